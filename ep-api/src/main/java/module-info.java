@@ -1,0 +1,16 @@
+/** The API and SPI of ep4j. */
+module org.ep4j {
+    requires static transitive org.jspecify;
+
+    exports org.ep4j;
+    exports org.ep4j.bootstrap;
+    exports org.ep4j.config;
+    exports org.ep4j.plan;
+    exports org.ep4j.spi;
+
+    uses org.ep4j.spi.BootstrapProvider;
+    uses org.ep4j.spi.EpRuntime;
+
+    provides org.ep4j.spi.BootstrapProvider with
+            org.ep4j.bootstrap.TcpBootstrapProvider;
+}

@@ -1,0 +1,12 @@
+package org.ep4j;
+
+/** How a combine adds up; the same bits on every backend and in every run. All sums are FP32. */
+public enum CombinePrecision {
+    /** Every selection's row on the token's rank, in top-k order; rounded to BF16 once. */
+    EXACT,
+    /**
+     * Rows of one rank are first added there in top-k order and rounded to BF16; the token's rank adds these in the order
+     * in which the ranks first appear in the top-k list. Fewer bytes travel.
+     */
+    RANK_PARTIAL
+}

@@ -1,0 +1,90 @@
+package org.ep4j;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * What a high-throughput combine brings back: {@code out[t] = bias0[t] + bias1[t] + sum of t's rows}.
+ *
+ * @param x {@code [rows, H]} BF16 in the row order of the handle; read in place where it lies in
+ *     {@link EpBuffer#combineInput()}
+ * @param handle routing of the dispatch
+ * @param weights carried back and summed: {@code [rows, K]} FP32 in the by-rank layout, {@code [rows]} by expert
+ * @param bias none, one or two {@code [T, H]} BF16
+ * @param precision how it adds up; the same for both in the by-rank layout, where rows are already one a rank
+ * @param out {@code [T, H]} BF16 to put the result in
+ * @param options how it runs
+ */
+public record CombineRequest(
+        Tensor x,
+        DispatchHandle handle,
+        Optional<Tensor> weights,
+        List<Tensor> bias,
+        CombinePrecision precision,
+        Optional<Tensor> out,
+        OpOptions options) {
+    /** Copies the biases and checks their number. */
+    public CombineRequest {
+        bias = List.copyOf(bias);
+        if (bias.size() > 2) {
+            throw new EpArgumentException("bias", bias.size() + " tensors", "at most 2", "add them up before");
+        }
+    }
+
+    /** Starts a request. */
+    public static Builder of(Tensor x, DispatchHandle handle) {
+        return new Builder(x, handle);
+    }
+
+    /** Collects the options. */
+    public static final class Builder {
+        private final Tensor x;
+        private final DispatchHandle handle;
+        private final List<Tensor> bias = new ArrayList<>();
+        private Optional<Tensor> weights = Optional.empty();
+        private CombinePrecision precision = CombinePrecision.EXACT;
+        private Optional<Tensor> out = Optional.empty();
+        private OpOptions options = OpOptions.DEFAULT;
+
+        private Builder(Tensor x, DispatchHandle handle) {
+            this.x = x;
+            this.handle = handle;
+        }
+
+        /** Weights to bring back. */
+        public Builder weights(Tensor tensor) {
+            this.weights = Optional.of(tensor);
+            return this;
+        }
+
+        /** One more bias. */
+        public Builder bias(Tensor tensor) {
+            this.bias.add(tensor);
+            return this;
+        }
+
+        /** How it adds up. */
+        public Builder precision(CombinePrecision how) {
+            this.precision = how;
+            return this;
+        }
+
+        /** Puts the result here. */
+        public Builder out(Tensor tensor) {
+            this.out = Optional.of(tensor);
+            return this;
+        }
+
+        /** How it runs. */
+        public Builder options(OpOptions how) {
+            this.options = how;
+            return this;
+        }
+
+        /** The finished request. */
+        public CombineRequest build() {
+            return new CombineRequest(x, handle, weights, bias, precision, out, options);
+        }
+    }
+}

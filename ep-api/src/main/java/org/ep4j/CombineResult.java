@@ -1,0 +1,18 @@
+package org.ep4j;
+
+import java.util.Optional;
+
+/**
+ * What a combine delivered. Tensors not given as {@code out} are valid until the next combine of the same mode begins on
+ * the buffer; every accessor throws {@link EpStateException} after that, and waits for the event.
+ */
+public interface CombineResult {
+    /** When the contents may be read. */
+    EpEvent event();
+
+    /** {@code [T, H]} BF16. */
+    Tensor out();
+
+    /** {@code [T, K]} FP32 where weights were given: the weight of each selection, 0 where it is -1 or masked. */
+    Optional<Tensor> weights();
+}

@@ -1,0 +1,52 @@
+package org.ep4j;
+
+import java.util.Optional;
+
+/**
+ * A range of memory on a device, by address. Without an owner, whoever allocated the memory keeps it alive for as long as
+ * an operation or a result uses it.
+ *
+ * @param address first byte, as the device's programs see it; never 0 unless the range is empty
+ * @param byteSize length in bytes
+ * @param device where the memory is
+ * @param owner what frees the memory once it is unreachable, such as a direct buffer; this range keeps it reachable
+ */
+public record DeviceMemory(long address, long byteSize, Device device, Optional<Object> owner) {
+    /** Checks the range. */
+    public DeviceMemory {
+        if (byteSize < 0) {
+            throw new EpArgumentException("byteSize", byteSize, ">= 0", "pass the length of the range in bytes");
+        }
+        if (address == 0 && byteSize > 0) {
+            throw new EpArgumentException("address", 0, "non-zero", "pass the address of allocated memory");
+        }
+    }
+
+    /** Memory that somebody else keeps alive. */
+    public DeviceMemory(long address, long byteSize, Device device) {
+        this(address, byteSize, device, Optional.empty());
+    }
+
+    /**
+     * A part of this range.
+     *
+     * @param offset first byte of the part, from the start of this range
+     * @param bytes length of the part
+     * @throws EpArgumentException when the part does not lie inside this range
+     */
+    public DeviceMemory slice(long offset, long bytes) {
+        if (offset < 0 || bytes < 0 || offset > byteSize - bytes) {
+            throw new EpArgumentException(
+                    "slice",
+                    "[" + offset + ", " + offset + " + " + bytes + ")",
+                    "inside [0, " + byteSize + ")",
+                    "take a part that lies inside the memory");
+        }
+        return new DeviceMemory(bytes == 0 && address == 0 ? 0 : address + offset, bytes, device, owner);
+    }
+
+    @Override
+    public String toString() {
+        return byteSize + " bytes on " + device + " at 0x" + Long.toHexString(address);
+    }
+}

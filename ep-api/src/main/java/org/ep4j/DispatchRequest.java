@@ -1,0 +1,146 @@
+package org.ep4j;
+
+import java.util.Optional;
+
+/**
+ * What a high-throughput dispatch sends.
+ *
+ * @param x {@code [T, H]} BF16, or FP8_E4M3 with scales
+ * @param scales {@code [T, S]} FP32 where {@code x} is FP8, one for each 128 channels; carried along unchanged
+ * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none; empty with a cached handle
+ * @param topkWeights {@code [T, K]} FP32, carried along
+ * @param cached a handle of this buffer whose routing is used again, without a new exchange of counts
+ * @param layout order of the rows
+ * @param expertAlignment in the by-expert layout every expert's group starts at a multiple of this; in both, reported
+ *     counts are rounded up to it
+ * @param zeroPadding true to zero the padding rows of the by-expert layout
+ * @param exactCounts true to size the result by what arrived; false to give worst-case tensors, with counts only in
+ *     device memory, so that nothing waits on the host
+ * @param out rows are put here, not into the buffer: at least {@code [rows, H]} of x's type
+ * @param options how it runs
+ */
+public record DispatchRequest(
+        Tensor x,
+        Optional<Tensor> scales,
+        Optional<Tensor> topkIds,
+        Optional<Tensor> topkWeights,
+        Optional<DispatchHandle> cached,
+        RowLayout layout,
+        int expertAlignment,
+        boolean zeroPadding,
+        boolean exactCounts,
+        Optional<Tensor> out,
+        OpOptions options) {
+    /** Checks that routing is given once. */
+    public DispatchRequest {
+        if (topkIds.isPresent() == cached.isPresent()) {
+            throw new EpArgumentException(
+                    "routing",
+                    topkIds.isPresent() ? "top-k ids and a cached handle" : "nothing",
+                    "one of them",
+                    "pass topkIds for new routing, or a handle to use its routing again");
+        }
+        if (expertAlignment < 1 || expertAlignment > EpShape.MAX_EXPERT_ALIGNMENT) {
+            throw new EpArgumentException(
+                    "expertAlignment",
+                    expertAlignment,
+                    "in [1, " + EpShape.MAX_EXPERT_ALIGNMENT + "]",
+                    "1 means no padding");
+        }
+    }
+
+    /** New routing. */
+    public static Builder of(Tensor x, Tensor topkIds) {
+        return new Builder(x, Optional.of(topkIds), Optional.empty());
+    }
+
+    /** The routing of an earlier dispatch; its layout is used again. */
+    public static Builder cached(Tensor x, DispatchHandle handle) {
+        return new Builder(x, Optional.empty(), Optional.of(handle)).layout(handle.layout());
+    }
+
+    /** Collects the options. */
+    public static final class Builder {
+        private final Tensor x;
+        private final Optional<Tensor> topkIds;
+        private final Optional<DispatchHandle> cached;
+        private Optional<Tensor> scales = Optional.empty();
+        private Optional<Tensor> topkWeights = Optional.empty();
+        private RowLayout layout = RowLayout.BY_RANK;
+        private int expertAlignment = 1;
+        private boolean zeroPadding;
+        private boolean exactCounts = true;
+        private Optional<Tensor> out = Optional.empty();
+        private OpOptions options = OpOptions.DEFAULT;
+
+        private Builder(Tensor x, Optional<Tensor> topkIds, Optional<DispatchHandle> cached) {
+            this.x = x;
+            this.topkIds = topkIds;
+            this.cached = cached;
+        }
+
+        /** Scales of FP8 rows. */
+        public Builder scales(Tensor tensor) {
+            this.scales = Optional.of(tensor);
+            return this;
+        }
+
+        /** Weights to carry along. */
+        public Builder topkWeights(Tensor tensor) {
+            this.topkWeights = Optional.of(tensor);
+            return this;
+        }
+
+        /** Order of the rows. */
+        public Builder layout(RowLayout order) {
+            this.layout = order;
+            return this;
+        }
+
+        /** Alignment of each expert's group. */
+        public Builder expertAlignment(int rows) {
+            this.expertAlignment = rows;
+            return this;
+        }
+
+        /** Zeroes padding rows. */
+        public Builder zeroPadding() {
+            this.zeroPadding = true;
+            return this;
+        }
+
+        /** Worst-case tensors; nothing waits for counts on the host. */
+        public Builder worstCase() {
+            this.exactCounts = false;
+            return this;
+        }
+
+        /** Puts the rows here. */
+        public Builder out(Tensor tensor) {
+            this.out = Optional.of(tensor);
+            return this;
+        }
+
+        /** How it runs. */
+        public Builder options(OpOptions how) {
+            this.options = how;
+            return this;
+        }
+
+        /** The finished request. */
+        public DispatchRequest build() {
+            return new DispatchRequest(
+                    x,
+                    scales,
+                    topkIds,
+                    topkWeights,
+                    cached,
+                    layout,
+                    expertAlignment,
+                    zeroPadding,
+                    exactCounts,
+                    out,
+                    options);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+package org.ep4j;
+
+import java.time.Duration;
+import java.util.Set;
+
+/**
+ * Memory and counters through which a group exchanges tokens, in both modes. All ranks call the operations in the same
+ * order with the same options; a rank that calls another one is told ({@link EpMismatchException}).
+ *
+ * <p>Operations of one buffer run one after another. A call returns when its operation is done, unless
+ * {@link OpOptions#async()} asks for an event. Arguments are checked before anything is sent. Safe for use from several
+ * threads, but the order of calls must still be the same on all ranks.
+ */
+public interface EpBuffer extends AutoCloseable {
+    /** The group. */
+    EpGroup group();
+
+    /** The sizes. */
+    EpShape shape();
+
+    /** The placement in use. */
+    ExpertPlacement placement();
+
+    /** What the buffer takes. */
+    BufferSize size();
+
+    /**
+     * Counts where tokens would go. Local: nothing is sent.
+     *
+     * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none
+     */
+    DispatchLayout layout(Tensor topkIds);
+
+    /** High throughput: sends every token once to every rank that holds one of its experts. Collective. */
+    DispatchResult dispatch(DispatchRequest request);
+
+    /** High throughput: brings rows back to the ranks of their tokens and sums them. Collective. */
+    CombineResult combine(CombineRequest request);
+
+    /** Low latency: sends every token to the experts' ranks and packs it by expert there. Collective. */
+    LowLatencyDispatchResult dispatch(LowLatencyDispatchRequest request);
+
+    /** Low latency: brings expert outputs back to the ranks of their tokens and sums them. Collective. */
+    LowLatencyCombineResult combine(LowLatencyCombineRequest request);
+
+    /**
+     * Memory that a high-throughput {@link #combine(CombineRequest)} of the by-rank layout reads in place: expert outputs
+     * written here need no copy on the way out, and the dispatched rows stay as they are. The dispatched rows themselves
+     * ({@link DispatchResult#x()} of a by-rank BF16 dispatch) are read in place too. A by-expert combine uses this memory
+     * itself, so its input must lie elsewhere. Write here only between operations.
+     *
+     * @return {@code [rows that can be received, H]} BF16
+     * @throws EpStateException when the shape leaves high throughput out
+     */
+    Tensor combineInput();
+
+    /**
+     * Memory from which the next low-latency {@link #combine(LowLatencyCombineRequest)} sends without a copy on the way
+     * out; pass it as that request's {@code x}. There are two, taken in turn.
+     *
+     * @return {@code [L, R * maxLowLatencyTokens, H]} BF16
+     */
+    Tensor lowLatencyCombineInput();
+
+    /** Ranks that are left out: their selections count as -1, and they send nothing. */
+    Set<Integer> maskedRanks();
+
+    /**
+     * Leaves a rank out from the next operation on. All other ranks do the same before their next operation.
+     *
+     * @throws EpArgumentException when {@code rank} is this one or not a rank
+     */
+    void mask(int rank);
+
+    /**
+     * Takes all ranks back in. Collective over all ranks, also those that were masked.
+     *
+     * @throws EpPeerLostException when a masked rank is dead
+     */
+    void clearMask(Duration deadline);
+
+    /**
+     * Aligns the survivors after an operation failed: they agree on the lost ranks, mask them, and number their next
+     * operations alike. Collective over the ranks that are alive and not masked. Unfinished operations are void.
+     *
+     * @throws EpTimeoutException when a rank that is alive does not take part
+     */
+    Recovery recover(Duration deadline);
+
+    /**
+     * Frees the memory; waits for an operation in flight on this rank (which has a deadline), never for other ranks. A
+     * second call does nothing. Results and handles of the buffer are unusable afterwards.
+     */
+    @Override
+    void close();
+}

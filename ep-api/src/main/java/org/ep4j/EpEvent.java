@@ -1,0 +1,65 @@
+package org.ep4j;
+
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** A point in time that other work can wait for. Safe for use from several threads. */
+public interface EpEvent {
+    /** True when it has come, also by failure. Does not block. */
+    boolean isDone();
+
+    /**
+     * Waits on the host.
+     *
+     * @throws EpTimeoutException when {@code deadline} passes first
+     * @throws EpException what the work behind the event failed with
+     */
+    void await(Duration deadline);
+
+    /** Native event handle of the device ({@code CUevent}, {@code hipEvent_t}), or 0 where there is none. */
+    default long nativeHandle() {
+        return 0;
+    }
+
+    /** An event that has already come. */
+    static EpEvent completed() {
+        return of(CompletableFuture.completedFuture(null));
+    }
+
+    /** The completion of host work, for example of an expert that another thread computes. */
+    static EpEvent of(CompletableFuture<?> future) {
+        return new EpEvent() {
+            @Override
+            public boolean isDone() {
+                return future.isDone();
+            }
+
+            @Override
+            public void await(Duration deadline) {
+                try {
+                    future.get(deadline.toNanos(), TimeUnit.NANOSECONDS);
+                } catch (TimeoutException e) {
+                    throw new EpTimeoutException(
+                            "event not done after " + deadline + "; pass a longer deadline or look at the work behind it",
+                            "event",
+                            -1,
+                            1,
+                            0);
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                    throw new EpException("interrupted while waiting for an event", e);
+                } catch (ExecutionException | CompletionException e) {
+                    Throwable cause = e.getCause();
+                    if (cause instanceof EpException ep) {
+                        throw ep;
+                    }
+                    throw new EpException("the work behind an event failed: " + cause, cause);
+                }
+            }
+        };
+    }
+}

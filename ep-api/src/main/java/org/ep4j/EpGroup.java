@@ -1,0 +1,79 @@
+package org.ep4j;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.ServiceLoader;
+import java.util.Set;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.config.EpConfig;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.EpRuntime;
+
+/**
+ * This rank's membership in a set of ranks that exchange tokens. Joining probes the machine, agrees on a plan and opens
+ * the backends that the plan uses. Safe for use from several threads, as long as all ranks make the collective calls in
+ * the same order.
+ */
+public interface EpGroup extends AutoCloseable {
+    /** Joins with the environment of a launcher (torchrun's variables) and {@link EpConfig#load()}. */
+    static EpGroup join() {
+        EpConfig config = EpConfig.load();
+        return join(Bootstraps.fromEnvironment(System.getenv(), config), config);
+    }
+
+    /**
+     * Joins. Collective over the members of {@code bootstrap}, which the group closes at its end.
+     *
+     * @throws EpConfigException for an unknown or malformed setting
+     * @throws EpMismatchException when ranks have different settings where they must agree
+     * @throws EpUnavailableException when a device, or a path between two ranks, is missing; with every reason
+     */
+    static EpGroup join(Bootstrap bootstrap, EpConfig config) {
+        List<EpRuntime> runtimes = ServiceLoader.load(EpRuntime.class, EpGroup.class.getClassLoader()).stream()
+                .map(ServiceLoader.Provider::get)
+                .toList();
+        if (runtimes.size() != 1) {
+            throw new EpUnavailableException(runtimes.size() + " engines found, must be 1; add a backend such as"
+                    + " org.ep4j:backend-host (the engine comes with it), and where jars are merged keep META-INF/services");
+        }
+        return runtimes.get(0).join(bootstrap, config);
+    }
+
+    /** This rank. */
+    int rank();
+
+    /** R, number of ranks, lost ones included. */
+    int size();
+
+    /** Device of this rank. */
+    EpDevice device();
+
+    /** Which path every pair of ranks takes, and why. */
+    EpPlan plan();
+
+    /** Ranks whose process is known to have died. */
+    Set<Integer> lostRanks();
+
+    /**
+     * Bytes of memory that a buffer of this shape takes on this rank: exact, before anything is allocated.
+     *
+     * @throws EpArgumentException when the shape does not fit the group
+     */
+    BufferSize bufferSize(EpShape shape);
+
+    /**
+     * Creates a buffer. Collective, with the same shape on all ranks; when it fails on one rank it fails on all.
+     *
+     * @throws EpMismatchException naming the ranks and the sizes that differ
+     * @throws EpResourceException when a machine has too little memory for it
+     */
+    EpBuffer createBuffer(EpShape shape);
+
+    /** Returns when all ranks that are not lost have called it. */
+    void barrier(Duration deadline);
+
+    /** Closes the buffers that are still open, the backends and the bootstrap; never waits for other ranks. */
+    @Override
+    void close();
+}

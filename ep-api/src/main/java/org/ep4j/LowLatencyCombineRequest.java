@@ -1,0 +1,106 @@
+package org.ep4j;
+
+import java.util.Optional;
+
+/**
+ * What a low-latency combine brings back: {@code out[t] = sum over k of weight[t][k] * row of selection k}, FP32 by fused
+ * multiply-add from 0 in top-k order, rounded to BF16 once.
+ *
+ * @param x {@code [L, R * maxLowLatencyTokens, H]} BF16, rows where the dispatch put them
+ * @param handle routing of the dispatch
+ * @param topkWeights {@code [T, K]} FP32 of this rank's own tokens; may be left out when the dispatch carried weights
+ * @param precision how it adds up; rank-partial needs weights in the dispatch
+ * @param logFmt true to send 10-bit LogFMT rows, which are rounded
+ * @param out {@code [T, H]} BF16 to put the result in
+ * @param waitStats {@code [R]} INT64, to which the nanoseconds waited for each rank are added
+ * @param hook true to send now and receive when {@link LowLatencyCombineResult#receive()} is called
+ * @param options how it runs
+ */
+public record LowLatencyCombineRequest(
+        Tensor x,
+        LowLatencyHandle handle,
+        Optional<Tensor> topkWeights,
+        CombinePrecision precision,
+        boolean logFmt,
+        Optional<Tensor> out,
+        Optional<Tensor> waitStats,
+        boolean hook,
+        OpOptions options) {
+    /** Checks that the hook and asynchronous running are not both asked for. */
+    public LowLatencyCombineRequest {
+        if (hook && options.async()) {
+            throw new EpArgumentException("hook", "true with async", "one of them", "the hook already returns early");
+        }
+    }
+
+    /** Starts a request. */
+    public static Builder of(Tensor x, LowLatencyHandle handle) {
+        return new Builder(x, handle);
+    }
+
+    /** Collects the options. */
+    public static final class Builder {
+        private final Tensor x;
+        private final LowLatencyHandle handle;
+        private Optional<Tensor> topkWeights = Optional.empty();
+        private CombinePrecision precision = CombinePrecision.EXACT;
+        private boolean logFmt;
+        private Optional<Tensor> out = Optional.empty();
+        private Optional<Tensor> waitStats = Optional.empty();
+        private boolean hook;
+        private OpOptions options = OpOptions.DEFAULT;
+
+        private Builder(Tensor x, LowLatencyHandle handle) {
+            this.x = x;
+            this.handle = handle;
+        }
+
+        /** Weights of this rank's tokens. */
+        public Builder topkWeights(Tensor tensor) {
+            this.topkWeights = Optional.of(tensor);
+            return this;
+        }
+
+        /** How it adds up. */
+        public Builder precision(CombinePrecision how) {
+            this.precision = how;
+            return this;
+        }
+
+        /** Sends LogFMT rows. */
+        public Builder logFmt() {
+            this.logFmt = true;
+            return this;
+        }
+
+        /** Puts the result here. */
+        public Builder out(Tensor tensor) {
+            this.out = Optional.of(tensor);
+            return this;
+        }
+
+        /** Adds waiting times here. */
+        public Builder waitStats(Tensor tensor) {
+            this.waitStats = Optional.of(tensor);
+            return this;
+        }
+
+        /** Sends now, receives later. */
+        public Builder hook() {
+            this.hook = true;
+            return this;
+        }
+
+        /** How it runs. */
+        public Builder options(OpOptions how) {
+            this.options = how;
+            return this;
+        }
+
+        /** The finished request. */
+        public LowLatencyCombineRequest build() {
+            return new LowLatencyCombineRequest(
+                    x, handle, topkWeights, precision, logFmt, out, waitStats, hook, options);
+        }
+    }
+}

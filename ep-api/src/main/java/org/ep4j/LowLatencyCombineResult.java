@@ -1,0 +1,20 @@
+package org.ep4j;
+
+/**
+ * What a low-latency combine delivered. Two results are alive at once, as with
+ * {@link LowLatencyDispatchResult}.
+ */
+public interface LowLatencyCombineResult {
+    /** When the contents may be read; with the hook, when {@link #receive} is done. */
+    EpEvent event();
+
+    /**
+     * With the hook: receives. Must be called once on every rank, before the second-next combine.
+     *
+     * @throws EpStateException when the request did not ask for the hook, or it was received already
+     */
+    void receive();
+
+    /** {@code [T, H]} BF16. */
+    Tensor out();
+}

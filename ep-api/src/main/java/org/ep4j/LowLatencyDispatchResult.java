@@ -1,0 +1,41 @@
+package org.ep4j;
+
+import java.util.Optional;
+
+/**
+ * What a low-latency dispatch delivered on this rank, packed by local expert. Two results are alive at once: tensors not
+ * given as {@code out} are valid until the second-next low-latency dispatch begins; every accessor throws
+ * {@link EpStateException} after that, and waits for the event. Rows of an expert are ordered by source rank, source
+ * token, place in the top-k list; rows beyond an expert's count hold nothing in particular.
+ */
+public interface LowLatencyDispatchResult {
+    /** The routing. */
+    LowLatencyHandle handle();
+
+    /** When the contents may be read; with the hook, when {@link #receive} is done. */
+    EpEvent event();
+
+    /**
+     * With the hook: receives. Must be called once on every rank, before the second-next dispatch.
+     *
+     * @throws EpStateException when the request did not ask for the hook, or it was received already
+     */
+    void receive();
+
+    /** {@code [L, R * maxLowLatencyTokens, H]} BF16 or FP8_E4M3. */
+    Tensor x();
+
+    /**
+     * FP8: {@code [L, R * maxLowLatencyTokens, S]} FP32, or UE8M0 with S rounded up to a multiple of 4.
+     */
+    Optional<Tensor> scales();
+
+    /** {@code [L]} INT32: rows of each local expert. */
+    Tensor counts();
+
+    /** {@code [L, R * maxLowLatencyTokens]} INT32: index of each row's token on its source rank. */
+    Tensor sourceTokens();
+
+    /** {@code [L, R]} INT64: rows of each source rank inside an expert: count in the low, first row in the high 32 bits. */
+    Tensor layoutRanges();
+}

@@ -1,0 +1,69 @@
+package org.ep4j.bootstrap;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.ServiceLoader;
+import org.ep4j.EpConfigException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.BootstrapProvider;
+
+/** Ways to start. */
+public final class Bootstraps {
+    private Bootstraps() {}
+
+    /**
+     * {@code size} members inside this process, for ranks that are threads: member {@code i} at index {@code i}. Each is an
+     * {@link InProcessBootstrap}.
+     */
+    public static List<Bootstrap> inProcess(int size) {
+        return InProcessBootstrap.create(size);
+    }
+
+    /**
+     * Joins over TCP without a launcher's variables. Rank 0 listens on {@code port} and serves the others, also for a while
+     * after its own {@code close} ({@link org.ep4j.config.EpKeys#BOOTSTRAP_LINGER}); all threads are daemons. Collective
+     * over all ranks.
+     *
+     * <p>When rank 0 dies, or has left and its linger time is over, the others cannot gather any more: calls end with
+     * {@link org.ep4j.EpPeerLostException} for rank 0, and no more news comes about anybody.
+     *
+     * @param rank this rank, from 0
+     * @param size number of ranks
+     * @param host name or address of the machine of rank 0. An address, or {@code localhost}, is the one that rank 0 listens
+     *     on; with another name it listens on all
+     * @param port port there, 1 to 65535
+     * @param config gives the secret, the longest wait and the heartbeat
+     * @throws org.ep4j.EpConfigException for a number out of range
+     * @throws org.ep4j.EpTimeoutException naming the ranks that did not come, or why rank 0 was not reached
+     * @throws EpUnavailableException when the port is taken, or rank 0 refused this rank: another secret, number of ranks or
+     *     protocol version, or a rank that somebody else has
+     */
+    public static Bootstrap tcp(int rank, int size, String host, int port, EpConfig config) {
+        if (port == 0) {
+            throw new EpConfigException(
+                    "the port of the rendezvous is 0, must be in [1, 65535]; all ranks must know it before they start");
+        }
+        return TcpBootstrap.join(TcpSettings.of(rank, size, host, port, config));
+    }
+
+    /**
+     * Starts from what a launcher put into the environment.
+     *
+     * @throws EpUnavailableException when no launcher is recognised; says which variables would be
+     */
+    public static Bootstrap fromEnvironment(Map<String, String> environment, EpConfig config) {
+        List<String> tried = new ArrayList<>();
+        for (BootstrapProvider provider :
+                ServiceLoader.load(BootstrapProvider.class, Bootstraps.class.getClassLoader())) {
+            if (provider.detects(environment)) {
+                return provider.join(environment, config);
+            }
+            tried.add(provider.id());
+        }
+        throw new EpUnavailableException("no launcher found in the environment (tried " + String.join(", ", tried)
+                + "); start with ./ep run or torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
+    }
+}

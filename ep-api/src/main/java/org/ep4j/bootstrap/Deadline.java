@@ -1,0 +1,44 @@
+package org.ep4j.bootstrap;
+
+import java.time.Duration;
+import java.util.Locale;
+
+/**
+ * A point in time that a wait may not pass.
+ *
+ * @param start {@link System#nanoTime} at the beginning
+ * @param nanos length of the wait
+ */
+record Deadline(long start, long nanos) {
+    private static final Duration LONGEST = Duration.ofDays(365);
+
+    static Deadline in(Duration wait) {
+        Duration clamped = wait.compareTo(LONGEST) > 0 ? LONGEST : wait.isNegative() ? Duration.ZERO : wait;
+        return new Deadline(System.nanoTime(), clamped.toNanos());
+    }
+
+    /** This point or {@code wait} from now, whichever comes first. */
+    Deadline atMost(Duration wait) {
+        Deadline other = in(wait);
+        return other.remainingNanos() < remainingNanos() ? other : this;
+    }
+
+    /** What is left; zero or less when it has passed. */
+    long remainingNanos() {
+        return nanos - (System.nanoTime() - start);
+    }
+
+    /** What is left in whole milliseconds, for socket options: at least 1, since 0 would mean forever. */
+    int remainingMillis() {
+        return (int) Math.max(1, Math.min(Integer.MAX_VALUE, remainingNanos() / 1_000_000));
+    }
+
+    boolean passed() {
+        return remainingNanos() <= 0;
+    }
+
+    /** Time since the beginning, for messages. */
+    String elapsed() {
+        return String.format(Locale.ROOT, "%.1f s", (System.nanoTime() - start) / 1e9);
+    }
+}

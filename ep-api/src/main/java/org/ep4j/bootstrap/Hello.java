@@ -1,0 +1,63 @@
+package org.ep4j.bootstrap;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.HexFormat;
+
+/**
+ * The first message of a member. Six bytes, the same in every version of the protocol, then what this version has.
+ *
+ * @param version of the protocol
+ * @param rank that the member claims
+ * @param size number of ranks that it knows
+ * @param secret true when it has a secret
+ * @param nonce random bytes that the server's proof must cover
+ */
+@SuppressWarnings("ArrayRecordComponent") // compared by nobody
+record Hello(int version, int rank, int size, boolean secret, byte[] nonce) {
+    /** "EP4J". */
+    static final int MAGIC = 0x4550344a;
+
+    static final int VERSION = 1;
+
+    /** Bytes that say protocol and version. */
+    static final int PREFIX_BYTES = 6;
+
+    /** Bytes that follow the prefix in this version. */
+    static final int REST_BYTES = 4 + 4 + 1 + Proof.BYTES;
+
+    byte[] bytes() {
+        return ByteBuffer.allocate(PREFIX_BYTES + REST_BYTES)
+                .putInt(MAGIC)
+                .putShort((short) version)
+                .putInt(rank)
+                .putInt(size)
+                .put((byte) (secret ? 1 : 0))
+                .put(nonce)
+                .array();
+    }
+
+    /**
+     * The version that a prefix says.
+     *
+     * @throws IOException when it is not this protocol at all
+     */
+    static int version(byte[] prefix) throws IOException {
+        ByteBuffer buffer = ByteBuffer.wrap(prefix);
+        if (buffer.getInt() != MAGIC) {
+            throw new IOException("it does not speak the rendezvous protocol (its first bytes: "
+                    + HexFormat.ofDelimiter(" ").formatHex(prefix) + ")");
+        }
+        return Short.toUnsignedInt(buffer.getShort());
+    }
+
+    static Hello parse(int version, byte[] rest) {
+        ByteBuffer buffer = ByteBuffer.wrap(rest);
+        int rank = buffer.getInt();
+        int size = buffer.getInt();
+        boolean secret = buffer.get() != 0;
+        byte[] nonce = new byte[Proof.BYTES];
+        buffer.get(nonce);
+        return new Hello(version, rank, size, secret, nonce);
+    }
+}

@@ -1,0 +1,235 @@
+package org.ep4j.bootstrap;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+import org.ep4j.spi.MemberState;
+
+/**
+ * Collects what members contribute and tells them about each other. It does no I/O and never waits for a member, so the
+ * members of one JVM share one directly, and rank 0 serves one over TCP.
+ */
+final class Hub {
+    /** Key of the scope of all members. */
+    static final String ROOT = "";
+
+    /** Key of the scope in which members wait for each other at the start; keys of subgroups begin with a digit. */
+    static final String SETUP = "setup";
+
+    private final Map<Integer, MemberInbox> inboxes = new HashMap<>();
+    private final Map<String, HubScope> scopes = new HashMap<>();
+    private final Map<Integer, String> reasons = new HashMap<>();
+    private boolean formed;
+
+    /**
+     * A hub.
+     *
+     * @param formed false when members still have to meet in {@link #SETUP}; until then one that goes may come again
+     */
+    Hub(int size, boolean formed) {
+        this.formed = formed;
+        List<Integer> all = IntStream.range(0, size).boxed().toList();
+        for (String key : List.of(ROOT, SETUP)) {
+            HubScope scope = new HubScope(all);
+            all.forEach(scope::declare);
+            scopes.put(key, scope);
+        }
+    }
+
+    synchronized void attach(int rank, MemberInbox inbox) {
+        inboxes.put(rank, inbox);
+    }
+
+    synchronized boolean formed() {
+        return formed;
+    }
+
+    synchronized void declare(int rank, String key, List<Integer> ranks) {
+        HubScope scope = scopes.get(key);
+        if (scope == null) {
+            scope = new HubScope(ranks);
+            scopes.put(key, scope);
+            for (int member : ranks) {
+                MemberState state = root().state(member);
+                if (state != MemberState.ALIVE) {
+                    scope.mark(member, state);
+                }
+            }
+        } else if (!scope.ranks().equals(ranks)) {
+            scope.mismatch("rank " + rank + " gave the ranks " + ranks + ", another member gave " + scope.ranks());
+            for (String tag : scope.tags()) {
+                fail(key, scope, tag, Failure.of(Failure.Kind.MISMATCH, scope.mismatch()));
+            }
+        }
+        if (!scope.has(rank)) {
+            return;
+        }
+        scope.declare(rank);
+        for (int member : scope.ranks()) {
+            MemberState state = scope.state(member);
+            if (state != MemberState.ALIVE) {
+                tell(rank, key, member, state);
+            }
+        }
+    }
+
+    synchronized void contribute(int rank, String key, String tag, byte[] mine) {
+        HubScope scope = scopes.get(key);
+        if (scope != null && !scope.mismatch().isEmpty()) {
+            answer(rank, key, tag, Failure.of(Failure.Kind.MISMATCH, scope.mismatch()));
+            return;
+        }
+        if (scope == null || !scope.has(rank) || scope.state(rank) != MemberState.ALIVE) {
+            answer(rank, key, tag, Failure.of(Failure.Kind.MISUSE, "this member is not, or no longer, in the scope"));
+            return;
+        }
+        if (!scope.add(tag, rank, mine)) {
+            answer(rank, key, tag, Failure.of(Failure.Kind.MISUSE, "this member already takes part with this tag"));
+            return;
+        }
+        if (scope.complete(tag)) {
+            formed |= key.equals(SETUP);
+            List<byte[]> parts = scope.take(tag);
+            for (int member : scope.ranks()) {
+                MemberInbox inbox = inboxes.get(member);
+                if (inbox != null) {
+                    inbox.result(key, tag, parts);
+                }
+            }
+        } else {
+            failIfHopeless(key, scope, tag);
+        }
+    }
+
+    synchronized void giveUp(int rank, String key, String tag) {
+        HubScope scope = scopes.get(key);
+        if (scope == null || !scope.has(rank) || !scope.takesPart(tag, rank)) {
+            // Its result or failure is already on the way.
+            return;
+        }
+        Failure failure = new Failure(Failure.Kind.MISSING, scope.missing(tag), "");
+        scope.withdraw(tag, rank);
+        answer(rank, key, tag, failure);
+    }
+
+    synchronized void leave(int rank, String key) {
+        if (key.equals(ROOT)) {
+            gone(rank, MemberState.LEFT, "it closed its bootstrap");
+            return;
+        }
+        HubScope scope = scopes.get(key);
+        if (scope == null || !scope.has(rank) || !scope.mark(rank, MemberState.LEFT)) {
+            return;
+        }
+        scope.tags().forEach(tag -> failIfHopeless(key, scope, tag));
+        for (int member : scope.ranks()) {
+            if (member != rank && scope.declaredBy(member)) {
+                tell(member, key, rank, MemberState.LEFT);
+            }
+        }
+        if (scope.over()) {
+            scopes.remove(key);
+        }
+    }
+
+    /** A member's process or connection ended. Before the members have met, it may come again. */
+    synchronized void disconnected(int rank, String reason) {
+        if (formed) {
+            gone(rank, MemberState.LOST, reason);
+        } else {
+            inboxes.remove(rank);
+            HubScope setup = setup();
+            setup.tags().forEach(tag -> setup.withdraw(tag, rank));
+        }
+    }
+
+    /** Ends the start because rank 0 gave up: who waits is told which ranks never came. */
+    synchronized void abandonSetup() {
+        HubScope setup = setup();
+        List<Integer> absent =
+                setup.ranks().stream()
+                .filter(rank -> rank != 0 && !inboxes.containsKey(rank))
+                .toList();
+        for (String tag : setup.tags()) {
+            List<Integer> named = absent.isEmpty() ? setup.missing(tag) : absent;
+            fail(SETUP, setup, tag, new Failure(Failure.Kind.MISSING, named, "rank 0 gave up"));
+        }
+    }
+
+    /** Waits until every member has gone; false when the deadline passed first. */
+    synchronized boolean awaitEmpty(Deadline deadline) throws InterruptedException {
+        while (!root().over()) {
+            long left = deadline.remainingNanos();
+            if (left <= 0) {
+                return false;
+            }
+            // One more millisecond, so that a remainder below one does not mean "forever".
+            wait(left / 1_000_000 + 1);
+        }
+        return true;
+    }
+
+    private void gone(int rank, MemberState state, String reason) {
+        if (root().state(rank) != MemberState.ALIVE) {
+            return;
+        }
+        reasons.put(rank, reason);
+        inboxes.remove(rank);
+        inboxes.keySet().forEach(member -> tell(member, ROOT, rank, state));
+        scopes.forEach((key, scope) -> {
+            if (scope.has(rank) && scope.mark(rank, state)) {
+                scope.tags().forEach(tag -> failIfHopeless(key, scope, tag));
+            }
+        });
+        scopes.entrySet()
+                .removeIf(e -> !e.getKey().equals(ROOT)
+                        && !e.getKey().equals(SETUP)
+                        && e.getValue().over());
+        notifyAll();
+    }
+
+    private void failIfHopeless(String key, HubScope scope, String tag) {
+        List<Integer> gone = scope.goneAndMissing(tag);
+        if (!gone.isEmpty()) {
+            int first = gone.get(0);
+            boolean lost = scope.state(first) == MemberState.LOST;
+            Failure.Kind kind = lost ? Failure.Kind.LOST : Failure.Kind.LEFT;
+            fail(key, scope, tag, new Failure(kind, List.of(first), reasons.getOrDefault(first, "")));
+        }
+    }
+
+    private void fail(String key, HubScope scope, String tag, Failure failure) {
+        scope.drop(tag).forEach(member -> answer(member, key, tag, failure));
+    }
+
+    private void answer(int rank, String key, String tag, Failure failure) {
+        MemberInbox inbox = inboxes.get(rank);
+        if (inbox != null) {
+            inbox.failed(key, tag, failure);
+        }
+    }
+
+    private void tell(int receiver, String key, int rank, MemberState state) {
+        MemberInbox inbox = inboxes.get(receiver);
+        if (inbox != null) {
+            inbox.news(key, rank, state, reasons.getOrDefault(rank, ""));
+        }
+    }
+
+    private HubScope root() {
+        return scope(ROOT);
+    }
+
+    private HubScope setup() {
+        return scope(SETUP);
+    }
+
+    private HubScope scope(String key) {
+        HubScope scope = scopes.get(key);
+        if (scope == null) {
+            throw new IllegalStateException("scope \"" + key + "\" is gone");
+        }
+        return scope;
+    }
+}

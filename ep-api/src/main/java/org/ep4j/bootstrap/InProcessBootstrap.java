@@ -1,0 +1,116 @@
+package org.ep4j.bootstrap;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.ep4j.EpArgumentException;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.MemberState;
+
+/** A member that is a thread (or some threads) of this JVM. {@link Bootstraps#inProcess} makes a set of them. */
+public final class InProcessBootstrap implements Bootstrap {
+    private final Hub hub;
+    private final Membership membership;
+    private final GroupView view;
+
+    private InProcessBootstrap(Hub hub, Membership membership) {
+        this.hub = hub;
+        this.membership = membership;
+        this.view = new GroupView(membership, membership.root());
+    }
+
+    static List<Bootstrap> create(int size) {
+        if (size < 1) {
+            throw new EpArgumentException("size", size, ">= 1", "pass the number of ranks");
+        }
+        Hub hub = new Hub(size, true);
+        List<Bootstrap> members = new ArrayList<>(size);
+        for (int rank = 0; rank < size; rank++) {
+            Membership membership = new Membership(rank, size, new Direct(hub, rank));
+            hub.attach(rank, membership);
+            members.add(new InProcessBootstrap(hub, membership));
+        }
+        return List.copyOf(members);
+    }
+
+    /**
+     * Declares this member dead, as a crashed process would be seen: the others see it {@link MemberState#LOST}, and its
+     * own calls, those under way too, end with {@link org.ep4j.EpStateException}. For tests of what survivors do. Does
+     * nothing once the member is closed.
+     *
+     * @param reason appears in the messages of the others
+     */
+    public void fail(String reason) {
+        if (membership.end(Failure.Kind.MISUSE, "this member was declared dead: " + reason, MemberState.LOST)) {
+            hub.disconnected(membership.rank(), reason);
+        }
+    }
+
+    @Override
+    public int rank() {
+        return view.rank();
+    }
+
+    @Override
+    public int size() {
+        return view.size();
+    }
+
+    @Override
+    public List<byte[]> allGather(String tag, byte[] mine, Duration deadline) {
+        return view.allGather(tag, mine, deadline);
+    }
+
+    @Override
+    public MemberState state(int rank) {
+        return view.state(rank);
+    }
+
+    @Override
+    public long stateChanges() {
+        return view.stateChanges();
+    }
+
+    @Override
+    public Bootstrap subgroup(String name, List<Integer> ranks) {
+        return view.subgroup(name, ranks);
+    }
+
+    @Override
+    public void close() {
+        membership.close();
+    }
+
+    @Override
+    public String toString() {
+        return view + " of this process";
+    }
+
+    /** Calls the hub in the member's own thread. */
+    private record Direct(Hub hub, int rank) implements HubLink {
+        @Override
+        public void declare(String scope, List<Integer> ranks) {
+            hub.declare(rank, scope, ranks);
+        }
+
+        @Override
+        public void contribute(String scope, String tag, byte[] mine) {
+            hub.contribute(rank, scope, tag, mine.clone());
+        }
+
+        @Override
+        public void giveUp(String scope, String tag) {
+            hub.giveUp(rank, scope, tag);
+        }
+
+        @Override
+        public void leave(String scope) {
+            hub.leave(rank, scope);
+        }
+
+        @Override
+        public void close() {
+            // Nothing is held outside this process.
+        }
+    }
+}

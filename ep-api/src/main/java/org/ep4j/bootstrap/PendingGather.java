@@ -1,0 +1,49 @@
+package org.ep4j.bootstrap;
+
+import java.util.List;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** A gather that a thread of this member waits for. Ends once, with parts or with a failure. */
+final class PendingGather {
+    private final int size;
+    private final TreeMap<Integer, byte[]> parts = new TreeMap<>();
+    private final CountDownLatch done = new CountDownLatch(1);
+    private Optional<Failure> failure = Optional.empty();
+
+    PendingGather(int size) {
+        this.size = size;
+    }
+
+    /** Takes parts of the result, which may come in several pieces. */
+    synchronized void parts(int first, List<byte[]> some) {
+        for (int i = 0; i < some.size(); i++) {
+            parts.put(first + i, some.get(i));
+        }
+        if (parts.size() == size) {
+            done.countDown();
+        }
+    }
+
+    synchronized void fail(Failure why) {
+        if (done.getCount() > 0) {
+            failure = Optional.of(why);
+            done.countDown();
+        }
+    }
+
+    /** Waits; false when it has not ended by then. */
+    boolean await(long nanos) throws InterruptedException {
+        return done.await(nanos, TimeUnit.NANOSECONDS);
+    }
+
+    synchronized Optional<Failure> failure() {
+        return failure;
+    }
+
+    synchronized List<byte[]> result() {
+        return List.copyOf(parts.values());
+    }
+}

@@ -1,0 +1,116 @@
+package org.ep4j.bootstrap;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.net.UnknownHostException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import org.ep4j.EpException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.EpUnavailableException;
+
+/** Connects a member to rank 0, which may start later. */
+final class RendezvousClient {
+    /** Longest time for one attempt to connect, and for one handshake. */
+    private static final Duration ATTEMPT = Duration.ofSeconds(5);
+
+    private static final int FIRST_PAUSE_MILLIS = 20;
+    private static final int LONGEST_PAUSE_MILLIS = 1000;
+
+    private final TcpSettings settings;
+    private final List<InetAddress> fixed;
+    private final int port;
+    private final Deadline deadline;
+    private String lastError = "nothing was tried";
+    private int attempts;
+
+    /**
+     * A client.
+     *
+     * @param fixed addresses to use; empty to look the host's up before every attempt
+     */
+    RendezvousClient(TcpSettings settings, List<InetAddress> fixed, int port, Deadline deadline) {
+        this.settings = settings;
+        this.fixed = List.copyOf(fixed);
+        this.port = port;
+        this.deadline = deadline;
+    }
+
+    /**
+     * Tries until it works.
+     *
+     * @throws EpUnavailableException when rank 0 refused
+     * @throws EpTimeoutException when the deadline passed; with what the last attempt ended with
+     */
+    Connection connect() {
+        int pause = FIRST_PAUSE_MILLIS;
+        while (!deadline.passed()) {
+            for (InetAddress address : addresses()) {
+                attempts++;
+                Socket socket = new Socket();
+                boolean kept = false;
+                try {
+                    socket.connect(
+                            new InetSocketAddress(address, port),
+                            deadline.atMost(ATTEMPT).remainingMillis());
+                    socket.setTcpNoDelay(true);
+                    ClientHandshake.Accepted accepted =
+                            ClientHandshake.ask(socket, settings, deadline.atMost(ATTEMPT));
+                    kept = true;
+                    return new Connection(
+                            socket, "ep4j-member-" + settings.rank(), accepted.heartbeat(), accepted.silence());
+                } catch (SocketTimeoutException e) {
+                    // An attempt that only the overall deadline cut short tells less than the one before.
+                    if (!deadline.passed() || attempts == 1) {
+                        lastError = address.getHostAddress() + " port " + port + ": " + Sockets.describe(e);
+                    }
+                } catch (IOException e) {
+                    lastError = address.getHostAddress() + " port " + port + ": " + Sockets.describe(e);
+                } finally {
+                    if (!kept) {
+                        Sockets.close(socket);
+                    }
+                }
+            }
+            sleep(pause);
+            pause = Math.min(LONGEST_PAUSE_MILLIS, pause * 2);
+        }
+        throw new EpTimeoutException(
+                "rank " + settings.rank() + " did not get through to rank 0 at " + settings.host() + ":" + port + " in "
+                        + deadline.elapsed() + " and " + attempts + " attempts; the last ended with: " + lastError
+                        + "; check that rank 0 runs, that " + TcpSettings.MASTER_ADDR + " and " + TcpSettings.MASTER_PORT
+                        + " are its, and that no firewall is in the way",
+                "rendezvous connect",
+                0,
+                1,
+                0);
+    }
+
+    private List<InetAddress> addresses() {
+        if (!fixed.isEmpty()) {
+            return fixed;
+        }
+        try {
+            return List.of(InetAddress.getAllByName(settings.host()));
+        } catch (UnknownHostException e) {
+            attempts++;
+            lastError = "the name " + settings.host() + " has no address (" + e.getMessage() + ")";
+            return List.of();
+        }
+    }
+
+    /** Random, so that many ranks do not come at once again and again. */
+    private void sleep(int pause) {
+        long millis = ThreadLocalRandom.current().nextLong(pause / 2, pause + 1L);
+        try {
+            Thread.sleep(Math.max(0, Math.min(millis, deadline.remainingNanos() / 1_000_000)));
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new EpException("interrupted while connecting to rank 0", e);
+        }
+    }
+}

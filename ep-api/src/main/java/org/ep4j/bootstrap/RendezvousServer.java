@@ -1,0 +1,299 @@
+package org.ep4j.bootstrap;
+
+import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.ep4j.config.EpKeys;
+
+/**
+ * The rendezvous on rank 0. Every handshake has a thread and a deadline of its own, so whoever is slow, silent or a stranger
+ * keeps nobody else out; where there are too many at once, the oldest gives way.
+ */
+final class RendezvousServer {
+    private static final Logger LOG = System.getLogger(RendezvousServer.class.getName());
+
+    /** Longest time for one handshake. */
+    static final Duration HANDSHAKE = Duration.ofSeconds(5);
+
+    /** Handshakes at once beyond one for each rank. */
+    static final int SPARE_HANDSHAKES = 32;
+
+    /** Longest wait for the last frames to be written at the end. */
+    private static final Duration FLUSH = Duration.ofSeconds(1);
+
+    private static final long STACK_BYTES = 256 << 10;
+
+    private final TcpSettings settings;
+    private final ServerSocket listener;
+    private final Hub hub;
+    private final Set<Socket> handshakes = new LinkedHashSet<>();
+    private final Map<Integer, Connection> members = new HashMap<>();
+    private final Map<Integer, String> taken = new HashMap<>();
+    private final CountDownLatch ended = new CountDownLatch(1);
+
+    private RendezvousServer(TcpSettings settings, ServerSocket listener) {
+        this.settings = settings;
+        this.listener = listener;
+        this.hub = new Hub(settings.size(), false);
+    }
+
+    /**
+     * Listens.
+     *
+     * @throws org.ep4j.EpUnavailableException when the port is taken or the address is not of this machine
+     */
+    static RendezvousServer start(TcpSettings settings) {
+        RendezvousServer server = new RendezvousServer(settings, Listener.open(settings));
+        InetAddress address = server.listener.getInetAddress();
+        if (settings.secret().isEmpty() && !address.isLoopbackAddress()) {
+            LOG.log(
+                    Level.WARNING,
+                    "the rendezvous at {0} port {1} has no secret: whoever reaches it can join the group; set {2} on all ranks",
+                    address.getHostAddress(),
+                    Integer.toString(server.port()),
+                    EpKeys.BOOTSTRAP_SECRET.environmentName());
+        }
+        server.daemon("ep4j-rendezvous-accept", server::acceptAll);
+        return server;
+    }
+
+    int port() {
+        return listener.getLocalPort();
+    }
+
+    /** True while a process holds a rank. */
+    synchronized boolean taken(int rank) {
+        return taken.containsKey(rank);
+    }
+
+    /** Where rank 0's own member connects. */
+    List<InetAddress> addresses() {
+        InetAddress address = listener.getInetAddress();
+        return List.of(address.isAnyLocalAddress() ? InetAddress.getLoopbackAddress() : address);
+    }
+
+    /** Ends a rendezvous that did not come about; those who wait are told who is missing. */
+    void abandon() {
+        hub.abandonSetup();
+        end();
+    }
+
+    /**
+     * Called when rank 0 has left: goes on in a daemon thread until the others have left too, or the linger time is over.
+     * Should the JVM end meanwhile, it waits for that, since the others' last gathers run through here.
+     */
+    void retire() {
+        Deadline deadline = Deadline.in(settings.linger());
+        if (awaitEmpty(Deadline.in(Duration.ZERO))) {
+            end();
+            return;
+        }
+        Thread hook = new Thread(null, () -> awaitEnded(deadline), "ep4j-rendezvous-exit", STACK_BYTES);
+        boolean exiting = !addHook(hook);
+        daemon("ep4j-rendezvous-linger", () -> {
+            awaitEmpty(deadline);
+            end();
+            if (!exiting) {
+                removeHook(hook);
+            }
+        });
+        if (exiting) {
+            // The JVM is on its way out already and would not wait for a daemon thread.
+            awaitEnded(deadline);
+        }
+    }
+
+    private void acceptAll() {
+        while (!listener.isClosed()) {
+            try {
+                Socket socket = listener.accept();
+                admitHandshake(socket);
+                daemon("ep4j-rendezvous-handshake", () -> handshake(socket));
+            } catch (IOException e) {
+                if (!listener.isClosed()) {
+                    LOG.log(Level.WARNING, "the rendezvous could not accept a connection: {0}", e.getMessage());
+                    pause();
+                }
+            }
+        }
+    }
+
+    private void admitHandshake(Socket socket) {
+        synchronized (handshakes) {
+            if (handshakes.size() >= settings.size() + SPARE_HANDSHAKES) {
+                Iterator<Socket> oldest = handshakes.iterator();
+                Sockets.close(oldest.next());
+                oldest.remove();
+            }
+            handshakes.add(socket);
+        }
+    }
+
+    private void handshake(Socket socket) {
+        String who = socket.getRemoteSocketAddress().toString();
+        Deadline deadline = Deadline.in(HANDSHAKE);
+        boolean kept = false;
+        try {
+            socket.setTcpNoDelay(true);
+            ServerHandshake handshake = new ServerHandshake(socket, settings, deadline);
+            int rank = handshake.identify();
+            reserve(rank, who);
+            kept = join(rank, handshake, socket);
+        } catch (ServerHandshake.RefusedException e) {
+            refused(who, Sockets.describe(e));
+            tell(socket, Sockets.describe(e), deadline);
+        } catch (SocketTimeoutException e) {
+            refused(who, "its handshake was not done after " + HANDSHAKE.toSeconds() + " s");
+        } catch (IOException e) {
+            if (!listener.isClosed()) {
+                refused(who, socket.isClosed() ? "it waited while too many others came" : Sockets.describe(e));
+            }
+        } finally {
+            synchronized (handshakes) {
+                handshakes.remove(socket);
+            }
+            if (!kept) {
+                Sockets.close(socket);
+            }
+        }
+    }
+
+    private synchronized void reserve(int rank, String who) throws ServerHandshake.RefusedException {
+        if (hub.formed()) {
+            throw new ServerHandshake.RefusedException("the group has formed already, with another process as rank " + rank
+                    + "; a rank cannot come back, start the whole job again");
+        }
+        String holder = taken.putIfAbsent(rank, who);
+        if (holder != null) {
+            throw new ServerHandshake.RefusedException("rank " + rank + " is taken by the process at " + holder
+                    + "; give every process a " + TcpSettings.RANK + " of its own");
+        }
+    }
+
+    private boolean join(int rank, ServerHandshake handshake, Socket socket) {
+        String name = "ep4j-rendezvous-" + rank;
+        Connection connection = new Connection(socket, name, settings.heartbeat(), settings.silence());
+        try {
+            handshake.accept();
+        } catch (IOException e) {
+            release(rank);
+            refused(socket.getRemoteSocketAddress().toString(), Sockets.describe(e));
+            return false;
+        }
+        ServerMember member = new ServerMember(rank, settings.size(), hub, connection, () -> release(rank));
+        synchronized (this) {
+            members.put(rank, connection);
+            hub.attach(rank, member);
+        }
+        connection.start(member);
+        if (listener.isClosed()) {
+            connection.close();
+        }
+        return true;
+    }
+
+    /** Lets a process that went before the group formed come again. */
+    private synchronized void release(int rank) {
+        if (!hub.formed()) {
+            taken.remove(rank);
+            members.remove(rank);
+        }
+    }
+
+    private void end() {
+        Sockets.close(listener);
+        synchronized (handshakes) {
+            handshakes.forEach(Sockets::close);
+        }
+        List<Connection> open;
+        synchronized (this) {
+            open = List.copyOf(members.values());
+        }
+        open.forEach(Connection::finish);
+        Deadline deadline = Deadline.in(FLUSH);
+        try {
+            for (Connection connection : open) {
+                connection.awaitFinished(deadline);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        // A member closes its side once it has read everything; one that does not is cut off by its silence.
+        ended.countDown();
+    }
+
+    private boolean awaitEmpty(Deadline deadline) {
+        try {
+            return hub.awaitEmpty(deadline);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    private void awaitEnded(Deadline deadline) {
+        try {
+            ended.await(deadline.remainingNanos() + FLUSH.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void tell(Socket socket, String text, Deadline deadline) {
+        try {
+            Reply.refused(text).write(socket);
+            Sockets.drain(socket, Reply.MAX_BODY, deadline);
+        } catch (IOException e) {
+            LOG.log(Level.DEBUG, "a refused process did not wait for the reason: {0}", e.getMessage());
+        }
+    }
+
+    private static void refused(String who, String why) {
+        LOG.log(Level.WARNING, "the rendezvous refused {0}: {1}", who, why);
+    }
+
+    private static boolean addHook(Thread hook) {
+        try {
+            Runtime.getRuntime().addShutdownHook(hook);
+            return true;
+        } catch (IllegalStateException e) {
+            return false;
+        }
+    }
+
+    private static void removeHook(Thread hook) {
+        try {
+            Runtime.getRuntime().removeShutdownHook(hook);
+        } catch (IllegalStateException e) {
+            // The JVM is on its way out and the hook runs; it ends by itself.
+            LOG.log(Level.TRACE, "the JVM is ending");
+        }
+    }
+
+    private static void pause() {
+        try {
+            Thread.sleep(100);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void daemon(String name, Runnable work) {
+        Thread thread = new Thread(null, work, name, STACK_BYTES);
+        thread.setDaemon(true);
+        thread.start();
+    }
+}

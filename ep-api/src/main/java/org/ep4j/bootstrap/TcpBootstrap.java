@@ -1,0 +1,106 @@
+package org.ep4j.bootstrap;
+
+import java.net.InetAddress;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.MemberState;
+
+/** A member whose others are reached through rank 0 over TCP. */
+final class TcpBootstrap implements Bootstrap {
+    private final Membership membership;
+    private final Connection connection;
+    private final GroupView view;
+    private final Optional<RendezvousServer> server;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    private TcpBootstrap(Membership membership, Connection connection, Optional<RendezvousServer> server) {
+        this.membership = membership;
+        this.connection = connection;
+        this.view = new GroupView(membership, membership.root());
+        this.server = server;
+    }
+
+    /** Joins; rank 0 opens the rendezvous first. Returns when all ranks are there. */
+    static Bootstrap join(TcpSettings settings) {
+        Deadline deadline = Deadline.in(settings.setupTimeout());
+        return settings.rank() == 0
+                ? join(settings, Optional.of(RendezvousServer.start(settings)), deadline)
+                : join(settings, Optional.empty(), deadline);
+    }
+
+    static Bootstrap join(TcpSettings settings, Optional<RendezvousServer> server, Deadline deadline) {
+        boolean joined = false;
+        try {
+            List<InetAddress> own = server.map(RendezvousServer::addresses).orElse(List.of());
+            int port = server.map(RendezvousServer::port).orElse(settings.port());
+            Connection connection = new RendezvousClient(settings, own, port, deadline).connect();
+            TcpLink link = new TcpLink(connection);
+            try {
+                Membership membership = new Membership(settings.rank(), settings.size(), link);
+                link.start(membership);
+                membership.meet(deadline);
+                joined = true;
+                return new TcpBootstrap(membership, connection, server);
+            } finally {
+                if (!joined) {
+                    connection.close();
+                }
+            }
+        } finally {
+            if (!joined) {
+                server.ifPresent(RendezvousServer::abandon);
+            }
+        }
+    }
+
+    @Override
+    public int rank() {
+        return view.rank();
+    }
+
+    @Override
+    public int size() {
+        return view.size();
+    }
+
+    @Override
+    public List<byte[]> allGather(String tag, byte[] mine, Duration deadline) {
+        return view.allGather(tag, mine, deadline);
+    }
+
+    @Override
+    public MemberState state(int rank) {
+        return view.state(rank);
+    }
+
+    @Override
+    public long stateChanges() {
+        return view.stateChanges();
+    }
+
+    @Override
+    public Bootstrap subgroup(String name, List<Integer> ranks) {
+        return view.subgroup(name, ranks);
+    }
+
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            membership.close();
+            server.ifPresent(RendezvousServer::retire);
+        }
+    }
+
+    /** Breaks the connection without a farewell, as a crash does. */
+    void cut() {
+        connection.close();
+    }
+
+    @Override
+    public String toString() {
+        return view + " over TCP";
+    }
+}

@@ -1,0 +1,35 @@
+package org.ep4j.bootstrap;
+
+import java.util.Map;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.BootstrapProvider;
+
+/**
+ * Starts from torchrun's variables {@code RANK}, {@code WORLD_SIZE}, {@code MASTER_ADDR} and {@code MASTER_PORT}: rank 0
+ * listens there and the others connect. Where {@code TORCHELASTIC_USE_AGENT_STORE} is {@code True} torchrun's agent holds
+ * the port itself, and the one after it is used; {@link EpKeys#BOOTSTRAP_PORT} overrides both.
+ *
+ * <p>The secret {@link EpKeys#BOOTSTRAP_SECRET} keeps strangers out of the group. It proves who joins; what is sent
+ * afterwards is neither encrypted nor signed.
+ */
+public final class TcpBootstrapProvider implements BootstrapProvider {
+    /** For {@link java.util.ServiceLoader}. */
+    public TcpBootstrapProvider() {}
+
+    @Override
+    public String id() {
+        return "tcp";
+    }
+
+    @Override
+    public boolean detects(Map<String, String> environment) {
+        return environment.keySet().containsAll(TcpSettings.VARIABLES);
+    }
+
+    @Override
+    public Bootstrap join(Map<String, String> environment, EpConfig config) {
+        return TcpBootstrap.join(TcpSettings.fromEnvironment(environment, config));
+    }
+}

@@ -1,0 +1,119 @@
+package org.ep4j.bootstrap;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.EpConfigException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+
+/**
+ * What a rank needs to join over TCP.
+ *
+ * @param rank this rank
+ * @param size number of ranks
+ * @param host where rank 0 listens
+ * @param port port there
+ * @param secret shared secret; empty for none
+ * @param setupTimeout longest wait for the other ranks
+ * @param heartbeat pause after which an idle connection carries a sign of life
+ * @param silence quiet time after which the other side counts as lost
+ * @param linger how long rank 0 serves others after its own close
+ */
+record TcpSettings(
+        int rank,
+        int size,
+        String host,
+        int port,
+        String secret,
+        Duration setupTimeout,
+        Duration heartbeat,
+        Duration silence,
+        Duration linger) {
+    /** Most ranks; bounds what the server allocates. */
+    static final int MAX_SIZE = 1 << 16;
+
+    static final String RANK = "RANK";
+    static final String WORLD_SIZE = "WORLD_SIZE";
+    static final String MASTER_ADDR = "MASTER_ADDR";
+    static final String MASTER_PORT = "MASTER_PORT";
+    static final String AGENT_STORE = "TORCHELASTIC_USE_AGENT_STORE";
+    static final List<String> VARIABLES = List.of(RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT);
+
+    TcpSettings {
+        if (size < 1 || size > MAX_SIZE) {
+            throw new EpConfigException("the number of ranks is " + size + ", must be in [1, " + MAX_SIZE
+                    + "]; correct " + WORLD_SIZE + " or the argument");
+        }
+        if (rank < 0 || rank >= size) {
+            throw new EpConfigException("the rank is " + rank + ", must be in [0, " + size + ") for " + size
+                    + " ranks; correct " + RANK + ", " + WORLD_SIZE + " or the argument");
+        }
+        if (host.isBlank()) {
+            throw new EpConfigException("the host of rank 0 is empty, must be a host name or address; set "
+                    + MASTER_ADDR + " to where rank 0 runs");
+        }
+        if (port < 0 || port > 65535) {
+            throw new EpConfigException("the port of the rendezvous is " + port + ", must be in [1, 65535]; correct "
+                    + MASTER_PORT + " or " + EpKeys.BOOTSTRAP_PORT.name());
+        }
+        if (silence.compareTo(heartbeat.multipliedBy(2)) < 0) {
+            throw new EpConfigException(EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT.name() + " is " + silence.toMillis()
+                    + "ms, must be at least twice " + EpKeys.BOOTSTRAP_HEARTBEAT.name() + " = " + heartbeat.toMillis()
+                    + "ms; lengthen the one or shorten the other");
+        }
+    }
+
+    static TcpSettings of(int rank, int size, String host, int port, EpConfig config) {
+        return new TcpSettings(
+                rank,
+                size,
+                host.trim(),
+                port,
+                config.get(EpKeys.BOOTSTRAP_SECRET),
+                config.get(EpKeys.SETUP_TIMEOUT),
+                config.get(EpKeys.BOOTSTRAP_HEARTBEAT),
+                config.get(EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT),
+                config.get(EpKeys.BOOTSTRAP_LINGER));
+    }
+
+    /** Reads torchrun's variables. */
+    static TcpSettings fromEnvironment(Map<String, String> environment, EpConfig config) {
+        int size = number(environment, WORLD_SIZE, 1, MAX_SIZE, "set it to the number of ranks");
+        int rank = number(environment, RANK, 0, size - 1, "number the ranks from 0 to " + WORLD_SIZE + " - 1");
+        return of(rank, size, environment.getOrDefault(MASTER_ADDR, ""), port(environment, config), config);
+    }
+
+    /** Torchrun's agent listens on MASTER_PORT itself when it lends its store to the workers. */
+    private static int port(Map<String, String> environment, EpConfig config) {
+        int configured = config.get(EpKeys.BOOTSTRAP_PORT);
+        if (configured != 0) {
+            return configured;
+        }
+        boolean taken = Boolean.parseBoolean(
+                environment.getOrDefault(AGENT_STORE, "").trim());
+        int last = taken ? 65534 : 65535;
+        String fix = taken
+                ? "the port after it is used, since torchrun's agent holds this one; or set "
+                        + EpKeys.BOOTSTRAP_PORT.environmentName()
+                : "set it to a free port of the machine of rank 0";
+        return number(environment, MASTER_PORT, 1, last, fix) + (taken ? 1 : 0);
+    }
+
+    private static int number(Map<String, String> environment, String name, int min, int max, String fix) {
+        String text = environment.get(name);
+        String limit = ", must be an integer in [" + min + ", " + max + "]; " + fix;
+        if (text == null) {
+            throw new EpConfigException(name + " is not set" + limit);
+        }
+        try {
+            int value = Integer.parseInt(text.trim());
+            if (value >= min && value <= max) {
+                return value;
+            }
+        } catch (NumberFormatException e) {
+            throw new EpConfigException(name + " is \"" + text + "\"" + limit, e);
+        }
+        throw new EpConfigException(name + " is \"" + text + "\"" + limit);
+    }
+}

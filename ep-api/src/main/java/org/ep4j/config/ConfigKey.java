@@ -1,0 +1,116 @@
+package org.ep4j.config;
+
+import java.time.Duration;
+import java.util.Locale;
+import java.util.function.Function;
+import java.util.regex.Pattern;
+
+/**
+ * One declared setting.
+ *
+ * @param name as in a system property: {@code ep.timeout}; the environment variable is the same in capitals with
+ *     underscores: {@code EP_TIMEOUT}
+ * @param defaultText value when nobody sets it, as text
+ * @param format what a value looks like, for messages
+ * @param help one sentence for users
+ * @param parser reads a value; throws {@link IllegalArgumentException} when it is malformed
+ * @param agreed true when all ranks must have the same value
+ * @param <T> type of the value
+ */
+public record ConfigKey<T>(
+        String name, String defaultText, String format, String help, Function<String, T> parser, boolean agreed) {
+    private static final Pattern DURATION = Pattern.compile("(\\d{1,12})\\s*(ms|s|m|h)");
+    private static final Pattern BYTES = Pattern.compile("(\\d{1,12})\\s*(|KiB|MiB|GiB)");
+
+    /** A key whose value is text. */
+    public static ConfigKey<String> text(String name, String defaultText, String help) {
+        return new ConfigKey<>(name, defaultText, "text", help, Function.identity(), false);
+    }
+
+    /** A key whose value is {@code true} or {@code false}. */
+    public static ConfigKey<Boolean> flag(String name, boolean defaultValue, String help) {
+        return new ConfigKey<>(
+                name, Boolean.toString(defaultValue), "true or false", help, ConfigKey::parseFlag, false);
+    }
+
+    /** A key whose value is an integer from {@code min} to {@code max}. */
+    public static ConfigKey<Integer> integer(String name, int defaultValue, int min, int max, String help) {
+        return new ConfigKey<>(
+                name,
+                Integer.toString(defaultValue),
+                "an integer from " + min + " to " + max,
+                help,
+                text -> {
+                    int value = Integer.parseInt(text.trim());
+                    if (value < min || value > max) {
+                        throw new IllegalArgumentException(text + " is outside");
+                    }
+                    return value;
+                },
+                false);
+    }
+
+    /** A key whose value is a duration above zero such as {@code 500ms}, {@code 30s}, {@code 5m}. */
+    public static ConfigKey<Duration> duration(String name, String defaultText, String help) {
+        return new ConfigKey<>(
+                name, defaultText, "a duration above zero such as 500ms, 30s or 5m", help, ConfigKey::parseDuration, false);
+    }
+
+    /** A key whose value is a number of bytes such as {@code 4096}, {@code 64 MiB}. */
+    public static ConfigKey<Long> bytes(String name, String defaultText, String help) {
+        return new ConfigKey<>(
+                name, defaultText, "a number of bytes such as 4096, 64MiB or 2GiB", help, ConfigKey::parseBytes, false);
+    }
+
+    /** The same key, with a value that all ranks must share. */
+    public ConfigKey<T> agreedByAllRanks() {
+        return new ConfigKey<>(name, defaultText, format, help, parser, true);
+    }
+
+    /** Name of the environment variable. */
+    public String environmentName() {
+        return name.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_');
+    }
+
+    private static boolean parseFlag(String text) {
+        return switch (text.trim().toLowerCase(Locale.ROOT)) {
+            case "true", "1", "yes", "on" -> true;
+            case "false", "0", "no", "off" -> false;
+            default -> throw new IllegalArgumentException(text);
+        };
+    }
+
+    private static Duration parseDuration(String text) {
+        var matcher = DURATION.matcher(text.trim());
+        if (!matcher.matches()) {
+            throw new IllegalArgumentException(text);
+        }
+        long amount = Long.parseLong(matcher.group(1));
+        Duration value =
+                switch (matcher.group(2)) {
+                    case "ms" -> Duration.ofMillis(amount);
+                    case "s" -> Duration.ofSeconds(amount);
+                    case "m" -> Duration.ofMinutes(amount);
+                    default -> Duration.ofHours(amount);
+                };
+        if (value.isZero() || value.compareTo(Duration.ofDays(365)) > 0) {
+            throw new IllegalArgumentException(text);
+        }
+        return value;
+    }
+
+    private static long parseBytes(String text) {
+        var matcher = BYTES.matcher(text.trim());
+        if (!matcher.matches()) {
+            throw new IllegalArgumentException(text);
+        }
+        int shift =
+                switch (matcher.group(2)) {
+                    case "KiB" -> 10;
+                    case "MiB" -> 20;
+                    case "GiB" -> 30;
+                    default -> 0;
+                };
+        return Math.multiplyExact(Long.parseLong(matcher.group(1)), 1L << shift);
+    }
+}

@@ -1,0 +1,53 @@
+package org.ep4j.spi;
+
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * How ranks find each other before any transport is up: all-gather of bytes, and news about members. Safe for use from
+ * several threads; ranks call the collective methods with the same tags.
+ */
+public interface Bootstrap extends AutoCloseable {
+    /** This member's number, 0 to {@link #size()} - 1. */
+    int rank();
+
+    /** Number of members. */
+    int size();
+
+    /**
+     * Gives every member the bytes of all. Collective; calls with different tags may overlap, a tag is used once.
+     *
+     * @param tag names the exchange; the same on all members, unique in the life of this bootstrap
+     * @param mine this member's bytes, at most 16 MiB
+     * @param deadline longest time the call may take
+     * @return one array a member, in rank order
+     * @throws org.ep4j.EpTimeoutException naming the members that did not take part
+     * @throws org.ep4j.EpPeerLostException when a member that had not yet taken part is lost or has left
+     */
+    List<byte[]> allGather(String tag, byte[] mine, Duration deadline);
+
+    /** Returns when all members have called it with this tag; throws as {@link #allGather}. */
+    default void barrier(String tag, Duration deadline) {
+        allGather(tag, new byte[0], deadline);
+    }
+
+    /** What is known about a member; never goes back to {@link MemberState#ALIVE}. Does not block. */
+    MemberState state(int rank);
+
+    /** Grows whenever some {@link #state} changes; one volatile read, cheap enough for a polling loop. */
+    long stateChanges();
+
+    /**
+     * A bootstrap over some of the members, with its own tags and with ranks numbered in the order of {@code ranks}. All
+     * of these members call it with the same arguments, in any order relative to other calls. Closing it leaves this one
+     * open; closing this one closes it.
+     *
+     * @param name unique in the life of this bootstrap
+     * @param ranks members of this bootstrap, this one among them
+     */
+    Bootstrap subgroup(String name, List<Integer> ranks);
+
+    /** Leaves in good order: the others see {@link MemberState#LEFT}. A second call does nothing. */
+    @Override
+    void close();
+}

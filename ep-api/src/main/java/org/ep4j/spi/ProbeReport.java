@@ -1,0 +1,32 @@
+package org.ep4j.spi;
+
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * What a backend found on this machine, for this rank alone.
+ *
+ * @param checks every check that was made; at least one
+ * @param facts what {@link EpBackendProvider#offer} needs to know about this rank, as plain text; sent to every rank
+ */
+public record ProbeReport(List<Check> checks, Map<String, String> facts) {
+    /** Copies both; the facts are kept in key order, so that all ranks see the same bytes. */
+    public ProbeReport {
+        checks = List.copyOf(checks);
+        if (checks.isEmpty()) {
+            throw new IllegalArgumentException("a probe report needs at least one check");
+        }
+        facts = java.util.Collections.unmodifiableMap(new TreeMap<>(facts));
+    }
+
+    /** True when no check failed. */
+    public boolean usable() {
+        return failures().isEmpty();
+    }
+
+    /** The checks that failed. */
+    public List<Check> failures() {
+        return checks.stream().filter(c -> c.status() == Check.Status.FAIL).toList();
+    }
+}

@@ -1,0 +1,22 @@
+package org.ep4j.spi;
+
+import java.util.Optional;
+import org.ep4j.DeviceMemory;
+
+/**
+ * One symmetric buffer as one backend sees it. New memory is zeroed before any rank's {@link EpBackend#expose} returns.
+ * What the backend can do with it is said by capability interfaces such as {@link MappedPeers}.
+ */
+public interface SymmetricBuffer extends AutoCloseable {
+    /** This rank's own memory. */
+    DeviceMemory local();
+
+    /** The buffer seen as {@code capability}, or empty when the backend does not have it. */
+    default <C> Optional<C> as(Class<C> capability) {
+        return capability.isInstance(this) ? Optional.of(capability.cast(this)) : Optional.empty();
+    }
+
+    /** Unmaps or deregisters, local: never waits for other ranks. A second call does nothing. */
+    @Override
+    void close();
+}

@@ -1,0 +1,123 @@
+package org.ep4j.bootstrap;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+/** {@link RankMain} in a JVM of its own, as the test sees it. */
+final class RankProcess implements AutoCloseable {
+    private final Process process;
+    private final LinkedBlockingQueue<String> output = new LinkedBlockingQueue<>();
+
+    RankProcess(TcpSettings settings) {
+        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+        String classPath = System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+        ProcessBuilder builder = new ProcessBuilder(
+                java, "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", classPath, RankMain.class.getName());
+        builder.environment()
+                .putAll(Map.of(
+                        "RANK", "" + settings.rank(),
+                        "WORLD_SIZE", "" + settings.size(),
+                        "MASTER_ADDR", settings.host(),
+                        "MASTER_PORT", "" + settings.port(),
+                        "EP_BOOTSTRAP_SECRET", settings.secret(),
+                        "EP_BOOTSTRAP_HEARTBEAT", settings.heartbeat().toMillis() + "ms",
+                        "EP_BOOTSTRAP_HEARTBEAT_TIMEOUT", settings.silence().toMillis() + "ms",
+                        "EP_BOOTSTRAP_LINGER", settings.linger().toMillis() + "ms"));
+        builder.environment().remove("TORCHELASTIC_USE_AGENT_STORE");
+        builder.environment().remove("EP_BOOTSTRAP_PORT");
+        try {
+            process = builder.redirectErrorStream(true).start();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        Thread reader = new Thread(this::read, "rank-process-" + settings.rank());
+        reader.setDaemon(true);
+        reader.start();
+    }
+
+    private void read() {
+        try (var lines = new BufferedReader(new InputStreamReader(process.getInputStream(), UTF_8))) {
+            String line = lines.readLine();
+            while (line != null) {
+                output.add(line);
+                line = lines.readLine();
+            }
+        } catch (IOException e) {
+            output.add("broken " + e.getMessage());
+        }
+    }
+
+    /** The next line that the process prints; an error when none comes. */
+    String next() {
+        try {
+            String line = output.poll(Ranks.LONG.toSeconds() * 2, TimeUnit.SECONDS);
+            if (line == null) {
+                throw new AssertionError("process " + process.pid() + " said nothing; alive: " + process.isAlive());
+            }
+            return line;
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    void tell(String command) {
+        try {
+            process.getOutputStream().write((command + "\n").getBytes(UTF_8));
+            process.getOutputStream().flush();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    String ask(String command) {
+        tell(command);
+        return next();
+    }
+
+    /** SIGKILL. */
+    void kill() {
+        process.destroyForcibly();
+    }
+
+    /** Sends a signal by name, such as STOP. */
+    void signal(String name) {
+        try {
+            Process kill = new ProcessBuilder("kill", "-" + name, "" + process.pid()).start();
+            if (!kill.waitFor(10, TimeUnit.SECONDS) || kill.exitValue() != 0) {
+                throw new AssertionError("kill -" + name + " did not work");
+            }
+        } catch (IOException | InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    boolean alive() {
+        return process.isAlive();
+    }
+
+    /** Waits for the end and gives the exit status. */
+    int exit(Duration deadline) {
+        try {
+            if (!process.waitFor(deadline.toMillis(), TimeUnit.MILLISECONDS)) {
+                throw new AssertionError("process " + process.pid() + " did not end in " + deadline + "; it said " + output);
+            }
+            return process.exitValue();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    @Override
+    public void close() {
+        process.destroyForcibly();
+    }
+}

@@ -1,0 +1,16 @@
+package org.ep4j.bootstrap;
+
+import java.util.List;
+import org.ep4j.spi.Bootstrap;
+
+class TcpBootstrapTest extends BootstrapContract {
+    @Override
+    List<Bootstrap> form(int size) {
+        return TcpGroup.form(size);
+    }
+
+    @Override
+    void kill(Bootstrap member) {
+        ((TcpBootstrap) member).cut();
+    }
+}

@@ -1,0 +1,268 @@
+package org.ep4j.bootstrap;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.net.Socket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.MemberState;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Processes that die, stop and leave, and what the others see. */
+@Timeout(90)
+class TcpFaultTest {
+    private final Ranks ranks = new Ranks();
+    private final List<AutoCloseable> open = new ArrayList<>();
+
+    @AfterEach
+    void end() throws Exception {
+        for (AutoCloseable thing : open) {
+            thing.close();
+        }
+        ranks.close();
+    }
+
+    private <T extends AutoCloseable> T opened(T thing) {
+        open.add(thing);
+        return thing;
+    }
+
+    private RankProcess process(TcpSettings settings) {
+        return opened(new RankProcess(settings));
+    }
+
+    /** A group in which this JVM has rank 0 and the others are processes. */
+    private record Mixed(Bootstrap zero, List<RankProcess> others) {}
+
+    private Mixed mixed(TcpSettings zero) {
+        RendezvousServer server = RendezvousServer.start(zero);
+        List<RankProcess> others = new ArrayList<>();
+        for (int rank = 1; rank < zero.size(); rank++) {
+            others.add(process(TcpGroup.rank(zero, rank, server.port())));
+        }
+        Bootstrap own = opened(TcpGroup.join(zero, server));
+        others.forEach(other -> assertThat(other.next()).startsWith("joined "));
+        return new Mixed(own, others);
+    }
+
+    private static EpPeerLostException lost(Supplier<?> work) {
+        return catchThrowableOfType(EpPeerLostException.class, work::get);
+    }
+
+    @Test
+    void aProcessKilledIsSeenAsLostWithinASecond() {
+        Mixed group = mixed(TcpGroup.settings(0, 3, 0));
+        CompletableFuture<EpPeerLostException> waiting =
+                ranks.start(() -> lost(() -> group.zero().allGather("t", new byte[0], Ranks.LONG)));
+        group.others().get(0).tell("gather t x");
+        BootstrapContract.pause(100);
+        long start = System.nanoTime();
+        group.others().get(1).kill();
+        assertThat(Ranks.get(waiting).peer()).isEqualTo(2);
+        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(1));
+        assertThat(group.zero().state(2)).isEqualTo(MemberState.LOST);
+        assertThat(group.others().get(0).next()).startsWith("failed EpPeerLostException rank 2 is lost");
+        assertThat(group.others().get(0).ask("state 2")).isEqualTo("state LOST");
+        assertThat(group.zero().state(1)).isEqualTo(MemberState.ALIVE);
+    }
+
+    @Test
+    void aProcessThatStopsAnsweringIsLostWhenItsSilenceIsTooLong() {
+        assumeTrue(Files.isExecutable(Path.of("/bin/kill")), "no /bin/kill to stop a process with");
+        Mixed group = mixed(TcpGroup.silence(TcpGroup.settings(0, 2, 0), Duration.ofSeconds(2)));
+        BootstrapContract.pause(2500);
+        assertThat(group.zero().state(1)).as("heartbeats keep an idle member alive").isEqualTo(MemberState.ALIVE);
+        group.others().get(0).signal("STOP");
+        EpPeerLostException error = lost(() -> group.zero().allGather("t", new byte[0], Ranks.LONG));
+        assertThat(error).hasMessageContaining("rank 1 is lost").hasMessageContaining("nothing was heard from it for 2000 ms");
+    }
+
+    @Test
+    void aRankZeroThatStopsAnsweringIsLostToo() throws IOException {
+        assumeTrue(Files.isExecutable(Path.of("/bin/kill")), "no /bin/kill to stop a process with");
+        TcpSettings one =
+                TcpGroup.silence(TcpGroup.settings(1, 2, TcpGroup.freePort()), Duration.ofSeconds(2));
+        RankProcess zero = process(TcpGroup.rank(one, 0, one.port()));
+        Bootstrap member = opened(TcpBootstrap.join(one));
+        assertThat(zero.next()).isEqualTo("joined 0");
+        zero.signal("STOP");
+        EpPeerLostException error = lost(() -> member.allGather("t", new byte[0], Ranks.LONG));
+        assertThat(error.peer()).isZero();
+        assertThat(error).hasMessageContaining("nothing was heard");
+    }
+
+    @Test
+    void whenRankZeroIsKilledTheOthersLoseItAndTheirGathersEnd() throws IOException {
+        int port = TcpGroup.freePort();
+        RankProcess zero = process(TcpGroup.settings(0, 3, port));
+        List<Bootstrap> members = ranks.all(2, i -> opened(TcpBootstrap.join(TcpGroup.settings(i + 1, 3, port))));
+        assertThat(zero.next()).isEqualTo("joined 0");
+        Bootstrap sub = members.get(0).subgroup("s", List.of(1, 2));
+        long before = members.get(0).stateChanges();
+        List<CompletableFuture<EpPeerLostException>> waiting = List.of(
+                ranks.start(() -> lost(() -> members.get(0).allGather("t", new byte[0], Ranks.LONG))),
+                ranks.start(() -> lost(() -> members.get(1).allGather("t", new byte[0], Ranks.LONG))),
+                ranks.start(() -> lost(() -> sub.allGather("t", new byte[0], Ranks.LONG))));
+        BootstrapContract.pause(100);
+        zero.kill();
+        assertThat(Ranks.get(waiting.get(0)).peer()).isZero();
+        assertThat(Ranks.get(waiting.get(1)).peer()).isZero();
+        assertThat(Ranks.get(waiting.get(2)))
+                .as("rank 0 has no number in the subgroup")
+                .hasMessageContaining("without rank 0, which carries it")
+                .extracting(EpPeerLostException::peer)
+                .isEqualTo(-1);
+        assertThat(members).allMatch(member -> member.state(0) == MemberState.LOST);
+        assertThat(members.get(0).stateChanges()).isGreaterThan(before);
+        assertThat(lost(() -> members.get(0).allGather("later", new byte[0], Ranks.LONG)).peer()).isZero();
+        assertThat(lost(() -> members.get(0).subgroup("later", List.of(1))).peer()).isZero();
+    }
+
+    @Test
+    void aProcessThatEndsWithoutClosingIsLostAndOneThatClosesHasLeft() {
+        Mixed group = mixed(TcpGroup.settings(0, 3, 0));
+        assertThat(group.others().get(0).ask("close")).isEqualTo("closed");
+        group.others().get(0).tell("return");
+        group.others().get(1).tell("return");
+        assertThat(group.others().get(0).exit(Ranks.LONG)).isZero();
+        assertThat(group.others().get(1).exit(Ranks.LONG)).isZero();
+        Ranks.until("both are known", () -> group.zero().state(1) != MemberState.ALIVE && group.zero().state(2) != MemberState.ALIVE);
+        assertThat(group.zero().state(1)).isEqualTo(MemberState.LEFT);
+        assertThat(group.zero().state(2)).isEqualTo(MemberState.LOST);
+    }
+
+    @Test
+    void atTheOrdinaryEndOfAJobNobodyIsLost() throws IOException {
+        int port = TcpGroup.freePort();
+        List<RankProcess> group = new ArrayList<>();
+        for (int rank = 0; rank < 4; rank++) {
+            group.add(process(TcpGroup.settings(rank, 4, port)));
+        }
+        group.forEach(rank -> assertThat(rank.next()).startsWith("joined"));
+        group.forEach(rank -> rank.tell("gather end x"));
+        group.forEach(rank -> rank.tell("close"));
+        group.forEach(rank -> {
+            for (int other = 0; other < 4; other++) {
+                rank.tell("state " + other);
+            }
+            rank.tell("return");
+        });
+        long start = System.nanoTime();
+        for (RankProcess rank : group) {
+            assertThat(rank.next()).isEqualTo("gathered [x, x, x, x]");
+            assertThat(rank.next()).isEqualTo("closed");
+            for (int other = 0; other < 4; other++) {
+                assertThat(rank.next()).isIn("state LEFT", "state ALIVE");
+            }
+            assertThat(rank.exit(Ranks.LONG)).isZero();
+        }
+        assertThat(Duration.ofNanos(System.nanoTime() - start)).as("nobody lingers").isLessThan(Duration.ofSeconds(4));
+    }
+
+    @Test
+    void aGroupInOneJvmThatClosesAtOnceNeverSeesALostMember() {
+        for (int round = 0; round < 30; round++) {
+            List<Bootstrap> group = TcpGroup.form(4);
+            ranks.all(4, r -> {
+                BootstrapContract.gather(group.get(r), "end", "x");
+                group.get(r).close();
+                return r;
+            });
+            for (Bootstrap member : group) {
+                for (int other = 0; other < 4; other++) {
+                    assertThat(member.state(other)).isNotEqualTo(MemberState.LOST);
+                }
+            }
+        }
+    }
+
+    @Test
+    void theOthersGoOnWhileRankZerosProcessLingersInItsExit() throws IOException {
+        int port = TcpGroup.freePort();
+        TcpSettings settings = TcpGroup.linger(TcpGroup.settings(0, 3, port), Duration.ofSeconds(15));
+        RankProcess zero = process(settings);
+        List<Bootstrap> members = ranks.all(2, i -> opened(TcpBootstrap.join(TcpGroup.rank(settings, i + 1, port))));
+        assertThat(zero.next()).isEqualTo("joined 0");
+        long start = System.nanoTime();
+        assertThat(zero.ask("close")).isEqualTo("closed");
+        assertThat(Duration.ofNanos(System.nanoTime() - start)).as("close does not wait").isLessThan(Duration.ofSeconds(2));
+        zero.tell("return");
+        Ranks.until("rank 0 has left", () -> members.get(0).state(0) == MemberState.LEFT);
+        BootstrapContract.pause(500);
+        List<Bootstrap> sub = ranks.all(2, i -> members.get(i).subgroup("s", List.of(1, 2)));
+        assertThat(ranks.all(2, i -> BootstrapContract.gather(sub.get(i), "t", "x"))).hasSize(2);
+        assertThat(zero.alive()).isTrue();
+        members.forEach(Bootstrap::close);
+        assertThat(zero.exit(Duration.ofSeconds(5))).isZero();
+    }
+
+    @Test
+    void whenTheLingerTimeIsOverRankZeroIsMissedButNotLost() {
+        TcpSettings zero = TcpGroup.linger(TcpGroup.settings(0, 2, 0), Duration.ofMillis(300));
+        List<Bootstrap> group = TcpGroup.form(zero);
+        group.forEach(this::opened);
+        group.get(0).close();
+        Bootstrap alone = group.get(1).subgroup("s", List.of(1));
+        EpPeerLostException error = lost(() -> {
+            for (int i = 0; i < 100_000; i++) {
+                alone.allGather("t" + i, new byte[0], Ranks.LONG);
+            }
+            return "still served";
+        });
+        assertThat(error).hasMessageContaining("rank 0 has left, and its rendezvous has ended");
+        assertThat(group.get(1).state(0)).isEqualTo(MemberState.LEFT);
+    }
+
+    @Test
+    void whatAllHaveJoinedIsDeliveredEvenIfRankZeroClosesAtOnce() {
+        for (int round = 0; round < 20; round++) {
+            List<Bootstrap> group = TcpGroup.form(4);
+            byte[] large = new byte[1 << 20];
+            List<List<byte[]>> seen = ranks.all(4, r -> {
+                List<byte[]> parts = group.get(r).allGather("last", large, Ranks.LONG);
+                if (r == 0) {
+                    group.get(0).close();
+                }
+                return parts;
+            });
+            assertThat(seen).allSatisfy(parts -> assertThat(parts).hasSize(4).allMatch(p -> p.length == 1 << 20));
+            group.forEach(Bootstrap::close);
+        }
+    }
+
+    @Test
+    void aMemberThatNeverReadsDoesNotHoldUpTheOthers() throws IOException {
+        TcpSettings zero = TcpGroup.silence(TcpGroup.settings(0, 3, 0), Duration.ofSeconds(2));
+        RendezvousServer server = RendezvousServer.start(zero);
+        CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(zero, server));
+        CompletableFuture<Bootstrap> two =
+                ranks.start(() -> TcpGroup.join(TcpGroup.rank(zero, 2, server.port()), null));
+        try (Socket lazy = TcpGroup.connect(server.port())) {
+            ClientHandshake.ask(lazy, TcpGroup.rank(zero, 1, server.port()), Deadline.in(Ranks.LONG));
+            DataOutputStream out = new DataOutputStream(lazy.getOutputStream());
+            Wire.contribute(Hub.SETUP, "start", new byte[0]).write(out);
+            List<Bootstrap> good = List.of(opened(Ranks.get(own)), opened(Ranks.get(two)));
+            for (int i = 0; i < 4; i++) {
+                // The lazy member takes part, so the hub has results for it that it does not read.
+                String tag = "t" + i;
+                Wire.contribute(Hub.ROOT, tag, new byte[0]).write(out);
+                assertThat(ranks.all(2, r -> good.get(r).allGather(tag, new byte[4 << 20], Ranks.LONG))).hasSize(2);
+            }
+            Ranks.until("it is lost", () -> good.get(1).state(1) == MemberState.LOST);
+            assertThat(good.get(1).state(0)).isEqualTo(MemberState.ALIVE);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+package org.ep4j.bootstrap;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.spi.Bootstrap;
+
+/** Makes groups over TCP inside the test's JVM, on ports that the system chose. */
+final class TcpGroup {
+    private static final String HOST = "127.0.0.1";
+
+    private TcpGroup() {}
+
+    static TcpSettings settings(int rank, int size, int port) {
+        return new TcpSettings(
+                rank,
+                size,
+                HOST,
+                port,
+                "a secret for tests",
+                Ranks.LONG,
+                Duration.ofMillis(200),
+                Duration.ofSeconds(5),
+                Duration.ofSeconds(5));
+    }
+
+    static TcpSettings secret(TcpSettings s, String secret) {
+        return new TcpSettings(
+                s.rank(), s.size(), s.host(), s.port(), secret, s.setupTimeout(), s.heartbeat(), s.silence(), s.linger());
+    }
+
+    static TcpSettings timeout(TcpSettings s, Duration timeout) {
+        return new TcpSettings(
+                s.rank(), s.size(), s.host(), s.port(), s.secret(), timeout, s.heartbeat(), s.silence(), s.linger());
+    }
+
+    static TcpSettings silence(TcpSettings s, Duration silence) {
+        return new TcpSettings(
+                s.rank(), s.size(), s.host(), s.port(), s.secret(), s.setupTimeout(), s.heartbeat(), silence, s.linger());
+    }
+
+    static TcpSettings linger(TcpSettings s, Duration linger) {
+        return new TcpSettings(
+                s.rank(), s.size(), s.host(), s.port(), s.secret(), s.setupTimeout(), s.heartbeat(), s.silence(), linger);
+    }
+
+    static TcpSettings host(TcpSettings s, String host) {
+        return new TcpSettings(
+                s.rank(), s.size(), host, s.port(), s.secret(), s.setupTimeout(), s.heartbeat(), s.silence(), s.linger());
+    }
+
+    /** All members, formed. */
+    static List<Bootstrap> form(int size) {
+        return form(settings(0, size, 0));
+    }
+
+    /** All members, with the settings of rank 0 for each. */
+    static List<Bootstrap> form(TcpSettings zero) {
+        RendezvousServer server = RendezvousServer.start(zero);
+        try (Ranks ranks = new Ranks()) {
+            return ranks.all(zero.size(), rank -> join(rank(zero, rank, server.port()), rank == 0 ? server : null));
+        }
+    }
+
+    static TcpSettings rank(TcpSettings s, int rank, int port) {
+        return new TcpSettings(
+                rank, s.size(), s.host(), port, s.secret(), s.setupTimeout(), s.heartbeat(), s.silence(), s.linger());
+    }
+
+    static Bootstrap join(TcpSettings settings, RendezvousServer server) {
+        return TcpBootstrap.join(settings, Optional.ofNullable(server), Deadline.in(settings.setupTimeout()));
+    }
+
+    /** A plain connection, for strangers. */
+    static Socket connect(int port) throws IOException {
+        Socket socket = new Socket();
+        socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 5000);
+        socket.setSoTimeout((int) Ranks.LONG.toMillis());
+        return socket;
+    }
+
+    /** A port that was free a moment ago, for processes that must know it before rank 0 has it. */
+    static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        }
+    }
+}

@@ -1,0 +1,313 @@
+package org.ep4j.bootstrap;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import java.io.IOException;
+import java.net.Socket;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.ep4j.EpException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.MemberState;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Whoever must not come in is told why, is logged in one line, and keeps nobody else out. */
+@Timeout(60)
+class TcpRefusalTest {
+    private static final int SIZE = 3;
+
+    private final Ranks ranks = new Ranks();
+    private final LogCapture log = new LogCapture();
+    private RendezvousServer server;
+    private TcpSettings zero;
+
+    @BeforeEach
+    void listen() {
+        zero = TcpGroup.settings(0, SIZE, 0);
+        server = RendezvousServer.start(zero);
+    }
+
+    @AfterEach
+    void end() {
+        server.abandon();
+        log.close();
+        ranks.close();
+    }
+
+    private TcpSettings rank(int rank) {
+        return TcpGroup.rank(zero, rank, server.port());
+    }
+
+    /** The three good ranks form, gather once and leave. */
+    private void goodRanksForm() {
+        List<Bootstrap> group = ranks.all(SIZE, r -> TcpGroup.join(rank(r), r == 0 ? server : null));
+        assertThat(ranks.all(SIZE, r -> BootstrapContract.gather(group.get(r), "t", "x"))).hasSize(SIZE);
+        assertThat(group).allSatisfy(b -> assertThat(b.state(1)).isEqualTo(MemberState.ALIVE));
+        ranks.all(SIZE, r -> {
+            group.get(r).close();
+            return r;
+        });
+    }
+
+    private static EpUnavailableException refused(TcpSettings settings) {
+        return catchThrowableOfType(EpUnavailableException.class, () -> TcpGroup.join(settings, null));
+    }
+
+    private void loggedOnce(String text) {
+        Ranks.until("a line with: " + text, () -> log.lines().stream().anyMatch(line -> line.contains(text)));
+        assertThat(log.lines()).filteredOn(line -> line.contains(text)).hasSize(1).allMatch(l -> l.contains("/127.0.0.1:"));
+    }
+
+    @Test
+    void anotherSecretIsRefusedWithoutEitherSideShowingIts() {
+        EpUnavailableException error = refused(TcpGroup.secret(rank(1), "wrong secret"));
+        assertThat(error)
+                .hasMessageContaining("refused rank 1")
+                .hasMessageContaining("the secret of this rank is not that of rank 0")
+                .hasMessageContaining("EP_BOOTSTRAP_SECRET");
+        assertThat(error.getMessage()).doesNotContain("wrong secret").doesNotContain("a secret for tests");
+        loggedOnce("the secret of this rank is not that of rank 0");
+        assertThat(log.lines()).noneMatch(l -> l.contains("wrong secret") || l.contains("a secret for tests"));
+        goodRanksForm();
+    }
+
+    @Test
+    void noSecretWhereOneIsNeededIsRefused() {
+        assertThat(refused(TcpGroup.secret(rank(1), ""))).hasMessageContaining("rank 0 has a secret, this rank has none");
+        goodRanksForm();
+    }
+
+    @Test
+    void aSecretWhereThereIsNoneIsRefused() {
+        RendezvousServer open = RendezvousServer.start(TcpGroup.secret(zero, ""));
+        try {
+            assertThat(refused(TcpGroup.rank(zero, 1, open.port())))
+                    .hasMessageContaining("this rank has a secret, rank 0 has none");
+        } finally {
+            open.abandon();
+        }
+    }
+
+    @Test
+    void aServerThatDoesNotKnowTheSecretIsNotTrusted() throws IOException {
+        try (FakeServer fake = new FakeServer()) {
+            EpUnavailableException error = refused(TcpGroup.rank(zero, 1, fake.port()));
+            assertThat(error).hasMessageContaining("does not know the secret of rank 1");
+        }
+    }
+
+    @Test
+    void anotherNumberOfRanksIsRefused() {
+        TcpSettings five = TcpGroup.settings(1, 5, server.port());
+        assertThat(refused(five))
+                .hasMessageContaining("started for 5 ranks, rank 0 for 3")
+                .hasMessageContaining("WORLD_SIZE");
+        loggedOnce("started for 5 ranks");
+        goodRanksForm();
+    }
+
+    @Test
+    void aRankThatDoesNotExistIsRefused() throws IOException {
+        for (int rank : new int[] {SIZE, -1, Integer.MAX_VALUE}) {
+            String text = handshake(Hello.VERSION, rank, SIZE);
+            assertThat(text).contains("rank " + rank + " does not exist").contains("[0, 3)");
+            loggedOnce("rank " + rank + " does not exist");
+        }
+        goodRanksForm();
+    }
+
+    @Test
+    void anotherProtocolVersionIsRefusedWithBothVersions() throws IOException {
+        String text = handshake(Hello.VERSION + 1, 1, SIZE);
+        assertThat(text).contains("version 2").contains("rank 0 version 1");
+        loggedOnce("version 2 of the rendezvous protocol");
+        goodRanksForm();
+    }
+
+    @Test
+    void aMemberOfAnotherVersionShowsTheTextOfItsRefusal() throws IOException {
+        try (FakeServer fake = new FakeServer(Hello.VERSION + 6)) {
+            assertThat(refused(TcpGroup.rank(zero, 1, fake.port())))
+                    .hasMessageContaining("a newer server says no");
+        }
+    }
+
+    @Test
+    void aSecondProcessWithTheSameRankIsRefusedAndTheFirstStays() {
+        CompletableFuture<Bootstrap> first = ranks.start(() -> TcpGroup.join(rank(1), null));
+        Ranks.until("rank 1 is in", () -> server.taken(1));
+        assertThat(refused(rank(1)))
+                .hasMessageContaining("rank 1 is taken by the process at /127.0.0.1:")
+                .hasMessageContaining("RANK");
+        CompletableFuture<Bootstrap> two = ranks.start(() -> TcpGroup.join(rank(2), null));
+        Bootstrap own = TcpGroup.join(rank(0), server);
+        assertThat(Ranks.get(first).size()).isEqualTo(SIZE);
+        List<Bootstrap> all = List.of(own, Ranks.get(first), Ranks.get(two));
+        ranks.all(SIZE, r -> {
+            all.get(r).close();
+            return r;
+        });
+    }
+
+    @Test
+    void aProcessThatDiedBeforeTheGroupFormedMayComeAgain() {
+        CompletableFuture<EpException> first = ranks.start(
+                () -> catchThrowableOfType(EpException.class, () -> TcpGroup.join(TcpGroup.timeout(rank(1), Duration.ofMillis(300)), null)));
+        assertThat(Ranks.get(first)).hasMessageContaining("rank 0, rank 2 did not take part");
+        Ranks.until("rank 1 is free again", () -> !server.taken(1));
+        goodRanksForm();
+    }
+
+    @Test
+    void whoComesAfterTheGroupFormedIsRefused() {
+        List<Bootstrap> group = ranks.all(SIZE, r -> TcpGroup.join(rank(r), r == 0 ? server : null));
+        assertThat(refused(rank(2))).hasMessageContaining("the group has formed already");
+        assertThat(ranks.all(SIZE, r -> BootstrapContract.gather(group.get(r), "t", "x"))).hasSize(SIZE);
+        ranks.all(SIZE, r -> {
+            group.get(r).close();
+            return r;
+        });
+    }
+
+    @Test
+    void garbageIsRefusedAndLogged() throws IOException {
+        try (Socket stranger = TcpGroup.connect(server.port())) {
+            stranger.getOutputStream().write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".getBytes(US_ASCII));
+            assertThat(ended(stranger)).isTrue();
+        }
+        loggedOnce("47 45 54 20 2f 20");
+        goodRanksForm();
+    }
+
+    @Test
+    void aSilentAndADrippingStrangerAreCutOffByTheHandshakesDeadline() throws Exception {
+        long start = System.nanoTime();
+        try (Socket silent = TcpGroup.connect(server.port());
+                Socket dripping = TcpGroup.connect(server.port())) {
+            CompletableFuture<Void> drip = ranks.run(() -> drip(dripping));
+            goodRanksFormWithin(Duration.ofSeconds(4));
+            assertThat(ended(silent)).isTrue();
+            Ranks.get(drip);
+        }
+        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(12));
+    }
+
+    private void goodRanksFormWithin(Duration limit) {
+        long start = System.nanoTime();
+        List<Bootstrap> group = ranks.all(SIZE, r -> TcpGroup.join(rank(r), r == 0 ? server : null));
+        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(limit);
+        Ranks.until("both strangers are logged", () -> log.lines().stream().filter(l -> l.contains("refused")).count() >= 2);
+        ranks.all(SIZE, r -> {
+            group.get(r).close();
+            return r;
+        });
+    }
+
+    /** One byte of a good beginning now and then: each is in time, all of them are not. */
+    private static void drip(Socket socket) {
+        byte[] hello = new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce()).bytes();
+        try {
+            for (byte b : hello) {
+                socket.getOutputStream().write(b);
+                BootstrapContract.pause(500);
+            }
+        } catch (IOException e) {
+            return;
+        }
+        throw new AssertionError("the dripping stranger was never cut off");
+    }
+
+    @Test
+    void strangersOfEveryKindAtOnceDoNotDelayTheGoodRanks() throws IOException {
+        List<Socket> strangers = new ArrayList<>();
+        try {
+            for (int i = 0; i < 20; i++) {
+                strangers.add(TcpGroup.connect(server.port()));
+                Socket garbage = TcpGroup.connect(server.port());
+                strangers.add(garbage);
+                garbage.getOutputStream().write(new byte[] {1, 2, 3, 4, 5, 6, 7});
+            }
+            CompletableFuture<EpUnavailableException> wrong =
+                    ranks.start(() -> refused(TcpGroup.secret(rank(1), "wrong")));
+            long start = System.nanoTime();
+            goodRanksForm();
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(4));
+            assertThat(Ranks.get(wrong)).hasMessageContaining("secret");
+        } finally {
+            for (Socket stranger : strangers) {
+                stranger.close();
+            }
+        }
+    }
+
+    @Test
+    void moreSilentStrangersThanHandshakesAllowedPushOutTheOldest() throws IOException {
+        List<Socket> strangers = new ArrayList<>();
+        try {
+            for (int i = 0; i < SIZE + RendezvousServer.SPARE_HANDSHAKES + 5; i++) {
+                strangers.add(TcpGroup.connect(server.port()));
+            }
+            long start = System.nanoTime();
+            assertThat(ended(strangers.get(0))).isTrue();
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(RendezvousServer.HANDSHAKE.minusSeconds(1));
+            goodRanksForm();
+        } finally {
+            for (Socket stranger : strangers) {
+                stranger.close();
+            }
+        }
+    }
+
+    @Test
+    void aMemberThatSendsAnOversizedFrameIsCutOffBeforeAnythingIsAllocated() throws IOException {
+        CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(rank(0), server));
+        CompletableFuture<Bootstrap> two = ranks.start(() -> TcpGroup.join(rank(2), null));
+        try (Socket evil = TcpGroup.connect(server.port())) {
+            ClientHandshake.ask(evil, rank(1), Deadline.in(Ranks.LONG));
+            Wire.contribute(Hub.SETUP, "start", new byte[0]).write(new java.io.DataOutputStream(evil.getOutputStream()));
+            Bootstrap zeroth = Ranks.get(own);
+            Bootstrap second = Ranks.get(two);
+            evil.getOutputStream().write(new byte[] {0x7f, -1, -1, -1, 2});
+            Ranks.until("rank 1 is lost", () -> second.state(1) == MemberState.LOST);
+            assertThatThrownBy(() -> second.barrier("t", Ranks.LONG))
+                    .hasMessageContaining("length 2147483647, which the protocol does not have");
+            zeroth.close();
+            second.close();
+        }
+    }
+
+    /** A handshake by hand that knows the secret; gives the text of the refusal. */
+    private String handshake(int version, int rank, int size) throws IOException {
+        try (Socket socket = TcpGroup.connect(server.port())) {
+            Deadline deadline = Deadline.in(Ranks.LONG);
+            Hello hello = new Hello(version, rank, size, true, Proof.nonce());
+            socket.getOutputStream().write(hello.bytes());
+            Reply reply = Reply.read(socket, deadline);
+            if (reply.type() == Reply.Type.CHALLENGE) {
+                byte[] nonce = java.util.Arrays.copyOfRange(reply.body(), 1, reply.body().length);
+                socket.getOutputStream()
+                        .write(Proof.of(zero.secret(), Proof.Role.MEMBER, hello, nonce, new byte[0]));
+                reply = Reply.read(socket, deadline);
+            }
+            assertThat(reply.type()).isEqualTo(Reply.Type.REFUSED);
+            return reply.text();
+        }
+    }
+
+    private static boolean ended(Socket socket) {
+        try {
+            return socket.getInputStream().read() < 0;
+        } catch (IOException e) {
+            return true;
+        }
+    }
+}

@@ -1,0 +1,237 @@
+package org.ep4j.bootstrap;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.spi.Bootstrap;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** How a group over TCP comes about, or does not. */
+@Timeout(60)
+class TcpSetupTest {
+    private static final Duration SHORT = Duration.ofSeconds(1);
+
+    private final Ranks ranks = new Ranks();
+
+    @AfterEach
+    void end() {
+        ranks.close();
+    }
+
+    private static EpTimeoutException late(TcpSettings settings, RendezvousServer server) {
+        return catchThrowableOfType(EpTimeoutException.class, () -> TcpGroup.join(settings, server));
+    }
+
+    private void closeAll(List<Bootstrap> group) {
+        ranks.all(group.size(), r -> {
+            group.get(r).close();
+            return r;
+        });
+    }
+
+    @Test
+    void membersMayComeLongBeforeRankZero() throws IOException {
+        int port = TcpGroup.freePort();
+        CompletableFuture<Bootstrap> one = ranks.start(() -> TcpBootstrap.join(TcpGroup.settings(1, 2, port)));
+        BootstrapContract.pause(700);
+        Bootstrap zero = TcpBootstrap.join(TcpGroup.settings(0, 2, port));
+        closeAll(List.of(zero, Ranks.get(one)));
+    }
+
+    @Test
+    void theProgrammaticWayFormsAGroup() throws IOException {
+        int port = TcpGroup.freePort();
+        EpConfig config = EpConfig.builder(Map.of(), Map.of())
+                .set("ep.bootstrap.secret", "x")
+                .build();
+        List<Bootstrap> group = ranks.all(3, r -> Bootstraps.tcp(r, 3, "localhost", port, config));
+        assertThat(ranks.all(3, r -> BootstrapContract.gather(group.get(r), "t", "" + r)).get(1))
+                .containsExactly("0", "1", "2");
+        closeAll(group);
+    }
+
+    @Test
+    void torchrunsVariablesFormAGroup() throws IOException {
+        int port = TcpGroup.freePort();
+        List<Bootstrap> group = ranks.all(2, r -> Bootstraps.fromEnvironment(
+                Map.of(
+                        "RANK", "" + r, "WORLD_SIZE", "2", "MASTER_ADDR", "127.0.0.1", "MASTER_PORT", "" + (port - 1),
+                        "TORCHELASTIC_USE_AGENT_STORE", "True"),
+                EpConfig.builder(Map.of(), Map.of()).build()));
+        assertThat(group).extracting(Bootstrap::rank).containsExactly(0, 1);
+        closeAll(group);
+    }
+
+    @Test
+    void whenTheTimeIsOverAllWhoCameNameTheMissing() {
+        TcpSettings zero = TcpGroup.timeout(TcpGroup.settings(0, 5, 0), SHORT);
+        RendezvousServer server = RendezvousServer.start(zero);
+        List<EpTimeoutException> errors = ranks.all(3, i -> {
+            int rank = i * 2;
+            // The others would wait longer, but rank 0 tells them that it gave up.
+            Duration wait = rank == 0 ? SHORT : Ranks.LONG;
+            return late(TcpGroup.timeout(TcpGroup.rank(zero, rank, server.port()), wait), rank == 0 ? server : null);
+        });
+        assertThat(errors).allSatisfy(error -> assertThat(error)
+                .hasMessageContaining("setup of the group")
+                .hasMessageContaining("rank 1, rank 3 did not take part")
+                .hasMessageContaining("of 5"));
+        assertThat(errors.get(1)).hasMessageContaining("rank 0 gave up");
+    }
+
+    @Test
+    void aMemberWhoseTimeIsOverFirstNamesTheMissingToo() {
+        TcpSettings zero = TcpGroup.settings(0, 3, 0);
+        RendezvousServer server = RendezvousServer.start(zero);
+        CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(zero, server));
+        EpTimeoutException error = late(TcpGroup.timeout(TcpGroup.rank(zero, 1, server.port()), SHORT), null);
+        assertThat(error).hasMessageContaining("rank 2 did not take part");
+        assertThat(error.peer()).isEqualTo(2);
+        // Its place is free again, and the group forms after all.
+        CompletableFuture<Bootstrap> two = ranks.start(() -> TcpGroup.join(TcpGroup.rank(zero, 2, server.port()), null));
+        Ranks.until("rank 1 is free again", () -> !server.taken(1));
+        Bootstrap one = TcpGroup.join(TcpGroup.rank(zero, 1, server.port()), null);
+        closeAll(List.of(Ranks.get(own), one, Ranks.get(two)));
+    }
+
+    @Test
+    void nobodyListeningIsReportedWithAddressAttemptsAndCause() throws IOException {
+        int port = TcpGroup.freePort();
+        EpTimeoutException error = late(TcpGroup.timeout(TcpGroup.settings(1, 2, port), SHORT), null);
+        assertThat(error)
+                .hasMessageContaining("rank 1 did not get through to rank 0 at 127.0.0.1:" + port)
+                .hasMessageContaining("refused")
+                .hasMessageContaining("attempts")
+                .hasMessageContaining("MASTER_ADDR");
+        assertThat(error.peer()).isZero();
+    }
+
+    @Test
+    void aNameWithoutAnAddressIsReported() {
+        TcpSettings settings = TcpGroup.host(TcpGroup.timeout(TcpGroup.settings(1, 2, 29500), SHORT), "no-such-host.invalid");
+        assertThat(late(settings, null)).hasMessageContaining("the name no-such-host.invalid has no address");
+    }
+
+    @Test
+    void somethingElseOnThePortIsReported() throws IOException {
+        CompletableFuture<Void> serving;
+        try (ServerSocket other = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
+            serving = ranks.run(() -> greet(other));
+            EpTimeoutException error =
+                    late(TcpGroup.timeout(TcpGroup.settings(1, 2, other.getLocalPort()), SHORT), null);
+            assertThat(error).hasMessageContaining("does not speak the rendezvous protocol");
+        }
+        Ranks.get(serving);
+    }
+
+    private static void greet(ServerSocket other) {
+        while (!other.isClosed()) {
+            try (Socket socket = other.accept()) {
+                socket.getOutputStream().write("SSH-2.0-OpenSSH_9.2 and so on\r\n".getBytes(java.nio.charset.StandardCharsets.US_ASCII));
+                socket.getInputStream().readNBytes(10);
+            } catch (IOException e) {
+                // The test has closed it, or the client has.
+                BootstrapContract.pause(1);
+            }
+        }
+    }
+
+    @Test
+    void aPortThatIsTakenIsNamedWithTheFix() throws IOException {
+        try (ServerSocket other = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
+            assertThatThrownBy(() -> TcpBootstrap.join(TcpGroup.settings(0, 2, other.getLocalPort())))
+                    .isInstanceOf(EpUnavailableException.class)
+                    .hasMessageContaining("127.0.0.1 port " + other.getLocalPort())
+                    .hasMessageContaining("another process holds the port")
+                    .hasMessageContaining("EP_BOOTSTRAP_PORT");
+        }
+    }
+
+    @Test
+    void aHostThatIsNotThisMachineIsNamedToo() {
+        // 192.0.2.0/24 is set aside for documentation; no machine has it.
+        assertThatThrownBy(() -> TcpBootstrap.join(TcpGroup.host(TcpGroup.settings(0, 2, 0), "192.0.2.1")))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContaining("192.0.2.1")
+                .hasMessageContaining("not of this machine");
+    }
+
+    @Test
+    void ipv6Works() throws IOException {
+        assumeTrue(hasIpv6(), "this machine has no ::1");
+        List<Bootstrap> group = TcpGroup.form(TcpGroup.host(TcpGroup.settings(0, 2, 0), "::1"));
+        assertThat(ranks.all(2, r -> BootstrapContract.gather(group.get(r), "t", "x"))).hasSize(2);
+        closeAll(group);
+    }
+
+    private static boolean hasIpv6() {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getAllByName("::1")[0])) {
+            return socket.isBound();
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    @Test
+    void aHostNameMakesRankZeroListenOnAllAddressesAndWarnsWithoutASecret() throws IOException {
+        String name = InetAddress.getLocalHost().getHostName();
+        TcpSettings named = TcpGroup.secret(TcpGroup.host(TcpGroup.settings(0, 1, 0), name), "");
+        try (LogCapture log = new LogCapture()) {
+            RendezvousServer server = RendezvousServer.start(named);
+            assertThat(log.lines()).singleElement().asString().contains("has no secret").contains("EP_BOOTSTRAP_SECRET");
+            Bootstrap only = TcpGroup.join(named, server);
+            only.close();
+            RendezvousServer loopback = RendezvousServer.start(TcpGroup.secret(TcpGroup.settings(0, 1, 0), ""));
+            loopback.abandon();
+            assertThat(log.lines()).hasSize(1);
+        }
+    }
+
+    @Test
+    void aPortIsFreeAgainAtOnceAfterTheGroupEnded() throws IOException {
+        int port = TcpGroup.freePort();
+        for (int i = 0; i < 3; i++) {
+            List<Bootstrap> group = ranks.all(2, r -> TcpBootstrap.join(TcpGroup.settings(r, 2, port)));
+            closeAll(group);
+        }
+    }
+
+    @Test
+    void aLargeGroupForms() {
+        int size = 128;
+        List<Bootstrap> group = TcpGroup.form(size);
+        List<List<String>> seen = ranks.all(size, r -> BootstrapContract.gather(group.get(r), "t", "" + r));
+        assertThat(seen).allSatisfy(texts -> assertThat(texts).hasSize(size).last().isEqualTo("127"));
+        closeAll(group);
+    }
+
+    @Test
+    void allThreadsAreDaemonsWithNamesAndEndWithTheGroup() {
+        List<Bootstrap> group = TcpGroup.form(3);
+        List<Thread> threads = threads();
+        assertThat(threads).hasSizeGreaterThanOrEqualTo(13).allMatch(Thread::isDaemon);
+        closeAll(group);
+        Ranks.until("threads end", () -> threads.stream().noneMatch(Thread::isAlive));
+    }
+
+    private static List<Thread> threads() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(t -> t.getName().startsWith("ep4j-"))
+                .toList();
+    }
+}

@@ -1,0 +1,62 @@
+package org.ep4j.engine;
+
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.ep4j.EpException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.spi.Bootstrap;
+
+/** Steps that succeed on all ranks or on none: a rank that cannot go on tells the others why. */
+final class Agreement {
+    private static final byte OK = 0;
+    private static final byte REFUSED = 1;
+
+    private final Bootstrap bootstrap;
+
+    Agreement(Bootstrap bootstrap) {
+        this.bootstrap = bootstrap;
+    }
+
+    /**
+     * This rank could do its part.
+     *
+     * @return what all ranks brought
+     * @throws EpUnavailableException when a rank could not, with its reason
+     */
+    List<byte[]> exchange(String step, byte[] mine, Duration deadline) {
+        List<byte[]> bodies = new ArrayList<>();
+        List<String> refusals = new ArrayList<>();
+        List<byte[]> all = bootstrap.allGather(step, join(OK, mine), deadline);
+        for (int r = 0; r < all.size(); r++) {
+            byte[] body = java.util.Arrays.copyOfRange(all.get(r), 1, all.get(r).length);
+            if (all.get(r)[0] == OK) {
+                bodies.add(body);
+            } else {
+                refusals.add("rank " + r + ": " + new String(body, StandardCharsets.UTF_8));
+            }
+        }
+        if (!refusals.isEmpty()) {
+            throw new EpUnavailableException("stopped by other ranks, " + String.join("; ", refusals));
+        }
+        return bodies;
+    }
+
+    /** This rank could not do its part, for a reason that it throws itself; the others are told. */
+    void refuse(String step, RuntimeException reason, Duration deadline) {
+        String text = reason instanceof EpException ? String.valueOf(reason.getMessage()) : reason.toString();
+        try {
+            bootstrap.allGather(step, join(REFUSED, text.getBytes(StandardCharsets.UTF_8)), deadline);
+        } catch (RuntimeException e) {
+            reason.addSuppressed(e);
+        }
+    }
+
+    private static byte[] join(byte head, byte[] body) {
+        byte[] all = new byte[body.length + 1];
+        all[0] = head;
+        System.arraycopy(body, 0, all, 1, body.length);
+        return all;
+    }
+}

@@ -1,0 +1,14 @@
+package org.ep4j.engine;
+
+import org.ep4j.EpGroup;
+import org.ep4j.config.EpConfig;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.EpRuntime;
+
+/** Joins groups. */
+public final class EngineRuntime implements EpRuntime {
+    @Override
+    public EpGroup join(Bootstrap bootstrap, EpConfig config) {
+        return new Joining(bootstrap, config).join();
+    }
+}

@@ -1,0 +1,242 @@
+package org.ep4j.engine;
+
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import org.ep4j.BufferSize;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpDevice;
+import org.ep4j.EpGroup;
+import org.ep4j.EpMismatchException;
+import org.ep4j.EpShape;
+import org.ep4j.EpStateException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.engine.host.HostBuffers;
+import org.ep4j.engine.memory.HostDevice;
+import org.ep4j.engine.memory.TrackedMemory;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.MappedPeers;
+import org.ep4j.spi.MemberState;
+import org.ep4j.spi.SymmetricBuffer;
+
+/** A group whose backends are open. */
+final class Group implements EpGroup {
+    private final Bootstrap bootstrap;
+    private final EpConfig config;
+    private final EpPlan plan;
+    private final EpDevice device;
+    private final Map<String, EpBackend> backends;
+    private final Agreement agreement;
+    private final List<EpBuffer> buffers = new ArrayList<>();
+    private int created;
+    private int barriers;
+    private boolean closed;
+
+    Group(Bootstrap bootstrap, EpConfig config, EpPlan plan, EpDevice device, Map<String, EpBackend> backends) {
+        this.bootstrap = bootstrap;
+        this.config = config;
+        this.plan = plan;
+        this.device = device;
+        this.backends = backends;
+        this.agreement = new Agreement(bootstrap);
+    }
+
+    @Override
+    public int rank() {
+        return bootstrap.rank();
+    }
+
+    @Override
+    public int size() {
+        return bootstrap.size();
+    }
+
+    @Override
+    public EpDevice device() {
+        return device;
+    }
+
+    @Override
+    public EpPlan plan() {
+        return plan;
+    }
+
+    @Override
+    public Set<Integer> lostRanks() {
+        Set<Integer> lost = new TreeSet<>();
+        for (int r = 0; r < size(); r++) {
+            if (bootstrap.state(r) == MemberState.LOST) {
+                lost.add(r);
+            }
+        }
+        return lost;
+    }
+
+    @Override
+    public BufferSize bufferSize(EpShape shape) {
+        return HostBuffers.size(shape, size(), rank());
+    }
+
+    @Override
+    public EpBuffer createBuffer(EpShape shape) {
+        String name;
+        synchronized (this) {
+            checkOpen();
+            name = "buffer-" + created++;
+        }
+        Duration setup = config.get(EpKeys.SETUP_TIMEOUT);
+        BufferSize size;
+        try {
+            size = bufferSize(shape);
+        } catch (RuntimeException e) {
+            agreement.refuse(name + "-shape", e, setup);
+            throw e;
+        }
+        checkSameShape(agreement.exchange(name + "-shape", describe(shape).getBytes(StandardCharsets.UTF_8), setup));
+        EpBuffer buffer = expose(name, shape, size, setup);
+        synchronized (this) {
+            buffers.add(buffer);
+        }
+        return buffer;
+    }
+
+    private String describe(EpShape shape) {
+        return shape.toString() + " with " + shape.placementFor(size());
+    }
+
+    private static void checkSameShape(List<byte[]> all) {
+        List<String> shapes =
+                all.stream().map(b -> new String(b, StandardCharsets.UTF_8)).toList();
+        for (int r = 1; r < shapes.size(); r++) {
+            if (!shapes.get(r).equals(shapes.get(0))) {
+                throw new EpMismatchException("rank 0 creates a buffer of " + shapes.get(0) + ", rank " + r + " of "
+                        + shapes.get(r) + "; pass the same shape on all ranks");
+            }
+        }
+    }
+
+    private EpBuffer expose(String name, EpShape shape, BufferSize size, Duration setup) {
+        List<SymmetricBuffer> exposed = new ArrayList<>();
+        EpBuffer buffer;
+        try {
+            List<DeviceMemory> symmetric = new ArrayList<>();
+            Runnable free = symmetricMemory(name, size.symmetric(), setup, exposed, symmetric);
+            buffer = HostBuffers.create(this, bootstrap, name, shape, symmetric, free, config.get(EpKeys.TIMEOUT));
+        } catch (RuntimeException e) {
+            exposed.forEach(SymmetricBuffer::close);
+            agreement.refuse(name, e, setup);
+            throw e;
+        }
+        try {
+            agreement.exchange(name, new byte[0], setup);
+        } catch (RuntimeException e) {
+            buffer.close();
+            throw e;
+        }
+        return buffer;
+    }
+
+    /**
+     * Gets this rank's symmetric memory and maps its peers'.
+     *
+     * @return frees it
+     */
+    private Runnable symmetricMemory(
+            String name, long bytes, Duration setup, List<SymmetricBuffer> exposed, List<DeviceMemory> symmetric) {
+        Optional<EpBackend> allocator =
+                backends.values().stream().filter(EpBackend::allocates).findFirst();
+        DeviceMemory local;
+        Runnable freeLocal;
+        if (allocator.isPresent()) {
+            SymmetricBuffer own = allocator.get().expose(name, bytes, Optional.empty(), setup);
+            exposed.add(own);
+            local = own.local();
+            freeLocal = () -> {};
+        } else {
+            var allocation = device.allocate(bytes);
+            local = allocation.memory();
+            freeLocal = allocation::close;
+        }
+        Map<String, SymmetricBuffer> byBackend = new java.util.TreeMap<>();
+        for (EpBackend backend : backends.values()) {
+            if (backend.allocates()) {
+                byBackend.put(backend.id(), exposed.get(0));
+            } else {
+                SymmetricBuffer registered = backend.expose(name, bytes, Optional.of(local), setup);
+                exposed.add(registered);
+                byBackend.put(backend.id(), registered);
+            }
+        }
+        for (int r = 0; r < size(); r++) {
+            symmetric.add(r == rank() ? local : peerMemory(r, byBackend));
+        }
+        Runnable unmap = () -> {
+            exposed.forEach(SymmetricBuffer::close);
+            freeLocal.run();
+        };
+        if (device instanceof HostDevice host) {
+            TrackedMemory tracked = host.track(local, unmap);
+            return tracked::close;
+        }
+        return unmap;
+    }
+
+    private DeviceMemory peerMemory(int peer, Map<String, SymmetricBuffer> byBackend) {
+        String backend = plan.path(rank(), peer).backend();
+        SymmetricBuffer buffer = byBackend.get(backend);
+        return Optional.ofNullable(buffer)
+                .flatMap(b -> b.as(MappedPeers.class))
+                .orElseThrow(() -> new EpUnavailableException("the host engine writes through mapped memory only, and "
+                        + backend + " does not map rank " + peer + "; exclude it with " + EpKeys.EXCLUDE.name()))
+                .peer(peer);
+    }
+
+    @Override
+    public void barrier(Duration deadline) {
+        String tag;
+        synchronized (this) {
+            checkOpen();
+            tag = "barrier-" + barriers++;
+        }
+        bootstrap.barrier(tag, deadline);
+    }
+
+    private void checkOpen() {
+        if (closed) {
+            throw new EpStateException("the group is closed; join again");
+        }
+    }
+
+    @Override
+    public void close() {
+        List<EpBuffer> open;
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+            open = new ArrayList<>(buffers);
+        }
+        for (int i = open.size() - 1; i >= 0; i--) {
+            open.get(i).close();
+        }
+        backends.values().forEach(EpBackend::close);
+        device.close();
+        bootstrap.close();
+    }
+
+    @Override
+    public String toString() {
+        return "rank " + rank() + " of " + size() + " over " + backends.keySet();
+    }
+}

@@ -1,0 +1,220 @@
+package org.ep4j.engine;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.ep4j.Device;
+import org.ep4j.EpDevice;
+import org.ep4j.EpException;
+import org.ep4j.EpGroup;
+import org.ep4j.EpMismatchException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.plan.BackendChoice;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.Planner;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.DeviceProvider;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+
+/** One rank's way into a group: probe, exchange profiles, plan, open. */
+final class Joining {
+    private static final System.Logger LOG = System.getLogger("org.ep4j");
+    private static final Duration PROBE_DEADLINE = Duration.ofSeconds(20);
+
+    private final Bootstrap bootstrap;
+    private final EpConfig config;
+    private final Services<EpBackendProvider> backends =
+            Services.load(EpBackendProvider.class, EpBackendProvider::id, EpBackendProvider::spiVersion);
+    private final Services<DeviceProvider> devices =
+            Services.load(DeviceProvider.class, DeviceProvider::type, DeviceProvider::spiVersion);
+
+    Joining(Bootstrap bootstrap, EpConfig config) {
+        this.bootstrap = bootstrap;
+        this.config = config;
+    }
+
+    EpGroup join() {
+        try {
+            return tryJoin();
+        } catch (RuntimeException e) {
+            bootstrap.close();
+            throw e;
+        }
+    }
+
+    private EpGroup tryJoin() {
+        Agreement agreement = new Agreement(bootstrap);
+        Duration setup = Duration.ofMinutes(1);
+        EpDevice device;
+        try {
+            List<ConfigKey<?>> keys = new ArrayList<>(EpKeys.all());
+            backends.usable().values().forEach(b -> keys.addAll(b.configKeys()));
+            config.check(keys);
+            setup = config.get(EpKeys.SETUP_TIMEOUT);
+            device = openDevice();
+        } catch (RuntimeException e) {
+            agreement.refuse("profile", e, setup);
+            throw e;
+        }
+        RankProfile mine = profile(device.id());
+        List<RankProfile> profiles = agreement.exchange("profile", mine.encode(), setup).stream()
+                .map(RankProfile::decode)
+                .toList();
+        checkSettings(profiles);
+        EpPlan plan = Planner.plan(
+                profiles,
+                backends.usable().values().stream()
+                        .map(b -> new Planner.Candidate(b.id(), b::offer))
+                        .toList(),
+                BackendChoice.from(config));
+        LOG.log(System.Logger.Level.DEBUG, () -> "plan of rank " + bootstrap.rank() + ":\n" + plan.explain());
+        Map<String, EpBackend> open = new TreeMap<>();
+        try {
+            openBackends(plan, device, setup, open);
+        } catch (RuntimeException e) {
+            closeAll(open);
+            agreement.refuse("open", e, setup);
+            throw e;
+        }
+        try {
+            agreement.exchange("open", new byte[0], setup);
+        } catch (RuntimeException e) {
+            closeAll(open);
+            throw e;
+        }
+        return new Group(bootstrap, config, plan, device, open);
+    }
+
+    private static void closeAll(Map<String, EpBackend> open) {
+        open.values().forEach(EpBackend::close);
+    }
+
+    private EpDevice openDevice() {
+        Device wanted = Device.parse(config.get(EpKeys.DEVICE));
+        DeviceProvider provider = devices.usable().get(wanted.type());
+        if (provider == null) {
+            throw new EpUnavailableException("no provider of device type " + wanted.type() + "; there is "
+                    + devices.usable().keySet() + brokenText(devices.broken())
+                    + "; add the artifact that brings it, or set " + EpKeys.DEVICE.name() + " to another device");
+        }
+        ProbeReport report = provider.probe(new ProbeRequest(wanted, config, PROBE_DEADLINE));
+        if (!report.usable()) {
+            throw new EpUnavailableException(wanted + " cannot be used: "
+                    + report.failures().stream().map(Object::toString).collect(Collectors.joining("; ")));
+        }
+        return provider.open(wanted);
+    }
+
+    private static String brokenText(List<String> broken) {
+        return broken.isEmpty() ? "" : " (could not load: " + String.join("; ", broken) + ")";
+    }
+
+    private RankProfile profile(Device device) {
+        ProbeRequest request = new ProbeRequest(device, config, PROBE_DEADLINE);
+        Map<String, BackendProfile> found = new TreeMap<>();
+        backends.usable().forEach((id, provider) -> found.put(id, probe(provider, request)));
+        Map<String, String> settings = new TreeMap<>();
+        List<ConfigKey<?>> keys = new ArrayList<>(EpKeys.all());
+        backends.usable().values().forEach(b -> keys.addAll(b.configKeys()));
+        keys.stream()
+                .filter(ConfigKey::agreed)
+                .forEach(key -> settings.put(key.name(), config.resolve(key).text()));
+        return new RankProfile(
+                bootstrap.rank(), hostId(), hostName(), ProcessHandle.current().pid(), device, found, settings);
+    }
+
+    private static BackendProfile probe(EpBackendProvider provider, ProbeRequest request) {
+        try {
+            ProbeReport report = provider.probe(request);
+            String why = report.failures().stream().map(Object::toString).collect(Collectors.joining("; "));
+            return new BackendProfile(report.usable(), why, report.facts());
+        } catch (RuntimeException | LinkageError e) {
+            return new BackendProfile(false, "its probe failed, which is a defect of the backend: " + e, Map.of());
+        }
+    }
+
+    /** Ranks share a host when they share a running kernel: its boot id; the name alone can be the same on two machines. */
+    private static String hostId() {
+        try {
+            return Files.readString(Path.of("/proc/sys/kernel/random/boot_id"), StandardCharsets.US_ASCII)
+                    .trim();
+        } catch (IOException e) {
+            return hostName();
+        }
+    }
+
+    private static String hostName() {
+        try {
+            return InetAddress.getLocalHost().getHostName();
+        } catch (UnknownHostException e) {
+            return "localhost";
+        }
+    }
+
+    private static void checkSettings(List<RankProfile> profiles) {
+        RankProfile first = profiles.get(0);
+        List<String> differences = new ArrayList<>();
+        for (RankProfile other : profiles) {
+            for (String key : union(first.settings(), other.settings())) {
+                String a = first.settings().getOrDefault(key, "absent");
+                String b = other.settings().getOrDefault(key, "absent");
+                if (!a.equals(b)) {
+                    differences.add(
+                            key + " is \"" + a + "\" on " + first.label() + " and \"" + b + "\" on " + other.label());
+                }
+            }
+        }
+        if (!differences.isEmpty()) {
+            throw new EpMismatchException(String.join("; ", differences) + "; set the same value on all ranks");
+        }
+    }
+
+    private static List<String> union(Map<String, String> a, Map<String, String> b) {
+        var keys = new java.util.TreeSet<>(a.keySet());
+        keys.addAll(b.keySet());
+        return List.copyOf(keys);
+    }
+
+    private void openBackends(EpPlan plan, EpDevice device, Duration setup, Map<String, EpBackend> open) {
+        int rank = bootstrap.rank();
+        for (String id : plan.backends()) {
+            List<Integer> ranks = plan.ranksUsing(id);
+            if (!ranks.contains(rank)) {
+                continue;
+            }
+            EpBackendProvider provider = backends.usable().get(id);
+            if (provider == null) {
+                throw new EpException("the plan names backend " + id + ", which this rank does not have");
+            }
+            Bootstrap members = bootstrap.subgroup("backend-" + id, ranks);
+            open.put(id, provider.open(new OpenContext(plan, rank, ranks, members, device, config, setup)));
+        }
+        List<String> allocators = open.values().stream()
+                .filter(EpBackend::allocates)
+                .map(EpBackend::id)
+                .sorted()
+                .toList();
+        if (allocators.size() > 1) {
+            throw new EpUnavailableException("backends " + String.join(" and ", allocators)
+                    + " both want to allocate the symmetric memory; leave one out with " + EpKeys.EXCLUDE.name());
+        }
+    }
+}

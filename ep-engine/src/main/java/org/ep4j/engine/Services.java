@@ -1,0 +1,55 @@
+package org.ep4j.engine;
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.ServiceConfigurationError;
+import java.util.ServiceLoader;
+import java.util.function.Function;
+import org.ep4j.spi.SpiVersion;
+
+/**
+ * Providers of one service, each isolated from the failures of the others.
+ *
+ * @param usable those that loaded and that this SPI can run, by name
+ * @param broken what was wrong with the others, one line each
+ * @param <T> the service
+ */
+record Services<T>(Map<String, T> usable, List<String> broken) {
+    /** Looks beside the API first, then where the thread's own code comes from. */
+    static <T> Services<T> load(Class<T> service, Function<T, String> name, Function<T, SpiVersion> version) {
+        Map<String, T> usable = new LinkedHashMap<>();
+        List<String> broken = new ArrayList<>();
+        collect(ServiceLoader.load(service, service.getClassLoader()), name, version, usable, broken);
+        collect(ServiceLoader.load(service), name, version, usable, broken);
+        return new Services<>(usable, List.copyOf(broken));
+    }
+
+    private static <T> void collect(
+            ServiceLoader<T> loader,
+            Function<T, String> name,
+            Function<T, SpiVersion> version,
+            Map<String, T> usable,
+            List<String> broken) {
+        Iterator<T> providers = loader.iterator();
+        while (true) {
+            try {
+                if (!providers.hasNext()) {
+                    return;
+                }
+                T provider = providers.next();
+                String id = name.apply(provider);
+                if (!SpiVersion.CURRENT.runs(version.apply(provider))) {
+                    broken.add(id + " was built for SPI " + version.apply(provider) + ", this ep4j has "
+                            + SpiVersion.CURRENT + "; use versions that belong together");
+                } else {
+                    usable.putIfAbsent(id, provider);
+                }
+            } catch (ServiceConfigurationError | LinkageError e) {
+                broken.add(String.valueOf(e.getMessage()));
+            }
+        }
+    }
+}

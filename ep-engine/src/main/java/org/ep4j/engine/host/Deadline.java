@@ -1,0 +1,19 @@
+package org.ep4j.engine.host;
+
+import java.time.Duration;
+
+/**
+ * When a wait ends.
+ *
+ * @param nanos value of {@link System#nanoTime} at the end
+ * @param whole how long it was, for messages
+ */
+record Deadline(long nanos, Duration whole) {
+    static Deadline in(Duration duration) {
+        return new Deadline(System.nanoTime() + duration.toNanos(), duration);
+    }
+
+    boolean passed() {
+        return System.nanoTime() - nanos >= 0;
+    }
+}

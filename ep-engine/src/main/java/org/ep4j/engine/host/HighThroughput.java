@@ -1,0 +1,179 @@
+package org.ep4j.engine.host;
+
+import java.util.List;
+import java.util.Locale;
+import org.ep4j.EpMismatchException;
+import org.ep4j.engine.layout.Block;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.memory.HostMemory;
+
+/**
+ * Numbering and agreement of the high-throughput operations of one buffer. Every operation begins by telling each rank
+ * what comes and, in a dispatch, how many rows; that this rank has begun also means that its memory may be written to.
+ */
+final class HighThroughput {
+    /** What an operation is; part of what ranks must agree on. */
+    enum Kind {
+        DISPATCH(1),
+        CACHED_DISPATCH(2),
+        COMBINE_ROWS(3),
+        COMBINE_SELECTIONS(4);
+
+        private final int code;
+
+        Kind(int code) {
+            this.code = code;
+        }
+
+        static String name(long code) {
+            for (Kind kind : values()) {
+                if (kind.code == code) {
+                    return kind.lowerName();
+                }
+            }
+            return "operation " + code;
+        }
+
+        String lowerName() {
+            return name().toLowerCase(Locale.ROOT).replace('_', ' ');
+        }
+    }
+
+    private static final int KIND = 1;
+    private static final int FLAGS = 2;
+    private static final int HANDLE = 3;
+    private static final int MASK = 4;
+    private static final int INPUT = 5;
+
+    private final HostState state;
+    private final Validity dispatches = new Validity("dispatch", 1);
+    private final Validity combines = new Validity("combine", 1);
+    private long number;
+
+    HighThroughput(HostState state) {
+        this.state = state;
+    }
+
+    HostState state() {
+        return state;
+    }
+
+    Validity dispatches() {
+        return dispatches;
+    }
+
+    Validity combines() {
+        return combines;
+    }
+
+    long number() {
+        return number;
+    }
+
+    void number(long next) {
+        number = next;
+    }
+
+    /**
+     * An operation that has begun.
+     *
+     * @param number of the operation
+     * @param mask ranks left out
+     * @param inputs for each rank, where its combine input begins in its symmetric memory
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    record Begun(long number, Mask mask, long[] inputs) {}
+
+    /**
+     * Tells all ranks what this one does and waits until they do the same.
+     *
+     * @param rowsTo rows for each rank, in a dispatch; empty otherwise
+     * @throws EpMismatchException when a rank does something else
+     */
+    Begun begin(Kind kind, long flags, long handle, long input, int[] rowsTo, Deadline deadline) {
+        number++;
+        Peers peers = state.peers();
+        Mask mask = state.waits().mask();
+        state.waits().begin(Counter.HT_ENTER, number);
+        long[] words = {number, kind.code, flags, handle, mask.digest(), input, 0, 0};
+        for (int r = 0; r < peers.ranks(); r++) {
+            if (mask.has(r)) {
+                continue;
+            }
+            peers.writeBlock(r, Block.HIGH_THROUGHPUT, number, words);
+            long ints = peers.layout().block(Block.HIGH_THROUGHPUT, number, peers.rank()) + BufferLayout.blockInts();
+            peers.memory(r).putInts(ints, rowsTo, 0, rowsTo.length);
+            peers.advance(r, Counter.HT_ENTER, number);
+        }
+        long[] inputs = new long[peers.ranks()];
+        String phase = kind.lowerName() + " begin";
+        for (int r = 0; r < peers.ranks(); r++) {
+            if (mask.has(r)) {
+                continue;
+            }
+            state.waits().await(Counter.HT_ENTER, r, number, deadline, phase);
+            long[] theirs = peers.readBlock(Block.HIGH_THROUGHPUT, number, r);
+            checkSame(r, words, theirs);
+            inputs[r] = theirs[INPUT];
+        }
+        return new Begun(number, mask, inputs);
+    }
+
+    /** Rows that {@code source} announced for each rank. */
+    int[] rowsFrom(int source, long operation) {
+        int[] rows = new int[state.ranks()];
+        long offset = state.peers().layout().block(Block.HIGH_THROUGHPUT, operation, source) + BufferLayout.blockInts();
+        state.peers().local().getInts(offset, rows, 0, rows.length);
+        return rows;
+    }
+
+    private void checkSame(int source, long[] mine, long[] theirs) {
+        String who = state.peers().label(source);
+        if (theirs[0] != mine[0]) {
+            throw new EpMismatchException(who + " is at operation " + theirs[0] + ", this rank at " + mine[0]
+                    + "; call recover on all ranks");
+        }
+        if (theirs[MASK] != mine[MASK]) {
+            throw new EpMismatchException(who + " has masked other ranks than this one, which has masked "
+                    + state.waits().mask().toSet()
+                    + "; mask the same ranks before the same operation, or call recover");
+        }
+        for (int word : new int[] {KIND, FLAGS, HANDLE}) {
+            if (theirs[word] != mine[word]) {
+                throw new EpMismatchException(who + " calls " + describe(theirs) + ", this rank calls " + describe(mine)
+                        + "; all ranks must call the operations of a buffer in the same order with the same options");
+            }
+        }
+    }
+
+    private static String describe(long[] words) {
+        return Kind.name(words[KIND]) + " (options 0x" + Long.toHexString(words[FLAGS])
+                + (words[HANDLE] == 0 ? "" : ", routing of dispatch " + words[HANDLE]) + ")";
+    }
+
+    /** Advances a counter at every rank that is not masked, this one among them. */
+    void advanceAll(Begun begun, Counter counter) {
+        for (int r = 0; r < state.ranks(); r++) {
+            if (!begun.mask().has(r)) {
+                state.peers().advance(r, counter, begun.number());
+            }
+        }
+    }
+
+    /** Waits for a counter of every rank that is not masked. */
+    void awaitAll(Begun begun, Counter counter, Deadline deadline, String phase) {
+        for (int r = 0; r < state.ranks(); r++) {
+            if (!begun.mask().has(r)) {
+                state.waits().await(counter, r, begun.number(), deadline, phase);
+            }
+        }
+    }
+
+    /** The symmetric memory of all ranks, for loops. */
+    List<HostMemory> memories() {
+        return java.util.stream.IntStream.range(0, state.ranks())
+                .mapToObj(state.peers()::memory)
+                .toList();
+    }
+}

@@ -1,0 +1,274 @@
+package org.ep4j.engine.host;
+
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.COMBINED;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.COMBINED_WEIGHTS;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.CombinePrecision;
+import org.ep4j.CombineRequest;
+import org.ep4j.CombineResult;
+import org.ep4j.DataType;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpEvent;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.numeric.RowSum;
+
+/**
+ * One high-throughput combine. One row a (token, rank) is read by the token's rank where it lies in the other rank's
+ * memory, and reduced in the same pass. In the exact by-expert form every selection's row is first sent to its slot on the
+ * token's rank.
+ */
+final class HighThroughputCombine {
+    private static final List<DataType> BF16 = List.of(DataType.BF16);
+    private static final List<DataType> FP32 = List.of(DataType.FP32);
+    private static final long WEIGHTS_FLAG = 1;
+
+    private final HighThroughput mode;
+    private final HostState state;
+    private final BufferLayout layout;
+    private final CombineRequest request;
+    private final HighThroughputHandle handle;
+    private final Routing routing;
+    private final HostMemory x;
+    private final Optional<HostMemory> weights;
+    private final List<HostMemory> biases = new ArrayList<>();
+    private final RowSum sum;
+    private final int topK;
+    private final long rowBytes;
+    private final boolean selections;
+
+    /** Checks all arguments. */
+    HighThroughputCombine(HighThroughput mode, CombineRequest request, RowSum sum) {
+        this.mode = mode;
+        this.state = mode.state();
+        this.layout = state.peers().layout();
+        this.request = request;
+        this.sum = sum;
+        handle = Handles.own(request.handle(), mode);
+        routing = handle.routing();
+        topK = routing.topK();
+        rowBytes = layout.rowBytes();
+        int hidden = state.shape().hidden();
+        x = Args.rows("x", request.x(), BF16, -1, hidden);
+        if (request.x().dim(0) < handle.rows()) {
+            throw new EpArgumentException(
+                    "x",
+                    request.x().dim(0) + " rows",
+                    "at least " + handle.rows() + " rows, as the handle",
+                    "pass the expert outputs in the row order of the dispatch");
+        }
+        weights = request.weights()
+                .map(w -> handle.byExpert()
+                        ? Args.tensor("weights", w, FP32, -1)
+                        : Args.tensor("weights", w, FP32, -1, topK));
+        request.weights().ifPresent(w -> {
+            if (w.dim(0) < handle.rows()) {
+                throw new EpArgumentException(
+                        "weights",
+                        w.dim(0) + " rows",
+                        "at least " + handle.rows() + " rows, as the handle",
+                        "pass one row of weights for each row of x");
+            }
+        });
+        for (Tensor bias : request.bias()) {
+            biases.add(Args.rows("bias", bias, BF16, routing.tokens(), hidden));
+        }
+        request.out().ifPresent(out -> Args.rows("out", out, BF16, routing.tokens(), hidden));
+        selections = handle.byExpert() && request.precision() == CombinePrecision.EXACT;
+        if (handle.byExpert()
+                && Args.overlap(
+                        request.x().address(),
+                        request.x().byteSize(),
+                        state.symmetric().address() + layout.combineArea(),
+                        layout.combineWeights(0) - layout.combineArea())) {
+            throw new EpArgumentException(
+                    "x",
+                    "in the memory of combineInput()",
+                    "elsewhere for a by-expert combine, which uses that memory itself",
+                    "pass memory of your own, or the rows of the dispatch");
+        }
+    }
+
+    /** Runs it. */
+    CombineResult run(Deadline deadline) {
+        long input = stage();
+        long flags = (weights.isPresent() ? WEIGHTS_FLAG : 0);
+        HighThroughput.Kind kind =
+                selections ? HighThroughput.Kind.COMBINE_SELECTIONS : HighThroughput.Kind.COMBINE_ROWS;
+        HighThroughput.Begun begun = mode.begin(kind, flags, handle.number(), input, new int[0], deadline);
+        mode.combines().begin(begun.number());
+        if (selections) {
+            sendSelections(begun.mask());
+            mode.advanceAll(begun, Counter.HT_DATA);
+            mode.awaitAll(begun, Counter.HT_DATA, deadline, "combine rows");
+        }
+        HostState.Region region = state.highThroughput();
+        Tensor out = request.out()
+                .orElseGet(() -> region.tensor(
+                        state.layout().offset(COMBINED),
+                        DataType.BF16,
+                        routing.tokens(),
+                        state.shape().hidden()));
+        reduce(begun, HostMemory.of(out.memory()));
+        Optional<Tensor> weightsOut = weights.map(w -> gatherWeights(begun.mask()));
+        mode.advanceAll(begun, Counter.HT_DONE);
+        mode.awaitAll(begun, Counter.HT_DONE, deadline, "combine end");
+        return new Result(mode, begun.number(), out, weightsOut);
+    }
+
+    /**
+     * Puts what other ranks will read into symmetric memory, unless it is there already.
+     *
+     * @return where the rows begin in this rank's symmetric memory
+     */
+    private long stage() {
+        HostMemory symmetric = state.peers().local();
+        weights.ifPresent(this::stageWeights);
+        if (selections) {
+            return 0;
+        }
+        if (handle.byExpert()) {
+            for (int row = 0; row < handle.received(); row++) {
+                sum.clear();
+                for (int k = 0; k < topK; k++) {
+                    int expanded = handle.expandedRows()[row * topK + k];
+                    if (expanded >= 0) {
+                        sum.add(x, expanded * rowBytes);
+                    }
+                }
+                sum.store(symmetric, layout.combineArea() + row * rowBytes);
+            }
+            return layout.combineArea();
+        }
+        long offset = request.x().address() - state.symmetric().address();
+        long bytes = handle.received() * rowBytes;
+        boolean inPlace = inside(offset, bytes, layout.rows(), layout.rowsBytes())
+                || inside(offset, bytes, layout.combineArea(), layout.combineInputBytes());
+        if (inPlace) {
+            return offset;
+        }
+        symmetric.copy(layout.combineArea(), x, 0, bytes);
+        return layout.combineArea();
+    }
+
+    private static boolean inside(long offset, long bytes, long start, long length) {
+        return offset >= start && offset + bytes <= start + length;
+    }
+
+    private void stageWeights(HostMemory from) {
+        HostMemory symmetric = state.peers().local();
+        if (!handle.byExpert()) {
+            symmetric.copy(layout.combineWeights(0), from, 0, handle.received() * 4L * topK);
+            return;
+        }
+        int[] row = new int[topK];
+        for (int r = 0; r < handle.received(); r++) {
+            for (int k = 0; k < topK; k++) {
+                int expanded = handle.expandedRows()[r * topK + k];
+                row[k] = expanded < 0 ? 0 : from.getInt(4L * expanded);
+            }
+            symmetric.putInts(layout.combineWeights(r), row, 0, topK);
+        }
+    }
+
+    private void sendSelections(Mask mask) {
+        List<HostMemory> memories = mode.memories();
+        for (int row = 0; row < handle.received(); row++) {
+            int source = handle.sourceRanks()[row];
+            if (mask.has(source)) {
+                continue;
+            }
+            for (int k = 0; k < topK; k++) {
+                int expanded = handle.expandedRows()[row * topK + k];
+                if (expanded >= 0) {
+                    memories.get(source)
+                            .copy(
+                                    layout.selectionSlot(handle.sourceTokens()[row], k),
+                                    x,
+                                    expanded * rowBytes,
+                                    rowBytes);
+                }
+            }
+        }
+    }
+
+    private void reduce(HighThroughput.Begun begun, HostMemory out) {
+        List<HostMemory> memories = mode.memories();
+        for (int t = 0; t < routing.tokens(); t++) {
+            sum.clear();
+            for (HostMemory bias : biases) {
+                sum.add(bias, t * rowBytes);
+            }
+            if (selections) {
+                addSelections(t, begun.mask());
+            } else {
+                for (int i = routing.firstTarget()[t]; i < routing.firstTarget()[t + 1]; i++) {
+                    int target = routing.targets()[i];
+                    if (!begun.mask().has(target)) {
+                        sum.add(memories.get(target), begun.inputs()[target] + handle.targetRows()[i] * rowBytes);
+                    }
+                }
+            }
+            sum.store(out, t * rowBytes);
+        }
+    }
+
+    private void addSelections(int token, Mask mask) {
+        for (int k = 0; k < topK; k++) {
+            int id = routing.ids()[token * topK + k];
+            if (id >= 0 && !mask.has(state.placement().rankOf(id))) {
+                sum.add(state.peers().local(), layout.selectionSlot(token, k));
+            }
+        }
+    }
+
+    private Tensor gatherWeights(Mask mask) {
+        List<HostMemory> memories = mode.memories();
+        long base = state.layout().offset(COMBINED_WEIGHTS);
+        HostMemory memory = state.highThroughput().access();
+        int[] row = new int[topK];
+        for (int t = 0; t < routing.tokens(); t++) {
+            for (int k = 0; k < topK; k++) {
+                row[k] = 0;
+                int id = routing.ids()[t * topK + k];
+                if (id < 0 || mask.has(state.placement().rankOf(id))) {
+                    continue;
+                }
+                int owner = state.placement().rankOf(id);
+                for (int i = routing.firstTarget()[t]; i < routing.firstTarget()[t + 1]; i++) {
+                    if (routing.targets()[i] == owner) {
+                        row[k] = memories.get(owner).getInt(layout.combineWeights(handle.targetRows()[i]) + 4L * k);
+                    }
+                }
+            }
+            memory.putInts(base + 4L * t * topK, row, 0, topK);
+        }
+        return state.highThroughput().tensor(base, DataType.FP32, routing.tokens(), topK);
+    }
+
+    /** A finished combine. */
+    private record Result(HighThroughput mode, long number, Tensor outTensor, Optional<Tensor> weightsTensor)
+            implements CombineResult {
+        @Override
+        public EpEvent event() {
+            return EpEvent.completed();
+        }
+
+        @Override
+        public Tensor out() {
+            mode.combines().check(number);
+            return outTensor;
+        }
+
+        @Override
+        public Optional<Tensor> weights() {
+            mode.combines().check(number);
+            return weightsTensor;
+        }
+    }
+}

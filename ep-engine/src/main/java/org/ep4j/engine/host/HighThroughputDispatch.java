@@ -1,0 +1,416 @@
+package org.ep4j.engine.host;
+
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.EXPANDED;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.EXPANDED_SCALES;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.EXPERT_OFFSETS;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.ROWS_PER_EXPERT;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.ROWS_PER_SOURCE;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.SCALES;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.SOURCE_RANKS;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.SOURCE_TOKENS;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.TOPK_IDS;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.TOPK_WEIGHTS;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.DataType;
+import org.ep4j.DispatchRequest;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpOverflowException;
+import org.ep4j.RowLayout;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.memory.HostMemory;
+
+/**
+ * One high-throughput dispatch: counts, then every row written once to its final place in the memory of each rank that
+ * needs it, with a record of its ids, weights and scales; then the records are unpacked, and in the by-expert layout the
+ * rows are expanded, in local memory.
+ */
+final class HighThroughputDispatch {
+    private static final List<DataType> ROW_TYPES = List.of(DataType.BF16, DataType.FP8_E4M3);
+    private static final long FP8_FLAG = 1;
+    private static final long WEIGHTS_FLAG = 2;
+
+    private final HighThroughput mode;
+    private final HostState state;
+    private final BufferLayout layout;
+    private final DispatchRequest request;
+    private final Optional<HighThroughputHandle> cached;
+    private final int tokens;
+    private final int topK;
+    private final int scales;
+    private final long rowBytes;
+    private final HostMemory x;
+    private final Optional<HostMemory> xScales;
+    private final Optional<HostMemory> weights;
+
+    /** Checks all that can be checked without reading device contents. */
+    HighThroughputDispatch(HighThroughput mode, DispatchRequest request) {
+        this.mode = mode;
+        this.state = mode.state();
+        this.layout = state.peers().layout();
+        this.request = request;
+        int hidden = state.shape().hidden();
+        tokens = Args.tokens("x", request.x(), state.shape().maxTokens(), "maxTokens");
+        topK = state.shape().topK();
+        x = Args.rows("x", request.x(), ROW_TYPES, tokens, hidden);
+        boolean fp8 = request.x().type() == DataType.FP8_E4M3;
+        scales = fp8 ? state.shape().scales() : 0;
+        rowBytes = (long) hidden * request.x().type().bytes();
+        if (fp8 != request.scales().isPresent()) {
+            throw new EpArgumentException(
+                    "scales",
+                    fp8 ? "absent" : "present",
+                    fp8 ? "present with FP8 rows" : "absent with BF16 rows",
+                    "scales go with FP8 rows and only with them");
+        }
+        xScales = request.scales().map(s -> Args.tensor("scales", s, List.of(DataType.FP32), tokens, scales));
+        weights = request.topkWeights().map(w -> Args.tensor("topkWeights", w, List.of(DataType.FP32), tokens, topK));
+        cached = request.cached().map(handle -> Handles.own(handle, mode));
+        cached.ifPresent(handle -> {
+            if (handle.tokens() != tokens) {
+                throw new EpArgumentException(
+                        "x",
+                        tokens + " tokens",
+                        handle.tokens() + " tokens, as the handle",
+                        "send the same tokens again");
+            }
+            if (handle.layout() != request.layout()) {
+                throw new EpArgumentException(
+                        "layout", request.layout(), handle.layout() + ", as the handle", "use DispatchRequest.cached");
+            }
+        });
+        request.out().ifPresent(out -> Args.rows("out", out, List.of(request.x().type()), -1, hidden));
+    }
+
+    /** Runs it. */
+    HighThroughputResult run(Deadline deadline) {
+        Routing routing = cached.map(HighThroughputHandle::routing).orElseGet(this::readRouting);
+        long flags = (scales > 0 ? FP8_FLAG : 0) | (weights.isPresent() ? WEIGHTS_FLAG : 0);
+        long handleNumber = cached.map(HighThroughputHandle::number).orElse(0L);
+        checkOut();
+        HighThroughput.Begun begun = cached.isPresent()
+                ? mode.begin(HighThroughput.Kind.CACHED_DISPATCH, flags, handleNumber, 0, new int[0], deadline)
+                : mode.begin(HighThroughput.Kind.DISPATCH, flags, 0, 0, routing.rowsTo(), deadline);
+        mode.dispatches().begin(begun.number());
+        int[] rowsFrom = new int[state.ranks()];
+        int[] targetRows;
+        if (cached.isPresent()) {
+            targetRows = cached.get().targetRows();
+            countCachedRows(cached.get(), begun.mask(), rowsFrom);
+        } else {
+            targetRows = placeRows(routing, begun, rowsFrom);
+        }
+        send(routing, targetRows, begun.mask());
+        mode.advanceAll(begun, Counter.HT_DATA);
+        mode.awaitAll(begun, Counter.HT_DATA, deadline, "dispatch rows");
+        HighThroughputHandle handle =
+                cached.orElseGet(() -> unpackRouting(routing, targetRows, rowsFrom, begun.number()));
+        return deliver(handle, rowsFrom, begun.number());
+    }
+
+    private Routing readRouting() {
+        return Routing.of(
+                request.topkIds().orElseThrow(),
+                tokens,
+                state.shape(),
+                state.placement(),
+                state.waits().mask());
+    }
+
+    /** From all ranks' counts: the row of every token on every target, and this rank's rows from every source. */
+    private int[] placeRows(Routing routing, HighThroughput.Begun begun, int[] rowsFrom) {
+        int ranks = state.ranks();
+        int me = state.rank();
+        int[] next = new int[ranks];
+        long[] total = new long[ranks];
+        for (int source = 0; source < ranks; source++) {
+            if (begun.mask().has(source)) {
+                continue;
+            }
+            int[] rows = mode.rowsFrom(source, begun.number());
+            rowsFrom[source] = rows[me];
+            for (int target = 0; target < ranks; target++) {
+                if (source == me) {
+                    next[target] = (int) total[target];
+                }
+                total[target] += rows[target];
+            }
+        }
+        long capacity = state.shape().receiveCapacity(ranks);
+        for (int target = 0; target < ranks; target++) {
+            if (total[target] > capacity) {
+                throw new EpOverflowException("rank " + target + " would receive " + total[target]
+                        + " rows, its buffer holds maxReceivedTokens = " + capacity
+                        + "; no row was sent; raise maxReceivedTokens (0 can never overflow) or balance the routing");
+            }
+        }
+        int[] targetRows = new int[routing.targets().length];
+        for (int i = 0; i < targetRows.length; i++) {
+            targetRows[i] = next[routing.targets()[i]]++;
+        }
+        return targetRows;
+    }
+
+    /** Rows of a rank that was masked since the routing was made keep their places, as zeros. */
+    private void countCachedRows(HighThroughputHandle handle, Mask mask, int[] rowsFrom) {
+        HostMemory local = state.peers().local();
+        for (int row = 0; row < handle.received(); row++) {
+            int source = handle.sourceRanks()[row];
+            rowsFrom[source]++;
+            if (mask.has(source)) {
+                local.zero(layout.rows() + row * rowBytes, rowBytes);
+                local.zero(layout.record(row) + 4L * (1 + topK), 4L * (topK + scales));
+            }
+        }
+    }
+
+    private void send(Routing routing, int[] targetRows, Mask mask) {
+        int[] record = new int[1 + 2 * topK + scales];
+        List<HostMemory> memories = mode.memories();
+        for (int t = 0; t < tokens; t++) {
+            int first = routing.firstTarget()[t];
+            int end = routing.firstTarget()[t + 1];
+            if (first == end) {
+                continue;
+            }
+            record[0] = t;
+            if (weights.isPresent()) {
+                weights.get().getInts(4L * t * topK, record, 1 + topK, topK);
+            }
+            if (xScales.isPresent()) {
+                xScales.get().getInts(4L * t * scales, record, 1 + 2 * topK, scales);
+            }
+            for (int i = first; i < end; i++) {
+                int target = routing.targets()[i];
+                if (mask.has(target)) {
+                    continue;
+                }
+                for (int k = 0; k < topK; k++) {
+                    record[1 + k] = state.localIndex(routing.ids()[t * topK + k], target);
+                }
+                HostMemory memory = memories.get(target);
+                memory.copy(layout.rows() + targetRows[i] * rowBytes, x, t * rowBytes, rowBytes);
+                memory.putInts(layout.record(targetRows[i]), record, 0, record.length);
+            }
+        }
+    }
+
+    private HighThroughputHandle unpackRouting(Routing routing, int[] targetRows, int[] rowsFrom, long number) {
+        int received = Arrays.stream(rowsFrom).sum();
+        int[] sourceRanks = new int[received];
+        int[] sourceTokens = new int[received];
+        int[] localIds = new int[received * topK];
+        int[] expertRows = new int[state.localExperts()];
+        int row = 0;
+        int[] head = new int[1 + topK];
+        for (int source = 0; source < rowsFrom.length; source++) {
+            for (int i = 0; i < rowsFrom[source]; i++, row++) {
+                state.peers().local().getInts(layout.record(row), head, 0, head.length);
+                sourceRanks[row] = source;
+                sourceTokens[row] = head[0];
+                for (int k = 0; k < topK; k++) {
+                    int local = head[1 + k];
+                    localIds[row * topK + k] = local;
+                    if (local >= 0) {
+                        expertRows[local]++;
+                    }
+                }
+            }
+        }
+        int alignment = request.expertAlignment();
+        long[] offsets = new long[expertRows.length + 1];
+        for (int e = 0; e < expertRows.length; e++) {
+            offsets[e + 1] = offsets[e] + (expertRows[e] + alignment - 1L) / alignment * alignment;
+        }
+        boolean byExpert = request.layout() == RowLayout.BY_EXPERT;
+        int[] expanded = new int[byExpert ? localIds.length : 0];
+        long[] next = offsets.clone();
+        for (int i = 0; i < expanded.length; i++) {
+            expanded[i] = localIds[i] < 0 ? -1 : (int) next[localIds[i]]++;
+        }
+        return new HighThroughputHandle(
+                mode,
+                number,
+                routing,
+                targetRows,
+                received,
+                sourceRanks,
+                sourceTokens,
+                localIds,
+                expanded,
+                request.layout(),
+                byExpert ? offsets[offsets.length - 1] : received,
+                expertRows,
+                offsets,
+                alignment);
+    }
+
+    private long worstRows() {
+        int ranks = state.ranks();
+        return request.layout() == RowLayout.BY_EXPERT
+                ? LocalLayout.expandedCapacity(state.shape(), ranks, state.localExperts(), request.expertAlignment())
+                : state.shape().receiveCapacity(ranks);
+    }
+
+    /** With worst-case sizes the needed room is known before anything moves; with exact ones only the caller's bound is. */
+    private void checkOut() {
+        if (request.out().isPresent()
+                && !request.exactCounts()
+                && request.out().get().dim(0) < worstRows()) {
+            throw new EpArgumentException(
+                    "out",
+                    request.out().get().dim(0) + " rows",
+                    "at least " + worstRows() + " rows, the worst case",
+                    "pass a larger tensor, or ask for exact counts");
+        }
+    }
+
+    private HighThroughputResult deliver(HighThroughputHandle handle, int[] rowsFrom, long number) {
+        long rows = request.exactCounts() ? handle.rows() : worstRows();
+        HostState.Region region = state.highThroughput();
+        HostMemory memory = region.access();
+        LocalLayout local = state.layout();
+        if (request.out().isPresent() && request.out().get().dim(0) < handle.rows()) {
+            throw new EpArgumentException(
+                    "out",
+                    request.out().get().dim(0) + " rows",
+                    "at least " + handle.rows() + " rows, as many as arrived",
+                    "pass a larger tensor and dispatch again on all ranks");
+        }
+        memory.putInts(local.offset(ROWS_PER_EXPERT), handle.expertRows(), 0, handle.expertRows().length);
+        for (int e = 0; e < handle.expertOffsets().length; e++) {
+            memory.putLong(local.offset(EXPERT_OFFSETS) + 8L * e, handle.expertOffsets()[e]);
+        }
+        int[] perSource = handle.byExpert() ? selectionsFrom(handle) : rowsFrom;
+        memory.putInts(local.offset(ROWS_PER_SOURCE), perSource, 0, perSource.length);
+        Tensor rowTensor = handle.byExpert() ? expand(handle, rows) : deliverRows(handle, rows);
+        return new HighThroughputResult(
+                mode,
+                handle,
+                number,
+                rowTensor,
+                rows,
+                scales,
+                weights.isPresent(),
+                handle.routing().idType());
+    }
+
+    private int[] selectionsFrom(HighThroughputHandle handle) {
+        int[] selections = new int[state.ranks()];
+        for (int i = 0; i < handle.localIds().length; i++) {
+            if (handle.localIds()[i] >= 0) {
+                selections[handle.sourceRanks()[i / topK]]++;
+            }
+        }
+        return selections;
+    }
+
+    /** By rank: rows stay where their senders put them, unless the caller wants them elsewhere. */
+    private Tensor deliverRows(HighThroughputHandle handle, long rows) {
+        HostMemory symmetric = state.peers().local();
+        HostMemory memory = state.highThroughput().access();
+        LocalLayout local = state.layout();
+        boolean wide = handle.routing().idType() == DataType.INT64;
+        int[] record = new int[1 + 2 * topK + scales];
+        for (int row = 0; row < handle.received(); row++) {
+            symmetric.getInts(layout.record(row), record, 0, record.length);
+            for (int k = 0; k < topK; k++) {
+                int id = record[1 + k];
+                if (id < 0) {
+                    record[1 + topK + k] = 0;
+                }
+                if (wide) {
+                    memory.putLong(local.offset(TOPK_IDS) + 8L * ((long) row * topK + k), id);
+                }
+            }
+            if (!wide) {
+                memory.putInts(local.offset(TOPK_IDS) + 4L * row * topK, record, 1, topK);
+            }
+            memory.putInts(local.offset(TOPK_WEIGHTS) + 4L * row * topK, record, 1 + topK, topK);
+            memory.putInts(local.offset(SCALES) + 4L * row * scales, record, 1 + 2 * topK, scales);
+        }
+        memory.putInts(local.offset(SOURCE_RANKS), handle.sourceRanks(), 0, handle.received());
+        memory.putInts(local.offset(SOURCE_TOKENS), handle.sourceTokens(), 0, handle.received());
+        clearTail(handle.received(), rows, wide);
+        Tensor inPlace = new HostState.Region(state.symmetric(), symmetric)
+                .tensor(layout.rows(), request.x().type(), rows, state.shape().hidden());
+        return request.out()
+                .map(out -> {
+                    HostMemory target = HostMemory.of(out.memory());
+                    target.copy(0, symmetric, layout.rows(), handle.received() * rowBytes);
+                    return Tensor.of(
+                            out.memory(), out.type(), rows, state.shape().hidden());
+                })
+                .orElse(inPlace);
+    }
+
+    private void clearTail(long from, long to, boolean wide) {
+        HostMemory memory = state.highThroughput().access();
+        LocalLayout local = state.layout();
+        for (long row = from; row < to; row++) {
+            for (int k = 0; k < topK; k++) {
+                long i = row * topK + k;
+                if (wide) {
+                    memory.putLong(local.offset(TOPK_IDS) + 8 * i, -1);
+                } else {
+                    memory.putInt(local.offset(TOPK_IDS) + 4 * i, -1);
+                }
+                memory.putInt(local.offset(TOPK_WEIGHTS) + 4 * i, 0);
+            }
+            memory.putInt(local.offset(SOURCE_RANKS) + 4 * row, -1);
+            memory.putInt(local.offset(SOURCE_TOKENS) + 4 * row, -1);
+        }
+    }
+
+    private Tensor expand(HighThroughputHandle handle, long rows) {
+        HostMemory symmetric = state.peers().local();
+        HostMemory memory = state.highThroughput().access();
+        LocalLayout local = state.layout();
+        HostMemory target =
+                request.out().map(out -> HostMemory.of(out.memory())).orElse(memory);
+        long base = request.out().isPresent() ? 0 : local.offset(EXPANDED);
+        for (long row = 0; row < rows; row++) {
+            memory.putInt(local.offset(SOURCE_RANKS) + 4 * row, -1);
+            memory.putInt(local.offset(SOURCE_TOKENS) + 4 * row, -1);
+            memory.putInt(local.offset(TOPK_WEIGHTS) + 4 * row, 0);
+        }
+        int[] record = new int[1 + 2 * topK + scales];
+        for (int row = 0; row < handle.received(); row++) {
+            symmetric.getInts(layout.record(row), record, 0, record.length);
+            for (int k = 0; k < topK; k++) {
+                long to = handle.expandedRows()[row * topK + k];
+                if (to < 0) {
+                    continue;
+                }
+                target.copy(base + to * rowBytes, symmetric, layout.rows() + row * rowBytes, rowBytes);
+                memory.putInts(local.offset(EXPANDED_SCALES) + 4 * to * scales, record, 1 + 2 * topK, scales);
+                memory.putInt(local.offset(TOPK_WEIGHTS) + 4 * to, record[1 + topK + k]);
+                memory.putInt(local.offset(SOURCE_RANKS) + 4 * to, handle.sourceRanks()[row]);
+                memory.putInt(local.offset(SOURCE_TOKENS) + 4 * to, handle.sourceTokens()[row]);
+            }
+        }
+        if (request.zeroPadding()) {
+            zeroPadding(handle, target, base);
+        }
+        return request.out()
+                .map(out ->
+                        Tensor.of(out.memory(), out.type(), rows, state.shape().hidden()))
+                .orElseGet(() -> state.highThroughput()
+                        .tensor(base, request.x().type(), rows, state.shape().hidden()));
+    }
+
+    private void zeroPadding(HighThroughputHandle handle, HostMemory target, long base) {
+        long scaleBase = state.layout().offset(EXPANDED_SCALES);
+        for (int e = 0; e < handle.expertRows().length; e++) {
+            long from = handle.expertOffsets()[e] + handle.expertRows()[e];
+            long rows = handle.expertOffsets()[e + 1] - from;
+            target.zero(base + from * rowBytes, rows * rowBytes);
+            state.highThroughput().access().zero(scaleBase + from * 4 * scales, rows * 4 * scales);
+        }
+    }
+}

@@ -1,0 +1,367 @@
+package org.ep4j.engine.host;
+
+import java.lang.ref.Reference;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
+import org.ep4j.BufferSize;
+import org.ep4j.CombineRequest;
+import org.ep4j.CombineResult;
+import org.ep4j.DataType;
+import org.ep4j.DispatchLayout;
+import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpEvent;
+import org.ep4j.EpGroup;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpShape;
+import org.ep4j.EpStateException;
+import org.ep4j.ExpertPlacement;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyCombineResult;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.OpOptions;
+import org.ep4j.Recovery;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.numeric.RowSum;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.MemberState;
+
+/** A buffer whose device is the host and whose paths are all mapped. */
+final class HostBuffer implements EpBuffer {
+    private final EpGroup group;
+    private final Bootstrap bootstrap;
+    private final String name;
+    private final BufferSize size;
+    private final HostState state;
+    private final Duration timeout;
+    private final Runnable free;
+    private final HighThroughput highThroughput;
+    private final LowLatency lowLatency;
+    private final Recoverer recoverer;
+    private final Operations operations;
+    private final RowSum sum;
+    private long completed;
+    private long maskClears;
+
+    /**
+     * Over memory that is mapped already.
+     *
+     * @param timeout longest wait of an operation that does not say otherwise
+     * @param free gives the memory back; called once
+     */
+    HostBuffer(
+            EpGroup group,
+            Bootstrap bootstrap,
+            String name,
+            BufferSize size,
+            HostState state,
+            Duration timeout,
+            Runnable free) {
+        this.group = group;
+        this.bootstrap = bootstrap;
+        this.name = name;
+        this.size = size;
+        this.state = state;
+        this.timeout = timeout;
+        this.free = free;
+        highThroughput = new HighThroughput(state);
+        lowLatency = new LowLatency(state);
+        recoverer = new Recoverer(highThroughput, lowLatency, state, bootstrap);
+        operations = new Operations(name, timeout, state.waits());
+        sum = new RowSum(state.shape().hidden());
+    }
+
+    @Override
+    public EpGroup group() {
+        return group;
+    }
+
+    @Override
+    public EpShape shape() {
+        return state.shape();
+    }
+
+    @Override
+    public ExpertPlacement placement() {
+        return state.placement();
+    }
+
+    @Override
+    public BufferSize size() {
+        return size;
+    }
+
+    @Override
+    public DispatchLayout layout(Tensor topkIds) {
+        requireOpen();
+        int tokens = Args.tokens("topkIds", topkIds, EpShape.MAX_TOKENS, "the largest number of tokens");
+        Routing routing = Routing.of(
+                topkIds, tokens, state.shape(), state.placement(), state.waits().mask());
+        int[] hostOf = group.plan().hostIndex();
+        int[] perHost = new int[Arrays.stream(hostOf).max().orElse(0) + 1];
+        int[] perExpert = new int[state.shape().experts()];
+        boolean[][] onRank = new boolean[tokens][state.ranks()];
+        for (int id : routing.ids()) {
+            if (id >= 0) {
+                perExpert[id]++;
+            }
+        }
+        for (int t = 0; t < tokens; t++) {
+            BitSet hosts = new BitSet();
+            for (int i = routing.firstTarget()[t]; i < routing.firstTarget()[t + 1]; i++) {
+                onRank[t][routing.targets()[i]] = true;
+                hosts.set(hostOf[routing.targets()[i]]);
+            }
+            hosts.stream().forEach(h -> perHost[h]++);
+        }
+        return new DispatchLayout(routing.rowsTo().clone(), perHost, perExpert, onRank);
+    }
+
+    @Override
+    public DispatchResult dispatch(DispatchRequest request) {
+        requireHighThroughput();
+        HighThroughputDispatch dispatch = new HighThroughputDispatch(highThroughput, request);
+        return this.<DispatchResult>run(request, request.options(), dispatch::run, AsyncResults.Dispatch::new);
+    }
+
+    @Override
+    public CombineResult combine(CombineRequest request) {
+        requireHighThroughput();
+        HighThroughputCombine combine = new HighThroughputCombine(highThroughput, request, sum);
+        return this.<CombineResult>run(request, request.options(), combine::run, AsyncResults.Combine::new);
+    }
+
+    @Override
+    public LowLatencyDispatchResult dispatch(LowLatencyDispatchRequest request) {
+        requireLowLatency();
+        LowLatencyDispatch dispatch = new LowLatencyDispatch(lowLatency, request);
+        return this.<LowLatencyDispatchResult>run(
+                request,
+                request.options(),
+                deadline -> {
+                    LowLatencyHandleImpl handle = dispatch.send(deadline);
+                    Receipt receipt = new Receipt(request.hook());
+                    var flow = lowLatency.dispatches();
+                    if (!request.hook()) {
+                        receipt.run(() -> dispatch.receive(handle, deadline));
+                    }
+                    return new LowLatencyResults.Dispatch(
+                            dispatch,
+                            flow.validity(),
+                            handle,
+                            receipt,
+                            r -> receiveLater(request, request.options(), r, flow, handle.number(), later -> {
+                                dispatch.receive(handle, later);
+                            }));
+                },
+                AsyncResults.LowLatencyDispatched::new);
+    }
+
+    @Override
+    public LowLatencyCombineResult combine(LowLatencyCombineRequest request) {
+        requireLowLatency();
+        LowLatencyCombine combine = new LowLatencyCombine(lowLatency, request, sum);
+        return this.<LowLatencyCombineResult>run(
+                request,
+                request.options(),
+                deadline -> {
+                    long number = combine.send(deadline);
+                    Receipt receipt = new Receipt(request.hook());
+                    var flow = lowLatency.combines();
+                    if (!request.hook()) {
+                        receipt.run(() -> combine.receive(number, deadline));
+                    }
+                    return new LowLatencyResults.Combine(
+                            combine,
+                            flow.validity(),
+                            number,
+                            receipt,
+                            r -> receiveLater(request, request.options(), r, flow, number, later -> {
+                                combine.receive(number, later);
+                            }));
+                },
+                AsyncResults.LowLatencyCombined::new);
+    }
+
+    private void receiveLater(
+            Object request,
+            OpOptions options,
+            Receipt receipt,
+            LowLatency.Flow flow,
+            long number,
+            Operations.Body body) {
+        OpOptions now = new OpOptions(java.util.List.of(), false, options.stream(), options.timeout());
+        operations.submit(
+                now,
+                deadline -> receipt.run(() -> {
+                    if (!flow.isPending(number)) {
+                        throw new EpStateException(
+                                "what this receive() was for is void: the buffer has recovered since");
+                    }
+                    try {
+                        body.run(deadline);
+                    } finally {
+                        Reference.reachabilityFence(request);
+                    }
+                }));
+    }
+
+    private <T> T run(
+            Object request, OpOptions options, Function<Deadline, T> work, Function<AsyncResults.Later<T>, T> wrap) {
+        AtomicReference<T> value = new AtomicReference<>();
+        EpEvent event = operations.submit(options, deadline -> {
+            try {
+                value.set(work.apply(deadline));
+            } finally {
+                // The operation works with addresses; the request is what keeps the memory behind them alive.
+                Reference.reachabilityFence(request);
+            }
+            completed++;
+        });
+        return options.async()
+                ? wrap.apply(new AsyncResults.Later<>(
+                        event, value, options.timeout().orElse(timeout).multipliedBy(2)))
+                : present(value);
+    }
+
+    /** What an operation that has ended well left behind. */
+    static <T> T present(AtomicReference<T> value) {
+        T result = value.get();
+        if (result == null) {
+            throw new EpStateException("the operation ended without a result");
+        }
+        return result;
+    }
+
+    @Override
+    public Tensor combineInput() {
+        requireHighThroughput();
+        BufferLayout layout = state.peers().layout();
+        return new HostState.Region(state.symmetric(), state.peers().local())
+                .tensor(
+                        layout.combineArea(),
+                        DataType.BF16,
+                        layout.combineInputBytes() / layout.rowBytes(),
+                        state.shape().hidden());
+    }
+
+    @Override
+    public Tensor lowLatencyCombineInput() {
+        requireLowLatency();
+        return state.bank(lowLatency.combines().number() + 1)
+                .tensor(
+                        state.layout().offset(LocalLayout.LowLatency.COMBINE_INPUT),
+                        DataType.BF16,
+                        state.localExperts(),
+                        state.shape().lowLatencyRows(state.ranks()),
+                        state.shape().hidden());
+    }
+
+    @Override
+    public Set<Integer> maskedRanks() {
+        return state.waits().mask().toSet();
+    }
+
+    @Override
+    public void mask(int rank) {
+        requireOpen();
+        if (rank < 0 || rank >= state.ranks() || rank == state.rank()) {
+            throw new EpArgumentException(
+                    "rank",
+                    rank,
+                    "another rank in [0, " + state.ranks() + ")",
+                    "a rank cannot leave itself out; it leaves by closing");
+        }
+        operations.submit(
+                OpOptions.DEFAULT, d -> state.waits().mask(state.waits().mask().with(rank)));
+    }
+
+    @Override
+    public void clearMask(Duration longest) {
+        requireOpen();
+        operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> {
+            for (int rank : maskedRanks()) {
+                if (bootstrap.state(rank) != MemberState.ALIVE) {
+                    throw new EpPeerLostException(
+                            "rank " + rank + " cannot be taken back: it is "
+                                    + bootstrap.state(rank).name().toLowerCase(java.util.Locale.ROOT)
+                                    + "; leave it masked, or join a new group",
+                            rank,
+                            "clear mask");
+                }
+            }
+            maskClears++;
+            var numbers = java.nio.ByteBuffer.allocate(24)
+                    .putLong(highThroughput.number())
+                    .putLong(lowLatency.dispatches().number())
+                    .putLong(lowLatency.combines().number());
+            long[] most = new long[3];
+            for (byte[] theirs : bootstrap.allGather(name + "-clear-mask-" + maskClears, numbers.array(), longest)) {
+                var words = java.nio.ByteBuffer.wrap(theirs);
+                for (int i = 0; i < most.length; i++) {
+                    most[i] = Math.max(most[i], words.getLong());
+                }
+            }
+            state.waits().mask(Mask.NONE);
+            recoverer.number(most[0], most[1], most[2]);
+            // Nobody sends before everybody has taken the numbers.
+            bootstrap.barrier(name + "-mask-cleared-" + maskClears, longest);
+        });
+    }
+
+    @Override
+    public Recovery recover(Duration longest) {
+        requireOpen();
+        AtomicReference<Recovery> result = new AtomicReference<>();
+        operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> {
+            result.set(recoverer.recover(completed, deadline));
+            completed = 0;
+        });
+        return present(result);
+    }
+
+    private void requireOpen() {
+        if (operations.isClosed()) {
+            throw new EpStateException("the buffer is closed; create another one");
+        }
+    }
+
+    private void requireHighThroughput() {
+        requireOpen();
+        if (state.shape().maxTokens() == 0) {
+            throw new EpStateException("the shape leaves high throughput out; set maxTokens when creating the buffer");
+        }
+    }
+
+    private void requireLowLatency() {
+        requireOpen();
+        if (state.shape().maxLowLatencyTokens() == 0) {
+            throw new EpStateException(
+                    "the shape leaves low latency out; set maxLowLatencyTokens when creating the buffer");
+        }
+    }
+
+    @Override
+    public void close() {
+        if (operations.close()) {
+            highThroughput.dispatches().close();
+            highThroughput.combines().close();
+            lowLatency.close();
+            free.run();
+        }
+    }
+
+    @Override
+    public String toString() {
+        return name + " " + state.shape();
+    }
+}

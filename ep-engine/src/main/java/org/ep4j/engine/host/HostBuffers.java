@@ -1,0 +1,104 @@
+package org.ep4j.engine.host;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.ep4j.BufferSize;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpDevice;
+import org.ep4j.EpGroup;
+import org.ep4j.EpShape;
+import org.ep4j.ExpertPlacement;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.spi.Bootstrap;
+
+/** Makes buffers of the host engine. */
+public final class HostBuffers {
+    private HostBuffers() {}
+
+    /**
+     * Bytes that a buffer takes on {@code rank}.
+     *
+     * @throws EpArgumentException when the shape does not fit the group
+     */
+    public static BufferSize size(EpShape shape, int ranks, int rank) {
+        ExpertPlacement placement = shape.placementFor(ranks);
+        checkIndexable("rows that can be received * topK", shape.receiveCapacity(ranks) * shape.topK());
+        for (int r = 0; r < ranks; r++) {
+            checkIndexable(
+                    "local experts * ranks * maxLowLatencyTokens",
+                    placement.localExperts(r) * shape.lowLatencyRows(ranks));
+            if (shape.maxTokens() > 0) {
+                checkIndexable(
+                        "by-expert rows",
+                        LocalLayout.expandedCapacity(
+                                shape, ranks, placement.localExperts(r), EpShape.MAX_EXPERT_ALIGNMENT));
+            }
+        }
+        return new BufferSize(new BufferLayout(shape, ranks).bytes(), new LocalLayout(shape, placement, rank).bytes());
+    }
+
+    private static void checkIndexable(String what, long count) {
+        if (count > Integer.MAX_VALUE - 64) {
+            throw new EpArgumentException(
+                    what,
+                    count,
+                    "at most " + (Integer.MAX_VALUE - 64) + " on the host device",
+                    "lower maxTokens, maxReceivedTokens or maxLowLatencyTokens");
+        }
+    }
+
+    /**
+     * Makes a buffer over symmetric memory that is mapped already.
+     *
+     * @param symmetric the memory of every rank, this one's among them
+     * @param freeSymmetric unmaps it; called once, also when this call fails
+     */
+    public static EpBuffer create(
+            EpGroup group,
+            Bootstrap bootstrap,
+            String name,
+            EpShape shape,
+            List<DeviceMemory> symmetric,
+            Runnable freeSymmetric,
+            Duration timeout) {
+        int ranks = group.size();
+        int rank = group.rank();
+        ExpertPlacement placement = shape.placementFor(ranks);
+        List<DeviceAllocation> owned = new ArrayList<>();
+        Runnable free = () -> {
+            owned.forEach(DeviceAllocation::close);
+            freeSymmetric.run();
+        };
+        try {
+            LocalLayout local = new LocalLayout(shape, placement, rank);
+            HostState.Region high = allocate(group.device(), local.highThroughputBytes(), owned);
+            List<HostState.Region> low = List.of(
+                    allocate(group.device(), local.lowLatencyBytes(), owned),
+                    allocate(group.device(), local.lowLatencyBytes(), owned));
+            Peers peers = new Peers(
+                    group.plan(),
+                    rank,
+                    new BufferLayout(shape, ranks),
+                    symmetric.stream().map(HostMemory::of).toList());
+            Waits waits =
+                    new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
+            HostState state = new HostState(shape, placement, peers, waits, symmetric.get(rank), local, high, low);
+            return new HostBuffer(group, bootstrap, name, size(shape, ranks, rank), state, timeout, free);
+        } catch (RuntimeException e) {
+            free.run();
+            throw e;
+        }
+    }
+
+    private static HostState.Region allocate(EpDevice device, long bytes, List<DeviceAllocation> owned) {
+        DeviceAllocation allocation = device.allocate(bytes);
+        owned.add(allocation);
+        return HostState.Region.of(allocation.memory());
+    }
+}

@@ -1,0 +1,72 @@
+package org.ep4j.engine.host;
+
+import org.ep4j.DataType;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpShape;
+import org.ep4j.ExpertPlacement;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.memory.HostMemory;
+
+/**
+ * What both modes of one buffer share.
+ *
+ * @param shape sizes
+ * @param placement experts
+ * @param peers symmetric memory and counters
+ * @param waits how counters are awaited
+ * @param symmetric this rank's symmetric memory
+ * @param layout of the results
+ * @param highThroughput memory of high-throughput results
+ * @param lowLatency memory of low-latency results, one for each bank; empty when the mode is left out
+ */
+record HostState(
+        EpShape shape,
+        ExpertPlacement placement,
+        Peers peers,
+        Waits waits,
+        DeviceMemory symmetric,
+        LocalLayout layout,
+        Region highThroughput,
+        java.util.List<Region> lowLatency) {
+    /**
+     * Memory with its address.
+     *
+     * @param memory the range
+     * @param access to it
+     */
+    record Region(DeviceMemory memory, HostMemory access) {
+        static Region of(DeviceMemory memory) {
+            return new Region(memory, HostMemory.of(memory));
+        }
+
+        Tensor tensor(long offset, DataType type, long... dims) {
+            long bytes = type.bytes();
+            for (long dim : dims) {
+                bytes *= dim;
+            }
+            return Tensor.of(memory.slice(offset, bytes), type, dims);
+        }
+    }
+
+    int rank() {
+        return peers.rank();
+    }
+
+    int ranks() {
+        return peers.ranks();
+    }
+
+    int localExperts() {
+        return placement.localExperts(peers.rank());
+    }
+
+    Region bank(long number) {
+        return lowLatency.get((int) (number & 1));
+    }
+
+    /** Index of an expert on {@code rank}, or -1 when it is elsewhere; {@code id} may be -1. */
+    int localIndex(int id, int rank) {
+        return id >= 0 && placement.rankOf(id) == rank ? placement.localIndex(id) : -1;
+    }
+}

@@ -1,0 +1,160 @@
+package org.ep4j.engine.host;
+
+import org.ep4j.EpMismatchException;
+import org.ep4j.EpStateException;
+import org.ep4j.engine.layout.Block;
+import org.ep4j.engine.layout.Counter;
+
+/**
+ * Numbering and flow control of one kind of low-latency operation of one buffer. Operations alternate between two banks;
+ * a bank of a peer may be written again when that peer has said that it emptied it.
+ */
+final class LowLatency {
+    private final HostState state;
+    private final Flow dispatches;
+    private final Flow combines;
+
+    LowLatency(HostState state) {
+        this.state = state;
+        dispatches =
+                new Flow("low-latency dispatch", Block.LL_DISPATCH, Counter.LL_DISPATCH, Counter.LL_DISPATCH_CREDIT);
+        combines = new Flow("low-latency combine", Block.LL_COMBINE, Counter.LL_COMBINE, Counter.LL_COMBINE_CREDIT);
+    }
+
+    HostState state() {
+        return state;
+    }
+
+    Flow dispatches() {
+        return dispatches;
+    }
+
+    Flow combines() {
+        return combines;
+    }
+
+    void close() {
+        dispatches.validity.close();
+        combines.validity.close();
+    }
+
+    /** One kind of operation. Used by the thread that runs operations. */
+    final class Flow {
+        /** Word of a block that must be equal on all ranks. */
+        static final int OPTIONS = 1;
+
+        /** Word of a block: the mask's digest. */
+        static final int MASK = 2;
+
+        /** Word of a block: number of messages. */
+        static final int COUNT = 3;
+
+        /** Word of a block: number of the dispatch whose routing is used. */
+        static final int HANDLE = 4;
+
+        private final String name;
+        private final Block block;
+        private final Counter data;
+        private final Counter credit;
+        private final Validity validity;
+        private final boolean[] pending = new boolean[2];
+        private long number;
+
+        private Flow(String name, Block block, Counter data, Counter credit) {
+            this.name = name;
+            this.block = block;
+            this.data = data;
+            this.credit = credit;
+            this.validity = new Validity(name, 2);
+        }
+
+        Validity validity() {
+            return validity;
+        }
+
+        long number() {
+            return number;
+        }
+
+        /**
+         * Begins the next operation: its bank is empty here and at all ranks that are not masked.
+         *
+         * @return its number
+         */
+        long begin(Mask mask, Deadline deadline) {
+            long next = number + 1;
+            if (pending[(int) (next & 1)]) {
+                throw new EpStateException("receive() of " + name + " number " + (next - 2)
+                        + " has not been called, and number " + next + " needs its memory; two can be in flight");
+            }
+            number = next;
+            state.waits().begin(data, next);
+            pending[(int) (next & 1)] = true;
+            validity.begin(next);
+            try {
+                for (int r = 0; r < state.ranks(); r++) {
+                    if (!mask.has(r)) {
+                        state.waits().await(credit, r, next - 2, deadline, name + " credit");
+                    }
+                }
+            } catch (RuntimeException e) {
+                pending[(int) (next & 1)] = false;
+                throw e;
+            }
+            return next;
+        }
+
+        /** Tells a rank that all messages for it are written. */
+        void sent(int target, long operation, long options, long count, long handle, Mask mask) {
+            long[] words = {operation, options, mask.digest(), count, handle, 0, 0, 0};
+            state.peers().writeBlock(target, block, operation, words);
+            state.peers().advance(target, data, operation);
+        }
+
+        /**
+         * Waits for a rank's messages.
+         *
+         * @param waited nanoseconds waited are added at {@code source}
+         * @return how many there are
+         */
+        int await(int source, long operation, long options, long handle, Mask mask, Deadline deadline, long[] waited) {
+            waited[source] += state.waits().await(data, source, operation, deadline, name + " receive");
+            long[] words = state.peers().readBlock(block, operation, source);
+            String who = state.peers().label(source);
+            if (words[0] != operation || words[OPTIONS] != options || words[HANDLE] != handle) {
+                throw new EpMismatchException(who + " calls " + name + " number " + words[0] + " (options 0x"
+                        + Long.toHexString(words[OPTIONS]) + ", dispatch " + words[HANDLE] + "), this rank number "
+                        + operation + " (options 0x" + Long.toHexString(options) + ", dispatch " + handle
+                        + "); all ranks must call the operations of a buffer in the same order with the same options");
+            }
+            if (words[MASK] != mask.digest()) {
+                throw new EpMismatchException(who + " has masked other ranks than this one, which has masked "
+                        + mask.toSet() + "; mask the same ranks before the same operation, or call recover");
+            }
+            return (int) words[COUNT];
+        }
+
+        /** Says that this rank has emptied its bank of an operation, whether that ended well or not. */
+        void release(long operation) {
+            pending[(int) (operation & 1)] = false;
+            for (int r = 0; r < state.ranks(); r++) {
+                state.peers().advance(r, credit, operation);
+            }
+        }
+
+        boolean isPending(long operation) {
+            return number - operation < 2 && pending[(int) (operation & 1)];
+        }
+
+        /** Numbers the next operation after {@code last}, with both banks empty. */
+        void reset(long last) {
+            number = last;
+            validity.begin(last);
+            pending[0] = false;
+            pending[1] = false;
+            for (int r = 0; r < state.ranks(); r++) {
+                state.peers().advance(r, credit, last);
+            }
+        }
+    }
+}

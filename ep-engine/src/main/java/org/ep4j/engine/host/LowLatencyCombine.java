@@ -1,0 +1,218 @@
+package org.ep4j.engine.host;
+
+import static org.ep4j.engine.layout.LocalLayout.LowLatency.COMBINED;
+
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.CombinePrecision;
+import org.ep4j.DataType;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpShape;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.numeric.LogFmt;
+import org.ep4j.engine.numeric.RowSum;
+
+/**
+ * One low-latency combine. Send: the row of every selection, or one partial sum for each (token, rank), goes to its slot on
+ * the token's rank. Receive: slots are added up in top-k order.
+ */
+final class LowLatencyCombine {
+    private static final List<DataType> BF16 = List.of(DataType.BF16);
+
+    private final LowLatency.Flow flow;
+    private final HostState state;
+    private final BufferLayout layout;
+    private final LowLatencyCombineRequest request;
+    private final LowLatencyHandleImpl handle;
+    private final Routing routing;
+    private final HostMemory x;
+    private final Optional<HostMemory> weightMemory;
+    private final Optional<HostMemory> waitStatistics;
+    private final RowSum sum;
+    private final LogFmt logFmt;
+    private final int topK;
+    private final int hidden;
+    private final boolean exact;
+    private final int[] ranges;
+    private final int[] packed;
+    private final byte[] coded;
+
+    /** Checks all arguments. */
+    LowLatencyCombine(LowLatency mode, LowLatencyCombineRequest request, RowSum sum) {
+        this.flow = mode.combines();
+        this.state = mode.state();
+        this.layout = state.peers().layout();
+        this.request = request;
+        this.sum = sum;
+        handle = Handles.own(request.handle(), mode);
+        routing = handle.routing();
+        EpShape shape = state.shape();
+        topK = shape.topK();
+        hidden = shape.hidden();
+        x = Args.rows("x", request.x(), BF16, state.localExperts(), shape.lowLatencyRows(state.ranks()), hidden);
+        weightMemory = request.topkWeights()
+                .map(w -> Args.tensor("topkWeights", w, List.of(DataType.FP32), routing.tokens(), topK));
+        waitStatistics =
+                request.waitStats().map(s -> Args.tensor("waitStats", s, List.of(DataType.INT64), state.ranks()));
+        request.out().ifPresent(out -> Args.rows("out", out, BF16, routing.tokens(), hidden));
+        exact = request.precision() == CombinePrecision.EXACT;
+        if (handle.weights() == null && (!exact || weightMemory.isEmpty())) {
+            throw new EpArgumentException(
+                    "topkWeights",
+                    "absent" + (exact ? "" : " from the dispatch"),
+                    exact ? "given here or in the dispatch" : "given in the dispatch for a rank-partial combine",
+                    "pass the weights of this rank's tokens");
+        }
+        logFmt = new LogFmt(hidden);
+        ranges = new int[shape.scales()];
+        packed = new int[hidden / 2];
+        coded = new byte[logFmt.maxBytes()];
+    }
+
+    private long options() {
+        return (exact ? 0 : 1) | (request.logFmt() ? 2 : 0);
+    }
+
+    /**
+     * Sends; the receiving half is {@link #receive}.
+     *
+     * @return number of the operation
+     */
+    long send(Deadline deadline) {
+        Mask mask = state.waits().mask();
+        LowLatencyHandleImpl.Received received = handle.received();
+        long number = flow.begin(mask, deadline);
+        for (int m = 0; m < received.sourceRanks().length; m++) {
+            int target = received.sourceRanks()[m];
+            if (!mask.has(target)) {
+                sendMessage(received, m, state.peers().memory(target), number);
+            }
+        }
+        for (int r = 0; r < state.ranks(); r++) {
+            if (!mask.has(r)) {
+                flow.sent(r, number, options(), 0, handle.number(), mask);
+            }
+        }
+        return number;
+    }
+
+    private void sendMessage(LowLatencyHandleImpl.Received received, int m, HostMemory target, long number) {
+        int token = received.sourceTokens()[m];
+        int firstK = -1;
+        for (int k = 0; k < topK; k++) {
+            int i = m * topK + k;
+            int row = received.rows()[i];
+            if (row < 0) {
+                continue;
+            }
+            long from = (long) row * layout.rowBytes();
+            if (exact) {
+                long slot = layout.combineSlot(number, token, k);
+                if (request.logFmt()) {
+                    x.getInts(from, packed, 0, packed.length);
+                    sendCoded(target, slot);
+                } else {
+                    target.copy(slot + layout.combineSlotHead(), x, from, layout.rowBytes());
+                }
+                continue;
+            }
+            if (firstK < 0) {
+                firstK = k;
+                sum.clear();
+            }
+            sum.add(x, from, received.weights()[i]);
+        }
+        if (firstK >= 0) {
+            long slot = layout.combineSlot(number, token, firstK);
+            if (request.logFmt()) {
+                sum.store(packed);
+                sendCoded(target, slot);
+            } else {
+                sum.store(target, slot + layout.combineSlotHead());
+            }
+        }
+    }
+
+    private void sendCoded(HostMemory target, long slot) {
+        int bytes = logFmt.encode(packed, ranges, coded);
+        target.putInts(slot, ranges, 0, ranges.length);
+        target.putBytes(slot + layout.combineSlotHead(), coded, 0, bytes);
+    }
+
+    /** Receives; the bank is free for the second-next combine afterwards. */
+    void receive(long number, Deadline deadline) {
+        try {
+            Mask mask = state.waits().mask();
+            long[] waited = new long[state.ranks()];
+            for (int r = 0; r < state.ranks(); r++) {
+                if (!mask.has(r)) {
+                    flow.await(r, number, options(), handle.number(), mask, deadline, waited);
+                }
+            }
+            reduce(number, mask, HostMemory.of(outTensor(number).memory()));
+            waitStatistics.ifPresent(s -> {
+                for (int r = 0; r < waited.length; r++) {
+                    s.putLong(8L * r, s.getLong(8L * r) + waited[r]);
+                }
+            });
+        } finally {
+            flow.release(number);
+        }
+    }
+
+    private void reduce(long number, Mask mask, HostMemory out) {
+        HostMemory local = state.peers().local();
+        float[] values = new float[request.logFmt() ? hidden : 0];
+        int[] lastToken = new int[state.ranks()];
+        java.util.Arrays.fill(lastToken, -1);
+        for (int t = 0; t < routing.tokens(); t++) {
+            sum.clear();
+            for (int k = 0; k < topK; k++) {
+                int id = routing.ids()[t * topK + k];
+                int owner = id < 0 ? -1 : state.placement().rankOf(id);
+                if (id < 0 || mask.has(owner) || (!exact && lastToken[owner] == t)) {
+                    continue;
+                }
+                lastToken[owner] = t;
+                long slot = layout.combineSlot(number, t, k);
+                if (request.logFmt()) {
+                    readCoded(local, slot, values);
+                    if (exact) {
+                        sum.add(values, weight(t * topK + k));
+                    } else {
+                        sum.add(values);
+                    }
+                } else if (exact) {
+                    sum.add(local, slot + layout.combineSlotHead(), weight(t * topK + k));
+                } else {
+                    sum.add(local, slot + layout.combineSlotHead());
+                }
+            }
+            sum.store(out, t * layout.rowBytes());
+        }
+    }
+
+    private void readCoded(HostMemory local, long slot, float[] values) {
+        local.getInts(slot, ranges, 0, ranges.length);
+        local.getBytes(slot + layout.combineSlotHead(), coded, 0, logFmt.bytes(ranges));
+        logFmt.decode(ranges, coded, values);
+    }
+
+    private float weight(int index) {
+        if (weightMemory.isPresent()) {
+            return weightMemory.get().getFloat(4L * index);
+        }
+        float[] carried = handle.weights();
+        return carried == null ? 0f : carried[index];
+    }
+
+    /** The result of a bank or the caller's tensor. */
+    Tensor outTensor(long number) {
+        return request.out()
+                .orElseGet(() -> state.bank(number)
+                        .tensor(state.layout().offset(COMBINED), DataType.BF16, routing.tokens(), hidden));
+    }
+}

@@ -1,0 +1,303 @@
+package org.ep4j.engine.host;
+
+import static org.ep4j.engine.layout.LocalLayout.LowLatency.COUNTS;
+import static org.ep4j.engine.layout.LocalLayout.LowLatency.RANGES;
+import static org.ep4j.engine.layout.LocalLayout.LowLatency.ROWS;
+import static org.ep4j.engine.layout.LocalLayout.LowLatency.SCALES;
+import static org.ep4j.engine.layout.LocalLayout.LowLatency.SOURCE_TOKENS;
+
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.DataType;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpArgumentException;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.numeric.Fp8Rows;
+
+/**
+ * One low-latency dispatch. Send: one message for each (token, rank) into the next free slot of this rank's part of the
+ * target's bank. Receive: messages are taken by source rank and expanded into the packed rows of each expert.
+ */
+final class LowLatencyDispatch {
+    private static final List<DataType> BF16 = List.of(DataType.BF16);
+
+    private final LowLatency mode;
+    private final LowLatency.Flow flow;
+    private final HostState state;
+    private final BufferLayout layout;
+    private final LowLatencyDispatchRequest request;
+    private final WireFormat format;
+    private final int tokens;
+    private final int topK;
+    private final int hidden;
+    private final int scales;
+    private final long wireRow;
+    private final long expertRows;
+    private final HostMemory x;
+    private final Optional<HostMemory> weights;
+    private final Optional<HostMemory> statistics;
+    private final Optional<HostMemory> waitStatistics;
+    private final int[] message;
+
+    /** Checks all that can be checked without reading device contents. */
+    LowLatencyDispatch(LowLatency mode, LowLatencyDispatchRequest request) {
+        this.mode = mode;
+        this.flow = mode.dispatches();
+        this.state = mode.state();
+        this.layout = state.peers().layout();
+        this.request = request;
+        format = request.format();
+        hidden = state.shape().hidden();
+        topK = state.shape().topK();
+        tokens = Args.tokens("x", request.x(), state.shape().maxLowLatencyTokens(), "maxLowLatencyTokens");
+        x = Args.rows("x", request.x(), BF16, tokens, hidden);
+        scales = fp8() ? state.shape().scales() : 0;
+        wireRow = fp8() ? hidden : 2L * hidden;
+        expertRows = state.shape().lowLatencyRows(state.ranks());
+        int experts = state.localExperts();
+        weights = request.topkWeights().map(w -> Args.tensor("topkWeights", w, List.of(DataType.FP32), tokens, topK));
+        statistics =
+                request.cumulativeStats().map(s -> Args.tensor("cumulativeStats", s, List.of(DataType.INT32), experts));
+        waitStatistics =
+                request.waitStats().map(s -> Args.tensor("waitStats", s, List.of(DataType.INT64), state.ranks()));
+        request.out().ifPresent(out -> Args.rows("out", out, List.of(rowType()), experts, expertRows, hidden));
+        request.outScales()
+                .ifPresent(
+                        out -> Args.tensor("outScales", out, List.of(scaleType()), experts, expertRows, scaleCount()));
+        if (request.outScales().isPresent() && !fp8()) {
+            throw new EpArgumentException("outScales", "present", "absent with BF16 rows", "leave it out");
+        }
+        message = new int[2 + 2 * topK + scales];
+    }
+
+    private boolean fp8() {
+        return format != WireFormat.BF16;
+    }
+
+    private DataType rowType() {
+        return fp8() ? DataType.FP8_E4M3 : DataType.BF16;
+    }
+
+    private DataType scaleType() {
+        return format == WireFormat.FP8_UE8M0 ? DataType.UE8M0 : DataType.FP32;
+    }
+
+    private int scaleCount() {
+        return format == WireFormat.FP8_UE8M0
+                ? (state.shape().scales() + 3) / 4 * 4
+                : state.shape().scales();
+    }
+
+    private long options() {
+        long code = switch (format) {
+            case BF16 -> 0;
+            case FP8 -> 1;
+            case FP8_POW2 -> 2;
+            case FP8_UE8M0 -> 3;
+        };
+        return code | (weights.isPresent() ? 1 << 8 : 0);
+    }
+
+    /** Sends; the receiving half is {@link #receive}. */
+    LowLatencyHandleImpl send(Deadline deadline) {
+        Mask mask = state.waits().mask();
+        Routing routing = Routing.of(request.topkIds(), tokens, state.shape(), state.placement(), mask);
+        long number = flow.begin(mask, deadline);
+        int[] sent = new int[state.ranks()];
+        int[] codes = new int[hidden / 4];
+        float[] rowScales = new float[scales];
+        Fp8Rows cast = fp8() ? new Fp8Rows(hidden) : null;
+        float[] ownWeights = new float[weights.isPresent() ? tokens * topK : 0];
+        for (int t = 0; t < tokens; t++) {
+            int first = routing.firstTarget()[t];
+            int end = routing.firstTarget()[t + 1];
+            message[0] = t;
+            for (int k = 0; k < topK && weights.isPresent(); k++) {
+                int bits = weights.get().getInt(4L * (t * topK + k));
+                message[2 + topK + k] = bits;
+                ownWeights[t * topK + k] = Float.intBitsToFloat(bits);
+            }
+            if (cast != null && first < end) {
+                cast.cast(x, 2L * t * hidden, format != WireFormat.FP8, codes, rowScales);
+                for (int s = 0; s < scales; s++) {
+                    message[2 + 2 * topK + s] = Float.floatToRawIntBits(rowScales[s]);
+                }
+            }
+            for (int i = first; i < end; i++) {
+                int target = routing.targets()[i];
+                for (int k = 0; k < topK; k++) {
+                    message[2 + k] = state.localIndex(routing.ids()[t * topK + k], target);
+                }
+                HostMemory memory = state.peers().memory(target);
+                long slot = layout.message(number, state.rank(), sent[target]++);
+                memory.putInts(slot, message, 0, message.length);
+                if (cast != null) {
+                    memory.putInts(slot + layout.messageHead(), codes, 0, codes.length);
+                } else {
+                    memory.copy(slot + layout.messageHead(), x, 2L * t * hidden, wireRow);
+                }
+            }
+        }
+        for (int r = 0; r < state.ranks(); r++) {
+            if (!mask.has(r)) {
+                flow.sent(r, number, options(), sent[r], 0, mask);
+            }
+        }
+        return new LowLatencyHandleImpl(mode, number, routing, weights.isPresent() ? ownWeights : null);
+    }
+
+    /** Receives; the bank is free for the second-next dispatch afterwards. */
+    void receive(LowLatencyHandleImpl handle, Deadline deadline) {
+        long number = handle.number();
+        try {
+            Mask mask = state.waits().mask();
+            long[] waited = new long[state.ranks()];
+            int[] next = new int[state.localExperts()];
+            int[] counts = new int[state.ranks()];
+            Expansion expansion = new Expansion(number);
+            for (int source = 0; source < state.ranks(); source++) {
+                int[] before = next.clone();
+                if (!mask.has(source)) {
+                    counts[source] = flow.await(source, number, options(), 0, mask, deadline, waited);
+                    expansion.take(source, counts[source], next);
+                }
+                for (int e = 0; e < next.length; e++) {
+                    long range = ((long) before[e] << 32) | (next[e] - before[e]);
+                    expansion.local.putLong(expansion.base(RANGES) + 8L * ((long) e * state.ranks() + source), range);
+                }
+            }
+            expansion.local.putInts(expansion.base(COUNTS), next, 0, next.length);
+            handle.received(expansion.finish());
+            statistics.ifPresent(s -> {
+                for (int e = 0; e < next.length; e++) {
+                    s.putInt(4L * e, s.getInt(4L * e) + next[e]);
+                }
+            });
+            waitStatistics.ifPresent(s -> {
+                for (int r = 0; r < waited.length; r++) {
+                    s.putLong(8L * r, s.getLong(8L * r) + waited[r]);
+                }
+            });
+        } finally {
+            flow.release(number);
+        }
+    }
+
+    /** Grows the receiver's side of the handle while messages are unpacked. */
+    private final class Expansion {
+        private final long number;
+        private final HostMemory local;
+        private final HostMemory rows;
+        private final long rowsBase;
+        private final HostMemory scaleMemory;
+        private final long scalesBase;
+        private int messages;
+        private int[] sourceRanks = new int[256];
+        private int[] sourceTokens = new int[256];
+        private int[] rowOf = new int[256 * topK];
+        private float[] messageWeights = new float[256 * topK];
+
+        Expansion(long number) {
+            this.number = number;
+            local = state.bank(number).access();
+            rows = request.out().map(t -> HostMemory.of(t.memory())).orElse(local);
+            rowsBase = request.out().isPresent() ? 0 : base(ROWS);
+            scaleMemory =
+                    request.outScales().map(t -> HostMemory.of(t.memory())).orElse(local);
+            scalesBase = request.outScales().isPresent() ? 0 : base(SCALES);
+        }
+
+        long base(org.ep4j.engine.layout.LocalLayout.LowLatency region) {
+            return state.layout().offset(region);
+        }
+
+        void take(int source, int count, int[] next) {
+            HostMemory symmetric = state.peers().local();
+            grow(messages + count);
+            for (int m = 0; m < count; m++, messages++) {
+                long slot = layout.message(number, source, m);
+                symmetric.getInts(slot, message, 0, message.length);
+                sourceRanks[messages] = source;
+                sourceTokens[messages] = message[0];
+                for (int k = 0; k < topK; k++) {
+                    int expert = message[2 + k];
+                    int i = messages * topK + k;
+                    messageWeights[i] = Float.intBitsToFloat(message[2 + topK + k]);
+                    if (expert < 0) {
+                        rowOf[i] = -1;
+                        continue;
+                    }
+                    long row = expert * expertRows + next[expert]++;
+                    rowOf[i] = Math.toIntExact(row);
+                    rows.copy(rowsBase + row * wireRow, symmetric, slot + layout.messageHead(), wireRow);
+                    local.putInt(base(SOURCE_TOKENS) + 4 * row, message[0]);
+                    putScales(row);
+                }
+            }
+        }
+
+        private void putScales(long row) {
+            if (scales == 0) {
+                return;
+            }
+            if (format != WireFormat.FP8_UE8M0) {
+                scaleMemory.putInts(scalesBase + 4 * row * scales, message, 2 + 2 * topK, scales);
+                return;
+            }
+            for (int s = 0; s < scaleCount(); s++) {
+                int exponent = s < scales ? message[2 + 2 * topK + s] >>> 23 : 0;
+                scaleMemory.putByte(scalesBase + row * scaleCount() + s, (byte) exponent);
+            }
+        }
+
+        private void grow(int needed) {
+            if (needed > sourceRanks.length) {
+                int size = Math.max(needed, 2 * sourceRanks.length);
+                sourceRanks = java.util.Arrays.copyOf(sourceRanks, size);
+                sourceTokens = java.util.Arrays.copyOf(sourceTokens, size);
+                rowOf = java.util.Arrays.copyOf(rowOf, size * topK);
+                messageWeights = java.util.Arrays.copyOf(messageWeights, size * topK);
+            }
+        }
+
+        LowLatencyHandleImpl.Received finish() {
+            return new LowLatencyHandleImpl.Received(
+                    java.util.Arrays.copyOf(sourceRanks, messages),
+                    java.util.Arrays.copyOf(sourceTokens, messages),
+                    rowOf,
+                    messageWeights);
+        }
+    }
+
+    /** The packed rows of a bank or the caller's tensor. */
+    Tensor rowTensor(long number) {
+        return request.out().orElseGet(() -> tensor(number, ROWS, rowType(), state.localExperts(), expertRows, hidden));
+    }
+
+    /** The scales of a bank or the caller's tensor. */
+    Optional<Tensor> scaleTensor(long number) {
+        if (!fp8()) {
+            return Optional.empty();
+        }
+        return Optional.of(request.outScales()
+                .orElseGet(() -> tensor(number, SCALES, scaleType(), state.localExperts(), expertRows, scaleCount())));
+    }
+
+    Tensor tensor(long number, org.ep4j.engine.layout.LocalLayout.LowLatency region, DataType type, long... dims) {
+        HostState.Region bank = state.bank(number);
+        DeviceMemory memory = bank.memory();
+        return new HostState.Region(memory, bank.access()).tensor(state.layout().offset(region), type, dims);
+    }
+
+    HostState state() {
+        return state;
+    }
+
+    long expertRows() {
+        return expertRows;
+    }
+}

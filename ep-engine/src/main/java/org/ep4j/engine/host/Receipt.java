@@ -1,0 +1,50 @@
+package org.ep4j.engine.host;
+
+import java.util.concurrent.CompletableFuture;
+import org.ep4j.EpEvent;
+import org.ep4j.EpStateException;
+
+/** The receiving half of a low-latency operation that was asked for with the hook: it runs once, when it is called. */
+final class Receipt {
+    private final CompletableFuture<Void> done = new CompletableFuture<>();
+    private final boolean hook;
+    private boolean taken;
+
+    Receipt(boolean hook) {
+        this.hook = hook;
+    }
+
+    EpEvent event() {
+        return EpEvent.of(done);
+    }
+
+    /** True when the receiving half has ended well. */
+    void requireDone(String kind) {
+        if (!done.isDone()) {
+            throw new EpStateException("the " + kind + " has not been received; call receive() first");
+        }
+        event().await(java.time.Duration.ofSeconds(1));
+    }
+
+    /** Claims the receiving half for {@code receive()}. */
+    synchronized void take() {
+        if (!hook) {
+            throw new EpStateException(
+                    "receive() goes with the hook option; without it the operation has received already");
+        }
+        if (taken) {
+            throw new EpStateException("receive() was called before; once is enough");
+        }
+        taken = true;
+    }
+
+    void run(Runnable receive) {
+        try {
+            receive.run();
+            done.complete(null);
+        } catch (RuntimeException e) {
+            done.completeExceptionally(e);
+            throw e;
+        }
+    }
+}

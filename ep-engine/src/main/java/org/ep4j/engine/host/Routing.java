@@ -1,0 +1,79 @@
+package org.ep4j.engine.host;
+
+import java.util.Arrays;
+import java.util.List;
+import org.ep4j.DataType;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpShape;
+import org.ep4j.ExpertPlacement;
+import org.ep4j.Tensor;
+import org.ep4j.engine.memory.HostMemory;
+
+/**
+ * Where one rank's tokens go. Immutable once built; arrays are shared inside the package and not changed.
+ *
+ * @param tokens T
+ * @param topK K
+ * @param idType type that the caller gave ids in
+ * @param ids {@code [T * K]} expert ids; -1 where there is none or its rank is masked
+ * @param firstTarget {@code [T + 1]}: first target of each token in {@code targets}
+ * @param targets ranks that hold an expert of a token, each once, in the order in which they appear in its top-k list
+ * @param rowsTo {@code [R]}: tokens for each rank
+ */
+@SuppressWarnings("ArrayRecordComponent") // loops over tokens index these; equality is not asked of it
+record Routing(int tokens, int topK, DataType idType, int[] ids, int[] firstTarget, int[] targets, int[] rowsTo) {
+    static final List<DataType> ID_TYPES = List.of(DataType.INT32, DataType.INT64);
+
+    /** Reads and checks ids. */
+    static Routing of(Tensor topkIds, int tokens, EpShape shape, ExpertPlacement placement, Mask mask) {
+        int topK = shape.topK();
+        HostMemory memory = Args.tensor("topkIds", topkIds, ID_TYPES, tokens, topK);
+        int[] ids = new int[tokens * topK];
+        if (topkIds.type() == DataType.INT32) {
+            memory.getInts(0, ids, 0, ids.length);
+        } else {
+            for (int i = 0; i < ids.length; i++) {
+                long id = memory.getLong(8L * i);
+                ids[i] = id == (int) id ? (int) id : Integer.MIN_VALUE;
+            }
+        }
+        int[] firstTarget = new int[tokens + 1];
+        int[] targets = new int[tokens * Math.min(topK, placement.ranks())];
+        int[] rowsTo = new int[placement.ranks()];
+        int[] lastToken = new int[placement.ranks()];
+        Arrays.fill(lastToken, -1);
+        int next = 0;
+        for (int t = 0; t < tokens; t++) {
+            for (int k = 0; k < topK; k++) {
+                int i = t * topK + k;
+                if (ids[i] == -1) {
+                    continue;
+                }
+                if (ids[i] < 0 || ids[i] >= shape.experts()) {
+                    throw outOfRange(memory, topkIds.type(), t, k, topK, shape.experts());
+                }
+                int owner = placement.rankOf(ids[i]);
+                if (mask.has(owner)) {
+                    ids[i] = -1;
+                } else if (lastToken[owner] != t) {
+                    lastToken[owner] = t;
+                    targets[next++] = owner;
+                    rowsTo[owner]++;
+                }
+            }
+            firstTarget[t + 1] = next;
+        }
+        return new Routing(tokens, topK, topkIds.type(), ids, firstTarget, Arrays.copyOf(targets, next), rowsTo);
+    }
+
+    private static EpArgumentException outOfRange(
+            HostMemory memory, DataType type, int t, int k, int topK, int experts) {
+        long i = (long) t * topK + k;
+        long value = type == DataType.INT32 ? memory.getInt(4 * i) : memory.getLong(8 * i);
+        return new EpArgumentException(
+                "topkIds[" + t + "][" + k + "]",
+                value,
+                "-1 or in [0, " + experts + ")",
+                "pass global expert ids (not local ones), -1 for no selection");
+    }
+}

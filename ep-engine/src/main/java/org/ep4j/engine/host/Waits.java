@@ -1,0 +1,189 @@
+package org.ep4j.engine.host;
+
+import java.util.EnumMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
+import org.ep4j.EpMismatchException;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpStateException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.layout.Counter;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.MemberState;
+
+/**
+ * Waits for counters: spins, then yields, then parks, so that more ranks than processors still move. Ends with an
+ * exception at the deadline, when a rank that is not masked dies, when the awaited rank goes another way, or on close.
+ */
+final class Waits {
+    /** About 20 us of spinning: longer than a hop, shorter than a time slice. */
+    private static final int SPINS = 1000;
+
+    /** Then so many yields before parking. */
+    private static final int YIELDS = 2000;
+
+    private static final long PARK_NANOS = 50_000;
+
+    /** Counters that tell that a rank has begun an operation; each rank begins them in the same order. */
+    private static final Counter[] BEGINNINGS = {Counter.HT_ENTER, Counter.LL_DISPATCH, Counter.LL_COMBINE};
+
+    private final Peers peers;
+    private final Bootstrap bootstrap;
+    private final int spins;
+    private final Map<Counter, Long> begun = new EnumMap<>(Counter.class);
+    private volatile Mask mask = Mask.NONE;
+    private volatile boolean closing;
+    private volatile long recoveryRounds;
+
+    Waits(Peers peers, Bootstrap bootstrap, int ranksOnHost) {
+        this.peers = peers;
+        this.bootstrap = bootstrap;
+        // With more ranks than processors a spinning rank only keeps the awaited one from running.
+        this.spins = ranksOnHost <= Runtime.getRuntime().availableProcessors() ? SPINS : 10;
+        for (Counter counter : BEGINNINGS) {
+            begun.put(counter, 0L);
+        }
+    }
+
+    Mask mask() {
+        return mask;
+    }
+
+    void mask(Mask next) {
+        mask = next;
+    }
+
+    void close() {
+        closing = true;
+    }
+
+    /** Remembers that this rank begins operation {@code number} of a kind; called by the thread that runs operations. */
+    void begin(Counter beginning, long number) {
+        begun.put(beginning, number);
+    }
+
+    /** Rounds of recovery that this rank has been through. */
+    void recovered(long rounds) {
+        recoveryRounds = rounds;
+    }
+
+    /**
+     * Waits until {@code source}'s counter has at least the expected value.
+     *
+     * @return nanoseconds waited, 0 when it was there already
+     */
+    long await(Counter counter, int source, long expected, Deadline deadline, String phase) {
+        if (peers.seen(counter, source) >= expected) {
+            return 0;
+        }
+        long start = System.nanoTime();
+        long changes = -1;
+        int round = 0;
+        while (peers.seen(counter, source) < expected) {
+            long now = bootstrap.stateChanges();
+            if (now != changes) {
+                changes = now;
+                checkMembers(counter, source, expected, phase);
+            }
+            if (closing) {
+                throw new EpStateException("the buffer was closed while " + phase + " waited for rank " + source);
+            }
+            if (round < spins) {
+                Thread.onSpinWait();
+            } else {
+                slow(round - spins, counter, source, expected, deadline, phase);
+            }
+            round++;
+        }
+        return System.nanoTime() - start;
+    }
+
+    @SuppressWarnings("ThreadPriorityCheck") // giving up the processor is what lets the awaited rank run
+    private void slow(int round, Counter counter, int source, long expected, Deadline deadline, String phase) {
+        if (round % 64 == 0) {
+            checkOrder(counter, source, expected, phase);
+            if (deadline.passed()) {
+                throw timeout(counter, source, expected, deadline, phase);
+            }
+            if (Thread.interrupted()) {
+                Thread.currentThread().interrupt();
+                throw new EpStateException("interrupted while " + phase + " waited for rank " + source);
+            }
+        }
+        if (round < YIELDS) {
+            Thread.yield();
+        } else {
+            LockSupport.parkNanos(PARK_NANOS);
+        }
+    }
+
+    private void checkMembers(Counter counter, int source, long expected, String phase) {
+        for (int r = 0; r < peers.ranks(); r++) {
+            if (r == peers.rank() || mask.has(r)) {
+                continue;
+            }
+            MemberState state = bootstrap.state(r);
+            boolean gone = state == MemberState.LOST || (state == MemberState.LEFT && r == source);
+            // What a rank wrote before it went is there: look once more before giving it up.
+            if (gone && peers.seen(counter, source) < expected) {
+                throw new EpPeerLostException(
+                        peers.label(r) + (state == MemberState.LOST ? " is lost" : " has left the group") + " during "
+                                + phase + describe(counter, source, expected)
+                                + "; call recover to go on without it",
+                        r,
+                        phase);
+            }
+        }
+    }
+
+    private void checkOrder(Counter counter, int source, long expected, String phase) {
+        if (counter == Counter.RECOVER || counter == Counter.BARRIER) {
+            return;
+        }
+        if (peers.seen(Counter.RECOVER, source) > recoveryRounds) {
+            throw new EpTimeoutException(
+                    peers.label(source) + " has given up and recovers, so " + phase + " cannot end"
+                            + describe(counter, source, expected) + "; call recover here too",
+                    phase,
+                    source,
+                    expected,
+                    peers.seen(counter, source));
+        }
+        if (!begun.containsKey(counter)) {
+            return;
+        }
+        for (Counter other : BEGINNINGS) {
+            if (other != counter
+                    && peers.seen(other, source) > begun.getOrDefault(other, 0L)
+                    && peers.seen(counter, source) < expected) {
+                throw new EpMismatchException(peers.label(source) + " has begun " + name(other) + " number "
+                        + peers.seen(other, source) + " while this rank is in " + phase
+                        + describe(counter, source, expected)
+                        + "; all ranks must call the operations of a buffer in the same order");
+            }
+        }
+    }
+
+    private EpTimeoutException timeout(Counter counter, int source, long expected, Deadline deadline, String phase) {
+        long seen = peers.seen(counter, source);
+        return new EpTimeoutException(
+                phase + " waited " + deadline.whole().toMillis() + " ms for " + peers.label(source)
+                        + describe(counter, source, expected)
+                        + "; see whether that rank is stuck or has not called the operation, then call recover,"
+                        + " or raise ep.timeout",
+                phase,
+                source,
+                expected,
+                seen);
+    }
+
+    private String describe(Counter counter, int source, long expected) {
+        return " (counter " + name(counter) + " of rank " + source + " is " + peers.seen(counter, source)
+                + ", expected " + expected + ")";
+    }
+
+    private static String name(Counter counter) {
+        return counter.name().toLowerCase(Locale.ROOT);
+    }
+}

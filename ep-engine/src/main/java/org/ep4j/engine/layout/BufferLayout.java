@@ -1,0 +1,170 @@
+package org.ep4j.engine.layout;
+
+import org.ep4j.EpShape;
+
+/**
+ * Where everything lies in the symmetric buffer, in bytes from its start; the same on all ranks. Immutable.
+ *
+ * <p>High throughput: received rows and their records by final row; the area from which a combine is read in place, or into
+ * which the rows of every selection are sent. Low latency: fixed slots in two banks, one message for each (source rank,
+ * token), one combined row for each (token, selection).
+ */
+@SuppressWarnings("EnumOrdinal") // counters and blocks lie in the order in which they are declared
+public final class BufferLayout {
+    /** Regions begin at multiples of a page. */
+    private static final int PAGE = 4096;
+
+    /** Counters of different writers are kept on different cache lines. */
+    private static final int LINE = 64;
+
+    /** Long words at the head of a {@link Block}. */
+    public static final int BLOCK_WORDS = 8;
+
+    private final int ranks;
+    private final int hidden;
+    private final int topK;
+    private final int scales;
+    private final int maxTokens;
+    private final int maxLowLatencyTokens;
+    private final long receiveCapacity;
+    private final int blockBytes;
+    private final int recordBytes;
+    private final int messageHead;
+    private final int messageBytes;
+    private final int combineSlotBytes;
+
+    private final long blocks;
+    private final long rows;
+    private final long records;
+    private final long combineArea;
+    private final long combineWeights;
+    private final long messages;
+    private final long combineSlots;
+    private final long bytes;
+
+    /** The layout of a shape in a group of {@code ranks}. */
+    public BufferLayout(EpShape shape, int ranks) {
+        this.ranks = ranks;
+        this.hidden = shape.hidden();
+        this.topK = shape.topK();
+        this.scales = shape.scales();
+        this.maxTokens = shape.maxTokens();
+        this.maxLowLatencyTokens = shape.maxLowLatencyTokens();
+        this.receiveCapacity = shape.receiveCapacity(ranks);
+        this.blockBytes = align(8 * BLOCK_WORDS + 4 * ranks, LINE);
+        this.recordBytes = align(4 + 8 * topK + 4 * scales, 16);
+        this.messageHead = align(8 + 8 * topK + 4 * scales, 16);
+        this.messageBytes = messageHead + 2 * hidden;
+        this.combineSlotBytes = align(4 * scales, 16) + 2 * hidden;
+
+        long next = (long) Counter.values().length * ranks * LINE;
+        blocks = page(next);
+        next = blocks + (long) Block.values().length * 2 * ranks * blockBytes;
+        rows = page(next);
+        next = rows + receiveCapacity * rowBytes();
+        records = page(next);
+        next = records + receiveCapacity * recordBytes;
+        combineArea = page(next);
+        next = combineArea + Math.max(receiveCapacity, (long) maxTokens * topK) * rowBytes();
+        combineWeights = page(next);
+        next = combineWeights + Math.max(receiveCapacity, maxTokens) * 4L * topK;
+        messages = page(next);
+        next = messages + 2L * ranks * maxLowLatencyTokens * messageBytes;
+        combineSlots = page(next);
+        next = combineSlots + 2L * maxLowLatencyTokens * topK * combineSlotBytes;
+        bytes = page(next);
+    }
+
+    private static int align(int value, int to) {
+        return (value + to - 1) / to * to;
+    }
+
+    private static long page(long value) {
+        return (value + PAGE - 1) & -PAGE;
+    }
+
+    /** Size of the symmetric buffer. */
+    public long bytes() {
+        return bytes;
+    }
+
+    /** Bytes of a BF16 row. */
+    public long rowBytes() {
+        return 2L * hidden;
+    }
+
+    /** The counter of {@code source}. */
+    public long counter(Counter kind, int source) {
+        return ((long) kind.ordinal() * ranks + source) * LINE;
+    }
+
+    /** The block of {@code source} for operation {@code number}: {@link #BLOCK_WORDS} longs, then R ints. */
+    public long block(Block kind, long number, int source) {
+        return blocks + ((kind.ordinal() * 2L + (number & 1)) * ranks + source) * blockBytes;
+    }
+
+    /** Offset of the ints in a block. */
+    public static int blockInts() {
+        return 8 * BLOCK_WORDS;
+    }
+
+    /** Received rows: dense rows of the type that was sent. */
+    public long rows() {
+        return rows;
+    }
+
+    /** Bytes of the received rows. */
+    public long rowsBytes() {
+        return receiveCapacity * rowBytes();
+    }
+
+    /** Record of a received row: source token, K local expert indices, K weights, S scales. */
+    public long record(long row) {
+        return records + row * recordBytes;
+    }
+
+    /** Bytes of a record. */
+    public int recordBytes() {
+        return recordBytes;
+    }
+
+    /** Rows for a combine to read in place; in an exact by-expert combine, slots for the rows of every selection. */
+    public long combineArea() {
+        return combineArea;
+    }
+
+    /** Bytes of the combine area as combine input: one BF16 row for each row that can be received. */
+    public long combineInputBytes() {
+        return receiveCapacity * rowBytes();
+    }
+
+    /** Slot of one selection in an exact by-expert combine. */
+    public long selectionSlot(int token, int k) {
+        return combineArea + ((long) token * topK + k) * rowBytes();
+    }
+
+    /** K weights of a row on their way back. */
+    public long combineWeights(long row) {
+        return combineWeights + row * 4L * topK;
+    }
+
+    /** Low-latency message {@code index} of {@code source}: two ints, K local experts, K weights, S scales, the row. */
+    public long message(long number, int source, int index) {
+        return messages + (((number & 1) * ranks + source) * maxLowLatencyTokens + index) * (long) messageBytes;
+    }
+
+    /** Bytes before the row in a message. */
+    public int messageHead() {
+        return messageHead;
+    }
+
+    /** Low-latency combine slot of a selection: S pairs of BF16, then the row. */
+    public long combineSlot(long number, int token, int k) {
+        return combineSlots + (((number & 1) * maxLowLatencyTokens + token) * (long) topK + k) * combineSlotBytes;
+    }
+
+    /** Bytes before the row in a combine slot. */
+    public int combineSlotHead() {
+        return align(4 * scales, 16);
+    }
+}

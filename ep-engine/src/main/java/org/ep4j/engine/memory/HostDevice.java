@@ -1,0 +1,155 @@
+package org.ep4j.engine.memory;
+
+import com.sun.jna.Pointer;
+import java.lang.ref.Cleaner;
+import java.nio.ByteBuffer;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.ep4j.Device;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpDevice;
+import org.ep4j.EpEvent;
+import org.ep4j.EpResourceException;
+import org.ep4j.EpStateException;
+
+/** The processor and its memory. */
+public final class HostDevice implements EpDevice {
+    private static final int ALIGNMENT = 4096;
+
+    private final CLibrary c = CLibrary.load();
+    private final Cleaner cleaner = Cleaner.create();
+    private final ConcurrentSkipListMap<Long, TrackedMemory> tracked = new ConcurrentSkipListMap<>();
+
+    @Override
+    public Device id() {
+        return Device.HOST;
+    }
+
+    @Override
+    public DeviceAllocation allocate(long bytes) {
+        if (bytes < 0) {
+            throw new EpArgumentException("bytes", bytes, ">= 0", "pass the size of the allocation");
+        }
+        Pointer base = bytes > Long.MAX_VALUE - ALIGNMENT ? Pointer.NULL : c.calloc(1, bytes + ALIGNMENT);
+        if (base == null) {
+            throw new EpResourceException("cannot allocate " + bytes
+                    + " bytes of host memory; lower the shape's token limits, or give the process more memory");
+        }
+        long address = (Pointer.nativeValue(base) + ALIGNMENT - 1) & -ALIGNMENT;
+        DeviceMemory memory = new DeviceMemory(address, bytes, Device.HOST);
+        TrackedMemory tracking = track(memory, () -> c.free(base));
+        return new Allocation(memory, tracking);
+    }
+
+    /**
+     * Lets {@link #view} keep memory alive that somebody else maps.
+     *
+     * @param free unmaps it; called once, after {@link TrackedMemory#close} and the end of all views
+     */
+    public TrackedMemory track(DeviceMemory memory, Runnable free) {
+        TrackedMemory tracking = new TrackedMemory(memory, cleaner, () -> {
+            tracked.remove(memory.address());
+            free.run();
+        });
+        tracked.put(memory.address(), tracking);
+        return tracking;
+    }
+
+    @Override
+    public void upload(ByteBuffer source, DeviceMemory target) {
+        checkHost(target);
+        int bytes = source.remaining();
+        checkFits(bytes, target);
+        HostMemory.buffer(target.address(), bytes).put(source);
+    }
+
+    @Override
+    public void download(DeviceMemory source, ByteBuffer target) {
+        checkHost(source);
+        int bytes = target.remaining();
+        checkFits(bytes, source);
+        target.put(HostMemory.buffer(source.address(), bytes));
+    }
+
+    @Override
+    public DeviceMemory wrap(ByteBuffer direct) {
+        if (!direct.isDirect()) {
+            throw new EpArgumentException(
+                    "buffer", "a heap buffer", "a direct buffer", "use ByteBuffer.allocateDirect, or upload");
+        }
+        long address = HostMemory.address(direct) + direct.position();
+        return new DeviceMemory(address, direct.remaining(), Device.HOST, Optional.of(direct));
+    }
+
+    @Override
+    public ByteBuffer view(DeviceMemory memory) {
+        checkHost(memory);
+        if (memory.byteSize() > Integer.MAX_VALUE) {
+            throw new EpArgumentException(
+                    "memory", memory.byteSize() + " bytes", "at most " + Integer.MAX_VALUE + " bytes", "view a slice");
+        }
+        Map.Entry<Long, TrackedMemory> below = tracked.floorEntry(memory.address());
+        if (below != null) {
+            DeviceMemory whole = below.getValue().memory();
+            if (memory.address() + memory.byteSize() <= whole.address() + whole.byteSize()) {
+                return below.getValue().view(memory);
+            }
+        }
+        return HostMemory.buffer(memory.address(), memory.byteSize());
+    }
+
+    @Override
+    public EpEvent record(long stream) {
+        return EpEvent.completed();
+    }
+
+    @Override
+    public void close() {
+        // Allocations are closed by their holders; there is no other state.
+    }
+
+    private static void checkHost(DeviceMemory memory) {
+        if (!memory.device().type().equals(Device.HOST.type())) {
+            throw new EpArgumentException(
+                    "memory", "on " + memory.device(), "on host:0", "copy it to the host with its own device");
+        }
+    }
+
+    private static void checkFits(long bytes, DeviceMemory memory) {
+        if (bytes > memory.byteSize()) {
+            throw new EpArgumentException(
+                    "buffer", bytes + " bytes", "at most the memory's " + memory.byteSize(), "limit the buffer");
+        }
+    }
+
+    private static final class Allocation implements DeviceAllocation {
+        private final DeviceMemory memory;
+        private final TrackedMemory tracking;
+        private final AtomicBoolean closed = new AtomicBoolean();
+
+        Allocation(DeviceMemory memory, TrackedMemory tracking) {
+            this.memory = memory;
+            this.tracking = tracking;
+        }
+
+        @Override
+        public DeviceMemory memory() {
+            if (closed.get()) {
+                throw new EpStateException(
+                        "this allocation of " + memory.byteSize() + " bytes is closed; allocate again");
+            }
+            return memory;
+        }
+
+        @Override
+        public void close() {
+            if (closed.compareAndSet(false, true)) {
+                tracking.close();
+            }
+        }
+    }
+}

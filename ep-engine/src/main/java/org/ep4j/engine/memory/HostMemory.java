@@ -1,0 +1,169 @@
+package org.ep4j.engine.memory;
+
+import com.sun.jna.Native;
+import com.sun.jna.Pointer;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.IntBuffer;
+import org.ep4j.DeviceMemory;
+
+/**
+ * Access to a range of host memory of any length by offset. Bounds are checked; whether the range is still mapped is not.
+ * Safe for use from several threads as far as plain memory is.
+ *
+ * <p>A {@link ByteBuffer} covers at most 2^31 - 1 bytes, so the range is seen through overlapping buffers that start at
+ * every multiple of 2^30: any piece of up to 2^30 - 1 bytes lies inside one of them.
+ */
+public final class HostMemory {
+    private static final int STRIDE_SHIFT = 30;
+    private static final long STRIDE = 1L << STRIDE_SHIFT;
+    private static final VarHandle LONG = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
+
+    private final long size;
+    private final ByteBuffer[] windows;
+    private final IntBuffer[] intWindows;
+
+    private HostMemory(long size, ByteBuffer[] windows) {
+        this.size = size;
+        this.windows = windows;
+        this.intWindows = new IntBuffer[windows.length];
+        for (int i = 0; i < windows.length; i++) {
+            intWindows[i] = windows[i].asIntBuffer();
+        }
+    }
+
+    /** The range of {@code memory}, which must be readable by this process. */
+    public static HostMemory of(DeviceMemory memory) {
+        long size = memory.byteSize();
+        int count = (int) Math.max(1, (size + STRIDE - 1) >>> STRIDE_SHIFT);
+        ByteBuffer[] windows = new ByteBuffer[count];
+        for (int i = 0; i < count; i++) {
+            long start = (long) i << STRIDE_SHIFT;
+            windows[i] = buffer(memory.address() + start, Math.min(Integer.MAX_VALUE, size - start));
+        }
+        return new HostMemory(size, windows);
+    }
+
+    /** A direct buffer over {@code length} bytes at {@code address}, in native byte order. */
+    static ByteBuffer buffer(long address, long length) {
+        return length == 0
+                ? ByteBuffer.allocateDirect(0).order(ByteOrder.nativeOrder())
+                : new Pointer(address).getByteBuffer(0, length).order(ByteOrder.nativeOrder());
+    }
+
+    /** Address of the first byte (not of the position) of a direct buffer. */
+    static long address(ByteBuffer direct) {
+        return Pointer.nativeValue(Native.getDirectBufferPointer(direct));
+    }
+
+    /** Length in bytes. */
+    public long size() {
+        return size;
+    }
+
+    private ByteBuffer window(long offset) {
+        return windows[(int) (offset >>> STRIDE_SHIFT)];
+    }
+
+    private static int position(long offset) {
+        return (int) (offset & (STRIDE - 1));
+    }
+
+    /** Copies {@code bytes} bytes of {@code source} from {@code sourceOffset} to {@code offset} here. */
+    public void copy(long offset, HostMemory source, long sourceOffset, long bytes) {
+        long done = 0;
+        while (done < bytes) {
+            int piece = (int) Math.min(bytes - done, STRIDE - 1);
+            window(offset + done)
+                    .put(
+                            position(offset + done),
+                            source.window(sourceOffset + done),
+                            position(sourceOffset + done),
+                            piece);
+            done += piece;
+        }
+    }
+
+    /** Zeroes a range. */
+    public void zero(long offset, long bytes) {
+        byte[] zeros = new byte[(int) Math.min(bytes, 1 << 16)];
+        long done = 0;
+        while (done < bytes) {
+            int piece = (int) Math.min(bytes - done, zeros.length);
+            window(offset + done).put(position(offset + done), zeros, 0, piece);
+            done += piece;
+        }
+    }
+
+    /** Reads 32-bit words; {@code offset} is a multiple of 4. */
+    public void getInts(long offset, int[] target, int from, int count) {
+        intWindows[(int) (offset >>> STRIDE_SHIFT)].get(position(offset) >>> 2, target, from, count);
+    }
+
+    /** Writes 32-bit words; {@code offset} is a multiple of 4. */
+    public void putInts(long offset, int[] source, int from, int count) {
+        intWindows[(int) (offset >>> STRIDE_SHIFT)].put(position(offset) >>> 2, source, from, count);
+    }
+
+    /** Reads bytes. */
+    public void getBytes(long offset, byte[] target, int from, int count) {
+        window(offset).get(position(offset), target, from, count);
+    }
+
+    /** Writes bytes. */
+    public void putBytes(long offset, byte[] source, int from, int count) {
+        window(offset).put(position(offset), source, from, count);
+    }
+
+    /** Reads a byte. */
+    public byte getByte(long offset) {
+        return window(offset).get(position(offset));
+    }
+
+    /** Writes a byte. */
+    public void putByte(long offset, byte value) {
+        window(offset).put(position(offset), value);
+    }
+
+    /** Reads a 32-bit integer. */
+    public int getInt(long offset) {
+        return window(offset).getInt(position(offset));
+    }
+
+    /** Writes a 32-bit integer. */
+    public void putInt(long offset, int value) {
+        window(offset).putInt(position(offset), value);
+    }
+
+    /** Reads a binary32. */
+    public float getFloat(long offset) {
+        return window(offset).getFloat(position(offset));
+    }
+
+    /** Writes a binary32. */
+    public void putFloat(long offset, float value) {
+        window(offset).putFloat(position(offset), value);
+    }
+
+    /** Reads a 64-bit integer. */
+    public long getLong(long offset) {
+        return window(offset).getLong(position(offset));
+    }
+
+    /** Writes a 64-bit integer. */
+    public void putLong(long offset, long value) {
+        window(offset).putLong(position(offset), value);
+    }
+
+    /** Reads a 64-bit word with acquire order; its address is a multiple of 8. */
+    public long getLongAcquire(long offset) {
+        return (long) LONG.getAcquire(window(offset), position(offset));
+    }
+
+    /** Writes a 64-bit word with release order; its address is a multiple of 8. */
+    public void putLongRelease(long offset, long value) {
+        LONG.setRelease(window(offset), position(offset), value);
+    }
+}

@@ -1,0 +1,100 @@
+# Shared by ./ep and ./verify: finds a JDK and Maven, and says what to install where one is missing. Sourced, not run.
+
+ep_min_java=17
+
+ep_fail() {
+  echo "ep4j: $*" >&2
+  exit 1
+}
+
+# Prints the feature release of the given java command ("17", "25"), or nothing where it does not run.
+ep_java_feature() {
+  local version
+  version=$("$1" -version 2>&1 | sed -n 's/^[a-z]* version "\([^"]*\)".*/\1/p' | head -n 1) || return 0
+  version=${version#1.}
+  echo "${version%%[!0-9]*}"
+}
+
+# Sets EP_JAVA to the java command of JAVA_HOME, or else of PATH; empty where there is none.
+ep_find_java() {
+  EP_JAVA=
+  if [ -n "${JAVA_HOME:-}" ]; then
+    [ -x "$JAVA_HOME/bin/java" ] || ep_fail "JAVA_HOME is '$JAVA_HOME', which has no bin/java: correct or unset it."
+    EP_JAVA=$JAVA_HOME/bin/java
+  else
+    EP_JAVA=$(command -v java || true)
+  fi
+}
+
+ep_has_javac() {
+  if [ -n "${JAVA_HOME:-}" ]; then
+    [ -x "$JAVA_HOME/bin/javac" ]
+  else
+    command -v javac >/dev/null
+  fi
+}
+
+ep_can_install() {
+  [ "$(id -u)" = 0 ] && [ -e /etc/debian_version ] && command -v apt-get >/dev/null
+}
+
+# Installs the named packages; the first that apt-get knows out of "a|b|c" is taken.
+ep_install() {
+  local log wanted name chosen packages=()
+  log=$(mktemp)
+  apt-get update -qq </dev/null >"$log" 2>&1 || true
+  for wanted in "$@"; do
+    chosen=
+    for name in ${wanted//|/ }; do
+      if apt-cache show "$name" >/dev/null 2>&1; then
+        chosen=$name
+        break
+      fi
+    done
+    packages+=("${chosen:-${wanted%%|*}}")
+  done
+  echo "ep4j: installing ${packages[*]} ..." >&2
+  if ! DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" \
+    </dev/null >>"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    rm -f "$log"
+    ep_fail "apt-get could not install ${packages[*]}."
+  fi
+  rm -f "$log"
+  hash -r
+}
+
+# Sets EP_JAVA and requires it to be new enough.
+ep_require_java() {
+  local feature
+  ep_find_java
+  if [ -z "$EP_JAVA" ]; then
+    ep_fail "no Java found: install a JDK $ep_min_java or newer (Debian: apt-get install maven openjdk-17-jdk-headless)," \
+      "or point JAVA_HOME at one."
+  fi
+  feature=$(ep_java_feature "$EP_JAVA")
+  if [ -z "$feature" ] || [ "$feature" -lt "$ep_min_java" ]; then
+    ep_fail "$EP_JAVA is Java ${feature:-(unknown)}, but ep4j needs $ep_min_java or newer:" \
+      "point JAVA_HOME at a newer JDK (Debian: apt-get install openjdk-17-jdk-headless)."
+  fi
+}
+
+# Requires what a build needs: a JDK with javac, and Maven. As root on Debian, what is missing gets installed.
+ep_require_build_tools() {
+  local missing=()
+  ep_has_javac || missing+=("openjdk-17-jdk-headless|openjdk-21-jdk-headless|openjdk-25-jdk-headless|default-jdk-headless")
+  command -v mvn >/dev/null || missing+=("maven")
+  if [ "${#missing[@]}" -gt 0 ] && [ -z "${JAVA_HOME:-}" ] && ep_can_install; then
+    ep_install "${missing[@]}"
+  elif ! command -v mvn >/dev/null && ep_can_install; then
+    ep_install maven
+  fi
+  if ! ep_has_javac; then
+    ep_fail "no javac found${JAVA_HOME:+ in JAVA_HOME ($JAVA_HOME)}: ep4j is built with a JDK $ep_min_java or newer" \
+      "(Debian: apt-get install maven openjdk-17-jdk-headless)."
+  fi
+  if ! command -v mvn >/dev/null; then
+    ep_fail "no mvn found: install Maven 3.8 or newer (Debian: apt-get install maven openjdk-17-jdk-headless)."
+  fi
+  ep_require_java
+}
