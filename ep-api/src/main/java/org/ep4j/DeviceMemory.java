@@ -20,6 +20,13 @@ public record DeviceMemory(long address, long byteSize, Device device, Optional<
         if (address == 0 && byteSize > 0) {
             throw new EpArgumentException("address", 0, "non-zero", "pass the address of allocated memory");
         }
+        if (byteSize > 0 && Long.compareUnsigned(address + (byteSize - 1), address) < 0) {
+            throw new EpArgumentException(
+                    "byteSize",
+                    byteSize,
+                    "inside the address space from 0x" + Long.toHexString(address),
+                    "pass the length of the range in bytes");
+        }
     }
 
     /** Memory that somebody else keeps alive. */

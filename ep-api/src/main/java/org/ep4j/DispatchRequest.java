@@ -40,6 +40,13 @@ public record DispatchRequest(
                     "one of them",
                     "pass topkIds for new routing, or a handle to use its routing again");
         }
+        if (cached.isPresent() && cached.get().layout() != layout) {
+            throw new EpArgumentException(
+                    "layout",
+                    layout,
+                    cached.get().layout() + " of the cached handle",
+                    "leave the layout out, or dispatch with top-k ids for another one");
+        }
         if (expertAlignment < 1 || expertAlignment > EpShape.MAX_EXPERT_ALIGNMENT) {
             throw new EpArgumentException(
                     "expertAlignment",

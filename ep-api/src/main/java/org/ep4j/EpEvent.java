@@ -1,6 +1,7 @@
 package org.ep4j;
 
 import java.time.Duration;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
@@ -41,7 +42,7 @@ public interface EpEvent {
             @Override
             public void await(Duration deadline) {
                 try {
-                    future.get(deadline.toNanos(), TimeUnit.NANOSECONDS);
+                    future.get(nanos(deadline), TimeUnit.NANOSECONDS);
                 } catch (TimeoutException e) {
                     throw new EpTimeoutException(
                             "event not done after " + deadline + "; pass a longer deadline or look at the work behind it",
@@ -52,12 +53,23 @@ public interface EpEvent {
                 } catch (InterruptedException e) {
                     Thread.currentThread().interrupt();
                     throw new EpException("interrupted while waiting for an event", e);
+                } catch (CancellationException e) {
+                    throw new EpException("the work behind an event was cancelled", e);
                 } catch (ExecutionException | CompletionException e) {
                     Throwable cause = e.getCause();
                     if (cause instanceof EpException ep) {
                         throw ep;
                     }
                     throw new EpException("the work behind an event failed: " + cause, cause);
+                }
+            }
+
+            private static long nanos(Duration deadline) {
+                try {
+                    return deadline.toNanos();
+                } catch (ArithmeticException e) {
+                    // Beyond 292 years.
+                    return deadline.isNegative() ? 0 : Long.MAX_VALUE;
                 }
             }
         };

@@ -46,9 +46,11 @@ public record Tensor(DeviceMemory memory, DataType type, List<Long> shape) {
      * @throws EpArgumentException when a dimension is negative or the product passes 2^63
      */
     public static long bytes(DataType type, List<Long> shape) {
-        long bytes = type.bytes();
+        // An empty array takes no bytes, wherever its zero stands.
+        boolean empty = shape.contains(0L);
+        long bytes = empty ? 0 : type.bytes();
         for (long dim : shape) {
-            if (dim < 0 || (dim > 0 && bytes > Long.MAX_VALUE / dim)) {
+            if (dim < 0 || (!empty && bytes > Long.MAX_VALUE / dim)) {
                 throw new EpArgumentException("shape", shape, "dimensions >= 0, below 2^63 bytes", "correct the shape");
             }
             bytes *= dim;

@@ -51,6 +51,7 @@ final class RendezvousClient {
         while (!deadline.passed()) {
             for (InetAddress address : addresses()) {
                 attempts++;
+                boolean cut = deadline.remainingNanos() < ATTEMPT.toNanos();
                 Socket socket = new Socket();
                 boolean kept = false;
                 try {
@@ -65,7 +66,7 @@ final class RendezvousClient {
                             socket, "ep4j-member-" + settings.rank(), accepted.heartbeat(), accepted.silence());
                 } catch (SocketTimeoutException e) {
                     // An attempt that only the overall deadline cut short tells less than the one before.
-                    if (!deadline.passed() || attempts == 1) {
+                    if (!cut || attempts == 1) {
                         lastError = address.getHostAddress() + " port " + port + ": " + Sockets.describe(e);
                     }
                 } catch (IOException e) {

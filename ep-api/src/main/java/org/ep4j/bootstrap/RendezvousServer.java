@@ -42,6 +42,7 @@ final class RendezvousServer {
     private final Set<Socket> handshakes = new LinkedHashSet<>();
     private final Map<Integer, Connection> members = new HashMap<>();
     private final Map<Integer, String> taken = new HashMap<>();
+    private final CountDownLatch accepting = new CountDownLatch(1);
     private final CountDownLatch ended = new CountDownLatch(1);
 
     private RendezvousServer(TcpSettings settings, ServerSocket listener) {
@@ -96,6 +97,8 @@ final class RendezvousServer {
      * Should the JVM end meanwhile, it waits for that, since the others' last gathers run through here.
      */
     void retire() {
+        // Nobody can join any more, and the port may be wanted for the next job.
+        stopListening();
         Deadline deadline = Deadline.in(settings.linger());
         if (awaitEmpty(Deadline.in(Duration.ZERO))) {
             end();
@@ -120,6 +123,11 @@ final class RendezvousServer {
         while (!listener.isClosed()) {
             try {
                 Socket socket = listener.accept();
+                if (listener.isClosed()) {
+                    // It came while the port was being closed; to it the port was closed already.
+                    Sockets.close(socket);
+                    break;
+                }
                 admitHandshake(socket);
                 daemon("ep4j-rendezvous-handshake", () -> handshake(socket));
             } catch (IOException e) {
@@ -129,6 +137,7 @@ final class RendezvousServer {
                 }
             }
         }
+        accepting.countDown();
     }
 
     private void admitHandshake(Socket socket) {
@@ -214,7 +223,7 @@ final class RendezvousServer {
     }
 
     private void end() {
-        Sockets.close(listener);
+        stopListening();
         synchronized (handshakes) {
             handshakes.forEach(Sockets::close);
         }
@@ -233,6 +242,16 @@ final class RendezvousServer {
         }
         // A member closes its side once it has read everything; one that does not is cut off by its silence.
         ended.countDown();
+    }
+
+    /** Closes the port; the system frees it when the accepting thread has come out of its call. */
+    private void stopListening() {
+        Sockets.close(listener);
+        try {
+            accepting.await(FLUSH.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private boolean awaitEmpty(Deadline deadline) {

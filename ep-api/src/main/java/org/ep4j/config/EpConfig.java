@@ -56,9 +56,7 @@ public final class EpConfig {
     public static Builder builder() {
         Map<String, String> properties = new TreeMap<>();
         for (String name : System.getProperties().stringPropertyNames()) {
-            if (name.startsWith("ep.")) {
-                properties.put(name, System.getProperty(name, ""));
-            }
+            properties.put(name, System.getProperty(name, ""));
         }
         return new Builder(properties, System.getenv());
     }
@@ -155,7 +153,8 @@ public final class EpConfig {
         private final Map<String, String> environment;
 
         private Builder(Map<String, String> properties, Map<String, String> environment) {
-            this.properties = properties;
+            this.properties = new TreeMap<>(properties);
+            this.properties.keySet().removeIf(name -> !name.startsWith("ep."));
             this.environment = environment;
         }
 

@@ -22,6 +22,20 @@ public record EpPlan(List<RankProfile> profiles, List<PairPath> paths) {
             throw new IllegalArgumentException(
                     profiles.size() + " ranks need " + profiles.size() * profiles.size() + " paths, got " + paths.size());
         }
+        for (int i = 0; i < profiles.size(); i++) {
+            if (profiles.get(i).rank() != i) {
+                throw new IllegalArgumentException(
+                        "profile " + i + " is that of rank " + profiles.get(i).rank() + ", must be in rank order");
+            }
+        }
+        for (int i = 0; i < paths.size(); i++) {
+            int from = i / profiles.size();
+            int to = i % profiles.size();
+            if (paths.get(i).from() != from || paths.get(i).to() != to) {
+                throw new IllegalArgumentException("path " + i + " leads from " + paths.get(i).from() + " to "
+                        + paths.get(i).to() + ", must lead from " + from + " to " + to);
+            }
+        }
     }
 
     /** Number of ranks. */

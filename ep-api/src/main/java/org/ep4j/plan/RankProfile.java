@@ -1,11 +1,5 @@
 package org.ep4j.plan;
 
-import java.io.ByteArrayInputStream;
-import java.io.ByteArrayOutputStream;
-import java.io.DataInputStream;
-import java.io.DataOutputStream;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.Collections;
 import java.util.Map;
 import java.util.Optional;
@@ -32,8 +26,6 @@ public record RankProfile(
         Device device,
         Map<String, BackendProfile> backends,
         Map<String, String> settings) {
-    private static final int FORMAT = 1;
-
     /**
      * One backend on one rank.
      *
@@ -72,26 +64,7 @@ public record RankProfile(
 
     /** The profile as bytes; equal profiles give equal bytes. */
     public byte[] encode() {
-        var bytes = new ByteArrayOutputStream();
-        try (var out = new DataOutputStream(bytes)) {
-            out.writeInt(FORMAT);
-            out.writeInt(rank);
-            out.writeUTF(hostId);
-            out.writeUTF(hostName);
-            out.writeLong(pid);
-            out.writeUTF(device.toString());
-            out.writeInt(backends.size());
-            for (var entry : backends.entrySet()) {
-                out.writeUTF(entry.getKey());
-                out.writeBoolean(entry.getValue().usable());
-                out.writeUTF(entry.getValue().why());
-                writeMap(out, entry.getValue().facts());
-            }
-            writeMap(out, settings);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-        return bytes.toByteArray();
+        return RankProfileCodec.encode(this);
     }
 
     /**
@@ -100,46 +73,6 @@ public record RankProfile(
      * @throws EpMismatchException when the bytes are not a profile of this version
      */
     public static RankProfile decode(byte[] bytes) {
-        try (var in = new DataInputStream(new ByteArrayInputStream(bytes))) {
-            int format = in.readInt();
-            if (format != FORMAT) {
-                throw new EpMismatchException("a rank sent a profile of format " + format + ", this ep4j reads " + FORMAT
-                        + "; run the same ep4j version on all ranks");
-            }
-            int rank = in.readInt();
-            String hostId = in.readUTF();
-            String hostName = in.readUTF();
-            long pid = in.readLong();
-            Device device = Device.parse(in.readUTF());
-            Map<String, BackendProfile> backends = new TreeMap<>();
-            int count = in.readInt();
-            for (int i = 0; i < count; i++) {
-                String id = in.readUTF();
-                boolean usable = in.readBoolean();
-                String why = in.readUTF();
-                backends.put(id, new BackendProfile(usable, why, readMap(in)));
-            }
-            return new RankProfile(rank, hostId, hostName, pid, device, backends, readMap(in));
-        } catch (IOException e) {
-            throw new EpMismatchException(
-                    "a rank sent " + bytes.length + " bytes that are not a profile; run the same ep4j version on all ranks", e);
-        }
-    }
-
-    private static void writeMap(DataOutputStream out, Map<String, String> map) throws IOException {
-        out.writeInt(map.size());
-        for (var entry : map.entrySet()) {
-            out.writeUTF(entry.getKey());
-            out.writeUTF(entry.getValue());
-        }
-    }
-
-    private static Map<String, String> readMap(DataInputStream in) throws IOException {
-        Map<String, String> map = new TreeMap<>();
-        int count = in.readInt();
-        for (int i = 0; i < count; i++) {
-            map.put(in.readUTF(), in.readUTF());
-        }
-        return map;
+        return RankProfileCodec.decode(bytes);
     }
 }

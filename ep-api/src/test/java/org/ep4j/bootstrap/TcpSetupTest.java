@@ -205,7 +205,7 @@ class TcpSetupTest {
     @Test
     void aPortIsFreeAgainAtOnceAfterTheGroupEnded() throws IOException {
         int port = TcpGroup.freePort();
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 20; i++) {
             List<Bootstrap> group = ranks.all(2, r -> TcpBootstrap.join(TcpGroup.settings(r, 2, port)));
             closeAll(group);
         }

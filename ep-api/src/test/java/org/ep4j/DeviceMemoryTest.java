@@ -1,0 +1,69 @@
+package org.ep4j;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class DeviceMemoryTest {
+    private static final DeviceMemory MEMORY = new DeviceMemory(1000, 100, new Device("cuda", 1));
+
+    @Test
+    void aSliceIsAPartOfTheRangeOnTheSameDevice() {
+        assertThat(MEMORY.slice(10, 20)).isEqualTo(new DeviceMemory(1010, 20, new Device("cuda", 1)));
+        assertThat(MEMORY.slice(0, 100)).isEqualTo(MEMORY);
+        assertThat(MEMORY.slice(100, 0)).isEqualTo(new DeviceMemory(1100, 0, new Device("cuda", 1)));
+        assertThat(new DeviceMemory(0, 0, Device.HOST).slice(0, 0).byteSize()).isZero();
+    }
+
+    @Property
+    void aSliceIsInsideOrRefused(@ForAll long offset, @ForAll long bytes) {
+        boolean inside = offset >= 0 && offset <= 100 && bytes >= 0 && bytes <= 100 - offset;
+        if (inside) {
+            assertThat(MEMORY.slice(offset, bytes).byteSize()).isEqualTo(bytes);
+        } else {
+            assertThatThrownBy(() -> MEMORY.slice(offset, bytes))
+                    .isInstanceOf(EpArgumentException.class)
+                    .hasMessageContaining("inside [0, 100)");
+        }
+    }
+
+    @Test
+    void aRangeIsNeitherNegativeNorAtNullNorPastTheEndOfTheAddressSpace() {
+        assertThatThrownBy(() -> new DeviceMemory(1, -1, Device.HOST))
+                .isInstanceOf(EpArgumentException.class)
+                .hasMessageContaining("byteSize is -1");
+        assertThatThrownBy(() -> new DeviceMemory(0, 1, Device.HOST))
+                .isInstanceOf(EpArgumentException.class)
+                .hasMessageContaining("address is 0");
+        assertThatThrownBy(() -> new DeviceMemory(-16, 17, Device.HOST))
+                .isInstanceOf(EpArgumentException.class)
+                .hasMessageContaining("inside the address space from 0xfffffffffffffff0");
+        assertThat(new DeviceMemory(-16, 16, Device.HOST).byteSize()).isEqualTo(16);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"host,host,0", "HOST,host,0", "cuda:3,cuda,3", "Cuda:12,cuda,12", "hip:0,hip,0", "my-npu:1,my-npu,1"})
+    void aDeviceIsReadFromTypeAndOrdinal(String text, String type, int ordinal) {
+        assertThat(Device.parse(text)).isEqualTo(new Device(type, ordinal));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", ":", ":1", "cuda:", "cuda:x", "cuda:-1", "cuda:1:2", "cuda 1", "9gpu", "cuda:99999999999", "c\u00fcda"})
+    void whatIsNotADeviceIsRefused(String text) {
+        assertThatThrownBy(() -> Device.parse(text))
+                .isInstanceOf(EpArgumentException.class)
+                .hasMessageContaining("host:0 or cuda:1");
+    }
+
+    @Property
+    void aDeviceIsReadBackFromItsText(@ForAll @net.jqwik.api.constraints.IntRange(max = Integer.MAX_VALUE) int ordinal) {
+        Device device = new Device("hip", ordinal);
+        assertThat(Device.parse(device.toString())).isEqualTo(device);
+    }
+}

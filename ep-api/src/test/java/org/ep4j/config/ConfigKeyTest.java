@@ -1,0 +1,112 @@
+package org.ep4j.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.AlphaChars;
+import net.jqwik.api.constraints.StringLength;
+import org.ep4j.EpConfigException;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class ConfigKeyTest {
+    private static final ConfigKey<Duration> WAIT = ConfigKey.duration("ep.wait", "1s", "a wait");
+    private static final ConfigKey<Long> ROOM = ConfigKey.bytes("ep.room", "1MiB", "some room");
+    private static final ConfigKey<Boolean> FLAG = ConfigKey.flag("ep.flag", false, "a flag");
+
+    private static <T> T read(ConfigKey<T> key, String text) {
+        return EpConfig.builder(Map.of(), Map.of()).set(key, text).build().get(key);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1ms,1", "30s,30000", "5m,300000", "2h,7200000", "' 10 s ',10000", "365h,1314000000"})
+    void durationsHaveAUnit(String text, long millis) {
+        assertThat(read(WAIT, text)).isEqualTo(Duration.ofMillis(millis));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "5", "s", "-1s", "0s", "1.5s", "1S", "1d", "9999999999999s", "999999999999h", "1s1s"})
+    void whatIsNotADurationAboveZeroIsRefused(String text) {
+        assertThatThrownBy(() -> read(WAIT, text))
+                .isInstanceOf(EpConfigException.class)
+                .hasMessageContaining("\"" + text + "\"")
+                .hasMessageContaining("such as 500ms, 30s or 5m");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0,0", "4096,4096", "64KiB,65536", "1 MiB,1048576", "8GiB,8589934592"})
+    void bytesMayHaveABinaryUnit(String text, long bytes) {
+        assertThat(read(ROOM, text)).isEqualTo(bytes);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "-1", "1KB", "1.5MiB", "MiB", "999999999999GiB", "0x10"})
+    void whatIsNotANumberOfBytesIsRefused(String text) {
+        assertThatThrownBy(() -> read(ROOM, text))
+                .isInstanceOf(EpConfigException.class)
+                .hasMessageContaining("a number of bytes such as");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"true,true", "TRUE,true", "1,true", "yes,true", "on,true", "false,false", "0,false", "no,false", "Off,false"})
+    void flagsHaveTheUsualWords(String text, boolean value) {
+        assertThat(read(FLAG, text)).isEqualTo(value);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "2", "y", "enabled"})
+    void whatIsNotAFlagIsRefused(String text) {
+        assertThatThrownBy(() -> read(FLAG, text))
+                .isInstanceOf(EpConfigException.class)
+                .hasMessageContaining("true or false");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "0", "17", "1e1", "3.0", "99999999999", "four"})
+    void whatIsNotAnIntegerInTheRangeIsRefused(String text) {
+        ConfigKey<Integer> key = ConfigKey.integer("ep.n", 4, 1, 16, "a number");
+        assertThatThrownBy(() -> read(key, text))
+                .isInstanceOf(EpConfigException.class)
+                .hasMessageContaining("an integer from 1 to 16");
+        assertThat(read(key, " 16 ")).isEqualTo(16);
+    }
+
+    @Test
+    void theVariableIsTheNameInCapitalsWithUnderscores() {
+        assertThat(EpKeys.SETUP_TIMEOUT.environmentName()).isEqualTo("EP_SETUP_TIMEOUT");
+        assertThat(EpKeys.BOOTSTRAP_SECRET.environmentName()).isEqualTo("EP_BOOTSTRAP_SECRET");
+    }
+
+    @Test
+    void onlyKeysThatSayAreAgreedByAllRanks() {
+        assertThat(WAIT.agreed()).isFalse();
+        assertThat(WAIT.agreedByAllRanks().agreed()).isTrue();
+        assertThat(EpKeys.BOOTSTRAP_SECRET.agreed()).as("secrets are not sent around").isFalse();
+        assertThat(List.of(EpKeys.REQUIRE, EpKeys.PREFER, EpKeys.EXCLUDE)).allMatch(ConfigKey::agreed);
+    }
+
+    @Property
+    void theNearestNameOfAKnownNameIsItself(@ForAll @AlphaChars @StringLength(min = 1, max = 12) String name) {
+        assertThat(NearestName.of(name, Set.of(name, name + "xx", "y" + name + "yy"))).isEqualTo(name);
+    }
+
+    @Property
+    void distanceIsAMetric(
+            @ForAll @StringLength(max = 8) String a,
+            @ForAll @StringLength(max = 8) String b,
+            @ForAll @StringLength(max = 8) String c) {
+        int ab = NearestName.distance(a, b);
+        assertThat(ab).isEqualTo(NearestName.distance(b, a));
+        assertThat(ab == 0).isEqualTo(a.equals(b));
+        assertThat(ab).isBetween(Math.abs(a.length() - b.length()), Math.max(a.length(), b.length()));
+        assertThat(NearestName.distance(a, c)).isLessThanOrEqualTo(ab + NearestName.distance(b, c));
+    }
+}

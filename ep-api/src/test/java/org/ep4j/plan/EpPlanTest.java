@@ -1,0 +1,90 @@
+package org.ep4j.plan;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.Device;
+import org.ep4j.spi.PathOffer;
+import org.junit.jupiter.api.Test;
+
+class EpPlanTest {
+    private static RankProfile profile(int rank, String host) {
+        return new RankProfile(rank, host, "name-" + host, 10 + rank, Device.HOST, Map.of(), Map.of());
+    }
+
+    private static EpPlan plan(int ranks, boolean mixed) {
+        List<RankProfile> profiles = new ArrayList<>();
+        List<PairPath> paths = new ArrayList<>();
+        for (int from = 0; from < ranks; from++) {
+            profiles.add(profile(from, "h" + from / 2));
+            for (int to = 0; to < ranks; to++) {
+                boolean near = !mixed || from / 2 == to / 2;
+                paths.add(new PairPath(
+                        from,
+                        to,
+                        from == to ? "local" : near ? "host-shm" : "ibrc-multiqp",
+                        near
+                                ? new PathOffer(PathKind.MAPPED, 12.4, 0.6, List.of())
+                                : new PathOffer(PathKind.HOST_POSTED, 50, 5.25, List.of("mlx5_0:1", "mlx5_1:1")),
+                        near ? List.of("efa: no NIC") : List.of("host-shm: other host", "efa: no NIC")));
+            }
+        }
+        return new EpPlan(profiles, paths);
+    }
+
+    @Test
+    void theExplanationNamesRanksPathsEstimatesNicsAndReasons() {
+        assertThat(plan(4, true).explain())
+                .isEqualTo(
+                        """
+                        rank 0 (name-h0, pid 10, host:0)
+                        rank 1 (name-h0, pid 11, host:0)
+                        rank 2 (name-h1, pid 12, host:0)
+                        rank 3 (name-h1, pid 13, host:0)
+                        0->1 1->0 2->3 3->2: host-shm       MAPPED        est. 12 GB/s, 0.6 us
+                            not taken: efa: no NIC
+                        0->2 0->3 1->2 1->3 2->0 2->1 3->0 3->1: ibrc-multiqp   HOST_POSTED   est. 50 GB/s, 5.3 us nics [mlx5_0:1, mlx5_1:1]
+                            not taken: host-shm: other host
+                            not taken: efa: no NIC
+                        """);
+    }
+
+    @Test
+    void likePairsAreShownTogetherAndLongListsAreCut() {
+        assertThat(plan(3, false).explain()).contains("all 6 pairs: host-shm");
+        assertThat(plan(6, true).explain()).contains("0->2 0->3 0->4 0->5 1->2 1->3 1->4 1->5 and 16 more: ibrc-multiqp");
+    }
+
+    @Test
+    void oneRankIsExplainedByItsName() {
+        assertThat(plan(1, false).explain()).isEqualTo("rank 0 (name-h0, pid 10, host:0)\n");
+    }
+
+    @Test
+    void hostsAreNumberedInTheOrderOfTheirLowestRank() {
+        EpPlan plan = plan(5, true);
+        assertThat(plan.hostIndex()).containsExactly(0, 0, 1, 1, 2);
+        assertThat(plan.hostRanks(3)).containsExactly(2, 3);
+        assertThat(plan.path(1, 4).to()).isEqualTo(4);
+    }
+
+    @Test
+    void aTableOfTheWrongSizeOrOrderIsRefused() {
+        EpPlan good = plan(2, false);
+        assertThatThrownBy(() -> new EpPlan(good.profiles(), good.paths().subList(0, 3)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("2 ranks need 4 paths, got 3");
+        List<PairPath> swapped = new ArrayList<>(good.paths());
+        java.util.Collections.swap(swapped, 1, 2);
+        assertThatThrownBy(() -> new EpPlan(good.profiles(), swapped))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("path 1 leads from 1 to 0, must lead from 0 to 1");
+        List<RankProfile> reversed = List.of(good.profiles().get(1), good.profiles().get(0));
+        assertThatThrownBy(() -> new EpPlan(reversed, good.paths()))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("profile 0 is that of rank 1");
+    }
+}

@@ -1,0 +1,148 @@
+package org.ep4j.plan;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import net.jqwik.api.Arbitraries;
+import net.jqwik.api.Arbitrary;
+import net.jqwik.api.Combinators;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Provide;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.Size;
+import org.ep4j.Device;
+import org.ep4j.EpMismatchException;
+import org.ep4j.plan.RankProfile.BackendProfile;
+import org.junit.jupiter.api.Test;
+
+class RankProfileTest {
+    private static final RankProfile PROFILE = new RankProfile(
+            3,
+            "host-id",
+            "host-a",
+            4711,
+            new Device("cuda", 2),
+            Map.of("host-shm", new BackendProfile(true, "", Map.of("dir", "/dev/shm")), "efa", new BackendProfile(false, "no NIC", Map.of())),
+            Map.of("ep.backend.require", ""));
+
+    @Provide
+    Arbitrary<RankProfile> profiles() {
+        Arbitrary<String> text = Arbitraries.strings().ofMaxLength(30).filter(RankProfileTest::wellFormed);
+        Arbitrary<Map<String, String>> map = Arbitraries.maps(text, text).ofMaxSize(4);
+        Arbitrary<BackendProfile> backend =
+                Combinators.combine(Arbitraries.of(true, false), text, map).as(BackendProfile::new);
+        Arbitrary<Device> device = Combinators.combine(
+                        Arbitraries.of("host", "cuda", "hip"), Arbitraries.integers().between(0, 1000))
+                .as(Device::new);
+        return Combinators.combine(
+                        Arbitraries.integers().greaterOrEqual(0),
+                        text,
+                        text,
+                        Arbitraries.longs(),
+                        device,
+                        Arbitraries.maps(text, backend).ofMaxSize(4),
+                        map)
+                .as(RankProfile::new);
+    }
+
+    /** True without halves of surrogate pairs, which UTF-8 cannot carry. */
+    private static boolean wellFormed(String text) {
+        return text.codePoints().noneMatch(c -> c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE);
+    }
+
+    @Property
+    void aProfileComesBackFromItsBytes(@ForAll("profiles") RankProfile profile) {
+        assertThat(RankProfile.decode(profile.encode())).isEqualTo(profile);
+    }
+
+    @Property
+    void equalProfilesHaveEqualBytesHoweverTheirMapsWereFilled(@ForAll("profiles") RankProfile profile) {
+        var backends = new LinkedHashMap<String, BackendProfile>();
+        profile.backends().entrySet().stream()
+                .sorted(Map.Entry.<String, BackendProfile>comparingByKey().reversed())
+                .forEach(e -> backends.put(
+                        e.getKey(),
+                        new BackendProfile(
+                                e.getValue().usable(),
+                                e.getValue().why(),
+                                new HashMap<>(e.getValue().facts()))));
+        RankProfile same = new RankProfile(
+                profile.rank(),
+                profile.hostId(),
+                profile.hostName(),
+                profile.pid(),
+                profile.device(),
+                backends,
+                new HashMap<>(profile.settings()));
+        assertThat(same.encode()).isEqualTo(profile.encode());
+    }
+
+    @Property
+    void randomBytesAreAProfileOrRefused(@ForAll @Size(max = 300) byte[] bytes) {
+        decodeOrRefuse(bytes);
+    }
+
+    @Property
+    void aProfileWithOneByteChangedIsAProfileOrRefused(
+            @ForAll("profiles") RankProfile profile, @ForAll @IntRange(max = 10_000) int place, @ForAll byte value) {
+        byte[] bytes = profile.encode();
+        bytes[place % bytes.length] = value;
+        decodeOrRefuse(bytes);
+    }
+
+    @Property
+    void aCutOrLongerProfileIsRefused(@ForAll("profiles") RankProfile profile, @ForAll @IntRange(max = 10_000) int length) {
+        byte[] bytes = profile.encode();
+        int cut = length % bytes.length;
+        assertThatThrownBy(() -> RankProfile.decode(Arrays.copyOf(bytes, cut))).isInstanceOf(EpMismatchException.class);
+        assertThatThrownBy(() -> RankProfile.decode(Arrays.copyOf(bytes, bytes.length + 1 + cut)))
+                .isInstanceOf(EpMismatchException.class)
+                .hasMessageContaining("too many");
+    }
+
+    private static void decodeOrRefuse(byte[] bytes) {
+        try {
+            RankProfile profile = RankProfile.decode(bytes);
+            assertThat(RankProfile.decode(profile.encode())).isEqualTo(profile);
+        } catch (EpMismatchException e) {
+            assertThat(e).hasMessageContaining("run the same ep4j version on all ranks");
+        }
+    }
+
+    @Test
+    void anotherFormatIsNamed() {
+        byte[] bytes = PROFILE.encode();
+        bytes[3] = 9;
+        assertThatThrownBy(() -> RankProfile.decode(bytes))
+                .isInstanceOf(EpMismatchException.class)
+                .hasMessageContaining("format 9, this ep4j reads 1");
+    }
+
+    @Test
+    void textsMayBeLong() {
+        String why = "\u00e4".repeat(100_000);
+        RankProfile long1 = new RankProfile(
+                0, "h", "h", 1, Device.HOST, Map.of("b", new BackendProfile(false, why, Map.of())), Map.of());
+        assertThat(RankProfile.decode(long1.encode()).backends().get("b").why()).isEqualTo(why);
+    }
+
+    @Test
+    void factsOfABackendThatIsNotThereAreEmpty() {
+        assertThat(PROFILE.facts("host-shm")).containsEntry("dir", "/dev/shm");
+        assertThat(PROFILE.facts("rocm")).isEmpty();
+        assertThat(PROFILE.backend("rocm")).isEmpty();
+        assertThat(PROFILE.backend("efa")).hasValueSatisfying(b -> assertThat(b.usable()).isFalse());
+        assertThat(PROFILE.label()).isEqualTo("rank 3 (host-a, pid 4711, cuda:2)");
+    }
+
+    @Test
+    void mapsCannotBeChanged() {
+        assertThatThrownBy(() -> PROFILE.settings().put("x", "y")).isInstanceOf(UnsupportedOperationException.class);
+        assertThatThrownBy(() -> PROFILE.facts("host-shm").clear()).isInstanceOf(UnsupportedOperationException.class);
+    }
+}

@@ -1,0 +1,45 @@
+package org.ep4j.engine.numeric;
+
+/**
+ * Loops over one row. Rows are packed: two BF16 in an int, the even channel low; sums keep even and odd channels apart.
+ * All implementations give the same bits. Safe for use from several threads.
+ */
+interface RowKernels {
+    /** Name for diagnosis. */
+    String name();
+
+    /** {@code even, odd += row}. */
+    void add(int[] row, float[] even, float[] odd);
+
+    /** {@code even, odd = (even, odd + first) + second}. */
+    void add(int[] first, int[] second, float[] even, float[] odd);
+
+    /** {@code even, odd = fma(weight, row, even, odd)}. */
+    void fma(int[] row, float weight, float[] even, float[] odd);
+
+    /** {@code even, odd = fma(secondWeight, second, fma(firstWeight, first, even, odd))}. */
+    void fma(int[] first, float firstWeight, int[] second, float secondWeight, float[] even, float[] odd);
+
+    /** Rounds a sum to BF16 and packs it. */
+    void round(float[] even, float[] odd, int[] row);
+
+    /** Rounds {@code (+0 + first) + second} to BF16 and packs it. */
+    void roundSum(int[] first, int[] second, int[] row);
+
+    /**
+     * Codes a row as E4M3.
+     *
+     * @param scales factor of each block of channels
+     * @param blockPairs ints of the row in a block
+     * @param codes gets, for each int of the row, the two codes in its lower half, the even channel low
+     */
+    void encode(int[] row, float[] scales, int blockPairs, int[] codes);
+
+    /**
+     * The fastest loops that this process can run: with the module {@code jdk.incubator.vector} those on vectors, otherwise
+     * plain ones.
+     */
+    static RowKernels best() {
+        return VectorModule.kernels().orElseGet(PlainRowKernels::new);
+    }
+}
