@@ -152,8 +152,23 @@ final class HighThroughputCombine {
         if (inPlace) {
             return offset;
         }
-        symmetric.copy(layout.combineArea(), x, 0, bytes);
+        copyRowsForOthers(symmetric);
         return layout.combineArea();
+    }
+
+    /** Rows of this rank's own tokens are read where they are. */
+    private void copyRowsForOthers(HostMemory symmetric) {
+        int row = 0;
+        while (row < handle.received()) {
+            int end = row;
+            while (end < handle.received() && handle.sourceRanks()[end] == handle.sourceRanks()[row]) {
+                end++;
+            }
+            if (handle.sourceRanks()[row] != state.rank()) {
+                symmetric.copy(layout.combineArea() + row * rowBytes, x, row * rowBytes, (end - row) * rowBytes);
+            }
+            row = end;
+        }
     }
 
     private static boolean inside(long offset, long bytes, long start, long length) {
@@ -180,7 +195,7 @@ final class HighThroughputCombine {
         List<HostMemory> memories = mode.memories();
         for (int row = 0; row < handle.received(); row++) {
             int source = handle.sourceRanks()[row];
-            if (mask.has(source)) {
+            if (mask.has(source) || source == state.rank()) {
                 continue;
             }
             for (int k = 0; k < topK; k++) {
@@ -209,7 +224,9 @@ final class HighThroughputCombine {
             } else {
                 for (int i = routing.firstTarget()[t]; i < routing.firstTarget()[t + 1]; i++) {
                     int target = routing.targets()[i];
-                    if (!begun.mask().has(target)) {
+                    if (target == state.rank() && !handle.byExpert()) {
+                        sum.add(x, handle.targetRows()[i] * rowBytes);
+                    } else if (!begun.mask().has(target)) {
                         sum.add(memories.get(target), begun.inputs()[target] + handle.targetRows()[i] * rowBytes);
                     }
                 }
@@ -219,12 +236,26 @@ final class HighThroughputCombine {
     }
 
     private void addSelections(int token, Mask mask) {
+        int ownRow = ownRow(token);
         for (int k = 0; k < topK; k++) {
             int id = routing.ids()[token * topK + k];
-            if (id >= 0 && !mask.has(state.placement().rankOf(id))) {
+            int owner = id < 0 ? -1 : state.placement().rankOf(id);
+            if (owner == state.rank()) {
+                sum.add(x, handle.expandedRows()[ownRow * topK + k] * rowBytes);
+            } else if (id >= 0 && !mask.has(owner)) {
                 sum.add(state.peers().local(), layout.selectionSlot(token, k));
             }
         }
+    }
+
+    /** Row in which this rank received a token of its own, or -1. */
+    private int ownRow(int token) {
+        for (int i = routing.firstTarget()[token]; i < routing.firstTarget()[token + 1]; i++) {
+            if (routing.targets()[i] == state.rank()) {
+                return handle.targetRows()[i];
+            }
+        }
+        return -1;
     }
 
     private Tensor gatherWeights(Mask mask) {

@@ -36,6 +36,7 @@ final class LowLatencyCombine {
     private final int topK;
     private final int hidden;
     private final boolean exact;
+    private final int[] ownRows;
     private final int[] ranges;
     private final int[] packed;
     private final byte[] coded;
@@ -70,6 +71,12 @@ final class LowLatencyCombine {
         ranges = new int[shape.scales()];
         packed = new int[hidden / 2];
         coded = new byte[logFmt.maxBytes()];
+        ownRows = new int[ownRowsInPlace() ? routing.tokens() * topK : 0];
+    }
+
+    /** Without the hook x stays as it is until the rows are added up, so this rank's own need no slot. */
+    private boolean ownRowsInPlace() {
+        return exact && !request.logFmt() && !request.hook();
     }
 
     private long options() {
@@ -87,7 +94,9 @@ final class LowLatencyCombine {
         long number = flow.begin(mask, deadline);
         for (int m = 0; m < received.sourceRanks().length; m++) {
             int target = received.sourceRanks()[m];
-            if (!mask.has(target)) {
+            if (target == state.rank() && ownRowsInPlace()) {
+                System.arraycopy(received.rows(), m * topK, ownRows, received.sourceTokens()[m] * topK, topK);
+            } else if (!mask.has(target)) {
                 sendMessage(received, m, state.peers().memory(target), number);
             }
         }
@@ -177,6 +186,10 @@ final class LowLatencyCombine {
                     continue;
                 }
                 lastToken[owner] = t;
+                if (owner == state.rank() && ownRowsInPlace()) {
+                    sum.add(x, ownRows[t * topK + k] * layout.rowBytes(), weight(t * topK + k));
+                    continue;
+                }
                 long slot = layout.combineSlot(number, t, k);
                 if (request.logFmt()) {
                     readCoded(local, slot, values);

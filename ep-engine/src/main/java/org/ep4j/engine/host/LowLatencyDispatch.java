@@ -92,6 +92,11 @@ final class LowLatencyDispatch {
                 : state.shape().scales();
     }
 
+    /** Without the hook x stays as it is until the rows are unpacked, so this rank's own need no message. */
+    private boolean ownRowsInPlace() {
+        return !fp8() && !request.hook();
+    }
+
     private long options() {
         long code = switch (format) {
             case BF16 -> 0;
@@ -137,7 +142,7 @@ final class LowLatencyDispatch {
                 memory.putInts(slot, message, 0, message.length);
                 if (cast != null) {
                     memory.putInts(slot + layout.messageHead(), codes, 0, codes.length);
-                } else {
+                } else if (target != state.rank() || !ownRowsInPlace()) {
                     memory.copy(slot + layout.messageHead(), x, 2L * t * hidden, wireRow);
                 }
             }
@@ -217,6 +222,7 @@ final class LowLatencyDispatch {
 
         void take(int source, int count, int[] next) {
             HostMemory symmetric = state.peers().local();
+            boolean inPlace = source == state.rank() && ownRowsInPlace();
             grow(messages + count);
             for (int m = 0; m < count; m++, messages++) {
                 long slot = layout.message(number, source, m);
@@ -233,7 +239,11 @@ final class LowLatencyDispatch {
                     }
                     long row = expert * expertRows + next[expert]++;
                     rowOf[i] = Math.toIntExact(row);
-                    rows.copy(rowsBase + row * wireRow, symmetric, slot + layout.messageHead(), wireRow);
+                    if (inPlace) {
+                        rows.copy(rowsBase + row * wireRow, x, message[0] * wireRow, wireRow);
+                    } else {
+                        rows.copy(rowsBase + row * wireRow, symmetric, slot + layout.messageHead(), wireRow);
+                    }
                     local.putInt(base(SOURCE_TOKENS) + 4 * row, message[0]);
                     putScales(row);
                 }

@@ -1,0 +1,90 @@
+package org.ep4j.engine.layout;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import org.ep4j.EpShape;
+
+class BufferLayoutTest {
+    private record Piece(String what, long from, long bytes) {}
+
+    @Property(tries = 200)
+    void nothingOverlapsAndNothingIsOutside(
+            @ForAll @IntRange(min = 1, max = 9) int ranks,
+            @ForAll @IntRange(min = 1, max = 40) int sixteenths,
+            @ForAll @IntRange(min = 1, max = 9) int topK,
+            @ForAll @IntRange(min = 0, max = 5) int tokens,
+            @ForAll @IntRange(min = 0, max = 5) int lowLatencyTokens) {
+        if (tokens + lowLatencyTokens == 0) {
+            return;
+        }
+        EpShape shape = EpShape.builder(16 * sixteenths, 11, topK)
+                .maxTokens(tokens)
+                .maxLowLatencyTokens(lowLatencyTokens)
+                .build();
+        BufferLayout layout = new BufferLayout(shape, ranks);
+        List<Piece> pieces = new ArrayList<>();
+        for (int r = 0; r < ranks; r++) {
+            for (Counter counter : Counter.values()) {
+                pieces.add(new Piece(counter + " " + r, layout.counter(counter, r), 8));
+            }
+            for (Block block : Block.values()) {
+                for (int bank = 0; bank < 2; bank++) {
+                    long bytes = BufferLayout.blockInts() + 4L * ranks;
+                    pieces.add(new Piece(block + " " + r + " " + bank, layout.block(block, bank, r), bytes));
+                }
+            }
+        }
+        long capacity = shape.receiveCapacity(ranks);
+        pieces.add(new Piece("rows", layout.rows(), layout.rowsBytes()));
+        for (long row = 0; row < capacity; row++) {
+            pieces.add(new Piece("record " + row, layout.record(row), layout.recordBytes()));
+            pieces.add(new Piece("weights " + row, layout.combineWeights(row), 4L * topK));
+        }
+        long area = layout.combineInputBytes();
+        for (int t = 0; t < tokens; t++) {
+            area = Math.max(area, layout.selectionSlot(t, topK - 1) + layout.rowBytes() - layout.combineArea());
+        }
+        pieces.add(new Piece("combine area", layout.combineArea(), area));
+        addLowLatency(layout, ranks, topK, lowLatencyTokens, pieces);
+        pieces.removeIf(p -> p.bytes() == 0);
+        pieces.sort(java.util.Comparator.comparingLong(Piece::from));
+        for (int i = 1; i < pieces.size(); i++) {
+            Piece before = pieces.get(i - 1);
+            assertThat(before.from() + before.bytes())
+                    .as("%s before %s", before, pieces.get(i))
+                    .isLessThanOrEqualTo(pieces.get(i).from());
+        }
+        Piece last = pieces.get(pieces.size() - 1);
+        assertThat(last.from() + last.bytes()).isLessThanOrEqualTo(layout.bytes());
+    }
+
+    private static void addLowLatency(BufferLayout layout, int ranks, int topK, int tokens, List<Piece> pieces) {
+        for (int bank = 0; bank < 2; bank++) {
+            for (int t = 0; t < tokens; t++) {
+                for (int r = 0; r < ranks; r++) {
+                    long bytes = layout.messageHead() + layout.rowBytes();
+                    pieces.add(new Piece("message", layout.message(bank, r, t), bytes));
+                }
+                for (int k = 0; k < topK; k++) {
+                    long bytes = layout.combineSlotHead() + layout.rowBytes();
+                    pieces.add(new Piece("slot", layout.combineSlot(bank, t, k), bytes));
+                }
+            }
+        }
+    }
+
+    @Property
+    void countersOfDifferentWritersAreOnDifferentCacheLines(@ForAll @IntRange(min = 2, max = 20) int ranks) {
+        BufferLayout layout =
+                new BufferLayout(EpShape.builder(64, 8, 2).maxTokens(1).build(), ranks);
+        for (int r = 1; r < ranks; r++) {
+            assertThat(layout.counter(Counter.HT_DATA, r) / 64)
+                    .isNotEqualTo(layout.counter(Counter.HT_DATA, r - 1) / 64);
+        }
+    }
+}
