@@ -3,6 +3,7 @@ package org.ep4j.engine;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -35,14 +36,14 @@ final class Group implements EpGroup {
     private final EpConfig config;
     private final EpPlan plan;
     private final EpDevice device;
-    private final Map<String, EpBackend> backends;
+    private final OpenBackends backends;
     private final Agreement agreement;
-    private final List<EpBuffer> buffers = new ArrayList<>();
+    private final Map<String, EpBuffer> buffers = new LinkedHashMap<>();
     private int created;
     private int barriers;
     private boolean closed;
 
-    Group(Bootstrap bootstrap, EpConfig config, EpPlan plan, EpDevice device, Map<String, EpBackend> backends) {
+    Group(Bootstrap bootstrap, EpConfig config, EpPlan plan, EpDevice device, OpenBackends backends) {
         this.bootstrap = bootstrap;
         this.config = config;
         this.plan = plan;
@@ -105,7 +106,7 @@ final class Group implements EpGroup {
         checkSameShape(agreement.exchange(name + "-shape", describe(shape).getBytes(StandardCharsets.UTF_8), setup));
         EpBuffer buffer = expose(name, shape, size, setup);
         synchronized (this) {
-            buffers.add(buffer);
+            buffers.put(name, buffer);
         }
         return buffer;
     }
@@ -130,7 +131,11 @@ final class Group implements EpGroup {
         EpBuffer buffer;
         try {
             List<DeviceMemory> symmetric = new ArrayList<>();
-            Runnable free = symmetricMemory(name, size.symmetric(), setup, exposed, symmetric);
+            Runnable freeMemory = symmetricMemory(name, size.symmetric(), setup, exposed, symmetric);
+            Runnable free = () -> {
+                forget(name);
+                freeMemory.run();
+            };
             buffer = HostBuffers.create(this, bootstrap, name, shape, symmetric, free, config.get(EpKeys.TIMEOUT));
         } catch (RuntimeException e) {
             exposed.forEach(SymmetricBuffer::close);
@@ -146,6 +151,10 @@ final class Group implements EpGroup {
         return buffer;
     }
 
+    private synchronized void forget(String name) {
+        buffers.remove(name);
+    }
+
     /**
      * Gets this rank's symmetric memory and maps its peers'.
      *
@@ -154,7 +163,7 @@ final class Group implements EpGroup {
     private Runnable symmetricMemory(
             String name, long bytes, Duration setup, List<SymmetricBuffer> exposed, List<DeviceMemory> symmetric) {
         Optional<EpBackend> allocator =
-                backends.values().stream().filter(EpBackend::allocates).findFirst();
+                backends.byId().values().stream().filter(EpBackend::allocates).findFirst();
         DeviceMemory local;
         Runnable freeLocal;
         if (allocator.isPresent()) {
@@ -167,8 +176,34 @@ final class Group implements EpGroup {
             local = allocation.memory();
             freeLocal = allocation::close;
         }
+        try {
+            mapPeers(name, bytes, setup, local, exposed, symmetric);
+        } catch (RuntimeException e) {
+            freeLocal.run();
+            throw e;
+        }
+        backends.retain();
+        Runnable unmap = () -> {
+            exposed.forEach(SymmetricBuffer::close);
+            freeLocal.run();
+            backends.release();
+        };
+        if (device instanceof HostDevice host) {
+            TrackedMemory tracked = host.track(local, unmap);
+            return tracked::close;
+        }
+        return unmap;
+    }
+
+    private void mapPeers(
+            String name,
+            long bytes,
+            Duration setup,
+            DeviceMemory local,
+            List<SymmetricBuffer> exposed,
+            List<DeviceMemory> symmetric) {
         Map<String, SymmetricBuffer> byBackend = new java.util.TreeMap<>();
-        for (EpBackend backend : backends.values()) {
+        for (EpBackend backend : backends.byId().values()) {
             if (backend.allocates()) {
                 byBackend.put(backend.id(), exposed.get(0));
             } else {
@@ -180,15 +215,6 @@ final class Group implements EpGroup {
         for (int r = 0; r < size(); r++) {
             symmetric.add(r == rank() ? local : peerMemory(r, byBackend));
         }
-        Runnable unmap = () -> {
-            exposed.forEach(SymmetricBuffer::close);
-            freeLocal.run();
-        };
-        if (device instanceof HostDevice host) {
-            TrackedMemory tracked = host.track(local, unmap);
-            return tracked::close;
-        }
-        return unmap;
     }
 
     private DeviceMemory peerMemory(int peer, Map<String, SymmetricBuffer> byBackend) {
@@ -225,18 +251,18 @@ final class Group implements EpGroup {
                 return;
             }
             closed = true;
-            open = new ArrayList<>(buffers);
+            open = new ArrayList<>(buffers.values());
         }
         for (int i = open.size() - 1; i >= 0; i--) {
             open.get(i).close();
         }
-        backends.values().forEach(EpBackend::close);
+        backends.release();
         device.close();
         bootstrap.close();
     }
 
     @Override
     public String toString() {
-        return "rank " + rank() + " of " + size() + " over " + backends.keySet();
+        return "rank " + rank() + " of " + size() + " over " + backends.byId().keySet();
     }
 }

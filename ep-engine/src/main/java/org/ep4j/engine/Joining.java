@@ -100,7 +100,7 @@ final class Joining {
             closeAll(open);
             throw e;
         }
-        return new Group(bootstrap, config, plan, device, open);
+        return new Group(bootstrap, config, plan, device, new OpenBackends(open));
     }
 
     private static void closeAll(Map<String, EpBackend> open) {
