@@ -45,7 +45,8 @@ public interface EpEvent {
                     future.get(nanos(deadline), TimeUnit.NANOSECONDS);
                 } catch (TimeoutException e) {
                     throw new EpTimeoutException(
-                            "event not done after " + deadline + "; pass a longer deadline or look at the work behind it",
+                            "event not done after " + deadline
+                                    + "; pass a longer deadline or look at the work behind it",
                             "event",
                             -1,
                             1,

@@ -34,8 +34,9 @@ public interface EpGroup extends AutoCloseable {
                 .map(ServiceLoader.Provider::get)
                 .toList();
         if (runtimes.size() != 1) {
-            throw new EpUnavailableException(runtimes.size() + " engines found, must be 1; add a backend such as"
-                    + " org.ep4j:backend-host (the engine comes with it), and where jars are merged keep META-INF/services");
+            throw new EpUnavailableException(
+                    runtimes.size() + " engines found, must be 1; add a backend such as"
+                            + " org.ep4j:backend-host (the engine comes with it), and where jars are merged keep META-INF/services");
         }
         return runtimes.get(0).join(bootstrap, config);
     }

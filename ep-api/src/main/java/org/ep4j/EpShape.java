@@ -61,7 +61,10 @@ public record EpShape(
         placement.ifPresent(p -> {
             if (p.experts() != experts0) {
                 throw new EpArgumentException(
-                        "placement", p.experts() + " experts", experts0 + " experts", "place every expert of the shape");
+                        "placement",
+                        p.experts() + " experts",
+                        experts0 + " experts",
+                        "place every expert of the shape");
             }
         });
     }

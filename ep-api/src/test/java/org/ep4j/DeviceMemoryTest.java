@@ -54,7 +54,20 @@ class DeviceMemoryTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", ":", ":1", "cuda:", "cuda:x", "cuda:-1", "cuda:1:2", "cuda 1", "9gpu", "cuda:99999999999", "c\u00fcda"})
+    @ValueSource(
+            strings = {
+                "",
+                ":",
+                ":1",
+                "cuda:",
+                "cuda:x",
+                "cuda:-1",
+                "cuda:1:2",
+                "cuda 1",
+                "9gpu",
+                "cuda:99999999999",
+                "c\u00fcda"
+            })
     void whatIsNotADeviceIsRefused(String text) {
         assertThatThrownBy(() -> Device.parse(text))
                 .isInstanceOf(EpArgumentException.class)
@@ -62,7 +75,8 @@ class DeviceMemoryTest {
     }
 
     @Property
-    void aDeviceIsReadBackFromItsText(@ForAll @net.jqwik.api.constraints.IntRange(max = Integer.MAX_VALUE) int ordinal) {
+    void aDeviceIsReadBackFromItsText(
+            @ForAll @net.jqwik.api.constraints.IntRange(max = Integer.MAX_VALUE) int ordinal) {
         Device device = new Device("hip", ordinal);
         assertThat(Device.parse(device.toString())).isEqualTo(device);
     }

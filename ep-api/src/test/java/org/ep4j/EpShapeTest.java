@@ -19,8 +19,7 @@ class EpShapeTest {
                 .placement(ExpertPlacement.block(256, 4))
                 .build();
         assertThat(shape)
-                .isEqualTo(new EpShape(
-                        7168, 256, 8, 4096, 10_000, 128, Optional.of(ExpertPlacement.block(256, 4))));
+                .isEqualTo(new EpShape(7168, 256, 8, 4096, 10_000, 128, Optional.of(ExpertPlacement.block(256, 4))));
     }
 
     @ParameterizedTest
@@ -43,7 +42,8 @@ class EpShapeTest {
         EpShape.Builder builder =
                 EpShape.builder(hidden, experts, topK).maxTokens(tokens).maxLowLatencyTokens(lowLatency);
         assertThatThrownBy(builder::build)
-                .isInstanceOfSatisfying(EpArgumentException.class, e -> assertThat(e.name()).isEqualTo(name));
+                .isInstanceOfSatisfying(
+                        EpArgumentException.class, e -> assertThat(e.name()).isEqualTo(name));
     }
 
     @Test
@@ -65,7 +65,8 @@ class EpShapeTest {
     void capacitiesAreTheWorstCaseUnlessLimited() {
         assertThat(good().build().receiveCapacity(8)).isEqualTo(8L * 4096);
         assertThat(good().maxReceivedTokens(100).build().receiveCapacity(8)).isEqualTo(100);
-        assertThat(good().maxReceivedTokens(Long.MAX_VALUE).build().receiveCapacity(8)).isEqualTo(8L * 4096);
+        assertThat(good().maxReceivedTokens(Long.MAX_VALUE).build().receiveCapacity(8))
+                .isEqualTo(8L * 4096);
         assertThat(good().build().lowLatencyRows(8)).isEqualTo(8L * 128);
         EpShape large = EpShape.builder(16, 1, 1).maxTokens(EpShape.MAX_TOKENS).build();
         assertThat(large.receiveCapacity(1024)).isEqualTo(1L << 34);

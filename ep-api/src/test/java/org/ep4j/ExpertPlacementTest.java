@@ -23,7 +23,9 @@ class ExpertPlacementTest {
         assertThat(owners).isSorted();
         int[] counts = IntStream.range(0, ranks).map(placement::localExperts).toArray();
         assertThat(Arrays.stream(counts).sum()).isEqualTo(experts);
-        assertThat(Arrays.stream(counts).max().orElseThrow() - Arrays.stream(counts).min().orElseThrow()).isLessThan(2);
+        assertThat(Arrays.stream(counts).max().orElseThrow()
+                        - Arrays.stream(counts).min().orElseThrow())
+                .isLessThan(2);
         // The first ranks hold the larger blocks.
         assertThat(Arrays.stream(counts).map(c -> -c).toArray()).isSorted();
     }

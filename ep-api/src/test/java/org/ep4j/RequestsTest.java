@@ -69,16 +69,27 @@ class RequestsTest {
                 .hasMessageContaining("top-k ids and a cached handle");
     }
 
-    private static DispatchRequest dispatch(
-            Optional<Tensor> ids, Optional<DispatchHandle> cached, RowLayout layout) {
+    private static DispatchRequest dispatch(Optional<Tensor> ids, Optional<DispatchHandle> cached, RowLayout layout) {
         return new DispatchRequest(
-                X, Optional.empty(), ids, Optional.empty(), cached, layout, 1, false, true, Optional.empty(), OpOptions.DEFAULT);
+                X,
+                Optional.empty(),
+                ids,
+                Optional.empty(),
+                cached,
+                layout,
+                1,
+                false,
+                true,
+                Optional.empty(),
+                OpOptions.DEFAULT);
     }
 
     @Test
     void aCachedDispatchTakesTheLayoutOfItsHandleAndNoOther() {
         assertThat(DispatchRequest.cached(X, HANDLE).build().layout()).isEqualTo(RowLayout.BY_EXPERT);
-        assertThatThrownBy(() -> DispatchRequest.cached(X, HANDLE).layout(RowLayout.BY_RANK).build())
+        assertThatThrownBy(() -> DispatchRequest.cached(X, HANDLE)
+                        .layout(RowLayout.BY_RANK)
+                        .build())
                 .isInstanceOf(EpArgumentException.class)
                 .hasMessageContaining("layout is BY_RANK, must be BY_EXPERT of the cached handle");
     }
@@ -86,7 +97,9 @@ class RequestsTest {
     @Test
     void anAlignmentOutOfRangeIsRefused() {
         for (int alignment : new int[] {0, -1, (1 << 20) + 1}) {
-            assertThatThrownBy(() -> DispatchRequest.of(X, IDS).expertAlignment(alignment).build())
+            assertThatThrownBy(() -> DispatchRequest.of(X, IDS)
+                            .expertAlignment(alignment)
+                            .build())
                     .isInstanceOf(EpArgumentException.class)
                     .hasMessageContaining("expertAlignment is " + alignment);
         }
@@ -122,16 +135,24 @@ class RequestsTest {
     @Test
     void aLowLatencyHookExcludesAsynchronousRunning() {
         LowLatencyHandle handle = () -> 2;
-        assertThatThrownBy(() ->
-                        LowLatencyDispatchRequest.of(X, IDS).hook().options(ASYNC).build())
+        assertThatThrownBy(() -> LowLatencyDispatchRequest.of(X, IDS)
+                        .hook()
+                        .options(ASYNC)
+                        .build())
                 .isInstanceOf(EpArgumentException.class)
                 .hasMessageContaining("hook is true with async");
-        assertThatThrownBy(() ->
-                        LowLatencyCombineRequest.of(X, handle).hook().options(ASYNC).build())
+        assertThatThrownBy(() -> LowLatencyCombineRequest.of(X, handle)
+                        .hook()
+                        .options(ASYNC)
+                        .build())
                 .isInstanceOf(EpArgumentException.class)
                 .hasMessageContaining("hook is true with async");
         assertThat(LowLatencyDispatchRequest.of(X, IDS).hook().build().hook()).isTrue();
-        assertThat(LowLatencyDispatchRequest.of(X, IDS).options(ASYNC).build().options().async())
+        assertThat(LowLatencyDispatchRequest.of(X, IDS)
+                        .options(ASYNC)
+                        .build()
+                        .options()
+                        .async())
                 .isTrue();
     }
 

@@ -36,8 +36,7 @@ final class ClientHandshake {
         socket.getOutputStream().write(hello.bytes());
         byte[] challenge = expect(Reply.Type.CHALLENGE, 1 + Proof.BYTES, socket, settings, deadline);
         byte[] serverNonce = Arrays.copyOfRange(challenge, 1, challenge.length);
-        socket.getOutputStream()
-                .write(Proof.of(settings.secret(), Proof.Role.MEMBER, hello, serverNonce, new byte[0]));
+        socket.getOutputStream().write(Proof.of(settings.secret(), Proof.Role.MEMBER, hello, serverNonce, new byte[0]));
         byte[] accepted = expect(Reply.Type.ACCEPTED, Proof.BYTES + 8, socket, settings, deadline);
         byte[] timing = Arrays.copyOfRange(accepted, Proof.BYTES, accepted.length);
         byte[] expected = Proof.of(settings.secret(), Proof.Role.SERVER, hello, serverNonce, timing);
@@ -64,8 +63,8 @@ final class ClientHandshake {
                     + settings.rank() + ": " + reply.text());
         }
         if (reply.type() != type || reply.body().length != length) {
-            throw new IOException("it sent " + reply.type() + " with " + reply.body().length + " bytes where " + type
-                    + " was due");
+            throw new IOException(
+                    "it sent " + reply.type() + " with " + reply.body().length + " bytes where " + type + " was due");
         }
         return reply.body();
     }

@@ -70,13 +70,13 @@ final class Connection {
     }
 
     /** Waits until the other side has ended its direction; false when it did not in time. */
-    boolean awaitEnd(Deadline deadline) throws InterruptedException {
-        return readerDone.await(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
+    boolean awaitEnd(Deadline deadline) {
+        return deadline.await(readerDone);
     }
 
     /** Waits until {@link #finish} is done; false when it is not in time. */
-    boolean awaitFinished(Deadline deadline) throws InterruptedException {
-        return writerDone.await(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
+    boolean awaitFinished(Deadline deadline) {
+        return deadline.await(writerDone);
     }
 
     /** Cuts the connection. */
@@ -104,13 +104,12 @@ final class Connection {
             // Also when memory runs out: the others must not wait for a connection that nobody reads.
             handler.ended(reason);
             readerDone.countDown();
-        }
-        if (orderly) {
-            // What is still queued for the other side may yet reach it.
             finish();
-            closeWhenDone(writerDone);
-        } else {
-            close();
+            if (orderly) {
+                // What is still queued may yet reach the other side; bounded, since it may have stopped reading.
+                awaitFinished(Deadline.in(silence));
+            }
+            Sockets.close(socket);
         }
     }
 
@@ -134,18 +133,6 @@ final class Connection {
             Thread.currentThread().interrupt();
         }
         writerDone.countDown();
-    }
-
-    /** Runs at the end of the reading thread: bounded, since a peer that reads nothing more would block the writer. */
-    private void closeWhenDone(CountDownLatch done) {
-        try {
-            if (!done.await(silence.toMillis(), TimeUnit.MILLISECONDS)) {
-                queue.clear();
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
-        Sockets.close(socket);
     }
 
     private static void daemon(String name, Runnable work) {

@@ -2,6 +2,8 @@ package org.ep4j.bootstrap;
 
 import java.time.Duration;
 import java.util.Locale;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 
 /**
  * A point in time that a wait may not pass.
@@ -31,6 +33,27 @@ record Deadline(long start, long nanos) {
     /** What is left in whole milliseconds, for socket options: at least 1, since 0 would mean forever. */
     int remainingMillis() {
         return (int) Math.max(1, Math.min(Integer.MAX_VALUE, remainingNanos() / 1_000_000));
+    }
+
+    /**
+     * Waits for a latch, through interrupts, which stay set: for ends that must be orderly also in an interrupted thread.
+     * False when the latch was not open in time.
+     */
+    boolean await(CountDownLatch latch) {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return latch.await(remainingNanos(), TimeUnit.NANOSECONDS);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
     }
 
     boolean passed() {

@@ -23,10 +23,13 @@ final class Failures {
             case MISSING -> missing(failure, scope, phase, deadline);
             case LEFT -> gone(failure, scope, phase, " has left and did not take part in ");
             case LOST -> gone(failure, scope, phase, " is lost and did not take part in ");
-            case HUB_GONE -> new EpPeerLostException(
-                    phase + " cannot go on without rank 0, which carries it: " + failure.text(), scope.place(0), phase);
-            case MISMATCH -> new EpMismatchException(
-                    phase + ": " + failure.text() + "; give the same arguments on all members");
+            case HUB_GONE ->
+                new EpPeerLostException(
+                        phase + " cannot go on without rank 0, which carries it: " + failure.text(),
+                        scope.place(0),
+                        phase);
+            case MISMATCH ->
+                new EpMismatchException(phase + ": " + failure.text() + "; give the same arguments on all members");
             case MISUSE -> new EpStateException(phase + " refused: " + failure.text());
         };
     }
@@ -44,8 +47,8 @@ final class Failures {
                 ? "who is missing is not known, since rank 0 did not answer either"
                 : ranks.stream().map(scope::name).collect(Collectors.joining(", ")) + " did not take part";
         return new EpTimeoutException(
-                phase + " is not complete after " + deadline.elapsed() + ": " + who + " (of " + scope.size() + " members)"
-                        + why + "; look at the logs of these members, or allow a longer time",
+                phase + " is not complete after " + deadline.elapsed() + ": " + who + " (of " + scope.size()
+                        + " members)" + why + "; look at the logs of these members, or allow a longer time",
                 phase,
                 ranks.size() == 1 ? scope.place(ranks.get(0)) : -1,
                 scope.size(),

@@ -59,6 +59,7 @@ final class GroupView implements Bootstrap {
 
     @Override
     public String toString() {
-        return "rank " + rank + " of " + scope.size() + (scope.label().isEmpty() ? "" : " in subgroup " + scope.label());
+        return "rank " + rank + " of " + scope.size()
+                + (scope.label().isEmpty() ? "" : " in subgroup " + scope.label());
     }
 }

@@ -147,8 +147,7 @@ final class Hub {
     /** Ends the start because rank 0 gave up: who waits is told which ranks never came. */
     synchronized void abandonSetup() {
         HubScope setup = setup();
-        List<Integer> absent =
-                setup.ranks().stream()
+        List<Integer> absent = setup.ranks().stream()
                 .filter(rank -> rank != 0 && !inboxes.containsKey(rank))
                 .toList();
         for (String tag : setup.tags()) {

@@ -105,7 +105,8 @@ final class HubScope {
 
     /** Ends a gather without a result and gives those who took part. */
     List<Integer> drop(String tag) {
-        List<Integer> contributors = gather(tag).keySet().stream().map(ranks::get).toList();
+        List<Integer> contributors =
+                gather(tag).keySet().stream().map(ranks::get).toList();
         gathers.remove(tag);
         return contributors;
     }

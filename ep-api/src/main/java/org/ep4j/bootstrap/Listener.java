@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.net.BindException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
 import java.net.ServerSocket;
 import java.net.UnknownHostException;
 import org.ep4j.EpUnavailableException;
@@ -26,20 +27,34 @@ final class Listener {
             socket.setReuseAddress(true);
             socket.bind(address(settings), BACKLOG);
             return socket;
-        } catch (BindException e) {
-            Sockets.close(socket == null ? () -> {} : socket);
-            throw new EpUnavailableException(
-                    "rank 0 cannot listen on " + settings.host() + " port " + settings.port() + " (" + e.getMessage()
-                            + "): another process holds the port, or the address is not of this machine; set "
-                            + TcpSettings.MASTER_PORT + " or " + EpKeys.BOOTSTRAP_PORT.environmentName()
-                            + " to a free port, and " + TcpSettings.MASTER_ADDR + " to where rank 0 runs",
-                    e);
         } catch (IOException e) {
-            Sockets.close(socket == null ? () -> {} : socket);
+            if (socket != null) {
+                Sockets.close(socket);
+            }
             throw new EpUnavailableException(
-                    "rank 0 cannot listen on " + settings.host() + " port " + settings.port() + ": " + e.getMessage()
-                            + "; set " + TcpSettings.MASTER_ADDR + " to where rank 0 runs",
+                    "rank 0 cannot listen on " + settings.host() + " port " + settings.port() + " ("
+                            + Sockets.describe(e) + "): " + remedy(e, settings),
                     e);
+        }
+    }
+
+    private static String remedy(IOException e, TcpSettings settings) {
+        if (!(e instanceof BindException)) {
+            return "set " + TcpSettings.MASTER_ADDR + " to the machine of rank 0";
+        }
+        return isHere(settings)
+                ? "another process holds the port; set " + TcpSettings.MASTER_PORT + " or "
+                        + EpKeys.BOOTSTRAP_PORT.environmentName() + " to a free one"
+                : "the address is not of this machine; start rank 0 where " + TcpSettings.MASTER_ADDR
+                        + " says, or set that to where rank 0 runs";
+    }
+
+    private static boolean isHere(TcpSettings settings) {
+        try {
+            InetAddress address = address(settings).getAddress();
+            return address.isAnyLocalAddress() || NetworkInterface.getByInetAddress(address) != null;
+        } catch (IOException e) {
+            return true;
         }
     }
 

@@ -82,8 +82,8 @@ final class Membership implements MemberInbox {
                 throw new EpStateException("subgroup " + scope.label() + " is closed; gather before closing it");
             }
             if (pending.putIfAbsent(key, gather) != null) {
-                throw new EpStateException(scope.phase(tag)
-                        + " is under way in another thread of this member; use every tag once");
+                throw new EpStateException(
+                        scope.phase(tag) + " is under way in another thread of this member; use every tag once");
             }
         }
         try {
@@ -133,7 +133,8 @@ final class Membership implements MemberInbox {
                 throw new EpStateException("subgroup " + parent.label() + " is closed; divide it before closing it");
             }
             if (scopes.putIfAbsent(scope.key(), scope) != null) {
-                throw new EpStateException("subgroup " + scope.label() + " exists already; give each a name of its own");
+                throw new EpStateException(
+                        "subgroup " + scope.label() + " exists already; give each a name of its own");
             }
             groupRanks.forEach(member -> scope.mark(scope.place(member), root.state(member)));
         }

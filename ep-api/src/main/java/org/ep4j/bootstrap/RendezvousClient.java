@@ -59,8 +59,7 @@ final class RendezvousClient {
                             new InetSocketAddress(address, port),
                             deadline.atMost(ATTEMPT).remainingMillis());
                     socket.setTcpNoDelay(true);
-                    ClientHandshake.Accepted accepted =
-                            ClientHandshake.ask(socket, settings, deadline.atMost(ATTEMPT));
+                    ClientHandshake.Accepted accepted = ClientHandshake.ask(socket, settings, deadline.atMost(ATTEMPT));
                     kept = true;
                     return new Connection(
                             socket, "ep4j-member-" + settings.rank(), accepted.heartbeat(), accepted.silence());
@@ -83,7 +82,8 @@ final class RendezvousClient {
         throw new EpTimeoutException(
                 "rank " + settings.rank() + " did not get through to rank 0 at " + settings.host() + ":" + port + " in "
                         + deadline.elapsed() + " and " + attempts + " attempts; the last ended with: " + lastError
-                        + "; check that rank 0 runs, that " + TcpSettings.MASTER_ADDR + " and " + TcpSettings.MASTER_PORT
+                        + "; check that rank 0 runs, that " + TcpSettings.MASTER_ADDR + " and "
+                        + TcpSettings.MASTER_PORT
                         + " are its, and that no firewall is in the way",
                 "rendezvous connect",
                 0,

@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import org.ep4j.config.EpKeys;
 
 /**
@@ -104,7 +103,7 @@ final class RendezvousServer {
             end();
             return;
         }
-        Thread hook = new Thread(null, () -> awaitEnded(deadline), "ep4j-rendezvous-exit", STACK_BYTES);
+        Thread hook = new Thread(null, this::awaitEnded, "ep4j-rendezvous-exit", STACK_BYTES);
         boolean exiting = !addHook(hook);
         daemon("ep4j-rendezvous-linger", () -> {
             awaitEmpty(deadline);
@@ -115,7 +114,7 @@ final class RendezvousServer {
         });
         if (exiting) {
             // The JVM is on its way out already and would not wait for a daemon thread.
-            awaitEnded(deadline);
+            awaitEnded();
         }
     }
 
@@ -182,8 +181,8 @@ final class RendezvousServer {
 
     private synchronized void reserve(int rank, String who) throws ServerHandshake.RefusedException {
         if (hub.formed()) {
-            throw new ServerHandshake.RefusedException("the group has formed already, with another process as rank " + rank
-                    + "; a rank cannot come back, start the whole job again");
+            throw new ServerHandshake.RefusedException("the group has formed already, with another process as rank "
+                    + rank + "; a rank cannot come back, start the whole job again");
         }
         String holder = taken.putIfAbsent(rank, who);
         if (holder != null) {
@@ -233,13 +232,7 @@ final class RendezvousServer {
         }
         open.forEach(Connection::finish);
         Deadline deadline = Deadline.in(FLUSH);
-        try {
-            for (Connection connection : open) {
-                connection.awaitFinished(deadline);
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        open.forEach(connection -> connection.awaitFinished(deadline));
         // A member closes its side once it has read everything; one that does not is cut off by its silence.
         ended.countDown();
     }
@@ -247,11 +240,7 @@ final class RendezvousServer {
     /** Closes the port; the system frees it when the accepting thread has come out of its call. */
     private void stopListening() {
         Sockets.close(listener);
-        try {
-            accepting.await(FLUSH.toMillis(), TimeUnit.MILLISECONDS);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        Deadline.in(FLUSH).await(accepting);
     }
 
     private boolean awaitEmpty(Deadline deadline) {
@@ -263,12 +252,9 @@ final class RendezvousServer {
         }
     }
 
-    private void awaitEnded(Deadline deadline) {
-        try {
-            ended.await(deadline.remainingNanos() + FLUSH.toNanos(), TimeUnit.NANOSECONDS);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+    /** Waits for the end of the linger time and of what follows it. */
+    private void awaitEnded() {
+        Deadline.in(settings.linger().plus(FLUSH.multipliedBy(2))).await(ended);
     }
 
     private void tell(Socket socket, String text, Deadline deadline) {

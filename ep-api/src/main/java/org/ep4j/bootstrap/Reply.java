@@ -77,7 +77,8 @@ record Reply(Type type, byte[] body) {
         Optional<Type> type = Type.of(number).filter(t -> t == Type.REFUSED || version == Hello.VERSION);
         if (type.isEmpty() || length > MAX_BODY) {
             throw new IOException("it sent a reply of protocol version " + version + ", type " + number + ", length "
-                    + length + "; this ep4j speaks version " + Hello.VERSION + ", run the same ep4j version on all ranks");
+                    + length + "; this ep4j speaks version " + Hello.VERSION
+                    + ", run the same ep4j version on all ranks");
         }
         return new Reply(type.get(), Sockets.read(socket, length, deadline));
     }

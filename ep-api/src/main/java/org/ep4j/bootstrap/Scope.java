@@ -78,8 +78,10 @@ final class Scope {
         int place = place(groupRank);
         return place == groupRank
                 ? "rank " + groupRank
-                : Optional.of(place).filter(p -> p >= 0).map(p -> "rank " + p + " (").orElse("(") + "rank " + groupRank
-                        + " of the group)";
+                : Optional.of(place)
+                                .filter(p -> p >= 0)
+                                .map(p -> "rank " + p + " (")
+                                .orElse("(") + "rank " + groupRank + " of the group)";
     }
 
     /** {@code allGather "tag"}, with the subgroup if it is one. */

@@ -30,8 +30,9 @@ final class ServerHandshake {
         this.deadline = deadline;
         int version = Hello.version(Sockets.read(socket, Hello.PREFIX_BYTES, deadline));
         if (version != Hello.VERSION) {
-            throw new RefusedException("this rank speaks version " + version + " of the rendezvous protocol, rank 0 version "
-                    + Hello.VERSION + "; run the same ep4j version on all ranks");
+            throw new RefusedException(
+                    "this rank speaks version " + version + " of the rendezvous protocol, rank 0 version "
+                            + Hello.VERSION + "; run the same ep4j version on all ranks");
         }
         hello = Hello.parse(version, Sockets.read(socket, Hello.REST_BYTES, deadline));
         byte[] challenge = ByteBuffer.allocate(1 + nonce.length)
@@ -49,7 +50,9 @@ final class ServerHandshake {
             boolean mine = !settings.secret().isEmpty();
             String what = hello.secret() == mine
                     ? "the secret of this rank is not that of rank 0"
-                    : hello.secret() ? "this rank has a secret, rank 0 has none" : "rank 0 has a secret, this rank has none";
+                    : hello.secret()
+                            ? "this rank has a secret, rank 0 has none"
+                            : "rank 0 has a secret, this rank has none";
             throw new RefusedException(
                     what + "; set " + EpKeys.BOOTSTRAP_SECRET.environmentName() + " to the same text on all ranks");
         }

@@ -57,11 +57,7 @@ final class TcpLink implements HubLink {
     @Override
     public void close() {
         connection.finish();
-        try {
-            connection.awaitEnd(Deadline.in(FAREWELL));
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        connection.awaitEnd(Deadline.in(FAREWELL));
         connection.close();
     }
 }

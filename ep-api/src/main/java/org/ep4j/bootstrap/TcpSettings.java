@@ -90,8 +90,8 @@ record TcpSettings(
         if (configured != 0) {
             return configured;
         }
-        boolean taken = Boolean.parseBoolean(
-                environment.getOrDefault(AGENT_STORE, "").trim());
+        boolean taken =
+                Boolean.parseBoolean(environment.getOrDefault(AGENT_STORE, "").trim());
         int last = taken ? 65534 : 65535;
         String fix = taken
                 ? "the port after it is used, since torchrun's agent holds this one; or set "

@@ -53,7 +53,12 @@ public record ConfigKey<T>(
     /** A key whose value is a duration above zero such as {@code 500ms}, {@code 30s}, {@code 5m}. */
     public static ConfigKey<Duration> duration(String name, String defaultText, String help) {
         return new ConfigKey<>(
-                name, defaultText, "a duration above zero such as 500ms, 30s or 5m", help, ConfigKey::parseDuration, false);
+                name,
+                defaultText,
+                "a duration above zero such as 500ms, 30s or 5m",
+                help,
+                ConfigKey::parseDuration,
+                false);
     }
 
     /** A key whose value is a number of bytes such as {@code 4096}, {@code 64 MiB}. */
@@ -86,13 +91,12 @@ public record ConfigKey<T>(
             throw new IllegalArgumentException(text);
         }
         long amount = Long.parseLong(matcher.group(1));
-        Duration value =
-                switch (matcher.group(2)) {
-                    case "ms" -> Duration.ofMillis(amount);
-                    case "s" -> Duration.ofSeconds(amount);
-                    case "m" -> Duration.ofMinutes(amount);
-                    default -> Duration.ofHours(amount);
-                };
+        Duration value = switch (matcher.group(2)) {
+            case "ms" -> Duration.ofMillis(amount);
+            case "s" -> Duration.ofSeconds(amount);
+            case "m" -> Duration.ofMinutes(amount);
+            default -> Duration.ofHours(amount);
+        };
         if (value.isZero() || value.compareTo(Duration.ofDays(365)) > 0) {
             throw new IllegalArgumentException(text);
         }
@@ -104,13 +108,12 @@ public record ConfigKey<T>(
         if (!matcher.matches()) {
             throw new IllegalArgumentException(text);
         }
-        int shift =
-                switch (matcher.group(2)) {
-                    case "KiB" -> 10;
-                    case "MiB" -> 20;
-                    case "GiB" -> 30;
-                    default -> 0;
-                };
+        int shift = switch (matcher.group(2)) {
+            case "KiB" -> 10;
+            case "MiB" -> 20;
+            case "GiB" -> 30;
+            default -> 0;
+        };
         return Math.multiplyExact(Long.parseLong(matcher.group(1)), 1L << shift);
     }
 }

@@ -107,12 +107,17 @@ public final class EpConfig {
         return new Resolved(key.name(), key.defaultText(), Origin.DEFAULT);
     }
 
-    /** Every key with its value and origin, by name. */
+    /** Every key with its value and origin, by name, for people to read: values of keys named {@code *.secret} are hidden. */
     public List<Resolved> resolveAll(List<ConfigKey<?>> keys) {
         return keys.stream()
-                .map(this::resolve)
+                .map(key -> shown(resolve(key)))
                 .sorted(java.util.Comparator.comparing(Resolved::name))
                 .toList();
+    }
+
+    private static Resolved shown(Resolved setting) {
+        boolean hide = setting.name().endsWith(".secret") && !setting.text().isEmpty();
+        return hide ? new Resolved(setting.name(), "(hidden)", setting.origin()) : setting;
     }
 
     /**

@@ -19,8 +19,8 @@ public record EpPlan(List<RankProfile> profiles, List<PairPath> paths) {
         profiles = List.copyOf(profiles);
         paths = List.copyOf(paths);
         if (paths.size() != profiles.size() * profiles.size()) {
-            throw new IllegalArgumentException(
-                    profiles.size() + " ranks need " + profiles.size() * profiles.size() + " paths, got " + paths.size());
+            throw new IllegalArgumentException(profiles.size() + " ranks need " + profiles.size() * profiles.size()
+                    + " paths, got " + paths.size());
         }
         for (int i = 0; i < profiles.size(); i++) {
             if (profiles.get(i).rank() != i) {
@@ -32,8 +32,8 @@ public record EpPlan(List<RankProfile> profiles, List<PairPath> paths) {
             int from = i / profiles.size();
             int to = i % profiles.size();
             if (paths.get(i).from() != from || paths.get(i).to() != to) {
-                throw new IllegalArgumentException("path " + i + " leads from " + paths.get(i).from() + " to "
-                        + paths.get(i).to() + ", must lead from " + from + " to " + to);
+                throw new IllegalArgumentException("path " + i + " leads from "
+                        + paths.get(i).from() + " to " + paths.get(i).to() + ", must lead from " + from + " to " + to);
             }
         }
     }
@@ -96,7 +96,8 @@ public record EpPlan(List<RankProfile> profiles, List<PairPath> paths) {
                 continue;
             }
             PathKind kind = path.offer().kind();
-            String nics = path.offer().nics().isEmpty() ? "" : " nics " + path.offer().nics();
+            String nics =
+                    path.offer().nics().isEmpty() ? "" : " nics " + path.offer().nics();
             String line = String.format(
                     Locale.ROOT,
                     "%-14s %-13s est. %.0f GB/s, %.1f us%s%s",
@@ -105,7 +106,9 @@ public record EpPlan(List<RankProfile> profiles, List<PairPath> paths) {
                     path.offer().gigabytesPerSecond(),
                     path.offer().latencyMicros(),
                     nics,
-                    path.rejected().isEmpty() ? "" : "\n    not taken: " + String.join("\n    not taken: ", path.rejected()));
+                    path.rejected().isEmpty()
+                            ? ""
+                            : "\n    not taken: " + String.join("\n    not taken: ", path.rejected()));
             groups.computeIfAbsent(line, k -> new ArrayList<>()).add(path.from() + "->" + path.to());
         }
         StringBuilder text = new StringBuilder();

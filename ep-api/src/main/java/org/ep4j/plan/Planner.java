@@ -46,9 +46,8 @@ public final class Planner {
      */
     public static EpPlan plan(List<RankProfile> profiles, List<Candidate> candidates, BackendChoice choice) {
         choice.checkNames(candidates.stream().map(Candidate::id).toList());
-        List<Candidate> sorted = candidates.stream()
-                .sorted(Comparator.comparing(Candidate::id))
-                .toList();
+        List<Candidate> sorted =
+                candidates.stream().sorted(Comparator.comparing(Candidate::id)).toList();
         List<PairPath> paths = new ArrayList<>(profiles.size() * profiles.size());
         List<String> failures = new ArrayList<>();
         for (RankProfile from : profiles) {
@@ -77,11 +76,7 @@ public final class Planner {
     }
 
     private static Optional<PairPath> best(
-            RankProfile from,
-            RankProfile to,
-            List<Candidate> candidates,
-            BackendChoice choice,
-            List<String> rejected) {
+            RankProfile from, RankProfile to, List<Candidate> candidates, BackendChoice choice, List<String> rejected) {
         List<Scored> scored = new ArrayList<>();
         for (Candidate candidate : candidates) {
             Optional<String> refused = choice.refuses(candidate.id());

@@ -47,8 +47,8 @@ final class RankProfileCodec {
         try (var in = new DataInputStream(new ByteArrayInputStream(bytes))) {
             int format = in.readInt();
             if (format != FORMAT) {
-                throw new EpMismatchException("a rank sent a profile of format " + format + ", this ep4j reads " + FORMAT
-                        + "; run the same ep4j version on all ranks");
+                throw new EpMismatchException("a rank sent a profile of format " + format + ", this ep4j reads "
+                        + FORMAT + "; run the same ep4j version on all ranks");
             }
             RankProfile profile = read(in);
             if (in.available() > 0) {

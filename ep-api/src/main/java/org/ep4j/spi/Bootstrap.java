@@ -21,8 +21,12 @@ public interface Bootstrap extends AutoCloseable {
      * @param mine this member's bytes, at most 16 MiB
      * @param deadline longest time the call may take
      * @return one array a member, in rank order
-     * @throws org.ep4j.EpTimeoutException naming the members that did not take part
-     * @throws org.ep4j.EpPeerLostException when a member that had not yet taken part is lost or has left
+     * @throws org.ep4j.EpTimeoutException naming the members that did not take part; its peer is a rank of this bootstrap,
+     *     or -1 when more than one is missing
+     * @throws org.ep4j.EpPeerLostException when a member that had not yet taken part is lost or has left; its peer is a rank
+     *     of this bootstrap, or -1 for a rank outside it that carried the exchange
+     * @throws org.ep4j.EpArgumentException when the tag or the bytes are too long
+     * @throws org.ep4j.EpStateException when this bootstrap is closed, or another thread uses the tag at this moment
      */
     List<byte[]> allGather(String tag, byte[] mine, Duration deadline);
 
@@ -44,6 +48,8 @@ public interface Bootstrap extends AutoCloseable {
      *
      * @param name unique in the life of this bootstrap
      * @param ranks members of this bootstrap, this one among them
+     * @throws org.ep4j.EpArgumentException when a rank is not a member, or named twice, or this one is not among them
+     * @throws org.ep4j.EpStateException when this bootstrap is closed, or the name is in use
      */
     Bootstrap subgroup(String name, List<Integer> ranks);
 

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicReference;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.EpMismatchException;
@@ -55,8 +56,9 @@ abstract class BootstrapContract {
     void everyMemberGetsTheBytesOfAllInRankOrder() {
         List<Bootstrap> group = group(5);
         List<List<String>> seen = ranks.all(5, r -> gather(group.get(r), "hello", "from " + r));
-        assertThat(seen).allSatisfy(texts -> assertThat(texts)
-                .containsExactly("from 0", "from 1", "from 2", "from 3", "from 4"));
+        assertThat(seen)
+                .allSatisfy(
+                        texts -> assertThat(texts).containsExactly("from 0", "from 1", "from 2", "from 3", "from 4"));
     }
 
     @Test
@@ -164,8 +166,9 @@ abstract class BootstrapContract {
     @Test
     void aBarrierHoldsUntilTheLastMemberComes() {
         List<Bootstrap> group = group(3);
-        List<CompletableFuture<Void>> early =
-                List.of(ranks.run(() -> group.get(0).barrier("b", LONG)), ranks.run(() -> group.get(1).barrier("b", LONG)));
+        List<CompletableFuture<Void>> early = List.of(
+                ranks.run(() -> group.get(0).barrier("b", LONG)),
+                ranks.run(() -> group.get(1).barrier("b", LONG)));
         pause(100);
         assertThat(early).noneMatch(CompletableFuture::isDone);
         group.get(2).barrier("b", LONG);
@@ -178,7 +181,10 @@ abstract class BootstrapContract {
         CompletableFuture<EpTimeoutException> other = ranks.start(() -> timeout(group.get(2), "lonely"));
         EpTimeoutException error = timeout(group.get(0), "lonely");
         EpTimeoutException second = Ranks.get(other);
-        assertThat(error).hasMessageContaining("lonely").hasMessageContaining("rank 1, ").hasMessageContaining("rank 3");
+        assertThat(error)
+                .hasMessageContaining("lonely")
+                .hasMessageContaining("rank 1, ")
+                .hasMessageContaining("rank 3");
         assertThat(error.getMessage()).doesNotContain("rank 0");
         assertThat(error.expected()).isEqualTo(4);
         assertThat(error.peer()).isEqualTo(-1);
@@ -207,7 +213,8 @@ abstract class BootstrapContract {
     @Test
     void theLongestDurationIsAccepted() {
         Bootstrap only = group(1).get(0);
-        assertThat(only.allGather("t", new byte[1], Duration.ofSeconds(Long.MAX_VALUE))).hasSize(1);
+        assertThat(only.allGather("t", new byte[1], Duration.ofSeconds(Long.MAX_VALUE)))
+                .hasSize(1);
     }
 
     @Test
@@ -260,7 +267,8 @@ abstract class BootstrapContract {
         Ranks.until("0 knows", () -> group.get(0).state(1) == MemberState.LOST);
         Ranks.until("2 knows", () -> group.get(2).state(1) == MemberState.LOST);
         assertThat(group.get(0).stateChanges()).isGreaterThan(before);
-        assertThatThrownBy(() -> group.get(1).allGather("t", new byte[0], SHORT)).isInstanceOf(EpException.class);
+        assertThatThrownBy(() -> group.get(1).allGather("t", new byte[0], SHORT))
+                .isInstanceOf(EpException.class);
     }
 
     @Test
@@ -298,15 +306,15 @@ abstract class BootstrapContract {
     @Test
     void aMemberThatTookPartMayLeaveBeforeTheOthersCome() {
         List<Bootstrap> group = group(3);
-        CompletableFuture<?> two = ranks.start(() -> {
-            try {
-                return group.get(2).allGather("t", "two".getBytes(UTF_8), SHORT.multipliedBy(100));
-            } catch (EpStateException e) {
-                return e;
-            }
+        AtomicReference<Thread> waiter = new AtomicReference<>();
+        CompletableFuture<EpStateException> two = ranks.start(() -> {
+            waiter.set(Thread.currentThread());
+            return catchThrowableOfType(
+                    EpStateException.class, () -> group.get(2).allGather("t", "two".getBytes(UTF_8), LONG));
         });
-        // Its part must have reached the hub before it leaves: a gather of its own that comes later shows that.
-        ranks.all(3, r -> gather(group.get(r), "flush", "x"));
+        Ranks.until(
+                "it waits, so its part is on the way",
+                () -> waiter.get() != null && waiter.get().getState() == Thread.State.TIMED_WAITING);
         group.get(2).close();
         assertThat(Ranks.get(two)).isInstanceOf(EpStateException.class);
         CompletableFuture<List<String>> zero = ranks.start(() -> gather(group.get(0), "t", "zero"));
@@ -317,8 +325,8 @@ abstract class BootstrapContract {
     @Test
     void closingEndsTheMembersOwnWaits() {
         List<Bootstrap> group = group(2);
-        CompletableFuture<EpStateException> waiting = ranks.start(() -> catchThrowableOfType(
-                EpStateException.class, () -> group.get(0).allGather("t", new byte[0], LONG)));
+        CompletableFuture<EpStateException> waiting = ranks.start(() ->
+                catchThrowableOfType(EpStateException.class, () -> group.get(0).allGather("t", new byte[0], LONG)));
         pause(50);
         group.get(0).close();
         assertThat(Ranks.get(waiting)).hasMessageContaining("closed");
@@ -354,6 +362,16 @@ abstract class BootstrapContract {
                 .isInstanceOf(EpException.class)
                 .hasMessageContaining("interrupted");
         assertThat(Thread.interrupted()).isTrue();
+    }
+
+    @Test
+    void aMemberThatClosesInAnInterruptedThreadHasLeftAndIsNotLost() {
+        List<Bootstrap> group = group(2);
+        Thread.currentThread().interrupt();
+        group.get(1).close();
+        assertThat(Thread.interrupted()).isTrue();
+        Ranks.until("known", () -> group.get(0).state(1) != MemberState.ALIVE);
+        assertThat(group.get(0).state(1)).isEqualTo(MemberState.LEFT);
     }
 
     // Subgroups.
@@ -470,8 +488,8 @@ abstract class BootstrapContract {
     void closingTheGroupClosesItsSubgroups() {
         List<Bootstrap> group = group(2);
         List<Bootstrap> sub = ranks.all(2, r -> group.get(r).subgroup("s", List.of(0, 1)));
-        CompletableFuture<EpStateException> waiting = ranks.start(
-                () -> catchThrowableOfType(EpStateException.class, () -> sub.get(0).barrier("t", LONG)));
+        CompletableFuture<EpStateException> waiting = ranks.start(() ->
+                catchThrowableOfType(EpStateException.class, () -> sub.get(0).barrier("t", LONG)));
         pause(50);
         group.get(0).close();
         assertThat(Ranks.get(waiting)).hasMessageContaining("closed");
@@ -482,8 +500,8 @@ abstract class BootstrapContract {
     void membersThatGiveOtherRanksForASubgroupAreTold() {
         List<Bootstrap> group = group(3);
         Bootstrap first = group.get(0).subgroup("s", List.of(0, 1));
-        CompletableFuture<EpMismatchException> waiting = ranks.start(
-                () -> catchThrowableOfType(EpMismatchException.class, () -> first.barrier("t", LONG)));
+        CompletableFuture<EpMismatchException> waiting =
+                ranks.start(() -> catchThrowableOfType(EpMismatchException.class, () -> first.barrier("t", LONG)));
         ranks.all(3, r -> gather(group.get(r), "order", "x"));
         Bootstrap second = group.get(1).subgroup("s", List.of(1, 0));
         assertThatThrownBy(() -> second.barrier("t", LONG))
@@ -496,7 +514,8 @@ abstract class BootstrapContract {
     @Test
     void aSubgroupWithForeignRepeatedOrNoOwnRankIsRefused() {
         List<Bootstrap> group = group(3);
-        for (List<Integer> bad : List.of(List.of(0, 3), List.of(0, -1), List.of(0, 0), List.of(1, 2), List.<Integer>of())) {
+        for (List<Integer> bad :
+                List.of(List.of(0, 3), List.of(0, -1), List.of(0, 0), List.of(1, 2), List.<Integer>of())) {
             assertThatThrownBy(() -> group.get(0).subgroup("bad", bad))
                     .isInstanceOf(EpArgumentException.class)
                     .hasMessageContaining(bad.toString());

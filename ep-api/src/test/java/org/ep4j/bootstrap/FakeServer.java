@@ -42,11 +42,17 @@ final class FakeServer implements AutoCloseable {
             } else {
                 Hello hello = Hello.parse(version, java.util.Arrays.copyOfRange(rest, Hello.PREFIX_BYTES, rest.length));
                 byte[] nonce = Proof.nonce();
-                new Reply(Reply.Type.CHALLENGE, ByteBuffer.allocate(33).put((byte) 1).put(nonce).array()).write(socket);
+                new Reply(
+                                Reply.Type.CHALLENGE,
+                                ByteBuffer.allocate(33).put((byte) 1).put(nonce).array())
+                        .write(socket);
                 Sockets.read(socket, Proof.BYTES, deadline);
                 byte[] timing = ByteBuffer.allocate(8).putInt(100).putInt(1000).array();
                 byte[] guess = Proof.of("a guess", Proof.Role.SERVER, hello, nonce, timing);
-                new Reply(Reply.Type.ACCEPTED, ByteBuffer.allocate(40).put(guess).put(timing).array()).write(socket);
+                new Reply(
+                                Reply.Type.ACCEPTED,
+                                ByteBuffer.allocate(40).put(guess).put(timing).array())
+                        .write(socket);
             }
             socket.getInputStream().read();
         } catch (IOException e) {

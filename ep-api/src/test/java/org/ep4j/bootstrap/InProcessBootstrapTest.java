@@ -26,7 +26,8 @@ class InProcessBootstrapTest extends BootstrapContract {
     void theReasonOfAFailureReachesTheOthers() {
         List<Bootstrap> group = form(2);
         kill(group.get(1));
-        assertThatThrownBy(() -> group.get(0).barrier("t", Duration.ofSeconds(5))).hasMessageContaining("killed by the test");
+        assertThatThrownBy(() -> group.get(0).barrier("t", Duration.ofSeconds(5)))
+                .hasMessageContaining("killed by the test");
         assertThatThrownBy(() -> group.get(1).barrier("t", Duration.ofSeconds(5)))
                 .isInstanceOf(EpStateException.class)
                 .hasMessageContaining("declared dead: killed by the test");

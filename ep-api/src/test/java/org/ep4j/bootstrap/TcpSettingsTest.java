@@ -70,8 +70,16 @@ class TcpSettingsTest {
     @Test
     void settingsComeFromTheConfiguration() {
         EpConfig config = config(
-                "ep.bootstrap.secret", "s", "ep.setup-timeout", "3s", "ep.bootstrap.heartbeat", "200ms",
-                "ep.bootstrap.heartbeat-timeout", "1s", "ep.bootstrap.linger", "7s");
+                "ep.bootstrap.secret",
+                "s",
+                "ep.setup-timeout",
+                "3s",
+                "ep.bootstrap.heartbeat",
+                "200ms",
+                "ep.bootstrap.heartbeat-timeout",
+                "1s",
+                "ep.bootstrap.linger",
+                "7s");
         TcpSettings settings = TcpSettings.fromEnvironment(torchrun(), config);
         assertThat(settings.secret()).isEqualTo("s");
         assertThat(settings.setupTimeout()).isEqualTo(Duration.ofSeconds(3));

@@ -60,7 +60,8 @@ class TcpSetupTest {
                 .set("ep.bootstrap.secret", "x")
                 .build();
         List<Bootstrap> group = ranks.all(3, r -> Bootstraps.tcp(r, 3, "localhost", port, config));
-        assertThat(ranks.all(3, r -> BootstrapContract.gather(group.get(r), "t", "" + r)).get(1))
+        assertThat(ranks.all(3, r -> BootstrapContract.gather(group.get(r), "t", "" + r))
+                        .get(1))
                 .containsExactly("0", "1", "2");
         closeAll(group);
     }
@@ -68,11 +69,21 @@ class TcpSetupTest {
     @Test
     void torchrunsVariablesFormAGroup() throws IOException {
         int port = TcpGroup.freePort();
-        List<Bootstrap> group = ranks.all(2, r -> Bootstraps.fromEnvironment(
-                Map.of(
-                        "RANK", "" + r, "WORLD_SIZE", "2", "MASTER_ADDR", "127.0.0.1", "MASTER_PORT", "" + (port - 1),
-                        "TORCHELASTIC_USE_AGENT_STORE", "True"),
-                EpConfig.builder(Map.of(), Map.of()).build()));
+        List<Bootstrap> group = ranks.all(
+                2,
+                r -> Bootstraps.fromEnvironment(
+                        Map.of(
+                                "RANK",
+                                "" + r,
+                                "WORLD_SIZE",
+                                "2",
+                                "MASTER_ADDR",
+                                "127.0.0.1",
+                                "MASTER_PORT",
+                                "" + (port - 1),
+                                "TORCHELASTIC_USE_AGENT_STORE",
+                                "True"),
+                        EpConfig.builder(Map.of(), Map.of()).build()));
         assertThat(group).extracting(Bootstrap::rank).containsExactly(0, 1);
         closeAll(group);
     }
@@ -87,10 +98,11 @@ class TcpSetupTest {
             Duration wait = rank == 0 ? SHORT : Ranks.LONG;
             return late(TcpGroup.timeout(TcpGroup.rank(zero, rank, server.port()), wait), rank == 0 ? server : null);
         });
-        assertThat(errors).allSatisfy(error -> assertThat(error)
-                .hasMessageContaining("setup of the group")
-                .hasMessageContaining("rank 1, rank 3 did not take part")
-                .hasMessageContaining("of 5"));
+        assertThat(errors)
+                .allSatisfy(error -> assertThat(error)
+                        .hasMessageContaining("setup of the group")
+                        .hasMessageContaining("rank 1, rank 3 did not take part")
+                        .hasMessageContaining("of 5"));
         assertThat(errors.get(1)).hasMessageContaining("rank 0 gave up");
     }
 
@@ -103,7 +115,8 @@ class TcpSetupTest {
         assertThat(error).hasMessageContaining("rank 2 did not take part");
         assertThat(error.peer()).isEqualTo(2);
         // Its place is free again, and the group forms after all.
-        CompletableFuture<Bootstrap> two = ranks.start(() -> TcpGroup.join(TcpGroup.rank(zero, 2, server.port()), null));
+        CompletableFuture<Bootstrap> two =
+                ranks.start(() -> TcpGroup.join(TcpGroup.rank(zero, 2, server.port()), null));
         Ranks.until("rank 1 is free again", () -> !server.taken(1));
         Bootstrap one = TcpGroup.join(TcpGroup.rank(zero, 1, server.port()), null);
         closeAll(List.of(Ranks.get(own), one, Ranks.get(two)));
@@ -123,7 +136,8 @@ class TcpSetupTest {
 
     @Test
     void aNameWithoutAnAddressIsReported() {
-        TcpSettings settings = TcpGroup.host(TcpGroup.timeout(TcpGroup.settings(1, 2, 29500), SHORT), "no-such-host.invalid");
+        TcpSettings settings =
+                TcpGroup.host(TcpGroup.timeout(TcpGroup.settings(1, 2, 29500), SHORT), "no-such-host.invalid");
         assertThat(late(settings, null)).hasMessageContaining("the name no-such-host.invalid has no address");
     }
 
@@ -142,7 +156,9 @@ class TcpSetupTest {
     private static void greet(ServerSocket other) {
         while (!other.isClosed()) {
             try (Socket socket = other.accept()) {
-                socket.getOutputStream().write("SSH-2.0-OpenSSH_9.2 and so on\r\n".getBytes(java.nio.charset.StandardCharsets.US_ASCII));
+                socket.getOutputStream()
+                        .write("SSH-2.0-OpenSSH_9.2 and so on\r\n"
+                                .getBytes(java.nio.charset.StandardCharsets.US_ASCII));
                 socket.getInputStream().readNBytes(10);
             } catch (IOException e) {
                 // The test has closed it, or the client has.
@@ -175,7 +191,8 @@ class TcpSetupTest {
     void ipv6Works() throws IOException {
         assumeTrue(hasIpv6(), "this machine has no ::1");
         List<Bootstrap> group = TcpGroup.form(TcpGroup.host(TcpGroup.settings(0, 2, 0), "::1"));
-        assertThat(ranks.all(2, r -> BootstrapContract.gather(group.get(r), "t", "x"))).hasSize(2);
+        assertThat(ranks.all(2, r -> BootstrapContract.gather(group.get(r), "t", "x")))
+                .hasSize(2);
         closeAll(group);
     }
 
@@ -193,7 +210,11 @@ class TcpSetupTest {
         TcpSettings named = TcpGroup.secret(TcpGroup.host(TcpGroup.settings(0, 1, 0), name), "");
         try (LogCapture log = new LogCapture()) {
             RendezvousServer server = RendezvousServer.start(named);
-            assertThat(log.lines()).singleElement().asString().contains("has no secret").contains("EP_BOOTSTRAP_SECRET");
+            assertThat(log.lines())
+                    .singleElement()
+                    .asString()
+                    .contains("has no secret")
+                    .contains("EP_BOOTSTRAP_SECRET");
             Bootstrap only = TcpGroup.join(named, server);
             only.close();
             RendezvousServer loopback = RendezvousServer.start(TcpGroup.secret(TcpGroup.settings(0, 1, 0), ""));
@@ -216,7 +237,8 @@ class TcpSetupTest {
         int size = 128;
         List<Bootstrap> group = TcpGroup.form(size);
         List<List<String>> seen = ranks.all(size, r -> BootstrapContract.gather(group.get(r), "t", "" + r));
-        assertThat(seen).allSatisfy(texts -> assertThat(texts).hasSize(size).last().isEqualTo("127"));
+        assertThat(seen)
+                .allSatisfy(texts -> assertThat(texts).hasSize(size).last().isEqualTo("127"));
         closeAll(group);
     }
 

@@ -54,7 +54,8 @@ class WireTest {
     }
 
     @Property(tries = 500)
-    void noBytesOfAMemberBreakTheHub(@ForAll @IntRange(max = 8) int type, @ForAll @Size(max = 200) byte[] body) throws IOException {
+    void noBytesOfAMemberBreakTheHub(@ForAll @IntRange(max = 8) int type, @ForAll @Size(max = 200) byte[] body)
+            throws IOException {
         byte[] all = new byte[5 + body.length];
         ByteBuffer.wrap(all).putInt(body.length).put((byte) type);
         System.arraycopy(body, 0, all, 5, body.length);
@@ -71,7 +72,8 @@ class WireTest {
     }
 
     @Property(tries = 500)
-    void noBytesOfTheHubBreakAMember(@ForAll @IntRange(max = 8) int type, @ForAll @Size(max = 200) byte[] body) throws IOException {
+    void noBytesOfTheHubBreakAMember(@ForAll @IntRange(max = 8) int type, @ForAll @Size(max = 200) byte[] body)
+            throws IOException {
         byte[] all = new byte[5 + body.length];
         ByteBuffer.wrap(all).putInt(body.length).put((byte) type);
         System.arraycopy(body, 0, all, 5, body.length);
@@ -96,19 +98,23 @@ class WireTest {
         for (int length : new int[] {Frame.MAX_BODY + 1, Integer.MAX_VALUE, -1, Integer.MIN_VALUE}) {
             byte[] header = new byte[5];
             ByteBuffer.wrap(header).putInt(length).put((byte) 2);
-            assertThatThrownBy(() -> read(header)).isInstanceOf(IOException.class).hasMessageContaining("length " + length);
+            assertThatThrownBy(() -> read(header))
+                    .isInstanceOf(IOException.class)
+                    .hasMessageContaining("length " + length);
         }
     }
 
     @Test
     void smallPartsOfManyMembersTravelInOneFrame() {
-        List<byte[]> parts = IntStream.range(0, 1024).mapToObj(i -> new byte[64]).toList();
+        List<byte[]> parts =
+                IntStream.range(0, 1024).mapToObj(i -> new byte[64]).toList();
         assertThat(Wire.result("", "t", parts)).hasSize(1);
     }
 
     @Test
     void largePartsAreSplitSoThatNoFramePassesTheBound() {
-        List<byte[]> parts = List.of(new byte[16 << 20], new byte[1], new byte[16 << 20], new byte[8 << 20], new byte[8 << 20]);
+        List<byte[]> parts =
+                List.of(new byte[16 << 20], new byte[1], new byte[16 << 20], new byte[8 << 20], new byte[8 << 20]);
         List<Frame> frames = Wire.result("s".repeat(8192), "t".repeat(8192), parts);
         assertThat(frames).hasSizeGreaterThan(3).allMatch(frame -> frame.length() <= Frame.MAX_BODY);
     }

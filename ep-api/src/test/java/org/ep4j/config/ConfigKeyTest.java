@@ -56,7 +56,17 @@ class ConfigKeyTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"true,true", "TRUE,true", "1,true", "yes,true", "on,true", "false,false", "0,false", "no,false", "Off,false"})
+    @CsvSource({
+        "true,true",
+        "TRUE,true",
+        "1,true",
+        "yes,true",
+        "on,true",
+        "false,false",
+        "0,false",
+        "no,false",
+        "Off,false"
+    })
     void flagsHaveTheUsualWords(String text, boolean value) {
         assertThat(read(FLAG, text)).isEqualTo(value);
     }
@@ -89,13 +99,16 @@ class ConfigKeyTest {
     void onlyKeysThatSayAreAgreedByAllRanks() {
         assertThat(WAIT.agreed()).isFalse();
         assertThat(WAIT.agreedByAllRanks().agreed()).isTrue();
-        assertThat(EpKeys.BOOTSTRAP_SECRET.agreed()).as("secrets are not sent around").isFalse();
+        assertThat(EpKeys.BOOTSTRAP_SECRET.agreed())
+                .as("secrets are not sent around")
+                .isFalse();
         assertThat(List.of(EpKeys.REQUIRE, EpKeys.PREFER, EpKeys.EXCLUDE)).allMatch(ConfigKey::agreed);
     }
 
     @Property
     void theNearestNameOfAKnownNameIsItself(@ForAll @AlphaChars @StringLength(min = 1, max = 12) String name) {
-        assertThat(NearestName.of(name, Set.of(name, name + "xx", "y" + name + "yy"))).isEqualTo(name);
+        assertThat(NearestName.of(name, Set.of(name, name + "xx", "y" + name + "yy")))
+                .isEqualTo(name);
     }
 
     @Property

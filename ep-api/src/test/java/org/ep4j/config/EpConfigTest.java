@@ -38,9 +38,11 @@ class EpConfigTest {
 
     @Test
     void aMalformedValueNamesKeyValueOriginFormatAndPurpose() {
-        assertThatThrownBy(() -> config(Map.of(), Map.of("EP_TEST_LANES", "many")).get(LANES))
+        assertThatThrownBy(
+                        () -> config(Map.of(), Map.of("EP_TEST_LANES", "many")).get(LANES))
                 .isInstanceOf(EpConfigException.class)
-                .hasMessage("ep.test.lanes is \"many\" (from ENVIRONMENT), must be an integer from 1 to 16; how many lanes");
+                .hasMessage(
+                        "ep.test.lanes is \"many\" (from ENVIRONMENT), must be an integer from 1 to 16; how many lanes");
         assertThatThrownBy(() -> config(Map.of("ep.test.lanes", "17"), Map.of()).get(LANES))
                 .isInstanceOf(EpConfigException.class)
                 .hasMessageContaining("from SYSTEM_PROPERTY");
@@ -124,6 +126,15 @@ class EpConfigTest {
     }
 
     @Test
+    void aSecretIsNotListed() {
+        EpConfig config = config(Map.of(), Map.of("EP_BOOTSTRAP_SECRET", "hunter2"));
+        assertThat(config.resolveAll(EpKeys.all()).toString())
+                .doesNotContain("hunter2")
+                .contains("(hidden)");
+        assertThat(config.get(EpKeys.BOOTSTRAP_SECRET)).isEqualTo("hunter2");
+    }
+
+    @Test
     void systemPropertiesOfThisProcessAreRead() {
         System.setProperty("ep.test.lanes", "11");
         try {
@@ -136,9 +147,13 @@ class EpConfigTest {
     @Test
     void everyDeclaredKeyHasAGoodNameAnExplanationAndADefaultThatParses() {
         List<ConfigKey<?>> keys = EpKeys.all();
-        assertThat(keys).extracting(ConfigKey::name).doesNotHaveDuplicates().allMatch(n -> n.matches("ep(\\.[a-z-]+)+"));
+        assertThat(keys)
+                .extracting(ConfigKey::name)
+                .doesNotHaveDuplicates()
+                .allMatch(n -> n.matches("ep(\\.[a-z-]+)+"));
         assertThat(keys).extracting(ConfigKey::help).noneMatch(String::isBlank);
         config(Map.of(), Map.of()).check(keys);
-        assertThat(keys).contains(EpKeys.BOOTSTRAP_HEARTBEAT, EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT, EpKeys.BOOTSTRAP_LINGER);
+        assertThat(keys)
+                .contains(EpKeys.BOOTSTRAP_HEARTBEAT, EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT, EpKeys.BOOTSTRAP_LINGER);
     }
 }

@@ -37,9 +37,7 @@ class EpPlanTest {
 
     @Test
     void theExplanationNamesRanksPathsEstimatesNicsAndReasons() {
-        assertThat(plan(4, true).explain())
-                .isEqualTo(
-                        """
+        assertThat(plan(4, true).explain()).isEqualTo("""
                         rank 0 (name-h0, pid 10, host:0)
                         rank 1 (name-h0, pid 11, host:0)
                         rank 2 (name-h1, pid 12, host:0)
@@ -55,7 +53,8 @@ class EpPlanTest {
     @Test
     void likePairsAreShownTogetherAndLongListsAreCut() {
         assertThat(plan(3, false).explain()).contains("all 6 pairs: host-shm");
-        assertThat(plan(6, true).explain()).contains("0->2 0->3 0->4 0->5 1->2 1->3 1->4 1->5 and 16 more: ibrc-multiqp");
+        assertThat(plan(6, true).explain())
+                .contains("0->2 0->3 0->4 0->5 1->2 1->3 1->4 1->5 and 16 more: ibrc-multiqp");
     }
 
     @Test
@@ -82,7 +81,8 @@ class EpPlanTest {
         assertThatThrownBy(() -> new EpPlan(good.profiles(), swapped))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("path 1 leads from 1 to 0, must lead from 0 to 1");
-        List<RankProfile> reversed = List.of(good.profiles().get(1), good.profiles().get(0));
+        List<RankProfile> reversed =
+                List.of(good.profiles().get(1), good.profiles().get(0));
         assertThatThrownBy(() -> new EpPlan(reversed, good.paths()))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("profile 0 is that of rank 1");

@@ -27,7 +27,11 @@ class RankProfileTest {
             "host-a",
             4711,
             new Device("cuda", 2),
-            Map.of("host-shm", new BackendProfile(true, "", Map.of("dir", "/dev/shm")), "efa", new BackendProfile(false, "no NIC", Map.of())),
+            Map.of(
+                    "host-shm",
+                    new BackendProfile(true, "", Map.of("dir", "/dev/shm")),
+                    "efa",
+                    new BackendProfile(false, "no NIC", Map.of())),
             Map.of("ep.backend.require", ""));
 
     @Provide
@@ -37,7 +41,8 @@ class RankProfileTest {
         Arbitrary<BackendProfile> backend =
                 Combinators.combine(Arbitraries.of(true, false), text, map).as(BackendProfile::new);
         Arbitrary<Device> device = Combinators.combine(
-                        Arbitraries.of("host", "cuda", "hip"), Arbitraries.integers().between(0, 1000))
+                        Arbitraries.of("host", "cuda", "hip"),
+                        Arbitraries.integers().between(0, 1000))
                 .as(Device::new);
         return Combinators.combine(
                         Arbitraries.integers().greaterOrEqual(0),
@@ -96,7 +101,8 @@ class RankProfileTest {
     }
 
     @Property
-    void aCutOrLongerProfileIsRefused(@ForAll("profiles") RankProfile profile, @ForAll @IntRange(max = 10_000) int length) {
+    void aCutOrLongerProfileIsRefused(
+            @ForAll("profiles") RankProfile profile, @ForAll @IntRange(max = 10_000) int length) {
         byte[] bytes = profile.encode();
         int cut = length % bytes.length;
         assertThatThrownBy(() -> RankProfile.decode(Arrays.copyOf(bytes, cut))).isInstanceOf(EpMismatchException.class);
@@ -136,7 +142,8 @@ class RankProfileTest {
         assertThat(PROFILE.facts("host-shm")).containsEntry("dir", "/dev/shm");
         assertThat(PROFILE.facts("rocm")).isEmpty();
         assertThat(PROFILE.backend("rocm")).isEmpty();
-        assertThat(PROFILE.backend("efa")).hasValueSatisfying(b -> assertThat(b.usable()).isFalse());
+        assertThat(PROFILE.backend("efa"))
+                .hasValueSatisfying(b -> assertThat(b.usable()).isFalse());
         assertThat(PROFILE.label()).isEqualTo("rank 3 (host-a, pid 4711, cuda:2)");
     }
 

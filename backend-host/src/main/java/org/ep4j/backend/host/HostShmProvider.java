@@ -1,0 +1,105 @@
+package org.ep4j.backend.host;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.Offer;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.SpiVersion;
+
+/**
+ * Shared memory between the ranks of one machine, as backend {@value #ID}. It needs 64-bit Linux, a folder that all these
+ * ranks see, and one user id. Every rank maps every peer's memory by itself, also where ranks are threads of one process,
+ * so ranks may close, and die, in any order.
+ */
+public final class HostShmProvider implements EpBackendProvider {
+    /** Name of the backend. */
+    public static final String ID = "host-shm";
+
+    /** Folder for the files of shared memory; ranks that share memory must see the same folder, at whatever path. */
+    public static final ConfigKey<Optional<Path>> FOLDER = ShmFolder.KEY;
+
+    /** For {@link java.util.ServiceLoader}; does nothing. */
+    public HostShmProvider() {}
+
+    @Override
+    public String id() {
+        return ID;
+    }
+
+    @Override
+    public SpiVersion spiVersion() {
+        return new SpiVersion(1, 0);
+    }
+
+    @Override
+    public List<ConfigKey<?>> configKeys() {
+        return List.of(FOLDER);
+    }
+
+    @Override
+    public ProbeReport probe(ProbeRequest request) {
+        return ShmProbe.probe(request);
+    }
+
+    @Override
+    public Offer offer(RankProfile from, RankProfile to) {
+        return ShmFacts.offer(from, to);
+    }
+
+    /**
+     * {@inheritDoc}
+     *
+     * <p>Removes the files that dead processes of this user left in the folder.
+     */
+    @Override
+    public EpBackend open(OpenContext context) {
+        Agreement agreement = new Agreement(context);
+        List<HostShmBackend> opened = new ArrayList<>(1);
+        // Nobody needs bytes from the others; the step makes a failure of one rank known to all.
+        agreement.step("open", Deadline.in(context.deadline()), () -> {
+            opened.add(openHere(context, agreement));
+            return new byte[0];
+        });
+        return opened.get(0);
+    }
+
+    private static HostShmBackend openHere(OpenContext context, Agreement agreement) {
+        Libc libc = bind();
+        ShmFolder folder = ShmFolder.from(context.config());
+        Optional<String> problem = folder.problem();
+        if (problem.isPresent()) {
+            throw new EpUnavailableException(
+                    problem.get() + "; set " + FOLDER.name() + " to a writable folder, best in memory as /dev/shm is");
+        }
+        try {
+            Leftovers.sweep(libc, folder);
+        } catch (IOException e) {
+            throw new EpUnavailableException(
+                    "the folder " + folder + " cannot be listed: " + e + "; set " + FOLDER.name()
+                            + " to a folder that this user can read and write",
+                    e);
+        }
+        return new HostShmBackend(context, agreement, libc, folder);
+    }
+
+    private static Libc bind() {
+        try {
+            return Libc.load();
+        } catch (LinkageError e) {
+            throw new EpUnavailableException(
+                    "the C library cannot be called through JNA: " + ShmProbe.firstLine(e) + "; "
+                            + ShmProbe.jnaRemedy(),
+                    e);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+package org.ep4j.backend.host;
+
+import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.concurrent.ThreadLocalRandom;
+import org.ep4j.EpException;
+import org.ep4j.EpTimeoutException;
+
+/**
+ * The file behind one rank's symmetric memory, from its making until peers have mapped it and its name is removed.
+ *
+ * <p>While the file has a name, its maker holds its lock (flock). The kernel frees the lock when the maker dies, however
+ * it dies, so a file whose lock is free is a leftover. This holds where process ids say nothing: containers that share a
+ * folder have ids of their own, and ids are used again.
+ */
+final class SharedFile {
+    /** What the names of all files begin with; the process id after it is for people. */
+    static final String PREFIX = "ep4j-";
+
+    /** Space is taken in parts, so that a signal (which ends the call) costs little and the deadline is seen. */
+    private static final long PART = 64L << 20;
+
+    private static final int ATTEMPTS = 16;
+
+    private static final Logger LOG = System.getLogger(SharedFile.class.getName());
+
+    private final Libc libc;
+    private final Path path;
+    private final int descriptor;
+    private final FileId.Status status;
+    private final Mapping mapping;
+    private boolean named = true;
+
+    private SharedFile(Libc libc, Path path, int descriptor, FileId.Status status, Mapping mapping) {
+        this.libc = libc;
+        this.path = path;
+        this.descriptor = descriptor;
+        this.status = status;
+        this.mapping = mapping;
+    }
+
+    /**
+     * Makes a zeroed file whose space is really there, and maps it. Nothing stays behind when it fails.
+     *
+     * @throws NativeCallException when the kernel refuses
+     */
+    static SharedFile create(Libc libc, ShmFolder folder, long bytes, Deadline deadline) {
+        for (int i = 0; i < ATTEMPTS; i++) {
+            Path path = folder.path().resolve(newName());
+            int descriptor;
+            try {
+                descriptor = libc.create(path);
+            } catch (NativeCallException e) {
+                if (e.error().number() == Errno.EEXIST) {
+                    continue;
+                }
+                throw e;
+            }
+            boolean made = false;
+            try {
+                if (!owned(libc, descriptor, path)) {
+                    continue;
+                }
+                allocate(libc, descriptor, bytes, path, deadline);
+                FileId.Status status = FileId.status(descriptor);
+                Mapping mapping = new Mapping(libc, libc.map(descriptor, bytes, path), bytes);
+                made = true;
+                return new SharedFile(libc, path, descriptor, status, mapping);
+            } catch (IOException e) {
+                throw new EpException(
+                        "the shared memory file " + path + " cannot be looked at: " + e + "; see that /proc is mounted",
+                        e);
+            } finally {
+                if (!made) {
+                    discard(libc, path, descriptor);
+                }
+            }
+        }
+        throw new EpException("no new file could be kept in " + folder + " in " + ATTEMPTS
+                + " attempts, other processes remove them; set " + ShmFolder.KEY.name() + " to a folder of your own");
+    }
+
+    private static String newName() {
+        return String.format(
+                Locale.ROOT,
+                "%s%d-%016x",
+                PREFIX,
+                ProcessHandle.current().pid(),
+                ThreadLocalRandom.current().nextLong());
+    }
+
+    /** Takes the lock. A sweeper may have come between making and locking; then it has removed the name, or will. */
+    private static boolean owned(Libc libc, int descriptor, Path path) throws IOException {
+        return libc.tryLock(descriptor, path)
+                && Files.exists(path, LinkOption.NOFOLLOW_LINKS)
+                && FileId.status(path, LinkOption.NOFOLLOW_LINKS)
+                        .id()
+                        .equals(FileId.status(descriptor).id());
+    }
+
+    private static void allocate(Libc libc, int descriptor, long bytes, Path path, Deadline deadline) {
+        long done = 0;
+        while (done < bytes) {
+            if (deadline.passed()) {
+                throw new EpTimeoutException(
+                        "taking " + Bytes.text(bytes) + " of shared memory in " + path.getParent() + " got to "
+                                + Bytes.text(done) + " before the deadline; raise ep.setup-timeout",
+                        "allocating shared memory",
+                        -1,
+                        bytes,
+                        done);
+            }
+            long part = Math.min(PART, bytes - done);
+            if (libc.allocate(descriptor, done, part, path)) {
+                done += part;
+            }
+        }
+    }
+
+    /**
+     * Maps the file that a peer made.
+     *
+     * @param announced what the peer said about it
+     * @throws NativeCallException when the kernel refuses
+     */
+    static Mapping open(Libc libc, ShmFolder folder, Announcement announced, long bytes) {
+        Path path = folder.path().resolve(announced.name());
+        int descriptor = libc.openExisting(path);
+        try {
+            FileId.Status found = FileId.status(descriptor);
+            FileId.Status expected = new FileId.Status(announced.id(), libc.userId(), bytes);
+            if (!found.equals(expected)) {
+                throw new EpException(path + " is not the file that the peer made: found " + found + ", expected "
+                        + expected + "; set " + ShmFolder.KEY.name() + " to a folder that no other user can write");
+            }
+            return new Mapping(libc, libc.map(descriptor, bytes, path), bytes);
+        } catch (IOException e) {
+            throw new EpException(
+                    "the shared memory file " + path + " cannot be looked at: " + e + "; see that /proc is mounted", e);
+        } finally {
+            libc.closeDescriptor(descriptor);
+        }
+    }
+
+    /** What peers need to find this file. */
+    Announcement announcement() {
+        return new Announcement(path.getFileName().toString(), status.id());
+    }
+
+    Mapping mapping() {
+        return mapping;
+    }
+
+    /** Removes the name, and with it every trace that a crash could leave. Mappings stay. A second call does nothing. */
+    synchronized void removeName() {
+        if (named) {
+            named = false;
+            discard(libc, path, descriptor);
+        }
+    }
+
+    private static void discard(Libc libc, Path path, int descriptor) {
+        try {
+            libc.remove(path);
+        } catch (NativeCallException e) {
+            LOG.log(Level.WARNING, "the shared memory file " + path + " stays behind; remove it", e);
+        } finally {
+            libc.closeDescriptor(descriptor);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+package org.ep4j.backend.host;
+
+import java.io.IOException;
+import java.nio.file.FileStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.Set;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.config.EpConfig;
+
+/**
+ * Where the files of shared memory are made.
+ *
+ * @param path absolute
+ */
+record ShmFolder(Path path) {
+    /** Not agreed by all ranks: the same folder may be mounted at different paths in different containers. */
+    static final ConfigKey<Optional<Path>> KEY = new ConfigKey<>(
+            "ep.shm.dir",
+            "",
+            "the path of a folder",
+            "folder for shared memory files; empty means /dev/shm where there is one, else the folder for temporary files",
+            text -> text.isBlank() ? Optional.empty() : Optional.of(Path.of(text)),
+            false);
+
+    private static final Path USUAL = Path.of("/dev/shm");
+    private static final Set<String> IN_MEMORY = Set.of("tmpfs", "ramfs");
+
+    /**
+     * The folder that the settings name; it need not exist.
+     *
+     * @throws org.ep4j.EpConfigException when the setting is not a path
+     */
+    static ShmFolder from(EpConfig config) {
+        return new ShmFolder(config.get(KEY).orElseGet(ShmFolder::standard).toAbsolutePath());
+    }
+
+    private static Path standard() {
+        return Files.isDirectory(USUAL) ? USUAL : Path.of(System.getProperty("java.io.tmpdir", "/tmp"));
+    }
+
+    /** Why no files can be made here; empty when they can. */
+    Optional<String> problem() {
+        if (!Files.exists(path)) {
+            return Optional.of("the folder " + path + " does not exist");
+        }
+        if (!Files.isDirectory(path)) {
+            return Optional.of(path + " is not a folder");
+        }
+        if (!Files.isWritable(path) || !Files.isExecutable(path)) {
+            return Optional.of("the folder " + path + " is not writable for this user");
+        }
+        return Optional.empty();
+    }
+
+    /** Which folder this is, whatever its path. */
+    FileId id() throws IOException {
+        return FileId.status(path).id();
+    }
+
+    /** Kind of file system, for example {@code tmpfs}. */
+    String kind() throws IOException {
+        return Files.getFileStore(path).type();
+    }
+
+    /** True when the folder's files take memory and nothing else. */
+    static boolean inMemory(String kind) {
+        return IN_MEMORY.contains(kind);
+    }
+
+    /** Bytes that files here may still take; {@link Long#MAX_VALUE} where the file system sets no limit. */
+    long free() throws IOException {
+        FileStore store = Files.getFileStore(path);
+        // A memory file system without a limit calls itself empty and full.
+        return store.getTotalSpace() == 0 ? Long.MAX_VALUE : store.getUsableSpace();
+    }
+
+    @Override
+    public String toString() {
+        return path.toString();
+    }
+}

@@ -1,0 +1,209 @@
+package org.ep4j.backend.host;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import org.ep4j.EpConfigException;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+
+/**
+ * Looks whether this rank can share memory. It reads, and makes no file. The codes:
+ *
+ * <ul>
+ *   <li>{@code EP-SHM-001} the device is the host
+ *   <li>{@code EP-SHM-002} 64-bit Linux
+ *   <li>{@code EP-SHM-003} the C library can be called
+ *   <li>{@code EP-SHM-004} the boot id of the machine can be read
+ *   <li>{@code EP-SHM-005} the folder is there and writable
+ *   <li>{@code EP-SHM-006} the folder's file system keeps files in memory
+ *   <li>{@code EP-SHM-007} the folder has room
+ * </ul>
+ */
+final class ShmProbe {
+    static final String DEVICE = "EP-SHM-001";
+    static final String SYSTEM = "EP-SHM-002";
+    static final String LIBC = "EP-SHM-003";
+    static final String BOOT = "EP-SHM-004";
+    static final String FOLDER = "EP-SHM-005";
+    static final String KIND = "EP-SHM-006";
+    static final String ROOM = "EP-SHM-007";
+
+    /** Below this a group of a few ranks with small shapes does not fit; container runtimes give 64 MiB. */
+    static final long LITTLE = 256L << 20;
+
+    /** How to give a folder for shared memory more room. */
+    static final String MORE_ROOM =
+            "make it bigger (docker run --shm-size=8g; Kubernetes: an emptyDir of medium Memory at"
+                    + " /dev/shm; as root: mount -o remount,size=8g /dev/shm) or set " + ShmFolder.KEY.name()
+                    + " to a folder with more room";
+
+    private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
+
+    private final ProbeRequest request;
+    private final List<Check> checks = new ArrayList<>();
+    private final Map<String, String> facts = new TreeMap<>();
+
+    private ShmProbe(ProbeRequest request) {
+        this.request = request;
+    }
+
+    static ProbeReport probe(ProbeRequest request) {
+        return probe(
+                request, System.getProperty("os.name", "unknown"), System.getProperty("sun.arch.data.model", "64"));
+    }
+
+    /** As above, on the given operating system and width of addresses. */
+    static ProbeReport probe(ProbeRequest request, String system, String bits) {
+        ShmProbe probe = new ShmProbe(request);
+        probe.run(system, bits);
+        return new ProbeReport(probe.checks, probe.facts);
+    }
+
+    private void run(String system, String bits) {
+        String type = request.device().type();
+        checks.add(
+                type.equals("host")
+                        ? Check.pass(DEVICE, "device " + request.device())
+                        : Check.fail(
+                                DEVICE,
+                                "device " + request.device() + " is not the host, whose memory this backend shares",
+                                "use device host, or a backend for " + type));
+        checkSystem(system, bits).ifPresentOrElse(this::skipRest, () -> {
+            checkLibc();
+            checkBootId();
+            checkFolder();
+        });
+    }
+
+    private Optional<String> checkSystem(String system, String bits) {
+        String found = system + ", " + bits + " bits";
+        if (system.equals("Linux") && bits.equals("64")) {
+            checks.add(Check.pass(SYSTEM, found));
+            return Optional.empty();
+        }
+        checks.add(Check.fail(SYSTEM, found, "run on 64-bit Linux"));
+        return Optional.of("not looked at on " + found);
+    }
+
+    private void skipRest(String why) {
+        for (String code : List.of(LIBC, BOOT, FOLDER, KIND, ROOM)) {
+            checks.add(new Check(code, Check.Status.NOT_RUN, why, ""));
+        }
+    }
+
+    private void checkLibc() {
+        try {
+            int user = Libc.load().userId();
+            facts.put(ShmFacts.USER, Integer.toString(user));
+            checks.add(Check.pass(LIBC, "C library bound, user id " + user));
+        } catch (LinkageError e) {
+            checks.add(Check.fail(LIBC, "the C library cannot be called through JNA: " + firstLine(e), jnaRemedy()));
+        }
+    }
+
+    /** JNA appends every path that it tried. */
+    static String firstLine(Throwable error) {
+        return error.toString().lines().findFirst().orElse("").strip();
+    }
+
+    static String jnaRemedy() {
+        return "JNA unpacks a library into the folder for temporary files: see that "
+                + System.getProperty("java.io.tmpdir", "/tmp")
+                + " is writable and not mounted noexec, or name another with -Djna.tmpdir";
+    }
+
+    private void checkBootId() {
+        try {
+            String id = Files.readString(BOOT_ID).strip().toLowerCase(Locale.ROOT);
+            if (id.isEmpty()) {
+                throw new IOException("it is empty");
+            }
+            facts.put(ShmFacts.BOOT, id);
+            checks.add(Check.pass(BOOT, "boot id " + id));
+        } catch (IOException | RuntimeException e) {
+            checks.add(Check.fail(
+                    BOOT,
+                    BOOT_ID + " cannot be read, so ranks on this machine cannot be told from others: " + e,
+                    "mount /proc with its sys folder"));
+        }
+    }
+
+    private void checkFolder() {
+        ShmFolder folder;
+        try {
+            folder = ShmFolder.from(request.config());
+        } catch (EpConfigException e) {
+            skipFolder(String.valueOf(e.getMessage()));
+            return;
+        }
+        Optional<String> problem = folder.problem();
+        if (problem.isPresent()) {
+            skipFolder(problem.get());
+            return;
+        }
+        try {
+            FileId id = folder.id();
+            facts.put(ShmFacts.FOLDER, folder.toString());
+            facts.put(ShmFacts.FOLDER_ID, id.toString());
+            checks.add(Check.pass(FOLDER, "folder " + folder + ", file " + id));
+        } catch (IOException | RuntimeException e) {
+            skipFolder("the folder " + folder + " cannot be looked at: " + e);
+            return;
+        }
+        checks.add(kind(folder));
+        checks.add(room(folder));
+    }
+
+    private void skipFolder(String problem) {
+        checks.add(Check.fail(
+                FOLDER,
+                problem,
+                "set " + ShmFolder.KEY.name() + " to a writable folder, best in memory as /dev/shm is"));
+        checks.add(new Check(KIND, Check.Status.NOT_RUN, "there is no usable folder", ""));
+        checks.add(new Check(ROOM, Check.Status.NOT_RUN, "there is no usable folder", ""));
+    }
+
+    private static Check kind(ShmFolder folder) {
+        try {
+            String kind = folder.kind();
+            if (kind.equals("hugetlbfs")) {
+                return Check.fail(
+                        KIND,
+                        folder + " is a hugetlbfs, whose files come in huge pages only",
+                        "set " + ShmFolder.KEY.name()
+                                + " to a tmpfs, mounted with huge=advise if it is to use huge pages");
+            }
+            return ShmFolder.inMemory(kind)
+                    ? Check.pass(KIND, folder + " is a " + kind)
+                    : Check.warn(
+                            KIND,
+                            folder + " is on " + kind + ", which writes what ranks exchange to its disk too",
+                            "set " + ShmFolder.KEY.name() + " to a folder in a tmpfs, such as /dev/shm");
+        } catch (IOException | RuntimeException e) {
+            return new Check(KIND, Check.Status.NOT_RUN, "the file system of " + folder + " is unknown: " + e, "");
+        }
+    }
+
+    private static Check room(ShmFolder folder) {
+        try {
+            long free = folder.free();
+            if (free == Long.MAX_VALUE) {
+                return Check.pass(ROOM, folder + " has no limit");
+            }
+            String found = folder + " has " + Bytes.text(free) + " free";
+            return free < LITTLE
+                    ? Check.warn(ROOM, found + ", less than " + Bytes.text(LITTLE), MORE_ROOM)
+                    : Check.pass(ROOM, found);
+        } catch (IOException | RuntimeException e) {
+            return new Check(ROOM, Check.Status.NOT_RUN, "the free space of " + folder + " is unknown: " + e, "");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+package org.ep4j.backend.host;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import org.ep4j.Device;
+import org.ep4j.config.EpConfig;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+final class ProbeTest {
+    private static Check check(ProbeReport report, String code) {
+        return report.checks().stream()
+                .filter(c -> c.code().equals(code))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static ProbeReport probe(String folder) {
+        return TestRanks.probe(
+                EpConfig.builder(Map.of(), Map.of()).set("ep.shm.dir", folder).build());
+    }
+
+    /** The canary: on the machines that run these tests the backend works, so no other test may be skipped for it. */
+    @Test
+    void thisMachineIsUsable() {
+        ProbeReport report = probe("");
+        assertThat(report.failures()).isEmpty();
+        assertThat(report.facts()).containsKeys("boot", "folder", "folder-id", "uid");
+    }
+
+    @Test
+    void everyCheckIsMadeOnceAndInOrder() {
+        assertThat(probe("").checks())
+                .extracting(Check::code)
+                .containsExactly(
+                        "EP-SHM-001",
+                        "EP-SHM-002",
+                        "EP-SHM-003",
+                        "EP-SHM-004",
+                        "EP-SHM-005",
+                        "EP-SHM-006",
+                        "EP-SHM-007");
+        assertThat(probe("/nowhere").checks()).hasSize(7);
+    }
+
+    @Test
+    void aGpuIsNotForThisBackend() {
+        ProbeReport report = new HostShmProvider()
+                .probe(new ProbeRequest(new Device("cuda", 1), EpConfig.load(), TestRanks.DEADLINE));
+        assertThat(report.usable()).isFalse();
+        Check check = check(report, "EP-SHM-001");
+        assertThat(check.detail()).contains("cuda:1");
+        assertThat(check.remedy()).contains("host", "cuda");
+    }
+
+    @Test
+    void anotherOperatingSystemIsRefusedAndNothingElseLookedAt() {
+        ProbeReport report =
+                ShmProbe.probe(new ProbeRequest(Device.HOST, EpConfig.load(), TestRanks.DEADLINE), "Mac OS X", "64");
+        assertThat(report.failures()).extracting(Check::code).containsExactly("EP-SHM-002");
+        assertThat(report.checks().subList(2, 7))
+                .allSatisfy(c -> assertThat(c.status()).isEqualTo(Check.Status.NOT_RUN));
+    }
+
+    @Test
+    void a32BitProcessIsRefused() {
+        ProbeReport report =
+                ShmProbe.probe(new ProbeRequest(Device.HOST, EpConfig.load(), TestRanks.DEADLINE), "Linux", "32");
+        assertThat(report.failures()).extracting(Check::code).containsExactly("EP-SHM-002");
+    }
+
+    @Test
+    void aMissingFolderFailsWithItsName() {
+        Check check = check(probe("/no/such/folder"), "EP-SHM-005");
+        assertThat(check.status()).isEqualTo(Check.Status.FAIL);
+        assertThat(check.detail()).contains("/no/such/folder", "does not exist");
+        assertThat(check.remedy()).contains("ep.shm.dir");
+    }
+
+    @Test
+    void aFileInsteadOfAFolderFails(@TempDir Path folder) throws IOException {
+        Path file = Files.createFile(folder.resolve("file"));
+        assertThat(check(probe(file.toString()), "EP-SHM-005").detail()).contains("is not a folder");
+    }
+
+    @Test
+    void aFolderThatNobodyMayWriteFails() {
+        Check check = check(probe("/proc/self"), "EP-SHM-005");
+        assertThat(check.status()).isEqualTo(Check.Status.FAIL);
+        assertThat(check.detail()).contains("not writable");
+    }
+
+    @Test
+    void aPathThatIsNoneFailsAndNamesTheSetting() {
+        Check check = check(probe("nul\0character"), "EP-SHM-005");
+        assertThat(check.status()).isEqualTo(Check.Status.FAIL);
+        assertThat(check.detail()).contains("ep.shm.dir");
+    }
+
+    @Test
+    void aFolderOnADiskIsAWarning(@TempDir Path folder) throws IOException {
+        String kind = new ShmFolder(folder).kind();
+        Check check = check(probe(folder.toString()), "EP-SHM-006");
+        assertThat(check.status()).isEqualTo(ShmFolder.inMemory(kind) ? Check.Status.PASS : Check.Status.WARN);
+        assertThat(check.detail()).contains(kind);
+    }
+
+    @Test
+    void twoFoldersHaveTwoIdentitiesAndTwoPathsToOneFolderHaveOne(
+            @TempDir(factory = ShmTempDirFactory.class) Path folder) throws IOException {
+        Path a = Files.createDirectory(folder.resolve("a"));
+        Path b = Files.createDirectory(folder.resolve("b"));
+        Path link = Files.createSymbolicLink(folder.resolve("link"), a);
+        String identity = probe(a.toString()).facts().get("folder-id");
+        assertThat(probe(b.toString()).facts().get("folder-id")).isNotEqualTo(identity);
+        assertThat(probe(link.toString()).facts().get("folder-id")).isEqualTo(identity);
+    }
+
+    @Test
+    void itLeavesNoFile(@TempDir(factory = ShmTempDirFactory.class) Path folder) {
+        assertThat(probe(folder.toString()).usable()).isTrue();
+        assertThat(TestRanks.files(folder)).isEmpty();
+    }
+
+    @Test
+    void onlyTheFirstLineOfWhatJnaSaysIsKept() {
+        assertThat(ShmProbe.firstLine(new UnsatisfiedLinkError("no libjnidispatch\npath\npath")))
+                .isEqualTo("java.lang.UnsatisfiedLinkError: no libjnidispatch");
+        assertThat(ShmProbe.firstLine(new NoClassDefFoundError())).isEqualTo("java.lang.NoClassDefFoundError");
+    }
+
+    @Property(tries = 200)
+    void itNeverThrows(@ForAll String folder) {
+        ProbeReport report = probe(folder);
+        assertThat(report.checks()).hasSize(7);
+        assertThat(report.failures()).allSatisfy(c -> assertThat(c.remedy()).isNotEmpty());
+    }
+
+    @Test
+    void theFactsAreTheSameEveryTime() {
+        assertThat(List.of(probe("").facts(), probe("").facts()).stream().distinct())
+                .hasSize(1);
+    }
+}

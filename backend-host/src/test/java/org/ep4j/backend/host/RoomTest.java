@@ -1,0 +1,179 @@
+package org.ep4j.backend.host;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.sun.jna.Pointer;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.TimeUnit;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpResourceException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.spi.SymmetricBuffer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Buffers beyond what there is, and beyond 2 GiB. */
+@Timeout(value = 180, unit = TimeUnit.SECONDS)
+final class RoomTest {
+    private static final System.Logger LOG = System.getLogger(RoomTest.class.getName());
+
+    @TempDir(factory = ShmTempDirFactory.class)
+    Path folder;
+
+    private static long pages(long bytes) {
+        return bytes / 4096 * 4096;
+    }
+
+    @Test
+    void moreThanTheFolderHasIsRefusedOnAllRanksAndNothingIsTaken() throws IOException {
+        Room room = Room.look(0, new ShmFolder(folder));
+        long bytes = pages(Math.min(room.folderFree(), room.memoryFree()) + (1L << 30));
+        long start = System.nanoTime();
+        var outcomes = TestRanks.run(2, folder, (rank, backend) -> TestRanks.expose(backend, "big", bytes));
+        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(10));
+        assertThat(outcomes)
+                .allSatisfy(o -> assertThat(o.failure().orElseThrow())
+                        .isInstanceOf(EpResourceException.class)
+                        .hasMessageContaining("\"big\"")
+                        .hasMessageContaining(folder.toString())
+                        .hasMessageContaining("2 ranks need " + bytes + " bytes")
+                        .hasMessageContaining(2 * bytes + " bytes"));
+        assertThat(TestRanks.files(folder)).isEmpty();
+        assertThat(TestRanks.mappedFrom(folder)).isZero();
+    }
+
+    @Test
+    void whatFitsOneRankButNotAllIsRefused() throws IOException {
+        Room room = Room.look(0, new ShmFolder(folder));
+        long bytes = pages(Math.min(room.folderFree(), room.memoryFree()) / 2 + (1L << 30));
+        var outcomes = TestRanks.run(2, folder, (rank, backend) -> TestRanks.expose(backend, "big", bytes));
+        assertThat(outcomes)
+                .allSatisfy(o -> assertThat(o.failure().orElseThrow())
+                        .isInstanceOf(EpResourceException.class)
+                        .hasMessageContaining("2 ranks need"));
+    }
+
+    /** Where the figures said yes and the kernel says no. */
+    @Test
+    void theKernelsRefusalNamesFolderBytesFreeAndFix() throws IOException {
+        ShmFolder shm = new ShmFolder(folder);
+        skipUnless(shm.free() < 1L << 50, "a folder without a limit would take memory until there is none");
+        Libc libc = Libc.load();
+        // Beyond what any file system of this machine can hold, so refused before a page is taken.
+        Path path = folder.resolve("ep4j-test");
+        int descriptor = libc.create(path);
+        try {
+            assertThatThrownBy(() -> libc.allocate(descriptor, 0, 1L << 50, path))
+                    .isInstanceOfSatisfying(
+                            NativeCallException.class,
+                            e -> assertThat(NativeFailures.translate(e, "big", 1L << 50, shm))
+                                    .isInstanceOf(EpResourceException.class)
+                                    .hasMessageContaining("ENOSPC (28")
+                                    .hasMessageContaining((1L << 50) + " bytes")
+                                    .hasMessageContaining(folder.toString())
+                                    .hasMessageContaining(" free")
+                                    .hasMessageContaining("--shm-size")
+                                    .hasMessageContaining("ep.shm.dir"));
+        } finally {
+            libc.closeDescriptor(descriptor);
+            libc.remove(path);
+        }
+    }
+
+    @Test
+    void aFileThatCannotBeMadeLeavesNothing() throws IOException {
+        Libc libc = Libc.load();
+        Deadline past = Deadline.in(Duration.ofNanos(-1));
+        assertThatThrownBy(() -> SharedFile.create(libc, new ShmFolder(folder), 1 << 20, past))
+                .isInstanceOf(EpTimeoutException.class)
+                .hasMessageContaining("1048576 bytes")
+                .hasMessageContaining("ep.setup-timeout");
+        assertThat(TestRanks.files(folder)).isEmpty();
+        assertThat(TestRanks.descriptorsInto(folder)).isZero();
+    }
+
+    @Test
+    void everyKindOfShortageIsAResourceFailureWithItsFix() {
+        ShmFolder shm = new ShmFolder(folder);
+        for (int number : new int[] {Errno.ENOSPC, Errno.EDQUOT, Errno.ENOMEM, Errno.EMFILE, Errno.ENFILE}) {
+            assertThat(translated(number, shm))
+                    .isInstanceOf(EpResourceException.class)
+                    .hasMessageContaining("; ");
+        }
+        for (int number : new int[] {Errno.EACCES, Errno.EOPNOTSUPP, 5}) {
+            assertThat(translated(number, shm)).isNotInstanceOf(EpResourceException.class);
+        }
+    }
+
+    private static Throwable translated(int number, ShmFolder shm) {
+        return NativeFailures.translate(new NativeCallException("mmap", "x", new Errno(number, "")), "b", 4096, shm);
+    }
+
+    @Test
+    void shortMemoryIsToldFromAShortFolder() {
+        assertThat(new Room(1 << 20, 1 << 10, 1 << 30, "/f").refusal("b", 1).orElseThrow())
+                .contains("1 rank needs 1048576 bytes", "/f", "1024 bytes", "--shm-size");
+        assertThat(new Room(1 << 20, 1 << 30, 1 << 10, "/f").refusal("b", 3).orElseThrow())
+                .contains("3 ranks need", "3145728 bytes", "the machine has 1024 bytes", "smaller buffer");
+        assertThat(new Room(1 << 20, Long.MAX_VALUE, Long.MAX_VALUE, "/f").refusal("b", 3))
+                .isEmpty();
+    }
+
+    @Test
+    void aNameThatLeavesTheFolderIsRefused() {
+        for (String name : List.of("../etc", "ep4j-/../x", "other")) {
+            byte[] bytes = new Announcement(name, new FileId(1, 2)).encode();
+            assertThatThrownBy(() -> Announcement.decode(bytes))
+                    .hasMessageContaining("expected a name beginning with ep4j-");
+        }
+        assertThatThrownBy(() -> Announcement.decode(new byte[3])).hasMessageContaining("3 bytes");
+        assertThatThrownBy(() -> Room.decode(new byte[3])).hasMessageContaining("3 bytes");
+    }
+
+    @Test
+    void buffersGoBeyondTwoGibibytes() {
+        long bytes = (2L << 30) + (200L << 20);
+        Room room = Room.look(bytes, new ShmFolder(folder));
+        long need = 2 * bytes + (3L << 30);
+        skipUnless(
+                Math.min(room.folderFree(), room.memoryFree()) >= need,
+                "two ranks of " + bytes + " bytes want " + need + " bytes free, there are " + room.folderFree()
+                        + " in the folder and " + room.memoryFree() + " of memory");
+        CyclicBarrier step = new CyclicBarrier(2);
+        TestRanks.runAll(2, folder, (rank, backend) -> {
+            try (SymmetricBuffer buffer = backend.expose("big", bytes, Optional.empty(), Duration.ofSeconds(100))) {
+                DeviceMemory peer = TestRanks.peers(buffer).peer(1 - rank);
+                for (long at : new long[] {0, (1L << 31) - 8, 1L << 31, bytes - 8}) {
+                    word(peer, at).putLong(0, at + rank);
+                }
+                TestRanks.await(step);
+                for (long at : new long[] {0, (1L << 31) - 8, 1L << 31, bytes - 8}) {
+                    assertThat(word(buffer.local(), at).getLong(0)).isEqualTo(at + 1 - rank);
+                }
+                TestRanks.await(step);
+                return true;
+            }
+        });
+        assertThat(TestRanks.files(folder)).isEmpty();
+    }
+
+    private static void skipUnless(boolean possible, String why) {
+        if (!possible) {
+            LOG.log(System.Logger.Level.WARNING, "skipped: " + why);
+        }
+        assumeTrue(possible, why);
+    }
+
+    private static ByteBuffer word(DeviceMemory memory, long offset) {
+        return new Pointer(memory.address()).getByteBuffer(offset, 8);
+    }
+}

@@ -1,0 +1,31 @@
+package org.ep4j.backend.host;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.LongRange;
+
+/** What ranks tell each other, and the verdict that all draw from it. */
+final class WireFormatTest {
+    @Property
+    void aRefusalIsExact(
+            @ForAll @LongRange(min = 4096, max = 1L << 40) long bytes,
+            @ForAll @IntRange(min = 1, max = 1024) int ranks,
+            @ForAll @LongRange(min = -8, max = 8) long around) {
+        long free = bytes * ranks + around;
+        assertThat(new Room(bytes, free, Long.MAX_VALUE, "/f")
+                        .refusal("b", ranks)
+                        .isEmpty())
+                .isEqualTo(around >= 0);
+    }
+
+    @Property
+    void whatRanksTellSurvivesTheWay(@ForAll long bytes, @ForAll long free, @ForAll long memory, @ForAll int seed) {
+        Room room = new Room(bytes, free, memory, "/dev/shm/\u00fc" + seed);
+        assertThat(Room.decode(room.encode())).isEqualTo(room);
+        Announcement file = new Announcement("ep4j-" + seed, new FileId(free, memory));
+        assertThat(Announcement.decode(file.encode())).isEqualTo(file);
+    }
+}

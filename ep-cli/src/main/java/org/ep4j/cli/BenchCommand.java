@@ -1,0 +1,264 @@
+package org.ep4j.cli;
+
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import org.ep4j.EpArgumentException;
+import org.ep4j.RowLayout;
+import org.ep4j.cli.rank.RankMessage;
+import org.ep4j.cli.rank.WorkSpec;
+import org.ep4j.cli.rank.WorkSpec.Mode;
+import org.ep4j.cli.rank.WorkSpec.Part;
+import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.cli.report.BenchPlot;
+import org.ep4j.cli.report.BenchReport;
+import org.ep4j.cli.report.FigureTable;
+import org.ep4j.cli.report.HostFacts;
+import org.ep4j.cli.report.ProgressView;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code ep bench}: dispatch and combine, against a plain copy of the same bytes in the same run. */
+@Command(
+        name = "bench",
+        description = {
+            "Measure dispatch and combine between rank processes of this machine.",
+            "In every round all ranks start together, with fresh data and fresh random routing; the time of a round is that"
+                    + " of its slowest rank. In the same rounds every rank copies the same bytes from memory to memory:"
+                    + " that is the ceiling. GB are 1e9 bytes; logical bytes include those that a rank sends to itself,"
+                    + " wire bytes do not."
+        })
+final class BenchCommand implements Callable<Integer> {
+    /** Which modes to measure. */
+    enum ModeChoice {
+        /** High throughput. */
+        HT,
+        /** Low latency, and its tokens through the other mode. */
+        LL,
+        /** One after the other. */
+        BOTH
+    }
+
+    /** Row orders, as they are written on the command line. */
+    enum LayoutChoice {
+        /** {@link RowLayout#BY_RANK}. */
+        BY_RANK("by-rank"),
+        /** {@link RowLayout#BY_EXPERT}. */
+        BY_EXPERT("by-expert");
+
+        private final String text;
+
+        LayoutChoice(String text) {
+            this.text = text;
+        }
+
+        @Override
+        public String toString() {
+            return text;
+        }
+    }
+
+    @Option(names = "--ranks", paramLabel = "N", defaultValue = "2", description = "Ranks. Default: ${DEFAULT-VALUE}.")
+    private int ranks;
+
+    @Option(
+            names = "--mode",
+            paramLabel = "MODE",
+            defaultValue = "both",
+            description = "ht (high throughput), ll (low latency) or both. Default: ${DEFAULT-VALUE}.")
+    private ModeChoice mode = ModeChoice.BOTH;
+
+    @Option(
+            names = "--tokens",
+            paramLabel = "T",
+            defaultValue = "1024",
+            description = "Tokens a rank in high-throughput mode. Default: ${DEFAULT-VALUE}.")
+    private int tokens;
+
+    @Option(
+            names = "--ll-tokens",
+            paramLabel = "T",
+            defaultValue = "128",
+            description = "Tokens a rank in low-latency mode. Default: ${DEFAULT-VALUE}.")
+    private int lowLatencyTokens;
+
+    @Mixin
+    private ShapeOptions shape = new ShapeOptions();
+
+    @Option(
+            names = "--dtype",
+            paramLabel = "TYPE",
+            defaultValue = "bf16",
+            description = "What dispatches send: bf16 or fp8. Default: ${DEFAULT-VALUE}.")
+    private Wire dtype = Wire.BF16;
+
+    @Option(
+            names = "--layout",
+            paramLabel = "ORDER",
+            defaultValue = "by-rank",
+            description = "Row order of high-throughput dispatches: by-rank or by-expert. Default: ${DEFAULT-VALUE}.")
+    private LayoutChoice layout = LayoutChoice.BY_RANK;
+
+    @Option(
+            names = "--skew",
+            paramLabel = "S",
+            defaultValue = "0",
+            description = "Exponent of the experts' popularity (Zipf): 0 is uniform. Default: ${DEFAULT-VALUE}.")
+    private double skew;
+
+    @Option(
+            names = "--warmup",
+            paramLabel = "N",
+            defaultValue = "10",
+            description = "Rounds before those that count. Default: ${DEFAULT-VALUE}.")
+    private int warmup;
+
+    @Option(
+            names = "--iterations",
+            paramLabel = "N",
+            defaultValue = "30",
+            description = "Rounds that count. Default: ${DEFAULT-VALUE}.")
+    private int iterations;
+
+    @Option(
+            names = "--validate",
+            negatable = true,
+            defaultValue = "true",
+            fallbackValue = "true",
+            description = "Compare every element of the last round with the reference. On by default.")
+    private boolean validate;
+
+    @Option(names = "--seed", paramLabel = "N", description = "Chooses data and routing; by default the clock does.")
+    private Optional<Long> seed = Optional.empty();
+
+    @Option(names = "--json", paramLabel = "FILE", description = "Write everything that was measured to this file.")
+    private Optional<Path> json = Optional.empty();
+
+    @Option(names = "--plot", paramLabel = "FILE", description = "Draw the figures into this PNG file.")
+    private Optional<Path> plot = Optional.empty();
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
+
+    /** Made by picocli. */
+    BenchCommand() {}
+
+    @Override
+    public Integer call() {
+        check();
+        PrintWriter out = spec.commandLine().getOut();
+        HostFacts host = HostFacts.here();
+        WorkSpec[] used = new WorkSpec[1];
+        Work.Outcome outcome;
+        try (ProgressView progress = ProgressView.of("bench", out)) {
+            Work work = new Work(new PrefixedOutput(spec.commandLine()), message -> {
+                if (message instanceof RankMessage.Progress p) {
+                    progress.step(p.done(), p.total(), p.what());
+                }
+            });
+            outcome = Work.withBarrierFile(file -> {
+                used[0] = work(file);
+                return work.run(used[0]);
+            });
+        }
+        BenchReport report = BenchReport.of(
+                host,
+                Versions.ep4j(),
+                outcome.joined().backends(),
+                originalArguments(),
+                Work.jvmOptions(),
+                used[0],
+                outcome.figures());
+        show(out, report);
+        if (host.busy()) {
+            out.printf(
+                    Locale.ROOT,
+                    "The machine was busy before the start (load average %.1f on %d processors): repeat this on an idle one.%n",
+                    host.loadAverage(),
+                    host.cores());
+        }
+        json.ifPresent(report::write);
+        plot.ifPresent(file -> BenchPlot.write(report, file));
+        return ExitCodes.of(outcome.figures());
+    }
+
+    private List<String> originalArguments() {
+        return List.copyOf(spec.root().commandLine().getParseResult().originalArgs());
+    }
+
+    private void check() {
+        shape.check(ranks, iterations);
+        shape.checkTokens("--tokens", tokens);
+        shape.checkTokens("--ll-tokens", lowLatencyTokens);
+        if (warmup < 0) {
+            throw new EpArgumentException("--warmup", warmup, ">= 0", "0 counts the first round, too");
+        }
+        if (!(skew >= 0 && skew <= 10)) {
+            throw new EpArgumentException("--skew", skew, "in [0, 10]", "0 is uniform, 1 is Zipf's law");
+        }
+    }
+
+    private WorkSpec work(String barrierFile) {
+        List<Part> parts = new ArrayList<>();
+        if (mode != ModeChoice.LL) {
+            parts.add(new Part(Mode.HT, tokens, dtype, true));
+        }
+        if (mode != ModeChoice.HT) {
+            parts.add(new Part(Mode.LL, lowLatencyTokens, dtype, true));
+        }
+        return new WorkSpec(
+                ranks,
+                shape.device,
+                shape.backend,
+                shape.hidden,
+                shape.topK,
+                shape.experts,
+                parts,
+                skew,
+                layout == LayoutChoice.BY_RANK ? RowLayout.BY_RANK : RowLayout.BY_EXPERT,
+                warmup,
+                iterations,
+                validate,
+                1,
+                true,
+                seed.orElseGet(System::nanoTime),
+                barrierFile);
+    }
+
+    private void show(PrintWriter out, BenchReport report) {
+        out.println();
+        out.println(report.environment().cpu() + ", " + report.environment().cores() + " processors; "
+                + report.ranks() + " ranks over "
+                + String.join(", ", report.environment().backends()) + "; hidden "
+                + report.hidden() + ", top-" + report.topK() + " of " + report.experts() + " experts, "
+                + report.dtype() + " dispatch, " + iterations + " rounds after " + warmup);
+        out.println();
+        out.print(FigureTable.bench(report.operations()));
+        out.println();
+        out.println(
+                "Times of a round are those of its slowest rank, in microseconds; MB, rows and rates are a rank's average.");
+        out.println(
+                "\"slowest rank\" is the largest median of one rank's own times. memcpy: the plain copy of the same logical");
+        out.println(
+                "bytes by every rank at once, in the same rounds; ratio = memcpy / median. \"in place\": combine reads the rows");
+        out.println(
+                "from EpBuffer.combineInput() or lowLatencyCombineInput(); \"staged\": from memory outside the buffer.");
+        report.lowLatencyAdvantage()
+                .ifPresent(times -> out.printf(
+                        Locale.ROOT,
+                        "Low-latency dispatch of %d tokens is %.2f times as fast as the same exchange through high-throughput mode.%n",
+                        lowLatencyTokens,
+                        times));
+        report.operations().stream()
+                .filter(f -> !f.valid())
+                .forEach(f -> out.println("WRONG " + FigureTable.label(f.operation()) + ": " + f.problem()));
+        out.flush();
+    }
+}

@@ -1,0 +1,165 @@
+package org.ep4j.cli;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.EnumSet;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.Callable;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.cli.report.ConformanceTable;
+import org.ep4j.cli.report.ProgressView;
+import org.ep4j.tck.Capability;
+import org.ep4j.tck.Conformance;
+import org.ep4j.tck.ConformanceReport;
+import org.ep4j.tck.ConformanceRequest;
+import org.ep4j.tck.Outcome;
+import org.ep4j.tck.RankMode;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code ep conformance}: the conformance kit against one backend. */
+@Command(
+        name = "conformance",
+        description = {
+            "Check a backend against every rule of the conformance kit.",
+            "Each rule runs with ranks as threads and as processes. A rule ends as PASS, FAIL, UNSUPPORTED (the backend does"
+                    + " not declare the capability), NOT_APPLICABLE, UNAVAILABLE (this machine lacks what the backend needs)"
+                    + " or UNTESTED. EP_TCK_REQUIRE=NAME turns an unavailable backend into a failure."
+        },
+        exitCodeListHeading = "%nExit codes:%n",
+        exitCodeList = {
+            "0:every rule that ran passed",
+            "1:a rule failed, or none passed",
+            "2:wrong usage, setting or argument",
+            "3:the backend is not available here",
+            "5:an error inside ep4j",
+        })
+final class ConformanceCommand implements Callable<Integer> {
+    /** What ranks are. */
+    enum ModeChoice {
+        /** Threads of one JVM. */
+        THREADS,
+        /** Processes. */
+        PROCESSES,
+        /** One after the other. */
+        BOTH
+    }
+
+    @Option(
+            names = "--backend",
+            paramLabel = "NAME",
+            defaultValue = "host-shm",
+            description = "Backend to check. Default: ${DEFAULT-VALUE}.")
+    private String backend = "host-shm";
+
+    @Option(
+            names = "--device",
+            paramLabel = "D",
+            defaultValue = "host",
+            description = "Device of every rank. Default: ${DEFAULT-VALUE}.")
+    private String device = "host";
+
+    @Option(
+            names = "--ranks",
+            paramLabel = "N",
+            defaultValue = "4",
+            description = "Ranks, where a rule does not fix them. Default: ${DEFAULT-VALUE}.")
+    private int ranks;
+
+    @Option(
+            names = "--mode",
+            paramLabel = "MODE",
+            defaultValue = "both",
+            description = "Ranks are threads, processes or, one after the other, both. Default: ${DEFAULT-VALUE}.")
+    private ModeChoice mode = ModeChoice.BOTH;
+
+    @Option(
+            names = "--rule",
+            paramLabel = "REGEX",
+            description = "Run only rules whose id matches, for example '3\\..*'.")
+    private Optional<String> rule = Optional.empty();
+
+    @Option(
+            names = "--set",
+            paramLabel = "NAME=VALUE",
+            description = "A setting of every group, for example ep.timeout=10s. May be repeated.")
+    private Map<String, String> settings = new TreeMap<>();
+
+    @Option(names = "--json", paramLabel = "FILE", description = "Write the results to this file.")
+    private Optional<Path> json = Optional.empty();
+
+    @Option(names = "--markdown", paramLabel = "FILE", description = "Write the results as a Markdown table.")
+    private Optional<Path> markdown = Optional.empty();
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
+
+    /** Made by picocli. */
+    ConformanceCommand() {}
+
+    @Override
+    public Integer call() {
+        PrintWriter out = spec.commandLine().getOut();
+        ConformanceRequest request = new ConformanceRequest(
+                backend, device, ranks, modes(), settings, EnumSet.allOf(Capability.class), rule);
+        int total = Conformance.rules(request).size() * modes().size();
+        if (total == 0) {
+            throw new EpArgumentException(
+                    "--rule",
+                    rule.orElse(""),
+                    "a regular expression that some rule id matches",
+                    "leave it out for all");
+        }
+        out.println("conformance of " + backend + " on " + device + ": " + total + " checks, " + ranks + " ranks");
+        out.flush();
+        ConformanceReport report;
+        try (ProgressView progress = ProgressView.of("conformance", out)) {
+            int[] done = {0};
+            report = Conformance.run(request, result -> {
+                done[0]++;
+                progress.step(done[0], total, result.mode() + " " + result.id() + " " + result.outcome());
+            });
+        }
+        out.println();
+        out.print(ConformanceTable.of(report));
+        json.ifPresent(file -> write(file, report.toJson()));
+        markdown.ifPresent(file -> write(file, report.toMarkdown()));
+        out.flush();
+        return exitCode(report);
+    }
+
+    private Set<RankMode> modes() {
+        return switch (mode) {
+            case THREADS -> EnumSet.of(RankMode.THREADS);
+            case PROCESSES -> EnumSet.of(RankMode.PROCESSES);
+            case BOTH -> EnumSet.allOf(RankMode.class);
+        };
+    }
+
+    private static int exitCode(ConformanceReport report) {
+        if (report.passed()) {
+            return ExitCodes.OK;
+        }
+        boolean missing = report.counts().getOrDefault(Outcome.FAIL, 0) == 0
+                && report.counts().getOrDefault(Outcome.UNAVAILABLE, 0) > 0;
+        return missing ? ExitCodes.UNAVAILABLE : ExitCodes.CHECK_FAILED;
+    }
+
+    private static void write(Path file, String text) {
+        try {
+            Files.writeString(file, text, StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new EpUnavailableException(
+                    "cannot write " + file + ": " + e + "; name a file that can be written", e);
+        }
+    }
+}

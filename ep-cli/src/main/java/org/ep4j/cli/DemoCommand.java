@@ -1,0 +1,127 @@
+package org.ep4j.cli;
+
+import java.io.PrintWriter;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.ep4j.RowLayout;
+import org.ep4j.cli.rank.RankMessage;
+import org.ep4j.cli.rank.WorkSpec;
+import org.ep4j.cli.rank.WorkSpec.Mode;
+import org.ep4j.cli.rank.WorkSpec.Part;
+import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.cli.report.FigureTable;
+import org.ep4j.cli.report.Figures;
+import org.ep4j.cli.report.ProgressView;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code ep demo}: real exchanges between processes of this machine, checked to the last element. */
+@Command(
+        name = "demo",
+        description = {
+            "Exchange tokens between rank processes of this machine, and check every element that arrives.",
+            "Two exchanges of the shape of DeepSeek-V3 are run: decode (low latency, FP8 dispatch, BF16 combine) and"
+                    + " prefill (high throughput, BF16). Every element is compared with an independent reference."
+        })
+final class DemoCommand implements Callable<Integer> {
+    @Option(names = "--ranks", paramLabel = "N", defaultValue = "4", description = "Ranks. Default: ${DEFAULT-VALUE}.")
+    private int ranks;
+
+    @Option(
+            names = "--decode-tokens",
+            paramLabel = "T",
+            defaultValue = "128",
+            description = "Tokens a rank in the decode exchange. Default: ${DEFAULT-VALUE}.")
+    private int decodeTokens;
+
+    @Option(
+            names = "--prefill-tokens",
+            paramLabel = "T",
+            defaultValue = "1024",
+            description = "Tokens a rank in the prefill exchange. Default: ${DEFAULT-VALUE}.")
+    private int prefillTokens;
+
+    @Mixin
+    private ShapeOptions shape = new ShapeOptions();
+
+    @Option(
+            names = "--iterations",
+            paramLabel = "N",
+            defaultValue = "3",
+            description = "Rounds of each exchange, all of them checked. Default: ${DEFAULT-VALUE}.")
+    private int iterations;
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
+
+    /** Made by picocli. */
+    DemoCommand() {}
+
+    @Override
+    public Integer call() {
+        PrintWriter out = spec.commandLine().getOut();
+        shape.check(ranks, iterations);
+        shape.checkTokens("--decode-tokens", decodeTokens);
+        shape.checkTokens("--prefill-tokens", prefillTokens);
+        long start = System.nanoTime();
+        out.println("ep4j " + Versions.ep4j() + ": " + ranks + " ranks as processes of this machine, hidden "
+                + shape.hidden + ", top-" + shape.topK + " of " + shape.experts + " experts");
+        out.flush();
+        Work.Outcome outcome;
+        try (ProgressView progress = ProgressView.of("demo", out)) {
+            Work work = new Work(new PrefixedOutput(spec.commandLine()), message -> {
+                if (message instanceof RankMessage.Progress p) {
+                    progress.step(p.done(), p.total(), p.what());
+                }
+            });
+            outcome = Work.withBarrierFile(file -> work.run(work(file)));
+        }
+        return report(out, outcome, (System.nanoTime() - start) / 1e9);
+    }
+
+    private WorkSpec work(String barrierFile) {
+        return new WorkSpec(
+                ranks,
+                shape.device,
+                shape.backend,
+                shape.hidden,
+                shape.topK,
+                shape.experts,
+                List.of(
+                        new Part(Mode.LL, decodeTokens, Wire.FP8, false),
+                        new Part(Mode.HT, prefillTokens, Wire.BF16, false)),
+                0,
+                RowLayout.BY_RANK,
+                1,
+                iterations,
+                true,
+                iterations,
+                false,
+                System.nanoTime(),
+                barrierFile);
+    }
+
+    private int report(PrintWriter out, Work.Outcome outcome, double seconds) {
+        out.println();
+        out.println("Plan");
+        out.println(outcome.joined().explanation().indent(2).stripTrailing());
+        out.println();
+        out.println("Results (a rank, median of " + iterations + " rounds; every element of every round compared)");
+        out.print(FigureTable.demo(ranks, Map.of("ll", decodeTokens, "ht", prefillTokens), outcome.figures())
+                .indent(2));
+        boolean valid = outcome.figures().stream().allMatch(Figures::valid);
+        outcome.figures().stream()
+                .filter(f -> !f.valid())
+                .forEach(f -> out.println(FigureTable.label(f.operation()) + ": " + f.problem()));
+        out.println();
+        long elements =
+                outcome.figures().stream().mapToLong(Figures::validatedElements).sum();
+        out.printf("%s: %,d elements compared, %.1f s%n", valid ? "all valid" : "NOT VALID", elements, seconds);
+        out.flush();
+        return ExitCodes.of(outcome.figures());
+    }
+}

@@ -1,0 +1,65 @@
+package org.ep4j.cli;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintWriter;
+import java.util.concurrent.Callable;
+import org.ep4j.EpException;
+import org.ep4j.cli.rank.RankMessage;
+import org.ep4j.cli.rank.RankWork;
+import org.ep4j.cli.rank.WorkSpec;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** One rank of {@code demo} and {@code bench}; started by these, not by people. */
+@Command(name = RankCommand.NAME, hidden = true, description = "One rank of demo and bench; they start it themselves.")
+final class RankCommand implements Callable<Integer> {
+    static final String NAME = "rank-process";
+
+    @Parameters(paramLabel = "SPEC", description = "What to do, as JSON.")
+    private String work = "";
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
+
+    /** Made by picocli. */
+    RankCommand() {}
+
+    @Override
+    public Integer call() {
+        endWithParent();
+        PrintWriter out = spec.commandLine().getOut();
+        try {
+            new RankWork(WorkSpec.decode(work), message -> send(out, message)).run(System.getenv());
+            return ExitCodes.OK;
+        } catch (EpException e) {
+            int code = ExitCodes.of(e);
+            send(out, new RankMessage.Failed(e.getClass().getSimpleName(), String.valueOf(e.getMessage()), code));
+            return code;
+        }
+    }
+
+    private static synchronized void send(PrintWriter out, RankMessage message) {
+        out.println(message.encode());
+        out.flush();
+    }
+
+    /** Standard input ends when the parent dies, however that happens. */
+    private static void endWithParent() {
+        Thread watch = new Thread(
+                () -> {
+                    try {
+                        System.in.transferTo(OutputStream.nullOutputStream());
+                    } catch (IOException e) {
+                        System.getLogger(RankCommand.class.getName())
+                                .log(System.Logger.Level.DEBUG, "standard input broke", e);
+                    }
+                    Runtime.getRuntime().halt(ExitCodes.RANK_FAILED);
+                },
+                "ep-parent-watch");
+        watch.setDaemon(true);
+        watch.start();
+    }
+}

@@ -1,0 +1,83 @@
+package org.ep4j.cli;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.ep4j.cli.launch.LaunchSpec;
+import org.ep4j.cli.launch.LocalRanks;
+import org.ep4j.cli.launch.RankExit;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code ep run}: any command as local ranks. */
+@Command(
+        name = "run",
+        description = {
+            "Start N ranks of a command on this machine and wait for them.",
+            "Each gets torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT)"
+                    + " and a random EP_BOOTSTRAP_SECRET, unless that is set. Every line that they print is prefixed with"
+                    + " [RANK]. Rank 0 reads standard input. When one fails, or on Ctrl-C, the others are ended."
+        },
+        exitCodeListHeading = "%nExit codes:%n",
+        exitCodeList = {
+            "0:every rank ended with 0",
+            "2:wrong usage",
+            "3:the command could not be started",
+            "other:exit code of the rank that failed first, 128 + signal where a signal ended it",
+        },
+        footerHeading = "%nExample:%n",
+        footer = "  ep run -n 4 -- java -cp app.jar com.example.Worker")
+final class RunCommand implements Callable<Integer> {
+    @Option(
+            names = {"-n", "--ranks"},
+            required = true,
+            paramLabel = "N",
+            description = "Number of ranks.")
+    private int ranks;
+
+    @Option(
+            names = "--master-port",
+            paramLabel = "PORT",
+            defaultValue = "0",
+            description = "Port of the rendezvous; by default one that is free.")
+    private int masterPort;
+
+    @Option(
+            names = "--grace",
+            paramLabel = "SECONDS",
+            defaultValue = "10",
+            description = "Time between asking a rank to end and killing it. Default: ${DEFAULT-VALUE}.")
+    private int graceSeconds;
+
+    @Parameters(arity = "1..*", paramLabel = "COMMAND", description = "Program and arguments, after --.")
+    private List<String> command = List.of();
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
+
+    /** Made by picocli. */
+    RunCommand() {}
+
+    @Override
+    public Integer call() {
+        LaunchSpec launch = new LaunchSpec(
+                ranks,
+                command,
+                Map.of(),
+                masterPort,
+                Duration.ofSeconds(Math.max(0, graceSeconds)),
+                LaunchSpec.Input.FIRST_RANK);
+        PrefixedOutput output = new PrefixedOutput(spec.commandLine());
+        try (LocalRanks started = LocalRanks.start(launch, output)) {
+            RankExit exit = started.await();
+            if (!exit.ok()) {
+                output.notice("ep: " + exit.describe() + "; the other ranks were ended");
+            }
+            return exit.code();
+        }
+    }
+}

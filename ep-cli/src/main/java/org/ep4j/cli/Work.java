@@ -1,0 +1,180 @@
+package org.ep4j.cli;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.module.ModuleFinder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import org.ep4j.cli.launch.JavaCommand;
+import org.ep4j.cli.launch.LaunchSpec;
+import org.ep4j.cli.launch.LocalRanks;
+import org.ep4j.cli.launch.RankExit;
+import org.ep4j.cli.launch.RankOutput;
+import org.ep4j.cli.rank.Operations;
+import org.ep4j.cli.rank.RankMessage;
+import org.ep4j.cli.rank.RankMessage.Failed;
+import org.ep4j.cli.rank.RankMessage.Joined;
+import org.ep4j.cli.rank.RankMessage.Samples;
+import org.ep4j.cli.rank.RankMessage.Validated;
+import org.ep4j.cli.rank.WorkSpec;
+import org.ep4j.cli.report.Figures;
+
+/** Runs a {@link WorkSpec} on rank processes of this machine and collects what they report. */
+final class Work {
+    private static final Duration GRACE = Duration.ofSeconds(5);
+
+    /** Small and quiet: data lies outside the heap. */
+    private static final List<String> JVM_OPTIONS =
+            List.of("-XX:+UseSerialGC", "-Xms64m", "-Xmx1g", "-XX:MaxDirectMemorySize=4g", "-XX:-UsePerfData");
+
+    /** With it the engine adds and casts rows on vectors; a JVM has it only when it is asked for. */
+    private static final String VECTOR_MODULE = "jdk.incubator.vector";
+
+    /** What a JVM says of such a module; nobody who reads the output of ep can do anything about it. */
+    private static final String VECTOR_NOTICE = "WARNING: Using incubator modules: " + VECTOR_MODULE;
+
+    private final PrefixedOutput output;
+    private final Consumer<RankMessage> listener;
+    private final Map<Integer, List<RankMessage>> received = new LinkedHashMap<>();
+    private final List<Failed> failures = new ArrayList<>();
+
+    /**
+     * What came of it.
+     *
+     * @param joined what rank 0 said of the group
+     * @param figures of every operation, in the order in which they were measured
+     */
+    record Outcome(Joined joined, List<Figures> figures) {
+        Outcome {
+            figures = List.copyOf(figures);
+        }
+    }
+
+    /** Lines that are not messages go to {@code output}; {@code listener} hears every message of rank 0, in order. */
+    Work(PrefixedOutput output, Consumer<RankMessage> listener) {
+        this.output = output;
+        this.listener = listener;
+    }
+
+    /** Makes the file through which ranks meet, runs, and removes the file. */
+    static <T> T withBarrierFile(Function<String, T> action) {
+        try {
+            Path shared = Path.of("/dev/shm");
+            Path file = Files.isDirectory(shared) && Files.isWritable(shared)
+                    ? Files.createTempFile(shared, "ep-barrier-", "")
+                    : Files.createTempFile("ep-barrier-", "");
+            try {
+                return action.apply(file.toString());
+            } finally {
+                Files.deleteIfExists(file);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /**
+     * Starts the ranks and waits for them.
+     *
+     * @throws RankFailedException when one failed, with what it said
+     */
+    Outcome run(WorkSpec spec) {
+        LaunchSpec launch = new LaunchSpec(
+                spec.ranks(),
+                JavaCommand.of(jvmOptions(), Main.class.getName(), List.of(RankCommand.NAME, spec.encode())),
+                Map.of(),
+                0,
+                GRACE,
+                LaunchSpec.Input.OPEN_UNTIL_DEATH);
+        try (LocalRanks ranks = LocalRanks.start(launch, this::line)) {
+            RankExit exit = ranks.await();
+            if (!exit.ok()) {
+                throw failure(exit);
+            }
+        }
+        return outcome(spec);
+    }
+
+    /** Options of every rank's JVM. */
+    static List<String> jvmOptions() {
+        List<String> options = new ArrayList<>(JVM_OPTIONS);
+        if (ModuleFinder.ofSystem().find(VECTOR_MODULE).isPresent()) {
+            options.add("--add-modules=" + VECTOR_MODULE);
+        }
+        return options;
+    }
+
+    private void line(int rank, RankOutput.Stream stream, String text) {
+        Optional<RankMessage> message = stream == RankOutput.Stream.OUT ? RankMessage.decode(text) : Optional.empty();
+        if (message.isEmpty() && text.equals(VECTOR_NOTICE)) {
+            return;
+        }
+        if (message.isEmpty()) {
+            output.line(rank, RankOutput.Stream.ERR, text);
+            return;
+        }
+        synchronized (received) {
+            received.computeIfAbsent(rank, r -> new ArrayList<>()).add(message.get());
+            if (message.get() instanceof Failed failed) {
+                failures.add(failed);
+            }
+            if (rank == 0) {
+                listener.accept(message.get());
+            }
+        }
+    }
+
+    private RuntimeException failure(RankExit exit) {
+        synchronized (received) {
+            List<Failed> said = received.getOrDefault(exit.rank(), List.of()).stream()
+                    .filter(Failed.class::isInstance)
+                    .map(Failed.class::cast)
+                    .toList();
+            Optional<Failed> why =
+                    said.stream().findFirst().or(() -> failures.stream().findFirst());
+            return new RankFailedException(
+                    exit.describe() + why.map(f -> ": " + f.message()).orElse("; its output is above"),
+                    why.map(Failed::exitCode).orElse(ExitCodes.RANK_FAILED));
+        }
+    }
+
+    private Outcome outcome(WorkSpec spec) {
+        synchronized (received) {
+            Map<String, List<Samples>> samples = new LinkedHashMap<>();
+            Map<String, List<Validated>> validated = new LinkedHashMap<>();
+            List<Joined> joined = new ArrayList<>();
+            for (int rank = 0; rank < spec.ranks(); rank++) {
+                for (RankMessage message : received.getOrDefault(rank, List.of())) {
+                    if (message instanceof Samples s) {
+                        samples.computeIfAbsent(s.operation(), o -> new ArrayList<>())
+                                .add(s);
+                    } else if (message instanceof Validated v) {
+                        validated
+                                .computeIfAbsent(v.operation(), o -> new ArrayList<>())
+                                .add(v);
+                    } else if (message instanceof Joined j) {
+                        joined.add(j);
+                    }
+                }
+            }
+            List<Figures> figures = new ArrayList<>();
+            samples.forEach((operation, ranks) -> {
+                if (!operation.endsWith(Operations.CEILING)) {
+                    figures.add(Figures.of(
+                            ranks,
+                            samples.getOrDefault(operation + Operations.CEILING, List.of()),
+                            validated.getOrDefault(operation, List.of())));
+                }
+            });
+            return new Outcome(joined.get(0), figures);
+        }
+    }
+}

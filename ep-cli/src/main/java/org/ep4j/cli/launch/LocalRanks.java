@@ -1,0 +1,203 @@
+package org.ep4j.cli.launch;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.ep4j.EpException;
+import org.ep4j.EpUnavailableException;
+
+/**
+ * Ranks that run as processes of this machine. They live and end together: when one fails, or this process is asked to
+ * end, the others are terminated, and killed after the grace period, with the processes that they started.
+ */
+public final class LocalRanks implements AutoCloseable {
+    private static final System.Logger LOG = System.getLogger(LocalRanks.class.getName());
+    private static final Duration LAST_OUTPUT = Duration.ofSeconds(2);
+
+    private record Exit(int rank, int code) {}
+
+    private final LaunchSpec spec;
+    private final List<Process> processes = new ArrayList<>();
+    private final List<Thread> pumps = new ArrayList<>();
+    private final List<CompletableFuture<Void>> endings = new ArrayList<>();
+    private final BlockingQueue<Exit> exits = new LinkedBlockingQueue<>();
+    private final Thread hook = new Thread(this::end, "ep-ranks-end");
+
+    private LocalRanks(LaunchSpec spec) {
+        this.spec = spec;
+    }
+
+    /**
+     * Starts all ranks.
+     *
+     * @throws EpUnavailableException when the command cannot be started; none is left running then
+     */
+    public static LocalRanks start(LaunchSpec spec, RankOutput output) {
+        LocalRanks ranks = new LocalRanks(spec);
+        Runtime.getRuntime().addShutdownHook(ranks.hook);
+        try {
+            int port = spec.masterPort() == 0 ? freePort() : spec.masterPort();
+            String secret = System.getenv().getOrDefault("EP_BOOTSTRAP_SECRET", randomSecret());
+            for (int rank = 0; rank < spec.ranks(); rank++) {
+                ranks.startOne(rank, port, secret, output);
+            }
+            return ranks;
+        } catch (IOException e) {
+            ranks.close();
+            throw new EpUnavailableException(
+                    "cannot start \"" + String.join(" ", spec.command()) + "\": " + e.getMessage()
+                            + "; check that the program exists and may be executed",
+                    e);
+        }
+    }
+
+    private void startOne(int rank, int port, String secret, RankOutput output) throws IOException {
+        ProcessBuilder builder = new ProcessBuilder(spec.command());
+        builder.environment().putAll(spec.variables(rank, port, secret));
+        boolean inheritInput = spec.input() == LaunchSpec.Input.FIRST_RANK && rank == 0;
+        if (inheritInput) {
+            builder.redirectInput(ProcessBuilder.Redirect.INHERIT);
+        }
+        Process process = builder.start();
+        synchronized (processes) {
+            processes.add(process);
+        }
+        if (spec.input() == LaunchSpec.Input.FIRST_RANK && rank != 0) {
+            process.getOutputStream().close();
+        }
+        pump(rank, RankOutput.Stream.OUT, process.getInputStream(), output);
+        pump(rank, RankOutput.Stream.ERR, process.getErrorStream(), output);
+        endings.add(process.onExit().thenAccept(p -> exits.add(new Exit(rank, p.exitValue()))));
+    }
+
+    private void pump(int rank, RankOutput.Stream stream, InputStream source, RankOutput output) {
+        Thread thread = new Thread(
+                () -> {
+                    try (var reader = new BufferedReader(new InputStreamReader(source, StandardCharsets.UTF_8))) {
+                        for (String line = reader.readLine(); line != null; line = reader.readLine()) {
+                            output.line(rank, stream, line);
+                        }
+                    } catch (IOException e) {
+                        // The process ended and its pipe with it; whatever it said before has been passed on.
+                        LOG.log(System.Logger.Level.DEBUG, "output of rank " + rank + " ended", e);
+                    }
+                },
+                "ep-rank-" + rank + "-" + stream);
+        thread.setDaemon(true);
+        thread.start();
+        pumps.add(thread);
+    }
+
+    /** Waits for all ranks; when one fails, ends the others. */
+    public RankExit await() {
+        RankExit result = RankExit.OK;
+        try {
+            for (int left = spec.ranks(); left > 0; left--) {
+                Exit exit = exits.take();
+                if (exit.code() != 0 && result.ok()) {
+                    result = new RankExit(exit.rank(), exit.code());
+                    end();
+                }
+            }
+            drain();
+            return result;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            end();
+            throw new EpException("interrupted while waiting for the ranks", e);
+        }
+    }
+
+    /** Waits until what the ranks printed is passed on; not for long, since a process that they left may hold the pipe. */
+    private void drain() throws InterruptedException {
+        long end = System.nanoTime() + LAST_OUTPUT.toNanos();
+        for (Thread pump : pumps) {
+            long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+            if (left > 0) {
+                pump.join(left);
+            }
+        }
+    }
+
+    /** Asks every rank to end, and kills what is left of them, and of what they started, after the grace period. */
+    private void end() {
+        Set<ProcessHandle> all = new LinkedHashSet<>();
+        synchronized (processes) {
+            for (Process process : processes) {
+                all.add(process.toHandle());
+                // Looked up now: a process that its parent left behind can no longer be found.
+                process.descendants().forEach(all::add);
+            }
+            processes.stream().filter(Process::isAlive).forEach(Process::destroy);
+        }
+        long deadline = System.nanoTime() + spec.grace().toNanos();
+        boolean asked = false;
+        while (all.stream().anyMatch(ProcessHandle::isAlive) && System.nanoTime() < deadline) {
+            if (!asked && ranksEnded()) {
+                all.forEach(ProcessHandle::destroy);
+                asked = true;
+            }
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
+        }
+        all.forEach(handle -> {
+            handle.descendants().forEach(ProcessHandle::destroyForcibly);
+            handle.destroyForcibly();
+        });
+    }
+
+    private boolean ranksEnded() {
+        synchronized (processes) {
+            return processes.stream().noneMatch(Process::isAlive);
+        }
+    }
+
+    /** Process ids, in rank order. */
+    public List<Long> pids() {
+        synchronized (processes) {
+            return processes.stream().map(Process::pid).toList();
+        }
+    }
+
+    /** Ends what still runs. A second call does nothing. */
+    @Override
+    public void close() {
+        if (!ranksEnded()) {
+            end();
+        }
+        try {
+            Runtime.getRuntime().removeShutdownHook(hook);
+        } catch (IllegalStateException e) {
+            // The JVM is going down; the hook does what it is there for.
+            LOG.log(System.Logger.Level.DEBUG, "closed during shutdown", e);
+        }
+    }
+
+    private static String randomSecret() {
+        byte[] secret = new byte[32];
+        new SecureRandom().nextBytes(secret);
+        return HexFormat.of().formatHex(secret);
+    }
+
+    /** A port that the system had free a moment ago. */
+    private static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        }
+    }
+}

@@ -1,0 +1,121 @@
+package org.ep4j.cli.rank;
+
+import java.util.Set;
+import org.ep4j.CombinePrecision;
+import org.ep4j.CombineRequest;
+import org.ep4j.CombineResult;
+import org.ep4j.DataType;
+import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
+import org.ep4j.RowLayout;
+import org.ep4j.Tensor;
+import org.ep4j.cli.rank.Recorder.Volume;
+import org.ep4j.cli.rank.WorkSpec.Part;
+import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.tck.oracle.CombineOracle;
+import org.ep4j.tck.oracle.Inputs;
+import org.ep4j.tck.oracle.OutputRows;
+import org.ep4j.tck.oracle.RowTable;
+import org.ep4j.tck.oracle.Verifier.Carried;
+import org.ep4j.tck.oracle.Verifier.CombineWant;
+import org.ep4j.tck.oracle.Workload;
+
+/** Rounds of the high-throughput mode. */
+final class HighThroughput implements Exchange {
+    private final RankContext context;
+    private final Part part;
+    private final Loader loader;
+    private final RowLayout layout;
+    private final Tensor result;
+    private final Tensor foreign;
+
+    HighThroughput(RankContext context, Part part) {
+        this.context = context;
+        this.part = part;
+        this.layout = context.spec().layout();
+        this.loader = new Loader(context, part.tokens(), part.wire() == Wire.FP8);
+        this.result = context.arena()
+                .allocate(DataType.BF16, part.tokens(), context.spec().hidden());
+        this.foreign = context.arena()
+                .allocate(DataType.BF16, foreignRows(), context.spec().hidden());
+    }
+
+    /** Expert outputs lie outside the buffer by expert, and for the measurement of what that costs. */
+    private long foreignRows() {
+        long perToken = layout == RowLayout.BY_EXPERT ? context.spec().topK() : 1;
+        return part.extras() || layout == RowLayout.BY_EXPERT ? context.spec().ranks() * perToken * part.tokens() : 0;
+    }
+
+    @Override
+    public void round(int round, boolean validate) {
+        Workload workload = context.workload(round, part.tokens());
+        loader.load(workload);
+        RowTable byRank = RowTable.of(workload, context.rank(), RowLayout.BY_RANK, 1, Set.of());
+        RowTable table =
+                layout == RowLayout.BY_RANK ? byRank : RowTable.of(workload, context.rank(), layout, 1, Set.of());
+        Volume sent = volume(byRank, Rows.wireBytes(context.spec(), part.wire()));
+        context.ceiling(Operations.HT_DISPATCH, sent);
+        DispatchResult dispatched = context.recorder()
+                .time(Operations.HT_DISPATCH, sent, () -> context.buffer().dispatch(request()));
+        if (validate) {
+            Carried carried = new Carried(part.wire() == Wire.FP8, DataType.INT64, true, false, true);
+            context.checks()
+                    .check(Operations.HT_DISPATCH, () -> context.verifier().dispatch(dispatched, table, carried));
+        }
+        combine(workload, dispatched, table, validate);
+    }
+
+    private DispatchRequest request() {
+        DispatchRequest.Builder builder = part.wire() == Wire.FP8
+                ? DispatchRequest.of(loader.fp8(), loader.ids()).scales(loader.scales())
+                : DispatchRequest.of(loader.x(), loader.ids());
+        return builder.topkWeights(loader.weights()).layout(layout).build();
+    }
+
+    private void combine(Workload workload, DispatchResult dispatched, RowTable table, boolean validate) {
+        // Without a check the rows go back as they came: they lie where combine reads them, as an expert's output
+        // would.
+        OutputRows outputs = validate ? workload.randomOutputs() : workload.echoOutputs();
+        boolean foreignOnly = layout == RowLayout.BY_EXPERT;
+        Tensor input = RankContext.rows(foreignOnly ? foreign : context.buffer().combineInput(), table.rows());
+        if (validate || foreignOnly || part.wire() == Wire.FP8) {
+            new Inputs(context.arena(), workload).outputs(input, table, outputs);
+        }
+        Volume back = volume(table, Rows.bf16Bytes(context.spec()));
+        String operation = foreignOnly ? Operations.HT_COMBINE_STAGED : Operations.HT_COMBINE;
+        context.ceiling(operation, back);
+        CombineRequest request =
+                CombineRequest.of(input, dispatched.handle()).out(result).build();
+        CombineResult combined =
+                context.recorder().time(operation, back, () -> context.buffer().combine(request));
+        if (validate) {
+            check(operation, workload, outputs, combined);
+        }
+        if (part.extras() && !foreignOnly) {
+            Tensor outside = RankContext.rows(foreign, table.rows());
+            new Inputs(context.arena(), workload).outputs(outside, table, outputs);
+            CombineRequest again =
+                    CombineRequest.of(outside, dispatched.handle()).out(result).build();
+            context.ceiling(Operations.HT_COMBINE_STAGED, back);
+            CombineResult staged = context.recorder()
+                    .time(
+                            Operations.HT_COMBINE_STAGED,
+                            back,
+                            () -> context.buffer().combine(again));
+            if (validate) {
+                check(Operations.HT_COMBINE_STAGED, workload, outputs, staged);
+            }
+        }
+    }
+
+    private void check(String operation, Workload workload, OutputRows outputs, CombineResult combined) {
+        CombineOracle oracle = new CombineOracle(workload, outputs, Set.of());
+        CombineWant want = new CombineWant(layout, CombinePrecision.EXACT, 0, false);
+        context.checks()
+                .check(operation, () -> context.verifier().combine(combined, oracle, workload, context.rank(), want));
+    }
+
+    private Volume volume(RowTable table, long rowBytes) {
+        return new Volume(table.rows(), table.rowsPerSource()[context.rank()], rowBytes);
+    }
+}

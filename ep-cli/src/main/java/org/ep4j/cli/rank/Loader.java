@@ -1,0 +1,73 @@
+package org.ep4j.cli.rank;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import org.ep4j.DataType;
+import org.ep4j.Tensor;
+import org.ep4j.tck.oracle.Arena;
+import org.ep4j.tck.oracle.Workload;
+
+/** This rank's input tensors, filled again from every new workload. */
+final class Loader {
+    private final RankContext context;
+    private final Tensor x;
+    private final Tensor fp8;
+    private final Tensor scales;
+    private final Tensor ids;
+    private final Tensor weights;
+    private final ByteBuffer idBytes;
+
+    /** Tensors for {@code tokens} tokens; FP8 ones only where asked for. */
+    Loader(RankContext context, int tokens, boolean withFp8) {
+        Arena arena = context.arena();
+        int hidden = context.spec().hidden();
+        int topK = context.spec().topK();
+        this.context = context;
+        this.x = arena.allocate(DataType.BF16, tokens, hidden);
+        this.fp8 = arena.allocate(DataType.FP8_E4M3, withFp8 ? tokens : 0, hidden);
+        this.scales = arena.allocate(DataType.FP32, withFp8 ? tokens : 0, (hidden + 127) / 128);
+        this.ids = arena.allocate(DataType.INT64, tokens, topK);
+        this.weights = arena.allocate(DataType.FP32, tokens, topK);
+        this.idBytes = ByteBuffer.allocateDirect(tokens * topK * Long.BYTES).order(ByteOrder.nativeOrder());
+    }
+
+    /** {@code [T, H]} BF16. */
+    Tensor x() {
+        return x;
+    }
+
+    /** {@code [T, H]} FP8, with {@link #scales}. */
+    Tensor fp8() {
+        return fp8;
+    }
+
+    Tensor scales() {
+        return scales;
+    }
+
+    /** {@code [T, K]} INT64. */
+    Tensor ids() {
+        return ids;
+    }
+
+    Tensor weights() {
+        return weights;
+    }
+
+    /** Fills all of them. */
+    void load(Workload workload) {
+        int rank = context.rank();
+        Arena arena = context.arena();
+        idBytes.clear();
+        for (int id : workload.ids(rank)) {
+            idBytes.putLong(id);
+        }
+        context.device().upload(idBytes.flip(), ids.memory());
+        arena.upload(weights, workload.weights(rank));
+        arena.fillShorts(x, (token, out) -> workload.row(rank, token, out));
+        if (fp8.elements() > 0) {
+            arena.fillBytes(fp8, (token, out) -> workload.fp8Row(rank, token, out));
+            arena.fillFloats(scales, (token, out) -> workload.fp8Scales(rank, token, out));
+        }
+    }
+}

@@ -1,0 +1,164 @@
+package org.ep4j.cli.rank;
+
+import java.util.Set;
+import org.ep4j.CombinePrecision;
+import org.ep4j.DataType;
+import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyCombineResult;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.LowLatencyHandle;
+import org.ep4j.RowLayout;
+import org.ep4j.Tensor;
+import org.ep4j.cli.rank.Recorder.Volume;
+import org.ep4j.cli.rank.WorkSpec.Part;
+import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.tck.oracle.CombineOracle;
+import org.ep4j.tck.oracle.Inputs;
+import org.ep4j.tck.oracle.OutputRows;
+import org.ep4j.tck.oracle.RowTable;
+import org.ep4j.tck.oracle.SlotTable;
+import org.ep4j.tck.oracle.Verifier.Carried;
+import org.ep4j.tck.oracle.Workload;
+
+/** Rounds of the low-latency mode. */
+final class LowLatency implements Exchange {
+    private final RankContext context;
+    private final Part part;
+    private final Loader loader;
+    private final Tensor result;
+
+    LowLatency(RankContext context, Part part) {
+        this.context = context;
+        this.part = part;
+        this.loader = new Loader(context, part.tokens(), part.extras() && part.wire() == Wire.FP8);
+        this.result = context.arena()
+                .allocate(DataType.BF16, part.tokens(), context.spec().hidden());
+    }
+
+    @Override
+    public void round(int round, boolean validate) {
+        Workload workload = context.workload(round, part.tokens());
+        loader.load(workload);
+        RowTable pairs = RowTable.of(workload, context.rank(), RowLayout.BY_RANK, 1, Set.of());
+        SlotTable slots = SlotTable.of(workload, context.rank(), Set.of());
+        OutputRows outputs = workload.randomOutputs();
+        Volume sent = new Volume(
+                pairs.rows(), pairs.rowsPerSource()[context.rank()], Rows.wireBytes(context.spec(), part.wire()));
+        Volume back = selections(workload);
+
+        context.ceiling(Operations.LL_DISPATCH, sent);
+        LowLatencyDispatchResult dispatched = context.recorder()
+                .time(Operations.LL_DISPATCH, sent, () -> context.buffer().dispatch(request(false)));
+        if (validate) {
+            check(Operations.LL_DISPATCH, dispatched, slots);
+        }
+        Tensor input = context.buffer().lowLatencyCombineInput();
+        new Inputs(context.arena(), workload).outputs(input, slots, outputs);
+        context.ceiling(Operations.LL_COMBINE, back);
+        LowLatencyCombineResult combined =
+                context.recorder().time(Operations.LL_COMBINE, back, () -> combine(input, dispatched.handle()));
+        if (validate) {
+            check(Operations.LL_COMBINE, workload, outputs, combined);
+        }
+        if (part.extras()) {
+            halves(slots, sent, validate);
+            together(workload, slots, outputs, sent, back, validate);
+            throughOtherMode(workload, sent, validate);
+        }
+    }
+
+    private LowLatencyDispatchRequest request(boolean hook) {
+        LowLatencyDispatchRequest.Builder builder =
+                LowLatencyDispatchRequest.of(loader.x(), loader.ids()).format(format());
+        return (hook ? builder.hook() : builder).build();
+    }
+
+    private WireFormat format() {
+        return part.wire() == Wire.FP8 ? WireFormat.FP8 : WireFormat.BF16;
+    }
+
+    private void check(String operation, LowLatencyDispatchResult dispatched, SlotTable slots) {
+        long rows = context.buffer().shape().lowLatencyRows(context.spec().ranks());
+        context.checks().check(operation, () -> context.verifier().dispatch(dispatched, slots, format(), rows));
+    }
+
+    private void check(String operation, Workload workload, OutputRows outputs, LowLatencyCombineResult combined) {
+        CombineOracle oracle = new CombineOracle(workload, outputs, Set.of());
+        context.checks()
+                .check(
+                        operation,
+                        () -> context.verifier()
+                                .combine(combined, oracle, workload, context.rank(), CombinePrecision.EXACT));
+    }
+
+    private LowLatencyCombineResult combine(Tensor input, LowLatencyHandle handle) {
+        return context.buffer()
+                .combine(LowLatencyCombineRequest.of(input, handle)
+                        .topkWeights(loader.weights())
+                        .out(result)
+                        .build());
+    }
+
+    /** Sending and receiving apart; receiving starts when all ranks have sent, as it does behind other work. */
+    private void halves(SlotTable slots, Volume sent, boolean validate) {
+        LowLatencyDispatchResult hooked = context.recorder()
+                .time(Operations.LL_SEND, sent, () -> context.buffer().dispatch(request(true)));
+        context.recorder().time(Operations.LL_RECEIVE, sent, hooked::receive);
+        if (validate) {
+            check(Operations.LL_RECEIVE, hooked, slots);
+        }
+    }
+
+    private void together(
+            Workload workload, SlotTable slots, OutputRows outputs, Volume sent, Volume back, boolean validate) {
+        Tensor input = context.buffer().lowLatencyCombineInput();
+        new Inputs(context.arena(), workload).outputs(input, slots, outputs);
+        // One row size is all that a series has: the bytes of both directions, as rows of a dispatch.
+        Volume both = new Volume(
+                (sent.bytes() + back.bytes()) / sent.rowBytes(),
+                (sent.own() * sent.rowBytes() + back.own() * back.rowBytes()) / sent.rowBytes(),
+                sent.rowBytes());
+        LowLatencyCombineResult combined = context.recorder()
+                .time(
+                        Operations.LL_BOTH,
+                        both,
+                        () -> combine(
+                                input, context.buffer().dispatch(request(false)).handle()));
+        if (validate) {
+            check(Operations.LL_BOTH, workload, outputs, combined);
+        }
+    }
+
+    /** What a caller without this mode would do: the other one's dispatch, grouped by expert, with exact counts. */
+    private void throughOtherMode(Workload workload, Volume sent, boolean validate) {
+        DispatchRequest.Builder builder = part.wire() == Wire.FP8
+                ? DispatchRequest.of(loader.fp8(), loader.ids()).scales(loader.scales())
+                : DispatchRequest.of(loader.x(), loader.ids());
+        DispatchRequest request = builder.layout(RowLayout.BY_EXPERT).build();
+        DispatchResult dispatched = context.recorder()
+                .time(Operations.LL_BY_HT, sent, () -> context.buffer().dispatch(request));
+        if (validate) {
+            RowTable table = RowTable.of(workload, context.rank(), RowLayout.BY_EXPERT, 1, Set.of());
+            Carried carried = new Carried(part.wire() == Wire.FP8, DataType.INT64, false, false, true);
+            context.checks().check(Operations.LL_BY_HT, () -> context.verifier().dispatch(dispatched, table, carried));
+        }
+    }
+
+    /** An exact combine brings one row for each selection to the token's rank. */
+    private Volume selections(Workload workload) {
+        int own = 0;
+        int all = 0;
+        for (int token = 0; token < workload.tokens(context.rank()); token++) {
+            for (int k = 0; k < workload.topK(); k++) {
+                int expert = workload.expert(context.rank(), token, k);
+                all += expert < 0 ? 0 : 1;
+                own += expert >= 0 && workload.rankOf(expert) == context.rank() ? 1 : 0;
+            }
+        }
+        return new Volume(all, own, Rows.bf16Bytes(context.spec()));
+    }
+}

@@ -1,0 +1,97 @@
+package org.ep4j.cli.rank;
+
+import org.ep4j.EpBuffer;
+import org.ep4j.EpDevice;
+import org.ep4j.EpGroup;
+import org.ep4j.Tensor;
+import org.ep4j.tck.oracle.Arena;
+import org.ep4j.tck.oracle.Routing;
+import org.ep4j.tck.oracle.Verifier;
+import org.ep4j.tck.oracle.Workload;
+import org.ep4j.tck.oracle.Workloads;
+
+/** What the exchanges of one rank share. Its allocations live until it is closed. */
+final class RankContext implements AutoCloseable {
+    private final WorkSpec spec;
+    private final EpGroup group;
+    private final EpBuffer buffer;
+    private final Recorder recorder;
+    private final Checks checks;
+    private final Memcpy memcpy;
+    private final Arena arena;
+    private final Verifier verifier;
+
+    RankContext(WorkSpec spec, EpGroup group, EpBuffer buffer, Recorder recorder) {
+        this.spec = spec;
+        this.group = group;
+        this.buffer = buffer;
+        this.recorder = recorder;
+        this.checks = new Checks();
+        this.arena = new Arena(group.device());
+        this.verifier = new Verifier(arena);
+        long largest = (long) spec.ranks() * spec.maxTokens(WorkSpec.Mode.HT) * spec.hidden() * 2;
+        this.memcpy = spec.measureCeiling() ? new Memcpy(largest) : new Memcpy(0);
+    }
+
+    WorkSpec spec() {
+        return spec;
+    }
+
+    EpBuffer buffer() {
+        return buffer;
+    }
+
+    EpDevice device() {
+        return group.device();
+    }
+
+    int rank() {
+        return group.rank();
+    }
+
+    Recorder recorder() {
+        return recorder;
+    }
+
+    Checks checks() {
+        return checks;
+    }
+
+    /** Fresh inputs of all ranks. */
+    Workload workload(int round, int tokens) {
+        return Workloads.of(spec.ranks(), spec.hidden(), spec.experts(), spec.topK())
+                .tokens(tokens)
+                .seed(spec.seed() + 1_000_003L * round + tokens)
+                .routing(spec.skew() == 0 ? Routing.UNIFORM : Routing.zipf(spec.skew()))
+                .build();
+    }
+
+    /** Memory of this rank, outside the buffer. */
+    Arena arena() {
+        return arena;
+    }
+
+    Verifier verifier() {
+        return verifier;
+    }
+
+    /** Copies as many bytes as {@code operation} moves; the measurement is its ceiling, and leaves no input in a cache. */
+    void ceiling(String operation, Recorder.Volume volume) {
+        if (spec.measureCeiling()) {
+            recorder.time(
+                    operation + Operations.CEILING, volume, () -> memcpy.copy(volume.bytes(), (int) volume.rowBytes()));
+        }
+    }
+
+    /** The start of a two-dimensional tensor. */
+    static Tensor rows(Tensor tensor, long rows) {
+        long rowElements = tensor.dim(tensor.shape().size() - 1);
+        return Tensor.of(
+                tensor.memory().slice(0, rows * rowElements * tensor.type().bytes()), tensor.type(), rows, rowElements);
+    }
+
+    @Override
+    public void close() {
+        arena.close();
+    }
+}

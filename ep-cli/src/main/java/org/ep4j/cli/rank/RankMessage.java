@@ -1,0 +1,97 @@
+package org.ep4j.cli.rank;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import tools.jackson.databind.json.JsonMapper;
+
+/** What a rank process tells the process that started it: one line of standard output each. */
+public sealed interface RankMessage {
+    /** What marks such a line. */
+    String MARK = "@ep:";
+
+    /**
+     * The group is up.
+     *
+     * @param explanation {@link org.ep4j.plan.EpPlan#explain()}
+     * @param backends backends that the plan uses
+     * @param symmetricBytes symmetric memory of the buffer
+     * @param localBytes local memory of the buffer
+     */
+    record Joined(String explanation, List<String> backends, long symmetricBytes, long localBytes)
+            implements RankMessage {
+        /** Copies the list. */
+        public Joined {
+            backends = List.copyOf(backends);
+        }
+    }
+
+    /**
+     * A step is done.
+     *
+     * @param done steps so far
+     * @param total steps there are
+     * @param what the step, for people
+     */
+    record Progress(int done, int total, String what) implements RankMessage {}
+
+    /**
+     * Everything that one rank measured of one operation, one number a counted round.
+     *
+     * @param operation its name
+     * @param nanos duration
+     * @param rows rows received: (token, rank) pairs
+     * @param ownRows those of them that came from the rank itself
+     * @param rowBytes bytes of one row
+     */
+    record Samples(String operation, List<Long> nanos, List<Long> rows, List<Long> ownRows, long rowBytes)
+            implements RankMessage {
+        /** Copies the lists. */
+        public Samples {
+            nanos = List.copyOf(nanos);
+            rows = List.copyOf(rows);
+            ownRows = List.copyOf(ownRows);
+        }
+    }
+
+    /**
+     * What a comparison with the reference found.
+     *
+     * @param operation what was checked
+     * @param elements numbers that were compared
+     * @param problem the first difference; empty when there is none
+     */
+    record Validated(String operation, long elements, String problem) implements RankMessage {}
+
+    /**
+     * The rank gives up.
+     *
+     * @param type class of the failure
+     * @param message what happened
+     * @param exitCode exit code that fits it
+     */
+    record Failed(String type, String message, int exitCode) implements RankMessage {}
+
+    /** The message as a line. */
+    default String encode() {
+        return MARK + getClass().getSimpleName() + " " + JsonMapper.shared().writeValueAsString(this);
+    }
+
+    /** Reads a line; empty when it is not a message. */
+    static Optional<RankMessage> decode(String line) {
+        int blank = line.indexOf(' ');
+        if (!line.startsWith(MARK) || blank < 0) {
+            return Optional.empty();
+        }
+        Map<String, Class<? extends RankMessage>> types = Map.of(
+                "Joined", Joined.class,
+                "Progress", Progress.class,
+                "Samples", Samples.class,
+                "Validated", Validated.class,
+                "Failed", Failed.class);
+        Class<? extends RankMessage> type = types.get(line.substring(MARK.length(), blank));
+        return type == null
+                ? Optional.empty()
+                : Optional.of(JsonMapper.shared().readValue(line.substring(blank + 1), type));
+    }
+}

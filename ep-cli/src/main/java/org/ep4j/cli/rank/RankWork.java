@@ -1,0 +1,73 @@
+package org.ep4j.cli.rank;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.function.Consumer;
+import org.ep4j.BufferSize;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpGroup;
+import org.ep4j.EpShape;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.cli.rank.WorkSpec.Mode;
+import org.ep4j.cli.rank.WorkSpec.Part;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+
+/** The work of one rank process, from joining to its last message. */
+public final class RankWork {
+    private static final Duration MEETING = Duration.ofMinutes(2);
+
+    private final WorkSpec spec;
+    private final Consumer<RankMessage> parent;
+
+    /** Work that reports to {@code parent}. */
+    public RankWork(WorkSpec spec, Consumer<RankMessage> parent) {
+        this.spec = spec;
+        this.parent = parent;
+    }
+
+    /** Joins with the given environment, runs every part and reports; differences from the reference, too. */
+    public void run(Map<String, String> environment) {
+        EpConfig.Builder builder = EpConfig.builder().set(EpKeys.DEVICE, spec.device());
+        if (!spec.backend().isEmpty()) {
+            builder.set(EpKeys.REQUIRE, spec.backend());
+        }
+        EpConfig config = builder.build();
+        EpShape shape = EpShape.builder(spec.hidden(), spec.experts(), spec.topK())
+                .maxTokens(spec.maxTokens(Mode.HT))
+                .maxLowLatencyTokens(spec.maxTokens(Mode.LL))
+                .build();
+        try (EpGroup group = EpGroup.join(Bootstraps.fromEnvironment(environment, config), config);
+                EpBuffer buffer = group.createBuffer(shape)) {
+            SpinBarrier barrier = SpinBarrier.open(Path.of(spec.barrierFile()), group.rank(), group.size(), MEETING);
+            Recorder recorder = new Recorder(barrier);
+            try (RankContext context = new RankContext(spec, group, buffer, recorder)) {
+                run(group, buffer, context);
+            }
+        }
+    }
+
+    private void run(EpGroup group, EpBuffer buffer, RankContext context) {
+        BufferSize size = buffer.size();
+        parent.accept(new RankMessage.Joined(
+                group.plan().explain(), group.plan().backends(), size.symmetric(), size.local()));
+        int rounds = spec.warmup() + spec.iterations();
+        int total = rounds * spec.parts().size();
+        int done = 0;
+        for (Part part : spec.parts()) {
+            Exchange exchange =
+                    part.mode() == Mode.HT ? new HighThroughput(context, part) : new LowLatency(context, part);
+            for (int round = 0; round < rounds; round++) {
+                context.recorder().counting(round >= spec.warmup());
+                exchange.round(round, spec.validate() && round >= rounds - spec.validateRounds());
+                done++;
+                if (group.rank() == 0) {
+                    parent.accept(new RankMessage.Progress(done, total, part.mode() + " round " + (round + 1)));
+                }
+            }
+        }
+        context.recorder().samples().forEach(parent);
+        context.checks().results().forEach(parent);
+    }
+}

@@ -1,0 +1,86 @@
+package org.ep4j.cli.rank;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import org.ep4j.EpTimeoutException;
+
+/**
+ * Lets ranks of one machine leave a point within a fraction of a microsecond, so that a measurement begins on all of them
+ * at once: one counter a rank in a mapped file, polled by the others. It is no part of what is measured.
+ */
+final class SpinBarrier {
+    /** Counters lie apart, so that no two share a cache line or a pair of them. */
+    private static final int SPACING = 256;
+
+    private static final int SPINS = 20_000;
+    private static final VarHandle COUNTER =
+            MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
+
+    private final ByteBuffer counters;
+    private final int rank;
+    private final int ranks;
+    private final int spins;
+    private final Duration deadline;
+    private long epoch;
+
+    private SpinBarrier(ByteBuffer counters, int rank, int ranks, Duration deadline) {
+        this.counters = counters;
+        this.rank = rank;
+        this.ranks = ranks;
+        // Where ranks share a processor, a rank that spins keeps the one that it waits for from running.
+        this.spins = ranks <= Runtime.getRuntime().availableProcessors() ? SPINS : 1;
+        this.deadline = deadline;
+    }
+
+    /** Opens the file, which all ranks share; it may be empty. */
+    static SpinBarrier open(Path file, int rank, int ranks, Duration deadline) {
+        try (FileChannel channel =
+                FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE, StandardOpenOption.CREATE)) {
+            MappedByteBuffer mapped = channel.map(FileChannel.MapMode.READ_WRITE, 0, (long) ranks * SPACING);
+            return new SpinBarrier(mapped.order(ByteOrder.nativeOrder()), rank, ranks, deadline);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Returns when all ranks have called it. */
+    @SuppressWarnings(
+            "ThreadPriorityCheck") // nothing depends on the yield; without it fewer processors than ranks crawl
+    void await() {
+        epoch++;
+        COUNTER.setRelease(counters, rank * SPACING, epoch);
+        long start = System.nanoTime();
+        for (int other = 0; other < ranks; other++) {
+            int turns = 0;
+            while ((long) COUNTER.getAcquire(counters, other * SPACING) < epoch) {
+                if (++turns < spins) {
+                    Thread.onSpinWait();
+                } else {
+                    Thread.yield();
+                    checkDeadline(start, other);
+                }
+            }
+        }
+    }
+
+    private void checkDeadline(long start, int other) {
+        if (System.nanoTime() - start > deadline.toNanos()) {
+            throw new EpTimeoutException(
+                    "rank " + other + " did not come to the measurement within " + deadline
+                            + "; look at its output for what holds it up",
+                    "measurement",
+                    other,
+                    epoch,
+                    (long) COUNTER.getAcquire(counters, other * SPACING));
+        }
+    }
+}

@@ -1,0 +1,93 @@
+package org.ep4j.cli.rank;
+
+import java.util.List;
+import org.ep4j.RowLayout;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * What the rank processes of one demo or bench do; the same text for all of them.
+ *
+ * @param ranks number of ranks
+ * @param device device of every rank
+ * @param backend backend that alone may be used; empty for any
+ * @param hidden H
+ * @param topK K
+ * @param experts E
+ * @param parts exchanges to run, one after another
+ * @param skew exponent of the experts' popularity: expert e is drawn with weight {@code (e + 1)^-skew}; 0 is uniform
+ * @param layout row order of high-throughput dispatches
+ * @param warmup rounds that are not counted
+ * @param iterations rounds that are
+ * @param validate true to check every element that the counted rounds of {@code validateRounds} delivered
+ * @param validateRounds how many rounds are checked
+ * @param measureCeiling true to copy the same bytes in every round, too
+ * @param seed of data and routing
+ * @param barrierFile file through which the ranks meet before each measurement
+ */
+public record WorkSpec(
+        int ranks,
+        String device,
+        String backend,
+        int hidden,
+        int topK,
+        int experts,
+        List<Part> parts,
+        double skew,
+        RowLayout layout,
+        int warmup,
+        int iterations,
+        boolean validate,
+        int validateRounds,
+        boolean measureCeiling,
+        long seed,
+        String barrierFile) {
+    /** Mode of one exchange. */
+    public enum Mode {
+        /** High throughput. */
+        HT,
+        /** Low latency. */
+        LL
+    }
+
+    /** What travels in a dispatch. */
+    public enum Wire {
+        /** BF16 rows. */
+        BF16,
+        /** FP8 rows with one FP32 scale for each 128 channels. */
+        FP8
+    }
+
+    /**
+     * One exchange: dispatch and combine of one mode.
+     *
+     * @param mode of the buffer
+     * @param tokens T on every rank
+     * @param wire what the dispatch sends
+     * @param extras true to measure the variants, too: staged combine, send and receive apart, the other mode
+     */
+    public record Part(Mode mode, int tokens, Wire wire, boolean extras) {}
+
+    /** Copies the list. */
+    public WorkSpec {
+        parts = List.copyOf(parts);
+    }
+
+    /** The most tokens of a mode, 0 when no part uses it; the low-latency tokens also go through the other mode. */
+    public int maxTokens(Mode mode) {
+        return parts.stream()
+                .filter(p -> p.mode() == mode || (mode == Mode.HT && p.extras()))
+                .mapToInt(Part::tokens)
+                .max()
+                .orElse(0);
+    }
+
+    /** As text for a command line. */
+    public String encode() {
+        return JsonMapper.shared().writeValueAsString(this);
+    }
+
+    /** Reads {@link #encode}. */
+    public static WorkSpec decode(String text) {
+        return JsonMapper.shared().readValue(text, WorkSpec.class);
+    }
+}

@@ -1,0 +1,179 @@
+package org.ep4j.cli.report;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.cli.rank.Operations;
+import org.ep4j.cli.rank.WorkSpec;
+import org.ep4j.cli.rank.WorkSpec.Mode;
+import tools.jackson.databind.SerializationFeature;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * Everything that one bench found, as it stands in the JSON.
+ *
+ * @param format version of this file's form
+ * @param environment where and how it was measured
+ * @param ranks R
+ * @param hidden H
+ * @param topK K
+ * @param experts E
+ * @param tokens T of the high-throughput mode; 0 where it was not measured
+ * @param lowLatencyTokens T of the low-latency mode; 0 where it was not measured
+ * @param dtype what dispatches sent
+ * @param layout row order of high-throughput dispatches
+ * @param skew exponent of the experts' popularity
+ * @param warmup rounds that did not count
+ * @param iterations rounds that did
+ * @param seed of data and routing
+ * @param operations figures of each operation
+ * @param lowLatencyAdvantage time of the low-latency tokens through the high-throughput mode, by that of the low-latency
+ *     dispatch
+ */
+public record BenchReport(
+        int format,
+        Environment environment,
+        int ranks,
+        int hidden,
+        int topK,
+        int experts,
+        int tokens,
+        int lowLatencyTokens,
+        String dtype,
+        String layout,
+        double skew,
+        int warmup,
+        int iterations,
+        long seed,
+        List<Figures> operations,
+        Optional<Double> lowLatencyAdvantage) {
+    private static final int FORMAT = 1;
+
+    /**
+     * Where and how it was measured.
+     *
+     * @param date in UTC
+     * @param ep4j version
+     * @param commandLine arguments of ep
+     * @param backends backends that the plan used
+     * @param device device of every rank
+     * @param host name of the machine
+     * @param cpu model of its processor
+     * @param cores processors that the JVM may use
+     * @param memoryBytes main memory
+     * @param os operating system
+     * @param jdk Java version
+     * @param loadAverage processes that wanted to run in the minute before, on average; negative where it is unknown
+     * @param rankJvmOptions options of every rank's JVM
+     */
+    public record Environment(
+            String date,
+            String ep4j,
+            List<String> commandLine,
+            List<String> backends,
+            String device,
+            String host,
+            String cpu,
+            int cores,
+            long memoryBytes,
+            String os,
+            String jdk,
+            double loadAverage,
+            List<String> rankJvmOptions) {
+        /** Copies the lists. */
+        public Environment {
+            commandLine = List.copyOf(commandLine);
+            backends = List.copyOf(backends);
+            rankJvmOptions = List.copyOf(rankJvmOptions);
+        }
+    }
+
+    /** Copies the list. */
+    public BenchReport {
+        operations = List.copyOf(operations);
+    }
+
+    /** Puts a report together. */
+    public static BenchReport of(
+            HostFacts host,
+            String version,
+            List<String> backends,
+            List<String> commandLine,
+            List<String> rankJvmOptions,
+            WorkSpec spec,
+            List<Figures> figures) {
+        Environment environment = new Environment(
+                Instant.now().truncatedTo(ChronoUnit.SECONDS).toString(),
+                version,
+                commandLine,
+                backends,
+                spec.device(),
+                host.host(),
+                host.cpu(),
+                host.cores(),
+                host.memoryBytes(),
+                host.os(),
+                host.jdk(),
+                host.loadAverage(),
+                rankJvmOptions);
+        return new BenchReport(
+                FORMAT,
+                environment,
+                spec.ranks(),
+                spec.hidden(),
+                spec.topK(),
+                spec.experts(),
+                tokens(spec, Mode.HT),
+                tokens(spec, Mode.LL),
+                spec.parts().get(0).wire().name().toLowerCase(Locale.ROOT),
+                spec.layout().name().toLowerCase(Locale.ROOT).replace('_', '-'),
+                spec.skew(),
+                spec.warmup(),
+                spec.iterations(),
+                spec.seed(),
+                figures,
+                advantage(figures));
+    }
+
+    /** Writes the JSON. */
+    public void write(Path file) {
+        String text = JsonMapper.builder()
+                .enable(SerializationFeature.INDENT_OUTPUT)
+                .build()
+                .writeValueAsString(this);
+        try {
+            Files.writeString(file, text + "\n", StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new EpUnavailableException(
+                    "cannot write " + file + ": " + e + "; name a file that can be written", e);
+        }
+    }
+
+    private static int tokens(WorkSpec spec, Mode mode) {
+        return spec.parts().stream()
+                .filter(p -> p.mode() == mode)
+                .mapToInt(WorkSpec.Part::tokens)
+                .max()
+                .orElse(0);
+    }
+
+    private static Optional<Double> advantage(List<Figures> figures) {
+        Optional<Double> low = median(figures, Operations.LL_DISPATCH);
+        Optional<Double> high = median(figures, Operations.LL_BY_HT);
+        return low.flatMap(l -> high.map(h -> h / l));
+    }
+
+    private static Optional<Double> median(List<Figures> figures, String operation) {
+        return figures.stream()
+                .filter(f -> f.operation().equals(operation))
+                .map(Figures::medianMicros)
+                .findFirst();
+    }
+}

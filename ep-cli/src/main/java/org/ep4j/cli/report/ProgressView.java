@@ -1,0 +1,76 @@
+package org.ep4j.cli.report;
+
+import java.io.PrintWriter;
+import me.tongfei.progressbar.ProgressBar;
+import me.tongfei.progressbar.ProgressBarBuilder;
+import me.tongfei.progressbar.ProgressBarStyle;
+
+/** Shows how far a job is: a bar on a terminal, a line now and then elsewhere. */
+public interface ProgressView extends AutoCloseable {
+    /** Step {@code done} of {@code total} is done. */
+    void step(int done, int total, String what);
+
+    @Override
+    void close();
+
+    /** The view that fits where output goes. */
+    static ProgressView of(String task, PrintWriter lines) {
+        return Terminal.present() ? new Bar(task) : new Lines(task, lines);
+    }
+
+    /** A bar on the terminal. */
+    final class Bar implements ProgressView {
+        private final ProgressBar bar;
+
+        Bar(String task) {
+            bar = new ProgressBarBuilder()
+                    .setTaskName(task)
+                    .setInitialMax(1)
+                    .setStyle(ProgressBarStyle.ASCII)
+                    .setUpdateIntervalMillis(100)
+                    .clearDisplayOnFinish()
+                    .build();
+        }
+
+        @Override
+        public void step(int done, int total, String what) {
+            bar.maxHint(total);
+            bar.stepTo(done);
+            bar.setExtraMessage(what);
+        }
+
+        @Override
+        public void close() {
+            bar.close();
+        }
+    }
+
+    /** A line for every fifth of the way. */
+    final class Lines implements ProgressView {
+        private static final int LINES = 5;
+
+        private final String task;
+        private final PrintWriter out;
+        private int shown;
+
+        Lines(String task, PrintWriter out) {
+            this.task = task;
+            this.out = out;
+        }
+
+        @Override
+        public void step(int done, int total, String what) {
+            int part = done * LINES / Math.max(1, total);
+            if (part > shown) {
+                shown = part;
+                out.println(task + ": " + done + " of " + total + " (" + what + ")");
+                out.flush();
+            }
+        }
+
+        @Override
+        public void close() {
+            out.flush();
+        }
+    }
+}

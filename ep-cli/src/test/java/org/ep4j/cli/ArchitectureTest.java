@@ -1,0 +1,249 @@
+package org.ep4j.cli;
+
+import static com.tngtech.archunit.base.DescribedPredicate.not;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.GeneralCodingRules.ACCESS_STANDARD_STREAMS;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaModifier;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.library.dependencies.SliceAssignment;
+import com.tngtech.archunit.library.dependencies.SliceIdentifier;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.module.ModuleDescriptor;
+import java.lang.module.ModuleFinder;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.ServiceLoader;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.ep4j.EpGroup;
+import org.ep4j.spi.BootstrapProvider;
+import org.ep4j.spi.DeviceProvider;
+import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.EpRuntime;
+import org.jspecify.annotations.NullMarked;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The arrows between the modules, and what holds in all of them. */
+final class ArchitectureTest {
+    private static final String ENGINE = "org.ep4j.engine..";
+    private static final String BACKENDS = "org.ep4j.backend..";
+    private static final String TCK = "org.ep4j.tck..";
+    private static final String CLI = "org.ep4j.cli..";
+    private static final int MOST_LINES = 600;
+
+    private static final JavaClasses CLASSES = new ClassFileImporter()
+            .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+            .importPackages("org.ep4j..");
+
+    @Test
+    void theImporterFindsEveryModule() {
+        assertThat(CLASSES).hasSizeGreaterThan(200);
+        for (String part :
+                List.of("org.ep4j.spi", "org.ep4j.engine", "org.ep4j.backend.host", "org.ep4j.tck", "org.ep4j.cli")) {
+            assertThat(CLASSES.stream().filter(resideInAPackage(part)).count())
+                    .as(part)
+                    .isPositive();
+        }
+    }
+
+    @Test
+    void theApiNamesNeitherEngineNorBackendsNorWhatIsAboveThem() {
+        noClasses()
+                .that(not(resideInAnyPackage(ENGINE, BACKENDS, TCK, CLI)))
+                .should()
+                .dependOnClassesThat(resideInAnyPackage(ENGINE, BACKENDS, TCK, CLI))
+                .check(CLASSES);
+    }
+
+    @Test
+    void theEngineNamesNoBackendAndNothingAboveIt() {
+        noClasses()
+                .that(resideInAPackage(ENGINE))
+                .should()
+                .dependOnClassesThat(resideInAnyPackage(BACKENDS, TCK, CLI))
+                .check(CLASSES);
+    }
+
+    @Test
+    void aBackendNamesNoOtherBackendAndNothingAboveIt() {
+        noClasses()
+                .that(resideInAPackage(BACKENDS))
+                .should()
+                .dependOnClassesThat(resideInAnyPackage(TCK, CLI))
+                .check(CLASSES);
+        slices().matching("org.ep4j.backend.(*)..")
+                .should()
+                .notDependOnEachOther()
+                .allowEmptyShould(true)
+                .check(CLASSES);
+    }
+
+    @Test
+    void theConformanceKitNamesNeitherEngineNorBackendsNorTheCommandLine() {
+        noClasses()
+                .that(resideInAPackage(TCK))
+                .should()
+                .dependOnClassesThat(resideInAnyPackage(ENGINE, BACKENDS, CLI))
+                .check(CLASSES);
+    }
+
+    @Test
+    void theCommandLineReachesBackendsAndEngineThroughTheApiOnly() {
+        noClasses()
+                .that(resideInAPackage(CLI))
+                .should()
+                .dependOnClassesThat(resideInAnyPackage(ENGINE, BACKENDS))
+                .check(CLASSES);
+    }
+
+    @Test
+    void onlyTheCommandLinePrints() {
+        noClasses()
+                .that(not(resideInAPackage(CLI)))
+                .should(ACCESS_STANDARD_STREAMS)
+                .check(CLASSES);
+    }
+
+    @Test
+    void onlyTheCommandLineEndsTheProcess() {
+        noClasses()
+                .that(not(resideInAPackage(CLI)))
+                .should()
+                .callMethod(System.class, "exit", int.class)
+                .check(CLASSES);
+    }
+
+    @Test
+    void nobodyUsesUnsafeOrTheForeignMemoryApi() {
+        noClasses()
+                .should()
+                .dependOnClassesThat(resideInAnyPackage("sun.misc..", "jdk.internal..", "java.lang.foreign.."))
+                .check(CLASSES);
+    }
+
+    @Test
+    void nativeCallsAreMadeByEngineAndBackendsOnly() {
+        noClasses()
+                .that(not(resideInAnyPackage(ENGINE, BACKENDS)))
+                .should()
+                .dependOnClassesThat(resideInAPackage("com.sun.jna.."))
+                .check(CLASSES);
+    }
+
+    @Test
+    void everyPackageIsNullMarked() {
+        Set<String> unmarked = new TreeSet<>();
+        for (JavaClass type : CLASSES) {
+            if (!type.getPackage().tryGetAnnotationOfType(NullMarked.class).isPresent()) {
+                unmarked.add(type.getPackageName());
+            }
+        }
+        assertThat(unmarked).isEmpty();
+    }
+
+    /** The packages of ep-api speak about each other's types on purpose: they are one API. */
+    @Test
+    void packagesAboveTheApiHaveNoCycles() {
+        slices().assignedFrom(new PackagesAboveTheApi())
+                .should()
+                .beFreeOfCycles()
+                .check(CLASSES);
+    }
+
+    @ParameterizedTest
+    @ValueSource(classes = {EpBackendProvider.class, DeviceProvider.class, BootstrapProvider.class, EpRuntime.class})
+    void everyProviderIsInItsServicesFileAndInItsModuleDescriptor(Class<?> service) {
+        Set<String> implementations = CLASSES.stream()
+                .filter(c -> c.isAssignableTo(service) && !c.isInterface())
+                .filter(c -> !c.getModifiers().contains(JavaModifier.ABSTRACT))
+                // The kit has backends that are wrong on purpose; nobody may find them by accident.
+                .filter(not(resideInAPackage(TCK)))
+                .map(JavaClass::getName)
+                .collect(Collectors.toCollection(TreeSet::new));
+        assertThat(implementations).isNotEmpty();
+        assertThat(listed(service)).isEqualTo(implementations);
+        for (String implementation : implementations) {
+            assertThat(provided(service, CLASSES.get(implementation)))
+                    .as(implementation)
+                    .contains(implementation);
+        }
+    }
+
+    private static Set<String> listed(Class<?> service) {
+        return ServiceLoader.load(service, EpGroup.class.getClassLoader()).stream()
+                .map(p -> p.type().getName())
+                .collect(Collectors.toCollection(TreeSet::new));
+    }
+
+    private static List<String> provided(Class<?> service, JavaClass implementation) {
+        ModuleDescriptor module = ModuleFinder.of(location(implementation))
+                .findAll()
+                .iterator()
+                .next()
+                .descriptor();
+        assertThat(module.isAutomatic()).as(module + " has a descriptor").isFalse();
+        return module.provides().stream()
+                .filter(p -> p.service().equals(service.getName()))
+                .flatMap(p -> p.providers().stream())
+                .toList();
+    }
+
+    /** The jar or the folder that a class comes from. */
+    private static Path location(JavaClass type) {
+        String uri = type.getSource().orElseThrow().getUri().toString();
+        String file = "/" + type.getName().replace('.', '/') + ".class";
+        String base = uri.substring(0, uri.length() - file.length());
+        return Path.of(URI.create(base.startsWith("jar:") ? base.substring(4, base.length() - 1) : base));
+    }
+
+    @Test
+    void noSourceFileIsLongerThan600Lines() throws IOException {
+        List<Path> sources;
+        try (Stream<Path> all = Files.walk(Repository.root())) {
+            sources = all.filter(
+                            f -> f.toString().endsWith(".java") && !f.toString().contains("/target/"))
+                    .toList();
+        }
+        assertThat(sources).hasSizeGreaterThan(200);
+        assertThat(sources.stream().filter(f -> lines(f) > MOST_LINES)).isEmpty();
+    }
+
+    private static long lines(Path file) {
+        try (Stream<String> lines = Files.lines(file)) {
+            return lines.count();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** The kit's rules are written in the types of its root package, which lists them: the two count as one. */
+    private static final class PackagesAboveTheApi implements SliceAssignment {
+        @Override
+        public SliceIdentifier getIdentifierOf(JavaClass type) {
+            return resideInAnyPackage(ENGINE, BACKENDS, TCK, CLI).test(type)
+                    ? SliceIdentifier.of(type.getPackageName().replace("org.ep4j.tck.rules", "org.ep4j.tck"))
+                    : SliceIdentifier.ignore();
+        }
+
+        @Override
+        public String getDescription() {
+            return "packages of engine, backends, conformance kit and command line";
+        }
+    }
+}

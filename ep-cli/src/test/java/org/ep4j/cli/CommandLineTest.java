@@ -1,0 +1,173 @@
+package org.ep4j.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpConfigException;
+import org.ep4j.EpException;
+import org.ep4j.EpMismatchException;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpResourceException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.cli.rank.RankMessage.Samples;
+import org.ep4j.cli.rank.RankMessage.Validated;
+import org.ep4j.cli.report.Figures;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
+
+final class CommandLineTest {
+    @Test
+    void everyCommandHasHelpWithDescriptionAndExitCodes() {
+        CommandLine root = new CommandLine(new EpCommand());
+        assertThat(root.getSubcommands()).containsKeys("demo", "bench", "conformance", "run", "generate-completion");
+        for (String command : root.getSubcommands().keySet()) {
+            Ran ran = Ran.ep(command, "--help");
+            assertThat(ran.code()).as(command).isZero();
+            assertThat(ran.out()).as(command).startsWith("Usage: ep " + command).contains("--help", "Exit codes:");
+            assertThat(ran.err()).as(command).isEmpty();
+        }
+    }
+
+    @Test
+    void everyOptionAndParameterIsDescribed() {
+        CommandLine root = new CommandLine(new EpCommand());
+        root.getSubcommands().forEach((name, command) -> {
+            assertThat(command.getCommandSpec().usageMessage().description())
+                    .as(name)
+                    .isNotEmpty();
+            command.getCommandSpec()
+                    .args()
+                    .forEach(arg -> assertThat(String.join("", arg.description()))
+                            .as("%s %s", name, arg.paramLabel())
+                            .isNotBlank());
+        });
+    }
+
+    @Test
+    void helpOfTheRootListsTheCommandsButNotTheRankProcess() {
+        Ran ran = Ran.ep("--help");
+        assertThat(ran.code()).isZero();
+        assertThat(ran.out()).contains("demo", "bench", "conformance", "run", "generate-completion", "Exit codes:");
+        assertThat(ran.out()).doesNotContain(RankCommand.NAME);
+    }
+
+    @Test
+    void versionNamesEp4jAndJava() {
+        Ran ran = Ran.ep("--version");
+        assertThat(ran.code()).isZero();
+        assertThat(ran.out()).startsWith("ep4j ").contains("Java " + Runtime.version());
+    }
+
+    @Test
+    void noCommandIsWrongUsage() {
+        Ran ran = Ran.ep();
+        assertThat(ran.code()).isEqualTo(ExitCodes.USAGE);
+        assertThat(ran.err()).contains("Missing required subcommand", "see: ep --help");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "benhc, 'ep bench'",
+        "demos, 'ep demo'",
+    })
+    void aMisspeltCommandIsAnsweredWithTheNearestOne(String wrong, String right) {
+        Ran ran = Ran.ep(wrong);
+        assertThat(ran.code()).isEqualTo(ExitCodes.USAGE);
+        assertThat(ran.err()).contains(wrong, right);
+        assertThat(ran.out()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "bench --ranks x",
+                "bench --mode fast",
+                "bench --dtype int4",
+                "bench --layout random",
+                "bench --topk 33",
+                "bench --topk 0",
+                "bench --topk 9 --experts 8",
+                "bench --ranks 0",
+                "bench --iterations 0",
+                "bench --warmup -1",
+                "bench --skew -1",
+                "bench --skew NaN",
+                "bench --tokens 0",
+                "bench --ll-tokens 0",
+                "bench --device gpu:x",
+                "bench --hidden 100",
+                "bench --ranks 2 --ranks 3",
+                "demo --iterations 0",
+                "demo --hidden 8",
+                "demo extra",
+                "conformance --ranks 1",
+                "conformance --rule (",
+                "conformance --rule nothing-like-this",
+                "run",
+                "run -n 2",
+                "run -n 0 -- true",
+                "run -n 1 --master-port 70000 -- true",
+            })
+    void wrongUsageEndsWithTwoAndSaysWhatIsWrong(String line) {
+        Ran ran = Ran.ep(line.split(" ", -1));
+        assertThat(ran.code()).as(ran.err()).isEqualTo(ExitCodes.USAGE);
+        assertThat(ran.err()).startsWith("ep: ").doesNotContain("\tat ");
+    }
+
+    @Test
+    void aWrongValueIsNamedWithItsLimitAndTheFix() {
+        Ran ran = Ran.ep("bench", "--topk", "33");
+        assertThat(ran.err()).contains("--topk", "33", "[1, 32]", "at most 32");
+    }
+
+    @Test
+    void verboseAddsTheStack() {
+        assertThat(Ran.ep("--verbose", "bench", "--topk", "33").err()).contains("EpArgumentException", "\tat ");
+        assertThat(Ran.ep("bench", "--topk", "33", "--verbose").err()).contains("EpArgumentException", "\tat ");
+    }
+
+    @Test
+    void everyKindOfFailureHasItsExitCode() {
+        assertThat(ExitCodes.of(new EpArgumentException("a", 1, "2", "3"))).isEqualTo(2);
+        assertThat(ExitCodes.of(new EpConfigException("x"))).isEqualTo(2);
+        assertThat(ExitCodes.of(new EpUnavailableException("x"))).isEqualTo(3);
+        assertThat(ExitCodes.of(new EpResourceException("x"))).isEqualTo(3);
+        assertThat(ExitCodes.of(new EpTimeoutException("x", "phase", 1, 2, 1))).isEqualTo(4);
+        assertThat(ExitCodes.of(new EpPeerLostException("x", 1, "phase"))).isEqualTo(4);
+        assertThat(ExitCodes.of(new EpMismatchException("x"))).isEqualTo(4);
+        assertThat(ExitCodes.of(new RankFailedException("x", 3))).isEqualTo(3);
+        assertThat(ExitCodes.of(new EpException("x"))).isEqualTo(1);
+        assertThat(ExitCodes.of(new IllegalStateException("x"))).isEqualTo(5);
+    }
+
+    @Test
+    void oneWrongOperationMakesTheCommandFail() {
+        Samples samples = new Samples("op", List.of(1L), List.of(1L), List.of(0L), 8);
+        Figures right = Figures.of(List.of(samples), List.of(), List.of(new Validated("op", 1, "")));
+        Figures wrong =
+                Figures.of(List.of(samples), List.of(), List.of(new Validated("op", 1, "x[0] is 1, must be 2")));
+        assertThat(ExitCodes.of(List.of(right, right))).isEqualTo(0);
+        assertThat(ExitCodes.of(List.of(right, wrong))).isEqualTo(1);
+    }
+
+    @Test
+    void theCompletionScriptKnowsEveryCommandAndIsValidShell() throws Exception {
+        Ran ran = Ran.ep("generate-completion");
+        assertThat(ran.code()).isZero();
+        assertThat(ran.out())
+                .contains("demo", "bench", "conformance", "run", "--ll-tokens", "complete -F _complete_ep");
+        Process bash = new ProcessBuilder(List.of("bash", "-n"))
+                .redirectErrorStream(true)
+                .start();
+        bash.getOutputStream().write(ran.out().getBytes(java.nio.charset.StandardCharsets.UTF_8));
+        bash.getOutputStream().close();
+        assertThat(new String(bash.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8))
+                .isEmpty();
+        assertThat(bash.waitFor()).isZero();
+    }
+}

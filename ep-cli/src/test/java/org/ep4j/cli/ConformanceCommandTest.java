@@ -1,0 +1,66 @@
+package org.ep4j.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+@Timeout(180)
+final class ConformanceCommandTest {
+    @TempDir
+    private Path folder;
+
+    @Test
+    void rulesRunInBothModesAndTheResultsAreWritten() throws Exception {
+        Path json = folder.resolve("c.json");
+        Path markdown = folder.resolve("c.md");
+        Ran ran = Ran.ep(
+                "conformance",
+                "--backend",
+                "host-shm",
+                "--device",
+                "host",
+                "--ranks",
+                "2",
+                "--rule",
+                "3\\.[12]",
+                "--json",
+                json.toString(),
+                "--markdown",
+                markdown.toString());
+        assertThat(ran.code()).as(ran.out() + ran.err()).isZero();
+        assertThat(ran.out()).contains("4 checks, 2 ranks", "chapter", "PASSED, 4 PASS");
+        JsonNode root = JsonMapper.shared().readTree(json.toFile());
+        assertThat(root.path("passed").asBoolean()).isTrue();
+        assertThat(root.path("results")).hasSize(4);
+        assertThat(root.path("environment").path("backend").asString()).isEqualTo("host-shm");
+        assertThat(Files.readString(markdown)).contains("# Conformance of host-shm", "| 3.1 |", "| 3.2 |");
+    }
+
+    @Test
+    void oneModeRunsEachRuleOnce() {
+        Ran ran = Ran.ep("conformance", "--ranks", "2", "--mode", "threads", "--rule", "3\\.1");
+        assertThat(ran.code()).as(ran.out() + ran.err()).isZero();
+        assertThat(ran.out()).contains("1 checks, 2 ranks", "PASSED, 1 PASS");
+    }
+
+    @Test
+    void aBackendThatIsNotThereIsUnavailableWithTheReason() {
+        Ran ran = Ran.ep("conformance", "--backend", "nothing-here", "--mode", "threads", "--rule", "3\\.1");
+        assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(ExitCodes.UNAVAILABLE);
+        assertThat(ran.out()).contains("UNAVAILABLE 3.1", "no backend nothing-here", "NOT PASSED, 1 UNAVAILABLE");
+    }
+
+    @Test
+    void anUnknownSettingIsRefusedByEveryGroup() {
+        Ran ran =
+                Ran.ep("conformance", "--mode", "threads", "--ranks", "2", "--rule", "3\\.1", "--set", "ep.timeuot=3s");
+        assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(ExitCodes.CHECK_FAILED);
+        assertThat(ran.out()).contains("FAIL 3.1", "ep.timeuot", "ep.timeout", "NOT PASSED, 1 FAIL");
+    }
+}

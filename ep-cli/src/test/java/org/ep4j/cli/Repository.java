@@ -1,0 +1,21 @@
+package org.ep4j.cli;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** Where the sources are. */
+final class Repository {
+    private Repository() {}
+
+    static Path root() {
+        Path folder = Path.of("").toAbsolutePath();
+        while (!Files.exists(folder.resolve("ep-bom/pom.xml"))) {
+            folder = folder.getParent();
+            if (folder == null) {
+                throw new IllegalStateException("run from inside the repository, not from "
+                        + Path.of("").toAbsolutePath());
+            }
+        }
+        return folder;
+    }
+}

@@ -1,0 +1,140 @@
+package org.ep4j.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.StreamSupport;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** Demo and bench with small shapes, through real processes. */
+@Timeout(180)
+final class WorkTest {
+    @TempDir
+    private Path folder;
+
+    private static Ran bench(String line) {
+        List<String> args = new ArrayList<>(List.of("bench"));
+        args.addAll(List.of(
+                ("--hidden 512 --experts 16 --topk 4 --tokens 32 --ll-tokens 8 --warmup 1 --iterations 3 " + line)
+                        .split(" ", -1)));
+        return Ran.ep(args.toArray(String[]::new));
+    }
+
+    @Test
+    void theDemoComparesEveryElementAndPrintsPlanAndResults() {
+        Ran ran = Ran.ep(
+                "demo",
+                "--ranks",
+                "3",
+                "--hidden",
+                "256",
+                "--experts",
+                "10",
+                "--topk",
+                "3",
+                "--decode-tokens",
+                "5",
+                "--prefill-tokens",
+                "17",
+                "--iterations",
+                "2");
+        assertThat(ran.code()).as(ran.err()).isZero();
+        assertThat(ran.out())
+                .contains(
+                        "Plan",
+                        "host-shm",
+                        "all 6 pairs",
+                        "low-latency dispatch",
+                        "low-latency combine, in place",
+                        "high-throughput dispatch",
+                        "high-throughput combine, in place",
+                        "all valid");
+        assertThat(ran.out()).doesNotContain("WRONG");
+        // Combined rows: tokens x hidden, on 3 ranks, in 2 rounds.
+        assertThat(line(ran, "low-latency combine")).contains(" " + 5 * 256 * 3 * 2 + " ");
+        assertThat(line(ran, "high-throughput combine")).contains(" " + 17 * 256 * 3 * 2 + " ");
+    }
+
+    @Test
+    void theBenchMeasuresEveryOperationAndWritesJsonAndPlot() throws Exception {
+        Path json = folder.resolve("out.json");
+        Path plot = folder.resolve("out.png");
+        Ran ran = bench("--ranks 2 --mode both --json " + json + " --plot " + plot);
+        assertThat(ran.code()).as(ran.err()).isZero();
+        JsonNode root = JsonMapper.shared().readTree(json.toFile());
+        List<String> operations = StreamSupport.stream(root.path("operations").spliterator(), false)
+                .map(o -> o.path("operation").asString())
+                .toList();
+        assertThat(operations)
+                .containsExactly(
+                        "ht.dispatch",
+                        "ht.combine",
+                        "ht.combine.staged",
+                        "ll.dispatch",
+                        "ll.combine",
+                        "ll.dispatch.send",
+                        "ll.dispatch.receive",
+                        "ll.dispatch+combine",
+                        "ll.tokens-by-ht.dispatch");
+        for (JsonNode operation : root.path("operations")) {
+            assertThat(operation.path("medianMicros").asDouble()).isPositive();
+            assertThat(operation.path("roundMicros")).hasSize(3);
+            assertThat(operation.path("problem").asString()).isEmpty();
+            boolean checked = !operation.path("operation").asString().equals("ll.dispatch.send");
+            assertThat(operation.path("validatedElements").asLong() > 0)
+                    .as(operation.path("operation").asString())
+                    .isEqualTo(checked);
+        }
+        assertThat(root.path("environment").path("backends").get(0).asString()).isEqualTo("host-shm");
+        assertThat(root.path("environment").path("commandLine").get(0).asString())
+                .isEqualTo("bench");
+        assertThat(Files.size(plot)).isPositive();
+        assertThat(ran.out()).contains("times as fast as the same exchange through high-throughput mode");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "--ranks 2 --mode ht --dtype fp8",
+                "--ranks 2 --mode ll --dtype fp8",
+                "--ranks 3 --mode ht --layout by-expert --skew 1.2",
+                "--ranks 1 --mode both",
+                "--ranks 2 --mode both --no-validate --seed 5 --backend host-shm",
+            })
+    void theBenchRunsInEveryForm(String options) {
+        Ran ran = bench(options);
+        assertThat(ran.code()).as(ran.err()).isZero();
+        assertThat(ran.out()).contains("median us").doesNotContain("WRONG");
+    }
+
+    @Test
+    void aBackendThatIsNotThereIsUnavailableAndNamed() {
+        Ran ran = bench("--backend nvshmem-ibgda");
+        assertThat(ran.code()).isEqualTo(ExitCodes.UNAVAILABLE);
+        assertThat(ran.err()).contains("nvshmem-ibgda", "host-shm").doesNotContain("\tat ");
+    }
+
+    @Test
+    void aDeviceThatIsNotThereIsUnavailable() {
+        Ran ran = bench("--device cuda:0");
+        assertThat(ran.code()).isEqualTo(ExitCodes.UNAVAILABLE);
+        assertThat(ran.err()).contains("cuda");
+    }
+
+    private static String line(Ran ran, String begin) {
+        return ran.out()
+                        .lines()
+                        .filter(l -> l.strip().startsWith(begin))
+                        .findFirst()
+                        .orElseThrow() + " ";
+    }
+}

@@ -1,0 +1,79 @@
+package org.ep4j.cli.rank;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.ep4j.RowLayout;
+import org.ep4j.cli.rank.WorkSpec.Mode;
+import org.ep4j.cli.rank.WorkSpec.Part;
+import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.junit.jupiter.api.Test;
+
+final class RankMessageTest {
+    @Test
+    void everyMessageComesBackFromItsLine() {
+        List<RankMessage> messages = List.of(
+                new RankMessage.Joined("all pairs:\nhost-shm \"x\"", List.of("host-shm"), 5, 6),
+                new RankMessage.Progress(3, 9, "HT round 3"),
+                new RankMessage.Samples("ht.dispatch", List.of(1L, 2L), List.of(3L, 4L), List.of(0L, 1L), 14336),
+                new RankMessage.Validated("ht.dispatch", 7, "x[1] is 2, must be 3"),
+                new RankMessage.Failed("EpTimeoutException", "line 1\nline 2", 4));
+        for (RankMessage message : messages) {
+            assertThat(message.encode()).doesNotContain("\n");
+            assertThat(RankMessage.decode(message.encode())).contains(message);
+        }
+    }
+
+    @Test
+    void otherLinesAreNoMessages() {
+        assertThat(RankMessage.decode("")).isEmpty();
+        assertThat(RankMessage.decode("hello world")).isEmpty();
+        assertThat(RankMessage.decode("@ep:Unknown {}")).isEmpty();
+        assertThat(RankMessage.decode("@ep:Progress")).isEmpty();
+    }
+
+    @Test
+    void theSpecComesBackFromItsText() {
+        WorkSpec spec = new WorkSpec(
+                4,
+                "host",
+                "host-shm",
+                7168,
+                8,
+                256,
+                List.of(new Part(Mode.HT, 1024, Wire.BF16, true), new Part(Mode.LL, 128, Wire.FP8, false)),
+                1.5,
+                RowLayout.BY_EXPERT,
+                1,
+                2,
+                true,
+                2,
+                false,
+                Long.MIN_VALUE,
+                "/tmp/with blank \"quote\"");
+        assertThat(WorkSpec.decode(spec.encode())).isEqualTo(spec);
+    }
+
+    @Test
+    void aBufferAlsoHoldsTheLowLatencyTokensThatGoThroughTheOtherMode() {
+        WorkSpec spec = new WorkSpec(
+                2,
+                "host",
+                "",
+                64,
+                2,
+                8,
+                List.of(new Part(Mode.LL, 128, Wire.BF16, true)),
+                0,
+                RowLayout.BY_RANK,
+                0,
+                1,
+                false,
+                0,
+                false,
+                1,
+                "f");
+        assertThat(spec.maxTokens(Mode.HT)).isEqualTo(128);
+        assertThat(spec.maxTokens(Mode.LL)).isEqualTo(128);
+    }
+}

@@ -1,0 +1,58 @@
+package org.ep4j.cli.rank;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import org.ep4j.EpTimeoutException;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(60)
+final class SpinBarrierTest {
+    private static final int RANKS = 5;
+    private static final int ROUNDS = 500;
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void nobodyLeavesARoundBeforeAllHaveCome() throws Exception {
+        AtomicIntegerArray arrived = new AtomicIntegerArray(ROUNDS);
+        ExecutorService threads = Executors.newFixedThreadPool(RANKS);
+        List<Future<?>> ranks = new ArrayList<>();
+        for (int rank = 0; rank < RANKS; rank++) {
+            SpinBarrier barrier = SpinBarrier.open(folder.resolve("b"), rank, RANKS, Duration.ofSeconds(30));
+            ranks.add(threads.submit(() -> {
+                for (int round = 0; round < ROUNDS; round++) {
+                    arrived.incrementAndGet(round);
+                    barrier.await();
+                    assertThat(arrived.get(round)).isEqualTo(RANKS);
+                }
+            }));
+        }
+        for (Future<?> rank : ranks) {
+            rank.get(50, TimeUnit.SECONDS);
+        }
+        threads.shutdown();
+    }
+
+    @Test
+    void aRankThatDoesNotComeIsNamed() {
+        SpinBarrier barrier = SpinBarrier.open(folder.resolve("b"), 0, 2, Duration.ofMillis(50));
+        assertThatThrownBy(barrier::await).isInstanceOfSatisfying(EpTimeoutException.class, e -> {
+            assertThat(e.peer()).isEqualTo(1);
+            assertThat(e.expected()).isEqualTo(1);
+            assertThat(e.seen()).isZero();
+        });
+    }
+}

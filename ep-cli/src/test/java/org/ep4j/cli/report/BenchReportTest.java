@@ -1,0 +1,146 @@
+package org.ep4j.cli.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.awt.image.BufferedImage;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.LongStream;
+import javax.imageio.ImageIO;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.RowLayout;
+import org.ep4j.cli.rank.Operations;
+import org.ep4j.cli.rank.RankMessage.Samples;
+import org.ep4j.cli.rank.WorkSpec;
+import org.ep4j.cli.rank.WorkSpec.Mode;
+import org.ep4j.cli.rank.WorkSpec.Part;
+import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+final class BenchReportTest {
+    private static final WorkSpec SPEC = new WorkSpec(
+            2,
+            "host",
+            "",
+            7168,
+            8,
+            256,
+            List.of(new Part(Mode.HT, 1024, Wire.BF16, true), new Part(Mode.LL, 128, Wire.BF16, true)),
+            0.5,
+            RowLayout.BY_EXPERT,
+            10,
+            30,
+            true,
+            1,
+            true,
+            42,
+            "barrier");
+
+    @TempDir
+    private Path folder;
+
+    private static Figures figures(String operation, long micros, boolean ceiling) {
+        Samples samples = samples(operation, micros);
+        Samples copy = samples(operation + Operations.CEILING, micros / 2);
+        return Figures.of(List.of(samples, samples), ceiling ? List.of(copy, copy) : List.of(), List.of());
+    }
+
+    private static Samples samples(String operation, long micros) {
+        List<Long> nanos =
+                LongStream.range(0, 30).mapToObj(i -> (micros + i) * 1000).toList();
+        List<Long> rows = LongStream.range(0, 30).mapToObj(i -> 2000L).toList();
+        return new Samples(operation, nanos, rows, rows, 14336);
+    }
+
+    private static BenchReport report() {
+        return BenchReport.of(
+                HostFacts.here(),
+                "1.2.3",
+                List.of("host-shm"),
+                List.of("bench", "--ranks", "2"),
+                List.of("-Xmx1g"),
+                SPEC,
+                List.of(
+                        figures(Operations.HT_DISPATCH, 9000, true),
+                        figures(Operations.HT_COMBINE, 8000, true),
+                        figures(Operations.LL_DISPATCH, 400, true),
+                        figures(Operations.LL_COMBINE, 500, true),
+                        figures(Operations.LL_BY_HT, 1000, false)));
+    }
+
+    @Test
+    void theJsonHasEnvironmentShapeAndRawFigures() {
+        Path file = folder.resolve("out.json");
+        report().write(file);
+        JsonNode root = JsonMapper.shared().readTree(file.toFile());
+        for (String name : List.of(
+                "date",
+                "ep4j",
+                "commandLine",
+                "backends",
+                "device",
+                "host",
+                "cpu",
+                "cores",
+                "memoryBytes",
+                "os",
+                "jdk",
+                "rankJvmOptions")) {
+            assertThat(root.path("environment").path(name).isMissingNode())
+                    .as(name)
+                    .isFalse();
+        }
+        assertThat(root.path("environment").path("cpu").asString()).isNotBlank();
+        assertThat(root.path("environment").path("memoryBytes").asLong()).isPositive();
+        assertThat(root.path("hidden").asInt()).isEqualTo(7168);
+        assertThat(root.path("layout").asString()).isEqualTo("by-expert");
+        assertThat(root.path("lowLatencyTokens").asInt()).isEqualTo(128);
+        JsonNode dispatch = root.path("operations").get(0);
+        assertThat(dispatch.path("operation").asString()).isEqualTo("ht.dispatch");
+        assertThat(dispatch.path("roundMicros")).hasSize(30);
+        assertThat(dispatch.path("percentileMicros").size()).isGreaterThan(5);
+        assertThat(dispatch.path("ratioToCeiling").asDouble()).isBetween(0.49, 0.51);
+        assertThat(root.path("operations").get(4).path("ratioToCeiling").isNull())
+                .isTrue();
+    }
+
+    @Test
+    void theAdvantageOfLowLatencyIsTheOtherModesTimeByItsOwn() {
+        assertThat(report().lowLatencyAdvantage().orElseThrow()).isBetween(2.4, 2.5);
+    }
+
+    @Test
+    void thePlotIsAPngOfBothModesWithInkOnIt() throws Exception {
+        Path file = folder.resolve("plot.png");
+        BenchPlot.write(report(), file);
+        BufferedImage image = ImageIO.read(file.toFile());
+        assertThat(image.getHeight()).isGreaterThan(image.getWidth());
+        assertThat(java.util.stream.IntStream.range(0, image.getHeight())
+                        .map(y -> image.getRGB(image.getWidth() / 4, y))
+                        .distinct()
+                        .count())
+                .isGreaterThan(3);
+    }
+
+    @Test
+    void aFileThatCannotBeWrittenIsNamed() {
+        Path file = folder.resolve("no/such/folder/out");
+        assertThatThrownBy(() -> report().write(file))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContaining(file.toString());
+        assertThatThrownBy(() -> BenchPlot.write(report(), file))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContaining(file.toString());
+    }
+
+    @Test
+    void theTableHasALineForEachOperation() {
+        String table = FigureTable.bench(report().operations());
+        assertThat(table.lines().toList()).hasSize(2 + 5);
+        assertThat(table).contains("high-throughput dispatch", "low-latency combine, in place", "0.50");
+    }
+}

@@ -1,0 +1,87 @@
+package org.ep4j.cli.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.cli.rank.RankMessage.Samples;
+import org.ep4j.cli.rank.RankMessage.Validated;
+import org.junit.jupiter.api.Test;
+
+final class FiguresTest {
+    private static final Samples FAST =
+            new Samples("op", List.of(1_000L, 2_000L, 9_000L), List.of(10L, 10L, 10L), List.of(4L, 4L, 4L), 100);
+    private static final Samples SLOW =
+            new Samples("op", List.of(5_000L, 1_000L, 3_000L), List.of(20L, 20L, 20L), List.of(6L, 6L, 6L), 100);
+
+    @Test
+    void theTimeOfARoundIsThatOfItsSlowestRank() {
+        Figures figures = Figures.of(List.of(FAST, SLOW), List.of(), List.of());
+        assertThat(figures.roundMicros()).containsExactly(5.0, 2.0, 9.0);
+        assertThat(figures.medianMicros()).isEqualTo(5.0);
+        assertThat(figures.maxMicros()).isCloseTo(9.0, within(0.01));
+        assertThat(figures.p99Micros()).isCloseTo(9.0, within(0.01));
+        assertThat(figures.minMicros()).isCloseTo(2.0, within(0.01));
+        assertThat(figures.rounds()).isEqualTo(3);
+    }
+
+    @Test
+    void theSlowestRankIsTheOneWithTheLargestMedianOfItsOwn() {
+        Figures figures = Figures.of(List.of(FAST, SLOW), List.of(), List.of());
+        assertThat(figures.rankMedianMicros()).containsExactly(2.0, 3.0);
+        assertThat(figures.slowestRank()).isEqualTo(1);
+        assertThat(figures.slowestRankMicros()).isEqualTo(3.0);
+    }
+
+    @Test
+    void logicalBytesCountOwnRowsAndWireBytesDoNot() {
+        Figures figures = Figures.of(List.of(FAST, SLOW), List.of(), List.of());
+        assertThat(figures.rows()).isEqualTo(15.0);
+        assertThat(figures.logicalBytes()).isEqualTo(1500.0);
+        assertThat(figures.wireBytes()).isEqualTo(1000.0);
+        assertThat(figures.logicalGigabytesPerSecond()).isCloseTo(0.3, within(1e-9));
+        assertThat(figures.wireGigabytesPerSecond()).isCloseTo(0.2, within(1e-9));
+    }
+
+    @Test
+    void theRatioIsTheCopysTimeByTheOperations() {
+        Samples copy = new Samples("op/memcpy", List.of(2_000L, 2_000L, 3_000L), FAST.rows(), FAST.ownRows(), 100);
+        Figures figures = Figures.of(List.of(FAST, SLOW), List.of(copy, copy), List.of());
+        assertThat(figures.ceilingMicros()).contains(2.0);
+        assertThat(figures.ratioToCeiling().orElseThrow()).isCloseTo(0.4, within(1e-9));
+    }
+
+    @Test
+    void withoutACeilingThereIsNoRatio() {
+        Figures figures = Figures.of(List.of(FAST), List.of(), List.of());
+        assertThat(figures.ceilingMicros()).isEqualTo(Optional.empty());
+        assertThat(figures.ratioToCeiling()).isEqualTo(Optional.empty());
+    }
+
+    @Test
+    void oneWrongRankMakesTheOperationWrong() {
+        Figures figures = Figures.of(
+                List.of(FAST, SLOW),
+                List.of(),
+                List.of(new Validated("op", 70, ""), new Validated("op", 30, "x[3] is 1, must be 2")));
+        assertThat(figures.valid()).isFalse();
+        assertThat(figures.problem()).isEqualTo("x[3] is 1, must be 2");
+        assertThat(figures.validatedElements()).isEqualTo(100);
+    }
+
+    @Test
+    void theMedianOfAnEvenNumberOfRoundsLiesBetween() {
+        Samples even = new Samples("op", List.of(1_000L, 4_000L), List.of(1L, 1L), List.of(0L, 0L), 8);
+        assertThat(Figures.of(List.of(even), List.of(), List.of()).medianMicros())
+                .isEqualTo(2.5);
+    }
+
+    @Test
+    void percentilesRiseFromTheFastestToTheSlowestRound() {
+        Figures figures = Figures.of(List.of(FAST, SLOW), List.of(), List.of());
+        assertThat(figures.percentileMicros().stream().map(Figures.Percentile::micros))
+                .isSorted();
+        assertThat(figures.percentileMicros().get(0).micros()).isCloseTo(figures.minMicros(), within(0.01));
+    }
+}

@@ -1,0 +1,66 @@
+package org.ep4j.tck;
+
+import java.util.Collection;
+import java.util.EnumSet;
+import java.util.Set;
+
+/** What a subject says it can do. What is not declared must be refused, and is tested for that. */
+public enum Capability {
+    /** Ranks that are threads of one JVM. */
+    THREADS,
+    /** Ranks that are processes of one machine. */
+    PROCESSES,
+    /** High-throughput dispatch and combine. */
+    HIGH_THROUGHPUT,
+    /** Low-latency dispatch and combine. */
+    LOW_LATENCY,
+    /** Rows grouped by expert. */
+    BY_EXPERT(HIGH_THROUGHPUT),
+    /** FP8 rows with scales, carried by high throughput. */
+    FP8_ROWS(HIGH_THROUGHPUT),
+    /** Routing used again without a new exchange of counts. */
+    CACHED_ROUTING(HIGH_THROUGHPUT),
+    /** Worst-case results, without waiting for counts. */
+    WORST_CASE(HIGH_THROUGHPUT),
+    /** One or two biases in a combine. */
+    BIAS(HIGH_THROUGHPUT),
+    /** FP8 formats of low latency, with plain and power-of-two scales. */
+    FP8_WIRE(LOW_LATENCY),
+    /** LogFMT-10 rows in a low-latency combine. */
+    LOGFMT(LOW_LATENCY),
+    /** Send now, receive later. */
+    HOOK(LOW_LATENCY),
+    /** Cumulative and waiting statistics. */
+    STATISTICS(LOW_LATENCY),
+    /** Partial sums on the experts' ranks. */
+    RANK_PARTIAL,
+    /** Combines that read the buffer's own memory. */
+    ZERO_COPY,
+    /** Results put where the caller says. */
+    PREALLOCATED,
+    /** Asynchronous operations and event dependencies. */
+    ASYNC,
+    /** Any map of experts to ranks. */
+    PLACEMENT,
+    /** Ranks that are left out. */
+    MASK,
+    /** Going on after a rank died. */
+    RECOVER(MASK);
+
+    @SuppressWarnings("ImmutableEnumChecker") // made by Set.of, which nobody can change
+    private final Set<Capability> implied;
+
+    Capability(Capability... implied) {
+        this.implied = Set.of(implied);
+    }
+
+    /** The given ones and all that they imply. */
+    public static Set<Capability> closure(Collection<Capability> declared) {
+        Set<Capability> all = EnumSet.noneOf(Capability.class);
+        for (Capability capability : declared) {
+            all.add(capability);
+            all.addAll(closure(capability.implied));
+        }
+        return all;
+    }
+}

@@ -1,0 +1,102 @@
+package org.ep4j.tck;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.EnumMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import tools.jackson.databind.SerializationFeature;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * The results of a run.
+ *
+ * @param environment what was run where, by name
+ * @param results one for each rule and mode, in the order in which they ran
+ */
+public record ConformanceReport(Map<String, String> environment, List<RuleResult> results) {
+    /** Copies both. */
+    public ConformanceReport {
+        environment = Collections.unmodifiableMap(new TreeMap<>(environment));
+        results = List.copyOf(results);
+    }
+
+    /** True when at least one rule passed and none failed. An unavailable backend that is required counts as failed. */
+    public boolean passed() {
+        return counts().getOrDefault(Outcome.PASS, 0) > 0 && counts().getOrDefault(Outcome.FAIL, 0) == 0;
+    }
+
+    /** Number of results with each outcome, 0 included. */
+    public Map<Outcome, Integer> counts() {
+        Map<Outcome, Integer> counts = new EnumMap<>(Outcome.class);
+        for (Outcome outcome : Outcome.values()) {
+            counts.put(outcome, 0);
+        }
+        results.forEach(r -> counts.merge(r.outcome(), 1, Integer::sum));
+        return counts;
+    }
+
+    /** The report as JSON: environment, counts, passed, results. */
+    public String toJson() {
+        Map<String, Object> root = new LinkedHashMap<>();
+        root.put("environment", environment);
+        root.put("passed", passed());
+        root.put("counts", counts());
+        List<Map<String, Object>> rows = new ArrayList<>();
+        for (RuleResult result : results) {
+            Map<String, Object> row = new LinkedHashMap<>();
+            row.put("rule", result.id());
+            row.put("text", result.text());
+            row.put("mode", result.mode());
+            row.put("ranks", result.ranks());
+            row.put("outcome", result.outcome());
+            row.put("reason", result.reason());
+            row.put("millis", result.elapsed().toMillis());
+            rows.add(row);
+        }
+        root.put("results", rows);
+        return JsonMapper.builder()
+                .enable(SerializationFeature.INDENT_OUTPUT)
+                .build()
+                .writeValueAsString(root);
+    }
+
+    /** The report as a Markdown table: rule, text, one column a mode, reasons. */
+    public String toMarkdown() {
+        StringBuilder text = new StringBuilder("# Conformance of ")
+                .append(environment.getOrDefault("backend", "?"))
+                .append("\n\n");
+        environment.forEach((name, value) ->
+                text.append("- ").append(name).append(": ").append(value).append('\n'));
+        text.append("- results: ").append(counts()).append("\n\n");
+        List<RankMode> modes =
+                results.stream().map(RuleResult::mode).distinct().sorted().toList();
+        text.append("| rule | what must hold |");
+        modes.forEach(mode -> text.append(' ').append(mode).append(" |"));
+        text.append(" reason |\n|---|---|").append("---|".repeat(modes.size())).append("---|\n");
+        Map<String, List<RuleResult>> byRule = new LinkedHashMap<>();
+        results.forEach(
+                r -> byRule.computeIfAbsent(r.id(), k -> new ArrayList<>()).add(r));
+        byRule.forEach((id, rows) -> appendRow(text, id, rows, modes));
+        return text.toString();
+    }
+
+    private static void appendRow(StringBuilder text, String id, List<RuleResult> rows, List<RankMode> modes) {
+        text.append("| ").append(id).append(" | ").append(rows.get(0).text()).append(" |");
+        for (RankMode mode : modes) {
+            text.append(' ');
+            rows.stream()
+                    .filter(r -> r.mode() == mode)
+                    .forEach(r -> text.append(r.outcome()).append(' '));
+            text.append('|');
+        }
+        List<String> reasons = rows.stream()
+                .map(RuleResult::shortReason)
+                .filter(r -> !r.isEmpty())
+                .distinct()
+                .toList();
+        text.append(' ').append(String.join("; ", reasons).replace("|", "\\|")).append(" |\n");
+    }
+}

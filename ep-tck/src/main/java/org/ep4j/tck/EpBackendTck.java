@@ -1,0 +1,95 @@
+package org.ep4j.tck;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.DynamicContainer;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.TestInstance;
+
+/**
+ * The kit for JUnit: extend it, say what is tested, and every rule is a test whose name begins with its id.
+ *
+ * <pre>{@code
+ * class MyBackendTckTest extends EpBackendTck {
+ *     protected TckSubject subject() {
+ *         return TckSubject.of("my-backend", "host");
+ *     }
+ * }
+ * }</pre>
+ *
+ * A rule that fails fails its test. Every other outcome but PASS aborts the test with its reason, so that reports show it.
+ */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+public abstract class EpBackendTck {
+    private Optional<RuleRunner> runner = Optional.empty();
+
+    /** For subclasses. */
+    protected EpBackendTck() {}
+
+    /** What is tested. */
+    protected abstract TckSubject subject();
+
+    /** Numbers of ranks to run with; rules with a number of their own run once. */
+    protected List<Integer> ranks() {
+        return List.of(2);
+    }
+
+    /** Rules to run. */
+    protected List<Rule> selected() {
+        return RuleBook.all();
+    }
+
+    /** One container for each mode and number of ranks, in it one for each chapter, in it one test for each rule. */
+    @TestFactory
+    Stream<DynamicContainer> rules() {
+        List<DynamicContainer> runs = new ArrayList<>();
+        for (RankMode mode : RankMode.values()) {
+            for (int i = 0; i < ranks().size(); i++) {
+                int number = ranks().get(i);
+                boolean first = i == 0;
+                List<Rule> rules = selected().stream()
+                        .filter(rule -> first || rule.ranks() == 0)
+                        .toList();
+                runs.add(DynamicContainer.dynamicContainer(
+                        mode + ", " + number + " ranks", chapters(rules, mode, number)));
+            }
+        }
+        return runs.stream();
+    }
+
+    private Stream<DynamicContainer> chapters(List<Rule> rules, RankMode mode, int number) {
+        return rules.stream()
+                .map(Rule::chapter)
+                .distinct()
+                .map(chapter -> DynamicContainer.dynamicContainer(
+                        RuleBook.chapter(chapter),
+                        rules.stream()
+                                .filter(rule -> rule.chapter() == chapter)
+                                .map(rule -> DynamicTest.dynamicTest(
+                                        rule.id() + " " + rule.text(), () -> check(rule, mode, number)))));
+    }
+
+    private void check(Rule rule, RankMode mode, int number) {
+        int largest = ranks().stream().mapToInt(Integer::intValue).max().orElse(number);
+        if (runner.isEmpty()) {
+            runner = Optional.of(new RuleRunner(subject(), largest));
+        }
+        RuleResult result = runner.get().run(rule, mode, number);
+        if (result.outcome() == Outcome.FAIL) {
+            throw new AssertionError(result.id() + " " + result.mode() + ": " + result.reason());
+        }
+        Assumptions.assumeTrue(result.outcome() == Outcome.PASS, result.outcome() + ": " + result.reason());
+    }
+
+    /** Ends the ranks. */
+    @AfterAll
+    void endRanks() {
+        runner.ifPresent(RuleRunner::close);
+        runner = Optional.empty();
+    }
+}

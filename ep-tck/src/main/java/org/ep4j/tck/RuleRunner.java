@@ -1,0 +1,167 @@
+package org.ep4j.tck;
+
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import org.ep4j.tck.crew.Job;
+import org.ep4j.tck.crew.ProcessCrew;
+import org.ep4j.tck.crew.RankCrew;
+import org.ep4j.tck.crew.RankReport;
+import org.ep4j.tck.crew.ThreadCrew;
+
+/** Runs rules on one subject and keeps the ranks between them. Not safe for use from several threads. */
+public final class RuleRunner implements AutoCloseable {
+    private static final String HEAP = "512m";
+    private static final String BITS = "bits";
+
+    private final TckSubject subject;
+    private final List<String> unavailable;
+    private final boolean required;
+    private final int largest;
+    private final Map<RankMode, RankCrew> crews = new EnumMap<>(RankMode.class);
+    private final Map<String, Seen> seen = new HashMap<>();
+    private int jobs;
+
+    private record Seen(RankMode mode, List<String> bits) {}
+
+    /**
+     * A runner; probes the machine.
+     *
+     * @param largest largest number of ranks that rules will ask for, so that ranks need not be started again
+     */
+    public RuleRunner(TckSubject subject, int largest) {
+        this.subject = subject;
+        this.largest = largest;
+        this.unavailable = Subjects.unavailable(subject);
+        this.required = Subjects.required(subject, System.getenv());
+    }
+
+    /** Runs a rule. Never throws: what goes wrong is the result. */
+    public RuleResult run(Rule rule, RankMode mode, int requestedRanks) {
+        long start = System.nanoTime();
+        int ranks = rule.ranksFor(requestedRanks);
+        Verdict verdict = excluded(rule, mode, ranks).orElseGet(() -> tested(rule, mode, ranks));
+        return new RuleResult(
+                rule.id(),
+                rule.text(),
+                mode,
+                ranks,
+                verdict.outcome(),
+                verdict.reason(),
+                Duration.ofNanos(System.nanoTime() - start));
+    }
+
+    private record Verdict(Outcome outcome, String reason) {}
+
+    private Optional<Verdict> excluded(Rule rule, RankMode mode, int ranks) {
+        if (!rule.modes().contains(mode)) {
+            return verdict(Outcome.NOT_APPLICABLE, "only with ranks as " + rule.modes());
+        }
+        if (rule.absent().filter(subject.declared()::contains).isPresent()) {
+            return verdict(Outcome.NOT_APPLICABLE, rule.absent().get() + " is declared");
+        }
+        Set<Capability> missing = new TreeSet<>(rule.needs());
+        missing.add(mode.capability());
+        missing.removeAll(subject.declared());
+        if (!missing.isEmpty()) {
+            return verdict(Outcome.UNSUPPORTED, "not declared: " + missing);
+        }
+        if (!unavailable.isEmpty()) {
+            String reasons = String.join("; ", unavailable);
+            return required
+                    ? verdict(Outcome.FAIL, Subjects.REQUIRE + " names it, but it is not available: " + reasons)
+                    : verdict(Outcome.UNAVAILABLE, reasons);
+        }
+        if (ranks > subject.maxRanks()) {
+            return verdict(Outcome.UNTESTED, "needs " + ranks + " ranks, " + subject.maxRanks() + " are possible here");
+        }
+        return Optional.empty();
+    }
+
+    private static Optional<Verdict> verdict(Outcome outcome, String reason) {
+        return Optional.of(new Verdict(outcome, reason));
+    }
+
+    private Verdict tested(Rule rule, RankMode mode, int ranks) {
+        try {
+            RankCrew crew = crew(rule, mode, ranks);
+            Job job = new Job(
+                    rule.id() + "-" + jobs++,
+                    rule.scenario().getName(),
+                    rule.params().values(),
+                    ranks,
+                    Subjects.settings(subject),
+                    subject.factory().getName(),
+                    rule.timeout());
+            List<RankReport> reports = crew.run(job);
+            if (!crew.usable()) {
+                crews.remove(mode);
+                crew.close();
+            }
+            return judge(rule, mode, ranks, reports);
+        } catch (RuntimeException e) {
+            return new Verdict(Outcome.FAIL, "the ranks could not be run: " + e);
+        }
+    }
+
+    private RankCrew crew(Rule rule, RankMode mode, int ranks) {
+        if (rule.fresh()) {
+            Optional.ofNullable(crews.remove(mode)).ifPresent(RankCrew::close);
+        }
+        RankCrew crew = crews.get(mode);
+        if (crew == null || crew.size() < ranks) {
+            Optional.ofNullable(crew).ifPresent(RankCrew::close);
+            int size = rule.fresh() ? ranks : Math.max(Math.min(largest, subject.maxRanks()), ranks);
+            crew = mode == RankMode.THREADS ? new ThreadCrew(size) : new ProcessCrew(size, HEAP);
+            crews.put(mode, crew);
+        }
+        return crew;
+    }
+
+    private Verdict judge(Rule rule, RankMode mode, int ranks, List<RankReport> reports) {
+        List<RankReport> wrong = reports.stream()
+                .filter(r -> r.end() != expectedEnd(rule, r.rank()))
+                .sorted(Comparator.comparingLong(RankReport::nanos))
+                .toList();
+        if (!wrong.isEmpty()) {
+            return new Verdict(
+                    Outcome.FAIL, wrong.stream().map(RuleRunner::describe).collect(Collectors.joining("\n")));
+        }
+        List<String> bits =
+                reports.stream().map(r -> r.facts().getOrDefault(BITS, "")).toList();
+        Seen before = seen.putIfAbsent(rule.id() + "/" + ranks, new Seen(mode, bits));
+        if (before != null && !before.bits().equals(bits)) {
+            return new Verdict(
+                    Outcome.FAIL,
+                    "bits differ between " + before.mode() + " " + before.bits() + " and " + mode + " " + bits);
+        }
+        return new Verdict(Outcome.PASS, "");
+    }
+
+    private static RankReport.End expectedEnd(Rule rule, int rank) {
+        return rule.victims().contains(rank) ? RankReport.End.KILLED : RankReport.End.DONE;
+    }
+
+    private static String describe(RankReport report) {
+        String detail = switch (report.end()) {
+            case DONE -> "the scenario returned, but the rank had to die";
+            case KILLED -> "the rank died, which it had not to";
+            default -> report.detail();
+        };
+        return "rank " + report.rank() + " " + report.end() + ": " + detail;
+    }
+
+    /** Ends the ranks. */
+    @Override
+    public void close() {
+        crews.values().forEach(RankCrew::close);
+        crews.clear();
+    }
+}

@@ -1,0 +1,195 @@
+package org.ep4j.tck.crew;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.math.BigInteger;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Ranks that are processes of this machine, one JVM each with this JVM's class path, joined over loopback TCP. A rank's
+ * death is SIGKILL.
+ */
+public final class ProcessCrew implements RankCrew {
+    private static final Duration START = Duration.ofSeconds(90);
+    private static final Duration DUMP = Duration.ofSeconds(3);
+
+    private final List<RankProcess> processes = new ArrayList<>();
+    private final BlockingQueue<RankProcess.Event> events = new LinkedBlockingQueue<>();
+    private boolean usable = true;
+
+    /**
+     * Starts the processes and waits until they have joined.
+     *
+     * @param heap largest heap of each, as in {@code -Xmx}: 512m
+     */
+    public ProcessCrew(int size, String heap) {
+        Map<String, String> environment = new TreeMap<>();
+        environment.put("WORLD_SIZE", Integer.toString(size));
+        environment.put("LOCAL_WORLD_SIZE", Integer.toString(size));
+        environment.put("MASTER_ADDR", "127.0.0.1");
+        environment.put("MASTER_PORT", Integer.toString(freePort()));
+        environment.put("EP_BOOTSTRAP_SECRET", new BigInteger(160, new SecureRandom()).toString(36));
+        for (int rank = 0; rank < size; rank++) {
+            environment.put("RANK", Integer.toString(rank));
+            environment.put("LOCAL_RANK", Integer.toString(rank));
+            processes.add(new RankProcess(rank, environment, heap, events));
+        }
+        awaitReady(size);
+    }
+
+    private static int freePort() {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        } catch (IOException e) {
+            throw new UncheckedIOException("no free port on the loopback interface", e);
+        }
+    }
+
+    private void awaitReady(int size) {
+        int ready = 0;
+        long end = System.nanoTime() + START.toNanos();
+        while (ready < size) {
+            Optional<RankProcess.Event> event = next(end);
+            boolean fine = event.flatMap(RankProcess.Event::message)
+                    .filter(m -> m.kind() == Wire.Kind.READY)
+                    .isPresent();
+            if (!fine) {
+                String who = event.map(e -> "rank " + e.rank() + " ended with "
+                                + processes.get(e.rank()).exit()
+                                + processes.get(e.rank()).printed())
+                        .orElse("not all ranks were ready after " + START);
+                close();
+                throw new IllegalStateException("starting " + size + " rank processes failed: " + who);
+            }
+            ready++;
+        }
+    }
+
+    private Optional<RankProcess.Event> next(long end) {
+        try {
+            return Optional.ofNullable(events.poll(end - System.nanoTime(), TimeUnit.NANOSECONDS));
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return Optional.empty();
+        }
+    }
+
+    @Override
+    public int size() {
+        return processes.size();
+    }
+
+    @Override
+    public boolean usable() {
+        return usable;
+    }
+
+    /** Process ids of the ranks. */
+    public List<Long> pids() {
+        return processes.stream().map(RankProcess::pid).toList();
+    }
+
+    @Override
+    public List<RankReport> run(Job job) {
+        Wire.Message message = new Wire.Message(Wire.Kind.RUN, Optional.of(Wire.Run.of(job)), false, "", Map.of(), 0);
+        processes.subList(0, job.ranks()).forEach(p -> p.send(message));
+        Map<Integer, RankReport> reports = new TreeMap<>();
+        long end = System.nanoTime() + job.timeout().toNanos();
+        while (reports.size() < job.ranks()) {
+            Optional<RankProcess.Event> event = next(end);
+            if (event.isEmpty()) {
+                reportHung(job, reports);
+                break;
+            }
+            int rank = event.get().rank();
+            if (!reports.containsKey(rank) && rank < job.ranks()) {
+                report(event.get()).ifPresent(report -> reports.put(rank, report));
+            }
+        }
+        usable = reports.values().stream().allMatch(r -> r.end() == RankReport.End.DONE);
+        return reports.values().stream()
+                .sorted(Comparator.comparingInt(RankReport::rank))
+                .toList();
+    }
+
+    private Optional<RankReport> report(RankProcess.Event event) {
+        RankProcess process = processes.get(event.rank());
+        if (event.message().isEmpty()) {
+            return Optional.of(new RankReport(
+                    event.rank(),
+                    RankReport.End.FAILED,
+                    "the process ended by itself with " + process.exit() + process.printed(),
+                    Map.of(),
+                    System.nanoTime()));
+        }
+        Wire.Message message = event.message().get();
+        if (message.kind() == Wire.Kind.KILL) {
+            process.kill();
+            return Optional.of(
+                    new RankReport(event.rank(), RankReport.End.KILLED, "", message.facts(), System.nanoTime()));
+        }
+        if (message.kind() != Wire.Kind.ENDED) {
+            return Optional.empty();
+        }
+        if (message.failed()) {
+            // The others need not wait for a rank that will not come.
+            process.kill();
+        }
+        return Optional.of(new RankReport(
+                event.rank(),
+                message.failed() ? RankReport.End.FAILED : RankReport.End.DONE,
+                message.failed() ? message.detail() + process.printed() : "",
+                message.facts(),
+                message.nanos()));
+    }
+
+    private void reportHung(Job job, Map<Integer, RankReport> reports) {
+        processes.subList(0, job.ranks()).forEach(p -> p.send(Wire.Message.of(Wire.Kind.DUMP)));
+        Map<Integer, String> stacks = new TreeMap<>();
+        long end = System.nanoTime() + DUMP.toNanos();
+        while (stacks.size() + reports.size() < job.ranks()) {
+            Optional<RankProcess.Event> event = next(end);
+            if (event.isEmpty()) {
+                break;
+            }
+            event.get()
+                    .message()
+                    .filter(m -> m.kind() == Wire.Kind.STACKS)
+                    .ifPresent(m -> stacks.put(event.get().rank(), m.detail()));
+        }
+        for (int rank = 0; rank < job.ranks(); rank++) {
+            reports.putIfAbsent(
+                    rank,
+                    new RankReport(
+                            rank,
+                            RankReport.End.HUNG,
+                            "not done after " + job.timeout() + "; threads:\n"
+                                    + stacks.getOrDefault(rank, "(no answer)")
+                                    + processes.get(rank).printed(),
+                            Map.of(),
+                            System.nanoTime()));
+        }
+    }
+
+    @Override
+    public void close() {
+        if (!usable) {
+            processes.forEach(RankProcess::kill);
+        }
+        processes.forEach(RankProcess::endInput);
+        processes.forEach(RankProcess::close);
+        usable = false;
+    }
+}

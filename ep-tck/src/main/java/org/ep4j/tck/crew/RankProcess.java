@@ -1,0 +1,156 @@
+package org.ep4j.tck.crew;
+
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+/** The crew's handle on one rank's process. */
+final class RankProcess {
+    private static final int KEPT_LINES = 60;
+
+    /** Options of this JVM that ranks run with too: they change which code the engine takes. */
+    private static final List<String> INHERITED = List.of("--enable-native-access", "--add-modules", "-Dep.");
+
+    /** A line of a rank; empty when its standard output ended. */
+    record Event(int rank, Optional<Wire.Message> message) {}
+
+    private final int rank;
+    private final Process process;
+    private final Deque<String> output = new ArrayDeque<>();
+
+    RankProcess(int rank, Map<String, String> environment, String heap, BlockingQueue<Event> events) {
+        this.rank = rank;
+        ProcessBuilder builder = new ProcessBuilder(command(heap));
+        builder.environment().putAll(environment);
+        try {
+            this.process = builder.start();
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot start a JVM for rank " + rank, e);
+        }
+        reader(
+                "out",
+                process.getInputStream(),
+                line -> Wire.decode(line)
+                        .ifPresentOrElse(m -> events.add(new Event(rank, Optional.of(m))), () -> keep(line)),
+                () -> events.add(new Event(rank, Optional.empty())));
+        reader("err", process.getErrorStream(), this::keep, () -> {});
+    }
+
+    private static List<String> command(String heap) {
+        List<String> command = new ArrayList<>();
+        command.add(System.getProperty("java.home") + File.separator + "bin" + File.separator + "java");
+        // Ranks outnumber cores: the quick compiler and the small collector leave the cores to the exchanges.
+        command.addAll(List.of("-Xmx" + heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"));
+        for (String argument : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
+            if (INHERITED.stream().anyMatch(argument::startsWith)) {
+                command.add(argument);
+            }
+        }
+        String modules = System.getProperty("jdk.module.path", "");
+        String classes = System.getProperty("java.class.path", "");
+        command.addAll(List.of(
+                "-cp",
+                modules.isEmpty() ? classes : modules + File.pathSeparator + classes,
+                RankProcessMain.class.getName()));
+        return command;
+    }
+
+    @FunctionalInterface
+    private interface LineSink {
+        void take(String line);
+    }
+
+    private void reader(String name, InputStream stream, LineSink sink, Runnable atEnd) {
+        Thread thread = new Thread(
+                () -> {
+                    try (var lines = new BufferedReader(new InputStreamReader(stream, StandardCharsets.UTF_8))) {
+                        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                            sink.take(line);
+                        }
+                    } catch (IOException e) {
+                        keep("reading its " + name + " failed: " + e);
+                    } finally {
+                        atEnd.run();
+                    }
+                },
+                "tck-rank-" + rank + "-" + name);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private synchronized void keep(String line) {
+        if (output.size() == KEPT_LINES) {
+            output.removeFirst();
+        }
+        output.addLast(line);
+    }
+
+    /** The last lines that the process printed besides messages. */
+    synchronized String printed() {
+        return output.isEmpty() ? "" : "\nit printed:\n  " + String.join("\n  ", output);
+    }
+
+    /** Sends a line; a process that is gone shows by its own event. */
+    void send(Wire.Message message) {
+        try {
+            var stdin = process.getOutputStream();
+            stdin.write((Wire.encode(message) + "\n").getBytes(StandardCharsets.UTF_8));
+            stdin.flush();
+        } catch (IOException e) {
+            keep("sending to it failed: " + e);
+        }
+    }
+
+    long pid() {
+        return process.pid();
+    }
+
+    /** SIGKILL. */
+    void kill() {
+        process.destroyForcibly();
+    }
+
+    /** How it ended, when it did. */
+    String exit() {
+        try {
+            return process.waitFor(5, TimeUnit.SECONDS) ? "exit code " + process.exitValue() : "still running";
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return "unknown exit";
+        }
+    }
+
+    /** Lets it end in good order. */
+    void endInput() {
+        try {
+            process.getOutputStream().close();
+        } catch (IOException e) {
+            keep("closing its input failed: " + e);
+        }
+    }
+
+    /** Waits for its end, then forces it. */
+    void close() {
+        try {
+            if (!process.waitFor(5, TimeUnit.SECONDS)) {
+                process.destroyForcibly();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            process.destroyForcibly();
+        }
+    }
+}

@@ -1,0 +1,126 @@
+package org.ep4j.tck.crew;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.bootstrap.InProcessBootstrap;
+import org.ep4j.spi.Bootstrap;
+
+/** Ranks that are threads of this JVM. A rank's death is declared, and the thread ends. */
+public final class ThreadCrew implements RankCrew {
+    private final List<Bootstrap> bootstraps;
+    private final List<RankRunner> runners = new ArrayList<>();
+    private final Set<Integer> hung = new HashSet<>();
+    private boolean usable = true;
+
+    /** A crew of {@code size} ranks. */
+    public ThreadCrew(int size) {
+        this.bootstraps = Bootstraps.inProcess(size);
+        for (Bootstrap bootstrap : bootstraps) {
+            runners.add(new RankRunner(bootstrap, () -> {
+                declareDead(bootstrap, "killed by the conformance kit");
+                throw new RankKilled();
+            }));
+        }
+    }
+
+    private static void declareDead(Bootstrap bootstrap, String reason) {
+        if (bootstrap instanceof InProcessBootstrap member) {
+            member.fail(reason);
+        } else {
+            bootstrap.close();
+        }
+    }
+
+    @Override
+    public int size() {
+        return bootstraps.size();
+    }
+
+    @Override
+    public boolean usable() {
+        return usable;
+    }
+
+    @Override
+    public List<RankReport> run(Job job) {
+        BlockingQueue<Tagged> ended = new LinkedBlockingQueue<>();
+        List<Thread> threads = new ArrayList<>();
+        for (int rank = 0; rank < job.ranks(); rank++) {
+            int mine = rank;
+            Thread thread = new Thread(
+                    () -> {
+                        RankRunner.Outcome outcome = runners.get(mine).run(job);
+                        if (outcome.end() == RankReport.End.FAILED) {
+                            declareDead(bootstraps.get(mine), "its scenario failed");
+                        }
+                        ended.add(new Tagged(mine, outcome));
+                    },
+                    "tck-rank-" + rank);
+            thread.setDaemon(true);
+            threads.add(thread);
+        }
+        threads.forEach(Thread::start);
+        List<RankReport> reports = collect(job, ended);
+        if (reports.size() < job.ranks()) {
+            String stacks = StackDump.text();
+            threads.forEach(Thread::interrupt);
+            for (int rank = 0; rank < job.ranks(); rank++) {
+                int missing = rank;
+                if (reports.stream().noneMatch(r -> r.rank() == missing)) {
+                    hung.add(rank);
+                    reports.add(new RankReport(
+                            rank,
+                            RankReport.End.HUNG,
+                            "not done after " + job.timeout() + "; threads:\n" + stacks,
+                            Map.of(),
+                            System.nanoTime()));
+                }
+            }
+        }
+        usable = reports.stream().allMatch(r -> r.end() == RankReport.End.DONE);
+        reports.sort(Comparator.comparingInt(RankReport::rank));
+        return reports;
+    }
+
+    private record Tagged(int rank, RankRunner.Outcome outcome) {}
+
+    private static List<RankReport> collect(Job job, BlockingQueue<Tagged> ended) {
+        List<RankReport> reports = new ArrayList<>();
+        long end = System.nanoTime() + job.timeout().toNanos();
+        try {
+            while (reports.size() < job.ranks()) {
+                Tagged one = ended.poll(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+                if (one == null) {
+                    break;
+                }
+                RankRunner.Outcome outcome = one.outcome();
+                reports.add(
+                        new RankReport(one.rank(), outcome.end(), outcome.detail(), outcome.facts(), outcome.nanos()));
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        return reports;
+    }
+
+    @Override
+    public void close() {
+        for (int rank = 0; rank < runners.size(); rank++) {
+            // A rank that hangs may hold the locks of its groups: only what cannot block is closed.
+            if (hung.contains(rank)) {
+                bootstraps.get(rank).close();
+            } else {
+                runners.get(rank).close();
+            }
+        }
+        usable = false;
+    }
+}

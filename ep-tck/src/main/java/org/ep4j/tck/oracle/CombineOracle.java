@@ -1,0 +1,180 @@
+package org.ep4j.tck.oracle;
+
+import java.util.Arrays;
+import java.util.Set;
+import org.ep4j.CombinePrecision;
+import org.ep4j.RowLayout;
+
+/** What combines must give for one token of one rank. Not safe for use from several threads. */
+public final class CombineOracle {
+    private final Workload workload;
+    private final OutputRows outputs;
+    private final Set<Integer> masked;
+    private final float[] sum;
+    private final float[] partial;
+    private final short[] row;
+
+    /**
+     * An oracle for one exchange.
+     *
+     * @param workload the inputs
+     * @param outputs what the experts gave back
+     * @param masked ranks that took no part
+     */
+    public CombineOracle(Workload workload, OutputRows outputs, Set<Integer> masked) {
+        this.workload = workload;
+        this.outputs = outputs;
+        this.masked = Set.copyOf(masked);
+        this.sum = new float[workload.hidden()];
+        this.partial = new float[workload.hidden()];
+        this.row = new short[workload.hidden()];
+    }
+
+    /**
+     * High throughput: {@code bias + rows}, plain FP32 additions.
+     *
+     * @param biases number of biases of the workload that are added first, 0 to 2
+     * @param out {@code [H]} gets BF16
+     */
+    public void highThroughput(
+            int rank, int token, RowLayout layout, CombinePrecision precision, int biases, short[] out) {
+        Arrays.fill(sum, 0f);
+        for (int b = 0; b < biases; b++) {
+            workload.biasRow(b, rank, token, row);
+            add(row, sum);
+        }
+        if (layout == RowLayout.BY_EXPERT && precision == CombinePrecision.EXACT) {
+            for (int k = 0; k < workload.topK(); k++) {
+                if (counts(rank, token, k)) {
+                    outputs.row(rank, token, k, row);
+                    add(row, sum);
+                }
+            }
+        } else {
+            for (int k = 0; k < workload.topK(); k++) {
+                if (firstOfItsRank(rank, token, k)) {
+                    rowOfRank(rank, token, layout, workload.rankOf(workload.expert(rank, token, k)));
+                    add(row, sum);
+                }
+            }
+        }
+        Bf16.fromFloats(sum, out);
+    }
+
+    /**
+     * High throughput: the weight of a selection that comes back, 0 where the id is -1 or the rank masked.
+     */
+    public float returnedWeight(int rank, int token, int place) {
+        return counts(rank, token, place) ? workload.returnedWeight(rank, token, place) : 0f;
+    }
+
+    /**
+     * Low latency: {@code sum of weight * row} by fused multiply-add.
+     *
+     * @param out {@code [H]} gets BF16
+     */
+    public void lowLatency(int rank, int token, CombinePrecision precision, short[] out) {
+        Arrays.fill(sum, 0f);
+        for (int k = 0; k < workload.topK(); k++) {
+            if (precision == CombinePrecision.EXACT && counts(rank, token, k)) {
+                outputs.row(rank, token, k, row);
+                multiplyAdd(workload.weight(rank, token, k), row, sum);
+            } else if (precision == CombinePrecision.RANK_PARTIAL && firstOfItsRank(rank, token, k)) {
+                weightedPartial(rank, token, workload.rankOf(workload.expert(rank, token, k)), row);
+                add(row, sum);
+            }
+        }
+        Bf16.fromFloats(sum, out);
+    }
+
+    /**
+     * Low latency with LogFMT rows: how far each element may be from the exact sum. See {@link LogFmt}.
+     *
+     * @param value {@code [H]} gets the sum of the unrounded rows
+     * @param tolerance {@code [H]} gets the largest allowed distance from it
+     */
+    public void lowLatencyLogFmt(int rank, int token, CombinePrecision precision, float[] value, float[] tolerance) {
+        Arrays.fill(value, 0f);
+        Arrays.fill(tolerance, 0f);
+        float[] error = new float[workload.hidden()];
+        for (int k = 0; k < workload.topK(); k++) {
+            float weight;
+            if (precision == CombinePrecision.EXACT && counts(rank, token, k)) {
+                outputs.row(rank, token, k, row);
+                weight = workload.weight(rank, token, k);
+            } else if (precision == CombinePrecision.RANK_PARTIAL && firstOfItsRank(rank, token, k)) {
+                weightedPartial(rank, token, workload.rankOf(workload.expert(rank, token, k)), row);
+                weight = 1f;
+            } else {
+                continue;
+            }
+            multiplyAdd(weight, row, value);
+            LogFmt.tolerance(row, error);
+            for (int h = 0; h < value.length; h++) {
+                tolerance[h] += weight * error[h];
+            }
+        }
+    }
+
+    /** The row that {@code from} sends for a token in the by-rank layout, or its partial sum, in {@link #row}. */
+    private void rowOfRank(int rank, int token, RowLayout layout, int from) {
+        if (layout == RowLayout.BY_RANK) {
+            outputs.row(rank, token, from, row);
+            return;
+        }
+        Arrays.fill(partial, 0f);
+        for (int k = 0; k < workload.topK(); k++) {
+            if (on(rank, token, k, from)) {
+                outputs.row(rank, token, k, row);
+                add(row, partial);
+            }
+        }
+        Bf16.fromFloats(partial, row);
+    }
+
+    private void weightedPartial(int rank, int token, int from, short[] out) {
+        Arrays.fill(partial, 0f);
+        for (int k = 0; k < workload.topK(); k++) {
+            if (on(rank, token, k, from)) {
+                outputs.row(rank, token, k, out);
+                multiplyAdd(workload.weight(rank, token, k), out, partial);
+            }
+        }
+        Bf16.fromFloats(partial, out);
+    }
+
+    private boolean counts(int rank, int token, int place) {
+        int expert = workload.expert(rank, token, place);
+        return expert >= 0 && !masked.contains(workload.rankOf(expert));
+    }
+
+    private boolean on(int rank, int token, int place, int owner) {
+        int expert = workload.expert(rank, token, place);
+        return expert >= 0 && workload.rankOf(expert) == owner;
+    }
+
+    private boolean firstOfItsRank(int rank, int token, int place) {
+        if (!counts(rank, token, place)) {
+            return false;
+        }
+        int owner = workload.rankOf(workload.expert(rank, token, place));
+        for (int k = 0; k < place; k++) {
+            if (on(rank, token, k, owner)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static void add(short[] row, float[] sum) {
+        for (int h = 0; h < sum.length; h++) {
+            sum[h] += Bf16.toFloat(row[h]);
+        }
+    }
+
+    private static void multiplyAdd(float weight, short[] row, float[] sum) {
+        for (int h = 0; h < sum.length; h++) {
+            sum[h] = Math.fma(weight, Bf16.toFloat(row[h]), sum[h]);
+        }
+    }
+}

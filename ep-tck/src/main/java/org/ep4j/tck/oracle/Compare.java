@@ -1,0 +1,66 @@
+package org.ep4j.tck.oracle;
+
+import java.util.Arrays;
+import java.util.function.IntFunction;
+
+/** Compares bits and says where they differ. */
+final class Compare {
+    private Compare() {}
+
+    static void shorts(String what, short[] seen, short[] expected, IntFunction<String> place) {
+        int at = Arrays.mismatch(seen, expected);
+        if (at >= 0) {
+            throw new AssertionError(String.format(
+                    "%s%s is 0x%04x (%s), must be 0x%04x (%s)",
+                    what,
+                    place.apply(at),
+                    seen[at] & 0xffff,
+                    Bf16.toFloat(seen[at]),
+                    expected[at] & 0xffff,
+                    Bf16.toFloat(expected[at])));
+        }
+    }
+
+    static void bytes(String what, byte[] seen, byte[] expected, IntFunction<String> place) {
+        int at = Arrays.mismatch(seen, expected);
+        if (at >= 0) {
+            throw new AssertionError(String.format(
+                    "%s%s is 0x%02x, must be 0x%02x", what, place.apply(at), seen[at] & 0xff, expected[at] & 0xff));
+        }
+    }
+
+    static void ints(String what, int[] seen, int[] expected) {
+        sameLength(what, seen.length, expected.length);
+        int at = Arrays.mismatch(seen, expected);
+        if (at >= 0) {
+            throw new AssertionError(what + "[" + at + "] is " + seen[at] + ", must be " + expected[at]);
+        }
+    }
+
+    static void longs(String what, long[] seen, long[] expected) {
+        sameLength(what, seen.length, expected.length);
+        int at = Arrays.mismatch(seen, expected);
+        if (at >= 0) {
+            throw new AssertionError(what + "[" + at + "] is " + seen[at] + ", must be " + expected[at]);
+        }
+    }
+
+    static void equal(String what, Object seen, Object expected) {
+        if (!seen.equals(expected)) {
+            throw new AssertionError(what + " is " + seen + ", must be " + expected);
+        }
+    }
+
+    /** Bitwise, except that any NaN equals the same NaN only. */
+    static void floatBits(String what, float seen, float expected) {
+        if (Float.floatToRawIntBits(seen) != Float.floatToRawIntBits(expected)) {
+            throw new AssertionError(what + " is " + seen + ", must be " + expected);
+        }
+    }
+
+    private static void sameLength(String what, int seen, int expected) {
+        if (seen != expected) {
+            throw new AssertionError(what + " has " + seen + " elements, must have " + expected);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+package org.ep4j.tck.oracle;
+
+import java.util.Set;
+import org.ep4j.DispatchLayout;
+
+/** What {@link org.ep4j.EpBuffer#layout} must answer. */
+public final class LayoutOracle {
+    private LayoutOracle() {}
+
+    /**
+     * Counts one rank's tokens.
+     *
+     * @param hostIndex host of every rank
+     * @param masked ranks whose selections count as -1
+     */
+    public static DispatchLayout of(Workload workload, int rank, int[] hostIndex, Set<Integer> masked) {
+        int hosts = 0;
+        for (int host : hostIndex) {
+            hosts = Math.max(hosts, host + 1);
+        }
+        int tokens = workload.tokens(rank);
+        int[] perRank = new int[workload.ranks()];
+        int[] perHost = new int[hosts];
+        int[] perExpert = new int[workload.experts()];
+        boolean[][] on = new boolean[tokens][workload.ranks()];
+        for (int token = 0; token < tokens; token++) {
+            boolean[] hostSeen = new boolean[hosts];
+            for (int k = 0; k < workload.topK(); k++) {
+                int expert = workload.expert(rank, token, k);
+                if (expert >= 0 && !masked.contains(workload.rankOf(expert))) {
+                    perExpert[expert]++;
+                    on[token][workload.rankOf(expert)] = true;
+                    hostSeen[hostIndex[workload.rankOf(expert)]] = true;
+                }
+            }
+            for (int r = 0; r < perRank.length; r++) {
+                perRank[r] += on[token][r] ? 1 : 0;
+            }
+            for (int h = 0; h < hosts; h++) {
+                perHost[h] += hostSeen[h] ? 1 : 0;
+            }
+        }
+        return new DispatchLayout(perRank, perHost, perExpert, on);
+    }
+}

@@ -1,0 +1,58 @@
+package org.ep4j.tck.oracle;
+
+import java.util.Set;
+
+/**
+ * What a low-latency dispatch must deliver on one rank. The first index of every array is the local expert.
+ *
+ * @param workload the inputs
+ * @param rank the receiver
+ * @param sourceRank {@code [L][count]} rank of each row's token
+ * @param sourceToken {@code [L][count]} index of the token there
+ * @param place {@code [L][count]} place of the selection in the token's top-k list
+ * @param ranges {@code [L][R]} rows of each source rank: count in the low, first row in the high 32 bits
+ */
+@SuppressWarnings("ArrayRecordComponent") // read in loops; equality is not asked of it
+public record SlotTable(
+        Workload workload, int rank, int[][] sourceRank, int[][] sourceToken, int[][] place, long[][] ranges) {
+
+    /**
+     * Computes the table.
+     *
+     * @param masked ranks that neither send nor receive
+     */
+    public static SlotTable of(Workload workload, int rank, Set<Integer> masked) {
+        int[] experts = workload.expertsOf(rank);
+        int[][] sourceRank = new int[experts.length][];
+        int[][] sourceToken = new int[experts.length][];
+        int[][] place = new int[experts.length][];
+        long[][] ranges = new long[experts.length][workload.ranks()];
+        for (int e = 0; e < experts.length; e++) {
+            RowTable.Collector rows = new RowTable.Collector();
+            RowTable.selectionsOf(workload, experts[e], masked, rows);
+            sourceRank[e] = rows.ranks();
+            sourceToken[e] = rows.tokens();
+            place[e] = rows.places();
+            long first = 0;
+            for (int source = 0; source < workload.ranks(); source++) {
+                long count = 0;
+                for (int from : sourceRank[e]) {
+                    count += from == source ? 1 : 0;
+                }
+                ranges[e][source] = first << 32 | count;
+                first += count;
+            }
+        }
+        return new SlotTable(workload, rank, sourceRank, sourceToken, place, ranges);
+    }
+
+    /** L. */
+    public int localExperts() {
+        return sourceRank.length;
+    }
+
+    /** Rows of a local expert. */
+    public int count(int localExpert) {
+        return sourceRank[localExpert].length;
+    }
+}

@@ -1,0 +1,56 @@
+package org.ep4j.tck.rules;
+
+import java.time.Duration;
+import java.util.Objects;
+import java.util.function.Supplier;
+
+/** Assertions with messages that say what was seen and what must be. */
+final class Checks {
+    /** Longest wait for something that must come. */
+    static final Duration PATIENCE = Duration.ofSeconds(30);
+
+    private Checks() {}
+
+    static void that(boolean holds, String otherwise) {
+        if (!holds) {
+            throw new AssertionError(otherwise);
+        }
+    }
+
+    static void equal(String what, Object seen, Object expected) {
+        if (!Objects.equals(seen, expected)) {
+            throw new AssertionError(what + " is " + seen + ", must be " + expected);
+        }
+    }
+
+    /** Runs {@code action}, which must throw {@code type}; gives the exception back. */
+    static <E extends Throwable> E refused(Class<E> type, String what, Runnable action) {
+        try {
+            action.run();
+        } catch (RuntimeException | AssertionError e) {
+            if (type.isInstance(e)) {
+                return type.cast(e);
+            }
+            throw new AssertionError(what + " must throw " + type.getSimpleName() + ", but threw " + e, e);
+        }
+        throw new AssertionError(what + " must throw " + type.getSimpleName() + ", but was accepted");
+    }
+
+    /** Runs {@code action}, which must end within {@code limit}. */
+    static <T> T within(Duration limit, String what, Supplier<T> action) {
+        long start = System.nanoTime();
+        T result = action.get();
+        long taken = System.nanoTime() - start;
+        that(
+                taken <= limit.toNanos(),
+                what + " took " + taken / 1_000_000 + " ms, must be within " + limit.toMillis() + " ms");
+        return result;
+    }
+
+    /** The message contains {@code part}. */
+    static void mentions(Throwable seen, String part) {
+        that(
+                String.valueOf(seen.getMessage()).contains(part),
+                "the message must mention \"" + part + "\", but is: " + seen.getMessage());
+    }
+}

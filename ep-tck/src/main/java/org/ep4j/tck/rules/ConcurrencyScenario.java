@@ -1,0 +1,108 @@
+package org.ep4j.tck.rules;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpGroup;
+import org.ep4j.tck.crew.Params;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.crew.Scenario;
+
+/** Several threads of one rank. */
+final class ConcurrencyScenario implements Scenario {
+    private static final int ROUNDS = 12;
+
+    @Override
+    public void run(RankContext context) {
+        switch (context.params().text("case", "")) {
+            case "buffers" -> {
+                EpBuffer one = buffer(context, context.group(), "hidden=64");
+                EpBuffer two = buffer(context, context.group(), "hidden=192");
+                atOnce(() -> rounds(context, one, "hidden=64"), () -> rounds(context, two, "hidden=192"));
+            }
+            case "groups" -> {
+                EpBuffer one = buffer(context, context.newGroup(Map.of()), "hidden=64");
+                EpBuffer two = buffer(context, context.newGroup(Map.of()), "hidden=192");
+                atOnce(() -> rounds(context, one, "hidden=64"), () -> rounds(context, two, "hidden=192"));
+            }
+            case "modes" -> {
+                EpBuffer one = buffer(context, context.group(), "hidden=64");
+                EpBuffer two = buffer(context, context.group(), "hidden=64");
+                atOnce(() -> high(context, one, "hidden=64"), () -> low(context, two, "hidden=64"));
+            }
+            case "other-thread" -> otherThread(context);
+            default -> throw new IllegalArgumentException("no such case: " + context.params());
+        }
+    }
+
+    private static EpBuffer buffer(RankContext context, EpGroup group, String params) {
+        return context.owned(group.createBuffer(new Setup(Params.parse(params), context.size()).shape()));
+    }
+
+    private static void rounds(RankContext context, EpBuffer buffer, String params) {
+        for (int round = 0; round < ROUNDS; round++) {
+            Params drawn = Params.parse(params + " seed=" + round);
+            LifecycleScenario.highThroughput(context, buffer, drawn);
+            LifecycleScenario.lowLatency(context, buffer, drawn);
+        }
+    }
+
+    private static void high(RankContext context, EpBuffer buffer, String params) {
+        for (int round = 0; round < ROUNDS; round++) {
+            LifecycleScenario.highThroughput(context, buffer, Params.parse(params + " seed=" + round));
+        }
+    }
+
+    private static void low(RankContext context, EpBuffer buffer, String params) {
+        for (int round = 0; round < ROUNDS; round++) {
+            LifecycleScenario.lowLatency(context, buffer, Params.parse(params + " seed=" + round));
+        }
+    }
+
+    /** Each round from a thread of its own. */
+    private static void otherThread(RankContext context) {
+        EpBuffer buffer = buffer(context, context.group(), "");
+        for (int round = 0; round < ROUNDS; round++) {
+            Params params = Params.parse("seed=" + round);
+            atOnce(() -> LifecycleScenario.highThroughput(context, buffer, params));
+            atOnce(() -> LifecycleScenario.lowLatency(context, buffer, params));
+        }
+    }
+
+    private static void atOnce(Runnable... work) {
+        List<CompletableFuture<Void>> futures = new ArrayList<>();
+        for (Runnable one : work) {
+            CompletableFuture<Void> future = new CompletableFuture<>();
+            Thread thread = new Thread(
+                    () -> {
+                        try {
+                            one.run();
+                            future.complete(null);
+                        } catch (RuntimeException | Error e) {
+                            future.completeExceptionally(e);
+                        }
+                    },
+                    "tck-worker");
+            thread.setDaemon(true);
+            thread.start();
+            futures.add(future);
+        }
+        for (CompletableFuture<Void> future : futures) {
+            try {
+                future.get(60, TimeUnit.SECONDS);
+            } catch (ExecutionException e) {
+                throw new AssertionError("in another thread: " + e.getCause(), e.getCause());
+            } catch (TimeoutException e) {
+                throw new AssertionError("another thread is not done after 60 s", e);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new AssertionError("interrupted: the job took too long", e);
+            }
+        }
+    }
+}

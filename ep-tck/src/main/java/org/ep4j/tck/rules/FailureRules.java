@@ -1,0 +1,100 @@
+package org.ep4j.tck.rules;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.ep4j.tck.Capability;
+import org.ep4j.tck.RankMode;
+import org.ep4j.tck.Rule;
+
+/** Chapter 6. */
+public final class FailureRules {
+    private static final List<String> OPERATIONS = List.of("ht-dispatch", "ht-combine", "ll-dispatch", "ll-combine");
+
+    private FailureRules() {}
+
+    /** The rules. */
+    public static List<Rule> all() {
+        List<Rule> rules = new ArrayList<>();
+        rules.add(
+                rule("6.1", "a barrier that a rank does not come to ends in time and names it", "timeout op=barrier"));
+        int number = 2;
+        for (String operation : OPERATIONS) {
+            rules.add(rule(
+                    "6." + number++,
+                    operation + " that a rank does not call ends in time and names it; all recover",
+                    "timeout op=" + operation));
+        }
+        rules.add(rule("6.6", "an operation that timed out can be called again by all ranks", "again"));
+        rules.add(rule("6.7", "creating a buffer that a rank does not create ends in time", "create-timeout"));
+        rules.add(rule("6.8", "a rank that left is named", "leave"));
+        rules.add(rule("6.9", "a living rank is left out and taken back", "mask"));
+        number = 10;
+        for (String operation : OPERATIONS) {
+            rules.add(death(
+                    "6." + number++,
+                    "a rank that died before " + operation + " is named; the others go on",
+                    operation,
+                    "before",
+                    1));
+        }
+        rules.add(rule(
+                        "6.14",
+                        "a barrier leaves out a rank that died",
+                        "kill op=ht-dispatch when=before victims=1 barrier")
+                .killing(Set.of(1)));
+        rules.add(rule(
+                        "6.15",
+                        "a barrier leaves out rank 0 that died",
+                        "kill op=ht-dispatch when=before victims=0 barrier")
+                .killing(Set.of(0)));
+        rules.add(rule("6.16", "an asynchronous operation that a rank does not call ends in time", "timeout op=ht-async"));
+        rules.add(rule("6.17", "a receive() whose sender does not come ends in time", "timeout op=ll-receive"));
+        rules.add(rule("6.18", "a recovery that a rank does not come to ends in time", "timeout op=recover"));
+        number = 20;
+        for (String operation : OPERATIONS) {
+            rules.add(death(
+                            "6." + number++,
+                            "a rank killed inside " + operation + " is named; the others go on",
+                            operation,
+                            "inside",
+                            1)
+                    .only(RankMode.PROCESSES));
+        }
+        rules.add(death("6.24", "rank 0 killed inside ht-dispatch", "ht-dispatch", "inside", 0)
+                .only(RankMode.PROCESSES));
+        rules.add(death("6.25", "rank 0 killed inside ll-combine", "ll-combine", "inside", 0)
+                .only(RankMode.PROCESSES));
+        rules.add(death("6.26", "a rank killed anywhere in a row of ht-dispatch", "ht-dispatch", "loop", 1)
+                .only(RankMode.PROCESSES));
+        rules.add(death("6.27", "a rank killed anywhere in a row of ll-dispatch", "ll-dispatch", "loop", 1)
+                .only(RankMode.PROCESSES));
+        rules.add(death("6.28", "two ranks killed at once", "ht-combine", "inside", 1, 3)
+                .only(RankMode.PROCESSES)
+                .atLeast(4));
+        return rules;
+    }
+
+    private static Rule rule(String id, String text, String params) {
+        return Rule.of(
+                id,
+                text,
+                FailureScenario.class,
+                "case=" + params,
+                Capability.HIGH_THROUGHPUT,
+                Capability.LOW_LATENCY,
+                Capability.BY_EXPERT,
+                Capability.RECOVER);
+    }
+
+    private static Rule death(String id, String text, String operation, String when, int... victims) {
+        StringBuilder list = new StringBuilder();
+        Set<Integer> set = new java.util.TreeSet<>();
+        for (int victim : victims) {
+            list.append(set.isEmpty() ? "" : ",").append(victim);
+            set.add(victim);
+        }
+        return rule(id, text, "kill op=" + operation + " when=" + when + " victims=" + list)
+                .killing(set);
+    }
+}

@@ -1,0 +1,258 @@
+package org.ep4j.tck.rules;
+
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import org.ep4j.DataType;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpException;
+import org.ep4j.EpGroup;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.Recovery;
+import org.ep4j.config.EpKeys;
+import org.ep4j.tck.crew.Params;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.oracle.Inputs;
+import org.ep4j.tck.oracle.Workload;
+
+/** Ranks that do not come, are left out, leave or die. */
+final class FailureScenario implements Scenario {
+    /** Of operations in these groups. */
+    static final Duration TIMEOUT = Duration.ofSeconds(2);
+
+    /** Beyond the timeout: the machine is busy. */
+    private static final Duration SLACK = Duration.ofSeconds(8);
+
+    private static final Duration RECOVERY = Duration.ofSeconds(20);
+    private static final Duration UNTIL_DEATH = Duration.ofMillis(300);
+    private static final Params PARAMS = Params.parse("");
+
+    @Override
+    public void run(RankContext context) {
+        switch (context.params().text("case", "")) {
+            case "timeout" -> timeout(context);
+            case "create-timeout" -> createTimeout(context);
+            case "again" -> again(context);
+            case "kill" -> kill(context);
+            case "mask" -> mask(context);
+            case "leave" -> leave(context);
+            default -> throw new IllegalArgumentException("no such case: " + context.params());
+        }
+    }
+
+    private static EpGroup impatient(RankContext context) {
+        return context.newGroup(
+                Map.of(EpKeys.TIMEOUT.name(), TIMEOUT.toMillis() + "ms", EpKeys.SETUP_TIMEOUT.name(), "10s"));
+    }
+
+    private static EpBuffer buffer(RankContext context, EpGroup group) {
+        return context.owned(group.createBuffer(new Setup(PARAMS, context.size()).shape()));
+    }
+
+    /** The last rank does not call the operation; the others are told in time, and all recover. */
+    private static void timeout(RankContext context) {
+        EpBuffer buffer = buffer(context, impatient(context));
+        int absent = context.size() - 1;
+        try (Operation operation = new Operation(context.params().text("op", ""), context, buffer)) {
+            Runnable call = operation.prepare();
+            context.meet();
+            if (!context.isRank(absent)) {
+                EpTimeoutException late = Checks.within(
+                        TIMEOUT.plus(SLACK),
+                        "the timeout",
+                        () -> Checks.refused(EpTimeoutException.class, "waiting for a rank that does not come", call));
+                Checks.that(!late.phase().isBlank(), "the timeout must name its phase");
+                // A barrier is waited for as a whole: at the deadline others may have given up as well.
+                boolean whole = context.params().text("op", "").equals("barrier") && late.peer() == -1;
+                Checks.that(whole || late.peer() == absent, "peer() is " + late.peer() + " in: " + late.getMessage());
+                Checks.mentions(late, "rank " + absent);
+            }
+            context.meet();
+            recoverAll(context, buffer, operation);
+            operation.verifyRest();
+        }
+    }
+
+    private static void recoverAll(RankContext context, EpBuffer buffer, Operation operation) {
+        Recovery recovery = buffer.recover(RECOVERY);
+        Checks.equal("ranks that recovery masked", recovery.masked(), Set.of());
+        Checks.equal("ranks in recovery's report", recovery.completed().size(), context.size());
+        if (operation.countsExactly()) {
+            recovery.completed()
+                    .forEach((rank, completed) -> Checks.equal(
+                            "completed operations of rank " + rank, completed, Operation.COMPLETED_BEFORE));
+        }
+    }
+
+    /** The operation that timed out is called again by all ranks, without recover. */
+    private static void again(RankContext context) {
+        EpBuffer buffer = buffer(context, impatient(context));
+        int absent = context.size() - 1;
+        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+        context.meet();
+        if (!context.isRank(absent)) {
+            Checks.refused(
+                    EpTimeoutException.class,
+                    "waiting for a rank that does not come",
+                    () -> LifecycleScenario.highThroughput(context, buffer, PARAMS));
+        }
+        context.meet();
+        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+        LifecycleScenario.lowLatency(context, buffer, PARAMS);
+    }
+
+    private static void createTimeout(RankContext context) {
+        EpGroup group = context.newGroup(Map.of(EpKeys.SETUP_TIMEOUT.name(), TIMEOUT.toMillis() + "ms"));
+        int absent = context.size() - 1;
+        if (!context.isRank(absent)) {
+            EpException late = Checks.within(
+                    TIMEOUT.plus(SLACK),
+                    "the timeout",
+                    () -> Checks.refused(
+                            EpTimeoutException.class,
+                            "a buffer that one rank does not create",
+                            () -> group.createBuffer(new Setup(PARAMS, context.size()).shape())));
+            Checks.mentions(late, Integer.toString(absent));
+        }
+        context.meet();
+    }
+
+    /** Victims die before, inside or somewhere in a loop of the operation; the others go on without them. */
+    private static void kill(RankContext context) {
+        Set<Integer> victims = Arrays.stream(
+                        context.params().text("victims", "1").split(",", -1))
+                .map(Integer::parseInt)
+                .collect(Collectors.toCollection(TreeSet::new));
+        EpGroup group = context.group();
+        EpBuffer buffer = buffer(context, group);
+        try (Operation operation = new Operation(context.params().text("op", ""), context, buffer)) {
+            Runnable call = operation.prepare();
+            context.meet();
+            EpPeerLostException lost = Checks.within(
+                    Duration.ofSeconds(10),
+                    "the report of a death",
+                    () -> Checks.refused(EpPeerLostException.class, "an operation with a dead rank", () -> {
+                        die(context, victims, call);
+                        repeat(call);
+                    }));
+            Checks.that(victims.contains(lost.peer()), "peer() is " + lost.peer() + ", must be of " + victims);
+            Checks.mentions(lost, "rank " + lost.peer());
+            Checks.that(!lost.phase().isBlank(), "the report must name its phase");
+            Recovery recovery = buffer.recover(RECOVERY);
+            while (!recovery.masked().containsAll(victims)) {
+                // The second death may become known after the first one was recovered from.
+                recovery = recoverFromNext(operation, buffer);
+            }
+            Checks.equal("ranks that recovery masked", recovery.masked(), victims);
+            Checks.equal("masked ranks of the buffer", buffer.maskedRanks(), victims);
+            Checks.equal("lost ranks of the group", group.lostRanks(), victims);
+            Checks.equal("ranks in recovery's report", recovery.completed().size(), context.size() - victims.size());
+            operation.verifyRest();
+            if (context.params().has("barrier")) {
+                group.barrier(RECOVERY);
+            }
+            EpPeerLostException gone = Checks.refused(
+                    EpPeerLostException.class, "clearing the mask of a dead rank", () -> buffer.clearMask(RECOVERY));
+            Checks.that(victims.contains(gone.peer()), "peer() is " + gone.peer() + ", must be of " + victims);
+        }
+    }
+
+    private static Recovery recoverFromNext(Operation operation, EpBuffer buffer) {
+        Checks.refused(EpPeerLostException.class, "operations while the second rank dies", () -> {
+            while (true) {
+                operation.verifyRest();
+            }
+        });
+        return buffer.recover(RECOVERY);
+    }
+
+    private static void die(RankContext context, Set<Integer> victims, Runnable call) {
+        String when = context.params().text("when", "before");
+        int latecomer = firstSurvivor(context, victims);
+        if (victims.contains(context.rank())) {
+            switch (when) {
+                case "before" -> context.die();
+                case "inside" -> {
+                    // A survivor comes later than this rank dies, so this rank cannot be through by then.
+                    context.dieAfter(UNTIL_DEATH);
+                    call.run();
+                }
+                default -> context.dieAfter(UNTIL_DEATH);
+            }
+        } else if (when.equals("inside") && context.isRank(latecomer)) {
+            context.sleep(UNTIL_DEATH.multipliedBy(3));
+        }
+    }
+
+    private static int firstSurvivor(RankContext context, Set<Integer> victims) {
+        int survivor = 0;
+        while (victims.contains(survivor)) {
+            survivor++;
+        }
+        Checks.that(survivor < context.size(), "nobody survives");
+        return survivor;
+    }
+
+    private static void repeat(Runnable call) {
+        long end = System.nanoTime() + Duration.ofSeconds(15).toNanos();
+        while (System.nanoTime() < end) {
+            call.run();
+        }
+    }
+
+    /** A living rank is left out for a while and taken back. */
+    private static void mask(RankContext context) {
+        EpBuffer buffer = buffer(context, context.group());
+        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+        for (int out : new int[] {context.size() - 1, 0}) {
+            if (!context.isRank(out)) {
+                buffer.mask(out);
+                Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of(out));
+                layoutLeavesOut(context, buffer, out);
+                LifecycleScenario.highThroughput(context, buffer, Params.parse("drop=0.1 dup=0.2 bias=1"));
+                LifecycleScenario.highThroughput(context, buffer, Params.parse("layout=BY_EXPERT align=4"));
+                LifecycleScenario.lowLatency(context, buffer, Params.parse("dup=0.2 max=64 tokens=8 seed=4"));
+                LifecycleScenario.lowLatency(context, buffer, Params.parse("precision=RANK_PARTIAL"));
+            }
+            context.meet();
+            buffer.clearMask(RECOVERY);
+            Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of());
+            LifecycleScenario.highThroughput(context, buffer, PARAMS);
+            LifecycleScenario.lowLatency(context, buffer, PARAMS);
+        }
+    }
+
+    private static void layoutLeavesOut(RankContext context, EpBuffer buffer, int out) {
+        Workload workload = new Setup(PARAMS, context.size()).workload();
+        int[] seen = buffer.layout(new Inputs(context.arena(), workload).ids(context.rank(), DataType.INT32))
+                .tokensPerRank();
+        Checks.equal("tokensPerRank[" + out + "] of a masked rank", seen[out], 0);
+    }
+
+    /** A rank leaves in good order while the others still need it. */
+    private static void leave(RankContext context) {
+        EpGroup group = impatient(context);
+        EpBuffer buffer = buffer(context, group);
+        int leaver = context.size() - 1;
+        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+        context.meet();
+        if (context.isRank(leaver)) {
+            group.close();
+        } else {
+            EpPeerLostException lost = Checks.within(
+                    TIMEOUT.plus(SLACK),
+                    "the report of a rank that left",
+                    () -> Checks.refused(
+                            EpPeerLostException.class,
+                            "a dispatch with a rank that left",
+                            () -> LifecycleScenario.highThroughput(context, buffer, PARAMS)));
+            Checks.equal("peer()", lost.peer(), leaver);
+        }
+        context.meet();
+    }
+}

@@ -1,0 +1,196 @@
+package org.ep4j.tck.rules;
+
+import java.util.Set;
+import org.ep4j.CombineRequest;
+import org.ep4j.CombineResult;
+import org.ep4j.DataType;
+import org.ep4j.DispatchHandle;
+import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
+import org.ep4j.EpBuffer;
+import org.ep4j.OpOptions;
+import org.ep4j.RowLayout;
+import org.ep4j.Tensor;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.oracle.Arena;
+import org.ep4j.tck.oracle.CombineOracle;
+import org.ep4j.tck.oracle.Inputs;
+import org.ep4j.tck.oracle.OutputRows;
+import org.ep4j.tck.oracle.RowTable;
+import org.ep4j.tck.oracle.Verifier;
+import org.ep4j.tck.oracle.Workload;
+
+/** One high-throughput exchange of one rank, every result compared with the oracle. */
+final class HighThroughputExchange implements AutoCloseable {
+    private final EpBuffer buffer;
+    private final int rank;
+    private final Workload workload;
+    private final HighThroughputOptions options;
+    private final Set<Integer> masked;
+    private final Arena arena;
+    private final Inputs inputs;
+    private final Verifier verifier;
+    private final RowTable table;
+
+    HighThroughputExchange(
+            RankContext context,
+            EpBuffer buffer,
+            Workload workload,
+            HighThroughputOptions options,
+            Set<Integer> masked) {
+        this.buffer = buffer;
+        this.rank = context.rank();
+        this.workload = workload;
+        this.options = options;
+        this.masked = masked;
+        this.arena = new Arena(buffer.group().device());
+        this.inputs = new Inputs(arena, workload);
+        this.verifier = new Verifier(arena);
+        this.table = RowTable.of(workload, rank, options.layout(), options.alignment(), masked);
+    }
+
+    /** A whole round: dispatch, the cached dispatch where asked for, and combine, everything compared. */
+    void round() {
+        DispatchResult result = dispatch();
+        verifier.dispatch(result, table, options.carried());
+        if (options.cached()) {
+            cachedDispatch(result.handle());
+        }
+        combine(result.handle());
+    }
+
+    DispatchResult dispatch() {
+        Tensor ids = inputs.ids(rank, options.idType());
+        Tensor x = options.fp8() ? inputs.fp8Rows(rank) : inputs.rows(rank);
+        LateInputs late = new LateInputs(arena, options.after(), ids, x);
+        DispatchRequest.Builder request = DispatchRequest.of(x, ids)
+                .layout(options.layout())
+                .expertAlignment(options.alignment())
+                .options(opOptions(late));
+        addSizing(request);
+        if (options.fp8()) {
+            request.scales(inputs.fp8Scales(rank));
+        }
+        if (options.weights()) {
+            request.topkWeights(inputs.weights(rank));
+        }
+        return start(request);
+    }
+
+    private void addSizing(DispatchRequest.Builder request) {
+        if (options.zeroPadding()) {
+            request.zeroPadding();
+        }
+        if (!options.exactCounts()) {
+            request.worstCase();
+        }
+    }
+
+    private DispatchResult start(DispatchRequest.Builder request) {
+        if (!options.out()) {
+            return settled(buffer.dispatch(request.build()));
+        }
+        Tensor out =
+                arena.allocate(options.fp8() ? DataType.FP8_E4M3 : DataType.BF16, table.rows() + 3L, workload.hidden());
+        DispatchResult result = settled(buffer.dispatch(request.out(out).build()));
+        Checks.equal("address of x where out was given", result.x().address(), out.address());
+        return result;
+    }
+
+    private DispatchResult settled(DispatchResult result) {
+        if (options.async()) {
+            result.event().await(Checks.PATIENCE);
+            Checks.that(result.event().isDone(), "an event that was awaited is not done");
+        }
+        return result;
+    }
+
+    /** Other rows and weights along the same routes. */
+    void cachedDispatch(DispatchHandle handle) {
+        Workload other = workload.withData(workload.seed() + 1);
+        Inputs fresh = new Inputs(arena, other);
+        DispatchRequest.Builder request = DispatchRequest.cached(
+                        options.fp8() ? fresh.fp8Rows(rank) : fresh.rows(rank), handle)
+                .expertAlignment(options.alignment())
+                .options(opOptions(LateInputs.NONE));
+        addSizing(request);
+        if (options.fp8()) {
+            request.scales(fresh.fp8Scales(rank));
+        }
+        if (options.weights()) {
+            request.topkWeights(fresh.weights(rank));
+        }
+        RowTable again = RowTable.of(other, rank, options.layout(), options.alignment(), masked);
+        verifier.dispatch(start(request), again, options.carried());
+    }
+
+    /** Expert outputs back, compared with the oracle. */
+    void combine(DispatchHandle handle) {
+        CombineResult result = combine(handle, workload.randomOutputs());
+        verifier.combine(
+                result, new CombineOracle(workload, workload.randomOutputs(), masked), workload, rank, options.want());
+    }
+
+    CombineResult combine(DispatchHandle handle, OutputRows outputs) {
+        CombineRequest.Builder request = CombineRequest.of(combineInput(handle, outputs), handle)
+                .precision(options.precision())
+                .options(opOptions(LateInputs.NONE));
+        for (int b = 0; b < options.biases(); b++) {
+            request.bias(inputs.bias(b, rank));
+        }
+        if (options.returned()) {
+            request.weights(inputs.returnedWeights(table, handle.rows()));
+        }
+        if (!options.out()) {
+            return settled(buffer.combine(request.build()));
+        }
+        Tensor out = arena.allocate(DataType.BF16, workload.tokens(rank), workload.hidden());
+        CombineResult result = settled(buffer.combine(request.out(out).build()));
+        Checks.equal(
+                "address of the combined rows where out was given", result.out().address(), out.address());
+        return result;
+    }
+
+    private CombineResult settled(CombineResult result) {
+        if (options.async()) {
+            result.event().await(Checks.PATIENCE);
+        }
+        return result;
+    }
+
+    private Tensor combineInput(DispatchHandle handle, OutputRows outputs) {
+        if (!options.zeroCopy() || options.layout() != RowLayout.BY_RANK) {
+            return inputs.outputs(table, outputs, handle.rows());
+        }
+        Tensor own = buffer.combineInput();
+        Tensor x = Tensor.of(own.memory(), DataType.BF16, handle.rows(), workload.hidden());
+        inputs.outputs(x, table, outputs);
+        return x;
+    }
+
+    private OpOptions opOptions(LateInputs late) {
+        OpOptions how = late.options(OpOptions.DEFAULT);
+        return options.async() ? how.asynchronous() : how;
+    }
+
+    RowTable table() {
+        return table;
+    }
+
+    Arena arena() {
+        return arena;
+    }
+
+    Verifier verifier() {
+        return verifier;
+    }
+
+    Inputs inputs() {
+        return inputs;
+    }
+
+    @Override
+    public void close() {
+        arena.close();
+    }
+}

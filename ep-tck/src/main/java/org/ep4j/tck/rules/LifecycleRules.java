@@ -1,0 +1,58 @@
+package org.ep4j.tck.rules;
+
+import java.util.List;
+import org.ep4j.tck.Capability;
+import org.ep4j.tck.Rule;
+
+/** Chapter 2. */
+public final class LifecycleRules {
+    private static final Capability[] BOTH = {Capability.HIGH_THROUGHPUT, Capability.LOW_LATENCY};
+
+    private LifecycleRules() {}
+
+    /** The rules. */
+    public static List<Rule> all() {
+        return List.of(
+                rule("2.1", "a group knows its rank, size and device", "group"),
+                rule(
+                                "2.2",
+                                "a group of one rank exchanges with itself",
+                                "one-rank",
+                                Capability.BY_EXPERT,
+                                Capability.FP8_WIRE)
+                        .withRanks(1),
+                rule("2.3", "a buffer tells its shape and placement", "placement"),
+                Rule.of(
+                        "2.4",
+                        "a buffer tells a placement that was given",
+                        LifecycleScenario.class,
+                        "case=placement placement=stride experts=13",
+                        Capability.PLACEMENT),
+                rule("2.5", "size hints are exact, before anything is allocated", "size"),
+                rule("2.6", "several buffers of a group are used in turn", "buffers", BOTH),
+                rule("2.7", "two groups of the same ranks are used in turn", "groups", BOTH),
+                rule(
+                        "2.8",
+                        "buffers are closed in any order, twice, without waiting",
+                        "close-order",
+                        Capability.HIGH_THROUGHPUT),
+                rule("2.9", "a group closes its buffers", "close-group-first", Capability.HIGH_THROUGHPUT),
+                rule(
+                        "2.10",
+                        "a rank that closes early does not disturb the others' last operations",
+                        "close-uneven",
+                        BOTH),
+                rule("2.11", "what belongs to a closed buffer is refused", "after-close", BOTH),
+                rule(
+                        "2.12",
+                        "buffers that come and go leave no files and mappings",
+                        "no-leak",
+                        Capability.HIGH_THROUGHPUT),
+                rule("2.13", "nobody leaves a barrier before all have come", "barrier"),
+                rule("2.14", "a mode that the shape leaves out is refused", "one-mode", BOTH));
+    }
+
+    private static Rule rule(String id, String text, String name, Capability... needs) {
+        return Rule.of(id, text, LifecycleScenario.class, "case=" + name, needs);
+    }
+}

@@ -1,0 +1,329 @@
+package org.ep4j.tck.rules;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.ep4j.CombineResult;
+import org.ep4j.DispatchResult;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpGroup;
+import org.ep4j.EpShape;
+import org.ep4j.EpStateException;
+import org.ep4j.ExpertPlacement;
+import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.Tensor;
+import org.ep4j.tck.crew.Params;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.oracle.Workload;
+
+/** Groups and buffers from their making to their end. */
+final class LifecycleScenario implements Scenario {
+    private static final int MANY = 40;
+
+    @Override
+    public void run(RankContext context) {
+        switch (context.params().text("case", "")) {
+            case "group" -> group(context);
+            case "one-rank" -> oneRank(context);
+            case "placement" -> placement(context);
+            case "size" -> size(context);
+            case "buffers" -> buffers(context);
+            case "groups" -> groups(context);
+            case "close-order" -> closeOrder(context);
+            case "close-group-first" -> closeGroupFirst(context);
+            case "close-uneven" -> closeUneven(context);
+            case "after-close" -> afterClose(context);
+            case "no-leak" -> noLeak(context);
+            case "barrier" -> barrier(context);
+            case "one-mode" -> oneMode(context);
+            default -> throw new IllegalArgumentException("no such case: " + context.params());
+        }
+    }
+
+    private static void group(RankContext context) {
+        EpGroup group = context.group();
+        Checks.equal("rank()", group.rank(), context.rank());
+        Checks.equal("size()", group.size(), context.size());
+        Checks.equal("lostRanks()", group.lostRanks(), Set.of());
+        Checks.equal(
+                "device of the plan",
+                group.plan().profiles().get(context.rank()).device(),
+                group.device().id());
+    }
+
+    private static void oneRank(RankContext context) {
+        Checks.equal("size()", context.group().size(), 1);
+        exchange(context, context.group());
+    }
+
+    private static void placement(RankContext context) {
+        Setup setup = new Setup(context.params(), context.size());
+        EpBuffer buffer = context.buffer(setup.shape());
+        Checks.equal("shape()", buffer.shape(), setup.shape());
+        Checks.equal("group()", buffer.group().rank(), context.rank());
+        Workload workload = setup.workload();
+        ExpertPlacement placement = buffer.placement();
+        Checks.equal("experts of the placement", placement.experts(), workload.experts());
+        for (int e = 0; e < workload.experts(); e++) {
+            Checks.equal("rankOf(" + e + ")", placement.rankOf(e), workload.rankOf(e));
+            Checks.equal("localIndex(" + e + ")", placement.localIndex(e), workload.localIndex(e));
+        }
+        Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of());
+    }
+
+    private static void size(RankContext context) {
+        for (String params : List.of("tokens=8", "tokens=64 hidden=1024", "tokens=3 experts=50 topk=8 recv=5")) {
+            EpShape shape = new Setup(Params.parse(params), context.size()).shape();
+            var before = context.group().bufferSize(shape);
+            Checks.equal("bufferSize() asked twice", context.group().bufferSize(shape), before);
+            try (EpBuffer buffer = context.group().createBuffer(shape)) {
+                Checks.equal("size() of a buffer of " + shape, buffer.size(), before);
+            }
+            Checks.that(before.symmetric() > 0 && before.local() >= 0, "bufferSize() is " + before);
+            String mine = before.toString() + shape;
+            for (byte[] theirs : context.exchange(mine.getBytes(StandardCharsets.UTF_8))) {
+                Checks.that(theirs.length > 0, "a rank sent nothing");
+            }
+        }
+        EpShape small = EpShape.builder(64, 8, 2).maxTokens(16).build();
+        EpShape both =
+                EpShape.builder(64, 8, 2).maxTokens(16).maxLowLatencyTokens(16).build();
+        Checks.that(
+                context.group().bufferSize(small).symmetric()
+                        < context.group().bufferSize(both).symmetric(),
+                "a mode that is left out must take no memory");
+    }
+
+    private static void buffers(RankContext context) {
+        List<EpBuffer> buffers = new ArrayList<>();
+        for (int hidden : new int[] {64, 128, 256}) {
+            buffers.add(context.buffer(new Setup(Params.parse("hidden=" + hidden), context.size()).shape()));
+        }
+        for (int round = 0; round < 3; round++) {
+            for (EpBuffer buffer : buffers) {
+                Params params = Params.parse("hidden=" + buffer.shape().hidden() + " seed=" + round);
+                highThroughput(context, buffer, params);
+                lowLatency(context, buffer, params);
+            }
+            Collections.rotate(buffers, 1);
+        }
+    }
+
+    private static void groups(RankContext context) {
+        EpGroup first = context.newGroup(Map.of());
+        EpGroup second = context.newGroup(Map.of());
+        EpBuffer one = context.owned(first.createBuffer(new Setup(Params.parse("hidden=64"), context.size()).shape()));
+        EpBuffer two =
+                context.owned(second.createBuffer(new Setup(Params.parse("hidden=192"), context.size()).shape()));
+        for (int round = 0; round < 4; round++) {
+            highThroughput(context, one, Params.parse("hidden=64 seed=" + round));
+            highThroughput(context, two, Params.parse("hidden=192 seed=" + (9 + round)));
+            lowLatency(context, two, Params.parse("hidden=192 seed=" + round));
+            lowLatency(context, one, Params.parse("hidden=64 seed=" + (9 + round)));
+        }
+    }
+
+    private static void closeOrder(RankContext context) {
+        List<EpBuffer> buffers = new ArrayList<>();
+        EpGroup group = context.newGroup(Map.of());
+        EpShape shape = new Setup(Params.parse(""), context.size()).shape();
+        for (int i = 0; i < 3; i++) {
+            buffers.add(group.createBuffer(shape));
+            highThroughput(context, buffers.get(i), Params.parse("seed=" + i));
+        }
+        // Every rank closes in another order, and nobody waits.
+        Collections.rotate(buffers, context.rank());
+        for (EpBuffer buffer : buffers) {
+            buffer.close();
+            buffer.close();
+        }
+        group.close();
+        group.close();
+    }
+
+    private static void closeGroupFirst(RankContext context) {
+        EpGroup group = context.newGroup(Map.of());
+        EpBuffer buffer = group.createBuffer(new Setup(Params.parse(""), context.size()).shape());
+        highThroughput(context, buffer, Params.parse(""));
+        group.close();
+        buffer.close();
+        Checks.refused(EpStateException.class, "layout() of a buffer whose group is closed", () -> {
+            try (HighThroughputExchange exchange = exchangeOf(context, buffer)) {
+                exchange.dispatch();
+            }
+        });
+    }
+
+    /** Rank 0 closes at once after its last operation, the others only when it is gone. */
+    private static void closeUneven(RankContext context) {
+        EpGroup group = context.newGroup(Map.of());
+        EpBuffer buffer = group.createBuffer(new Setup(Params.parse(""), context.size()).shape());
+        for (int round = 0; round < 3; round++) {
+            highThroughput(context, buffer, Params.parse("seed=" + round));
+            lowLatency(context, buffer, Params.parse("seed=" + round));
+        }
+        if (context.isRank(0)) {
+            buffer.close();
+            group.close();
+        }
+        context.meet();
+        if (!context.isRank(0)) {
+            buffer.close();
+            group.close();
+        }
+    }
+
+    private static void afterClose(RankContext context) {
+        EpBuffer buffer = context.group().createBuffer(new Setup(Params.parse(""), context.size()).shape());
+        HighThroughputExchange exchange = context.owned(exchangeOf(context, buffer));
+        LowLatencyExchange small = context.owned(new LowLatencyExchange(
+                context,
+                buffer,
+                new Setup(Params.parse(""), context.size()).workload(),
+                LowLatencyOptions.of(Params.parse("")),
+                Set.of()));
+        DispatchResult result = exchange.dispatch();
+        CombineResult back = exchange.combine(result.handle(), (rank, token, key, out) -> {});
+        LowLatencyDispatchResult packed = small.dispatch();
+        buffer.close();
+        Checks.refused(EpStateException.class, "x() of a closed buffer's result", result::x);
+        Checks.refused(EpStateException.class, "out() of a closed buffer's result", back::out);
+        Checks.refused(EpStateException.class, "x() of a closed buffer's low-latency result", packed::x);
+        Checks.refused(EpStateException.class, "dispatch on a closed buffer", exchange::dispatch);
+        Checks.refused(
+                EpStateException.class,
+                "combine on a closed buffer",
+                () -> exchange.combine(result.handle(), (rank, token, key, out) -> {}));
+        Checks.refused(EpStateException.class, "low-latency dispatch on a closed buffer", small::dispatch);
+        Checks.refused(EpStateException.class, "recover on a closed buffer", () -> buffer.recover(Checks.PATIENCE));
+    }
+
+    /** File handles and mappings of this process do not grow with buffers that come and go. */
+    private static void noLeak(RankContext context) {
+        EpShape shape = new Setup(Params.parse(""), context.size()).shape();
+        cycle(context, shape, 3);
+        context.meet();
+        long handles = entries("/proc/self/fd");
+        long mappings = lines("/proc/self/maps");
+        context.meet();
+        cycle(context, shape, MANY);
+        context.meet();
+        long more = entries("/proc/self/fd") - handles;
+        // Ranks that are threads share what is counted, and other threads of the JVM come and go.
+        Checks.that(more < MANY / 2, MANY + " buffers left " + more + " open files");
+        long mapped = lines("/proc/self/maps") - mappings;
+        Checks.that(mapped < MANY, MANY + " buffers left " + mapped + " mappings");
+        context.meet();
+    }
+
+    private static void cycle(RankContext context, EpShape shape, int times) {
+        for (int i = 0; i < times; i++) {
+            try (EpBuffer buffer = context.group().createBuffer(shape)) {
+                highThroughput(context, buffer, Params.parse("tokens=3 max=17 seed=" + i));
+            }
+        }
+    }
+
+    private static long entries(String folder) {
+        try (Stream<Path> all = Files.list(Path.of(folder))) {
+            return all.count();
+        } catch (IOException e) {
+            return 0;
+        }
+    }
+
+    private static long lines(String file) {
+        try (Stream<String> all = Files.lines(Path.of(file))) {
+            return all.count();
+        } catch (IOException e) {
+            return 0;
+        }
+    }
+
+    /** Nobody leaves before everybody has come; times are of one machine's clock. */
+    private static void barrier(RankContext context) {
+        for (int late = 0; late < context.size(); late++) {
+            if (context.isRank(late)) {
+                context.sleep(java.time.Duration.ofMillis(40));
+            }
+            long came = System.nanoTime();
+            context.group().barrier(Checks.PATIENCE);
+            long left = System.nanoTime();
+            for (byte[] theirs : context.exchange(Long.toString(came).getBytes(StandardCharsets.UTF_8))) {
+                long other = Long.parseLong(new String(theirs, StandardCharsets.UTF_8));
+                Checks.that(
+                        other - left <= 0, "this rank left the barrier " + (other - left) + " ns before another came");
+            }
+        }
+    }
+
+    private static void oneMode(RankContext context) {
+        EpBuffer high = context.buffer(
+                EpShape.builder(128, 3 * context.size(), 4).maxTokens(17).build());
+        EpBuffer low = context.buffer(EpShape.builder(128, 3 * context.size(), 4)
+                .maxLowLatencyTokens(17)
+                .build());
+        highThroughput(context, high, Params.parse(""));
+        lowLatency(context, low, Params.parse(""));
+        Checks.refused(
+                EpStateException.class,
+                "low latency where the shape leaves it out",
+                () -> lowLatency(context, high, Params.parse("")));
+        Checks.refused(
+                EpStateException.class,
+                "high throughput where the shape leaves it out",
+                () -> highThroughput(context, low, Params.parse("")));
+        Checks.refused(EpStateException.class, "combineInput() without high throughput", low::combineInput);
+        Checks.refused(
+                EpStateException.class, "lowLatencyCombineInput() without low latency", high::lowLatencyCombineInput);
+        Tensor input = high.combineInput();
+        Checks.equal("hidden of combineInput()", input.dim(1), 128L);
+    }
+
+    private static void exchange(RankContext context, EpGroup group) {
+        try (EpBuffer buffer = group.createBuffer(new Setup(Params.parse(""), context.size()).shape())) {
+            highThroughput(context, buffer, Params.parse("layout=BY_EXPERT align=4"));
+            highThroughput(context, buffer, Params.parse(""));
+            lowLatency(context, buffer, Params.parse("format=FP8"));
+        }
+    }
+
+    static void highThroughput(RankContext context, EpBuffer buffer, Params params) {
+        try (HighThroughputExchange exchange = new HighThroughputExchange(
+                context,
+                buffer,
+                new Setup(params, context.size()).workload(),
+                HighThroughputOptions.of(params),
+                buffer.maskedRanks())) {
+            exchange.round();
+        }
+    }
+
+    static void lowLatency(RankContext context, EpBuffer buffer, Params params) {
+        try (LowLatencyExchange exchange = new LowLatencyExchange(
+                context,
+                buffer,
+                new Setup(params, context.size()).workload(),
+                LowLatencyOptions.of(params),
+                buffer.maskedRanks())) {
+            exchange.round();
+        }
+    }
+
+    private static HighThroughputExchange exchangeOf(RankContext context, EpBuffer buffer) {
+        return new HighThroughputExchange(
+                context,
+                buffer,
+                new Setup(Params.parse(""), context.size()).workload(),
+                HighThroughputOptions.of(Params.parse("")),
+                Set.of());
+    }
+}

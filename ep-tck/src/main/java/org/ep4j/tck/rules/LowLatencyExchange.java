@@ -1,0 +1,239 @@
+package org.ep4j.tck.rules;
+
+import java.util.Arrays;
+import java.util.Set;
+import java.util.zip.CRC32C;
+import org.ep4j.DataType;
+import org.ep4j.EpBuffer;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyCombineResult;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.LowLatencyHandle;
+import org.ep4j.OpOptions;
+import org.ep4j.Tensor;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.oracle.Arena;
+import org.ep4j.tck.oracle.CombineOracle;
+import org.ep4j.tck.oracle.Inputs;
+import org.ep4j.tck.oracle.OutputRows;
+import org.ep4j.tck.oracle.SlotTable;
+import org.ep4j.tck.oracle.Verifier;
+import org.ep4j.tck.oracle.Workload;
+
+/** One low-latency exchange of one rank, every result compared with the oracle. */
+final class LowLatencyExchange implements AutoCloseable {
+    private static final int COUNTED_BEFORE = 1000;
+
+    private final EpBuffer buffer;
+    private final int rank;
+    private final Workload workload;
+    private final LowLatencyOptions options;
+    private final Set<Integer> masked;
+    private final Arena arena;
+    private final Inputs inputs;
+    private final Verifier verifier;
+    private final SlotTable table;
+    private final long slots;
+    private final CRC32C bits = new CRC32C();
+
+    LowLatencyExchange(
+            RankContext context, EpBuffer buffer, Workload workload, LowLatencyOptions options, Set<Integer> masked) {
+        this.buffer = buffer;
+        this.rank = context.rank();
+        this.workload = workload;
+        this.options = options;
+        this.masked = masked;
+        this.arena = new Arena(buffer.group().device());
+        this.inputs = new Inputs(arena, workload);
+        this.verifier = new Verifier(arena);
+        this.table = SlotTable.of(workload, rank, masked);
+        this.slots = buffer.shape().lowLatencyRows(workload.ranks());
+    }
+
+    /** A whole round: dispatch and combine, everything compared. */
+    void round() {
+        LowLatencyDispatchResult result = dispatch();
+        verify(result);
+        verify(combine(result.handle(), outputs()));
+    }
+
+    /** Expert outputs of this exchange. */
+    OutputRows outputs() {
+        return workload.randomOutputs();
+    }
+
+    /** Sends, receives, waits. */
+    LowLatencyDispatchResult dispatch() {
+        Tensor counted = cumulative();
+        Tensor waited = arena.allocate(DataType.INT64, workload.ranks());
+        LowLatencyDispatchResult result = send(counted, waited);
+        if (options.hook()) {
+            result.receive();
+        }
+        if (options.async()) {
+            result.event().await(Checks.PATIENCE);
+        }
+        if (options.statistics()) {
+            checkStatistics(counted, waited);
+        }
+        return result;
+    }
+
+    /** Sends; receiving, with the hook, is left to the caller. */
+    LowLatencyDispatchResult send() {
+        return send(cumulative(), arena.allocate(DataType.INT64, workload.ranks()));
+    }
+
+    private LowLatencyDispatchResult send(Tensor counted, Tensor waited) {
+        Tensor ids = inputs.ids(rank, options.idType());
+        Tensor x = inputs.rows(rank);
+        LateInputs late = new LateInputs(arena, options.after(), ids, x);
+        LowLatencyDispatchRequest.Builder request =
+                LowLatencyDispatchRequest.of(x, ids).format(options.format()).options(opOptions(late));
+        if (options.weightsAtDispatch()) {
+            request.topkWeights(inputs.weights(rank));
+        }
+        if (options.hook()) {
+            request.hook();
+        }
+        if (options.statistics()) {
+            request.cumulativeStats(counted).waitStats(waited);
+        }
+        return withOut(request);
+    }
+
+    private Tensor cumulative() {
+        int[] before = new int[table.localExperts()];
+        Arrays.fill(before, COUNTED_BEFORE);
+        return arena.ints(before, before.length);
+    }
+
+    private void checkStatistics(Tensor counted, Tensor waited) {
+        int[] seen = arena.readInts(counted);
+        for (int e = 0; e < seen.length; e++) {
+            Checks.equal("cumulativeStats[" + e + "]", seen[e], COUNTED_BEFORE + table.count(e));
+        }
+        for (long nanos : arena.readLongs(waited)) {
+            Checks.that(nanos >= 0 && nanos < Checks.PATIENCE.toNanos(), "waitStats holds " + nanos + " ns");
+        }
+    }
+
+    private LowLatencyDispatchResult withOut(LowLatencyDispatchRequest.Builder request) {
+        if (!options.out()) {
+            return buffer.dispatch(request.build());
+        }
+        boolean fp8 = options.format() != WireFormat.BF16;
+        boolean bytes = options.format() == WireFormat.FP8_UE8M0;
+        int local = table.localExperts();
+        Tensor out = arena.allocate(fp8 ? DataType.FP8_E4M3 : DataType.BF16, local, slots, workload.hidden());
+        if (fp8) {
+            request.outScales(arena.allocate(
+                    bytes ? DataType.UE8M0 : DataType.FP32,
+                    local,
+                    slots,
+                    bytes ? (workload.scales() + 3) / 4 * 4 : workload.scales()));
+        }
+        LowLatencyDispatchResult result = buffer.dispatch(request.out(out).build());
+        if (!options.hook()) {
+            Checks.equal("address of x where out was given", result.x().address(), out.address());
+        }
+        return result;
+    }
+
+    void verify(LowLatencyDispatchResult result) {
+        verifier.dispatch(result, table, options.format(), slots);
+    }
+
+    /** Sends back, receives, waits. */
+    LowLatencyCombineResult combine(LowLatencyHandle handle, OutputRows outputs) {
+        Tensor out = arena.allocate(DataType.BF16, workload.tokens(rank), workload.hidden());
+        LowLatencyCombineResult result = sendBack(handle, outputs, out);
+        if (options.hook()) {
+            result.receive();
+        }
+        if (options.async()) {
+            result.event().await(Checks.PATIENCE);
+        }
+        if (options.out()) {
+            Checks.equal(
+                    "address of the combined rows where out was given",
+                    result.out().address(),
+                    out.address());
+        }
+        return result;
+    }
+
+    /** Sends back; receiving, with the hook, is left to the caller. */
+    LowLatencyCombineResult sendBack(LowLatencyHandle handle, OutputRows outputs) {
+        return sendBack(handle, outputs, arena.allocate(DataType.BF16, workload.tokens(rank), workload.hidden()));
+    }
+
+    private LowLatencyCombineResult sendBack(LowLatencyHandle handle, OutputRows outputs, Tensor out) {
+        Tensor x = options.zeroCopy()
+                ? buffer.lowLatencyCombineInput()
+                : arena.allocate(DataType.BF16, table.localExperts(), slots, workload.hidden());
+        inputs.outputs(x, table, outputs);
+        LowLatencyCombineRequest.Builder request = LowLatencyCombineRequest.of(x, handle)
+                .precision(options.precision())
+                .options(opOptions(LateInputs.NONE));
+        if (options.weightsAtCombine()) {
+            request.topkWeights(inputs.weights(rank));
+        }
+        if (options.logFmt()) {
+            request.logFmt();
+        }
+        if (options.hook()) {
+            request.hook();
+        }
+        if (options.statistics()) {
+            request.waitStats(arena.allocate(DataType.INT64, workload.ranks()));
+        }
+        if (options.out()) {
+            request.out(out);
+        }
+        return buffer.combine(request.build());
+    }
+
+    void verify(LowLatencyCombineResult result) {
+        verify(result, outputs());
+    }
+
+    void verify(LowLatencyCombineResult result, OutputRows outputs) {
+        CombineOracle oracle = new CombineOracle(workload, outputs, masked);
+        if (options.logFmt()) {
+            verifier.combineLogFmt(result, oracle, workload, rank, options.precision());
+        } else {
+            verifier.combine(result, oracle, workload, rank, options.precision());
+        }
+        bits.update(arena.readRaw(result.out()));
+    }
+
+    /** A digest of every combined row so far. */
+    String bits() {
+        return Long.toHexString(bits.getValue());
+    }
+
+    private OpOptions opOptions(LateInputs late) {
+        OpOptions how = late.options(OpOptions.DEFAULT);
+        return options.async() ? how.asynchronous() : how;
+    }
+
+    Arena arena() {
+        return arena;
+    }
+
+    Inputs inputs() {
+        return inputs;
+    }
+
+    SlotTable table() {
+        return table;
+    }
+
+    @Override
+    public void close() {
+        arena.close();
+    }
+}

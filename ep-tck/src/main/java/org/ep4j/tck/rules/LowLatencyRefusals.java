@@ -1,0 +1,150 @@
+package org.ep4j.tck.rules;
+
+import static org.ep4j.tck.rules.Refusal.Table.HIDDEN;
+import static org.ep4j.tck.rules.Refusal.Table.MOST;
+import static org.ep4j.tck.rules.Refusal.Table.TOKENS;
+import static org.ep4j.tck.rules.Refusal.Table.TOPK;
+
+import java.util.List;
+import org.ep4j.CombinePrecision;
+import org.ep4j.DataType;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpStateException;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.ep4j.OpOptions;
+
+/** Wrong arguments of low-latency operations. */
+final class LowLatencyRefusals {
+    private LowLatencyRefusals() {}
+
+    static List<Refusal> all() {
+        List<Refusal> all = new java.util.ArrayList<>(dispatches());
+        all.addAll(combines());
+        return all;
+    }
+
+    /** Of dispatches. */
+    static List<Refusal> dispatches() {
+        return List.of(
+                wrong(
+                        "ll-hidden",
+                        "rows of another hidden size",
+                        "x",
+                        t -> t.send(LowLatencyDispatchRequest.of(t.bf16(TOKENS, HIDDEN / 2), t.ids()))),
+                wrong(
+                        "ll-type",
+                        "rows of FP8",
+                        "x",
+                        t -> t.send(LowLatencyDispatchRequest.of(t.of(DataType.FP8_E4M3, TOKENS, HIDDEN), t.ids()))),
+                wrong(
+                        "ll-alignment",
+                        "rows that begin at an odd element",
+                        "x",
+                        t -> t.send(LowLatencyDispatchRequest.of(t.shifted(DataType.BF16, TOKENS, HIDDEN), t.ids()))),
+                wrong(
+                        "ll-tokens",
+                        "more tokens than the shape allows",
+                        Integer.toString(MOST),
+                        t -> t.send(LowLatencyDispatchRequest.of(
+                                t.bf16(MOST + 1, HIDDEN), t.of(DataType.INT32, MOST + 1, TOPK)))),
+                wrong(
+                        "ll-ids-k",
+                        "ids for another top-k",
+                        "topkIds",
+                        t -> t.send(LowLatencyDispatchRequest.of(t.x(), t.of(DataType.INT32, TOKENS, TOPK - 1)))),
+                wrong("ll-ids-range", "an expert id that is too large", "topkIds[0][1]", t -> {
+                    int[] ids = new int[TOKENS * TOPK];
+                    ids[1] = t.buffer.shape().experts();
+                    t.send(LowLatencyDispatchRequest.of(t.x(), t.arena.ints(ids, TOKENS, TOPK)));
+                }),
+                wrong(
+                        "ll-weights",
+                        "weights of another shape",
+                        "topkWeights",
+                        t -> t.send(t.pack().topkWeights(t.of(DataType.FP32, TOKENS)))),
+                wrong(
+                        "ll-out",
+                        "an output of another shape",
+                        "out",
+                        t -> t.send(t.pack().out(t.bf16(t.local(), t.slots() - 1, HIDDEN)))),
+                wrong(
+                        "ll-out-type",
+                        "a BF16 output for FP8 rows",
+                        "out",
+                        t -> t.send(t.pack().format(WireFormat.FP8).out(t.bf16(t.local(), t.slots(), HIDDEN)))),
+                wrong(
+                        "ll-out-scales",
+                        "FP32 scales for UE8M0",
+                        "outScales",
+                        t -> t.send(t.pack()
+                                .format(WireFormat.FP8_UE8M0)
+                                .outScales(t.of(DataType.FP32, t.local(), t.slots(), 1)))),
+                wrong(
+                        "ll-stats",
+                        "statistics of another shape",
+                        "cumulativeStats",
+                        t -> t.send(t.pack().cumulativeStats(t.of(DataType.INT32, t.local() + 1)))),
+                wrong(
+                        "ll-wait-stats",
+                        "waiting statistics of another type",
+                        "waitStats",
+                        t -> t.send(t.pack().waitStats(t.of(DataType.INT32, t.context.size())))),
+                wrong(
+                        "ll-hook-async",
+                        "hook and asynchronous at once",
+                        "hook",
+                        t -> t.send(t.pack().hook().options(OpOptions.DEFAULT.asynchronous()))));
+    }
+
+    /** Of combines. */
+    static List<Refusal> combines() {
+        return List.of(
+                wrong(
+                        "ll-combine-shape",
+                        "expert outputs of another shape",
+                        "x",
+                        t -> t.send(LowLatencyCombineRequest.of(
+                                        t.bf16(t.local(), t.slots() + 1, HIDDEN), t.lowLatencyHandle)
+                                .topkWeights(t.weights()))),
+                wrong(
+                        "ll-combine-type",
+                        "expert outputs of FP32",
+                        "x",
+                        t -> t.send(LowLatencyCombineRequest.of(
+                                        t.of(DataType.FP32, t.local(), t.slots(), HIDDEN), t.lowLatencyHandle)
+                                .topkWeights(t.weights()))),
+                wrong(
+                        "ll-combine-no-weights",
+                        "no weights at all",
+                        "topkWeights",
+                        t -> t.send(
+                                LowLatencyCombineRequest.of(t.bf16(t.local(), t.slots(), HIDDEN), t.lowLatencyHandle))),
+                wrong(
+                        "ll-combine-partial",
+                        "a rank-partial sum without weights in the dispatch",
+                        "topkWeights",
+                        t -> t.send(t.unpack().precision(CombinePrecision.RANK_PARTIAL))),
+                wrong(
+                        "ll-combine-weights",
+                        "combine weights of another shape",
+                        "topkWeights",
+                        t -> t.send(t.unpack().topkWeights(t.of(DataType.FP32, TOKENS + 1, TOPK)))),
+                wrong(
+                        "ll-combine-out",
+                        "an output for another number of tokens",
+                        "out",
+                        t -> t.send(t.unpack().out(t.bf16(TOKENS + 1, HIDDEN)))),
+                new Refusal(
+                        "ll-combine-foreign",
+                        "low latency: a handle of another buffer",
+                        EpStateException.class,
+                        "buffer",
+                        t -> t.other.combine(t.unpack().build())));
+    }
+
+    private static Refusal wrong(String name, String text, String mention, Refusal.Action action) {
+        return new Refusal(name, "low latency: " + text, EpArgumentException.class, mention, action);
+    }
+}

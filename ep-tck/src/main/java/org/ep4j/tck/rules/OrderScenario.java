@@ -1,0 +1,98 @@
+package org.ep4j.tck.rules;
+
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.Set;
+import org.ep4j.CombineResult;
+import org.ep4j.DispatchResult;
+import org.ep4j.EpBuffer;
+import org.ep4j.LowLatencyCombineResult;
+import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.tck.crew.Params;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.crew.Scenario;
+
+/** Results hold still while others run ahead, are whole when an operation returns, and have the same bits every time. */
+final class OrderScenario implements Scenario {
+    private static final Duration SLOW = Duration.ofMillis(15);
+    private static final HighThroughputOptions HIGH = HighThroughputOptions.of(Params.parse("dup=0.2"));
+
+    @Override
+    public void run(RankContext context) {
+        Setup setup = new Setup(context.params(), context.size());
+        EpBuffer buffer = context.buffer(setup.shape());
+        switch (context.params().text("case", "")) {
+            case "slow-reader" -> slowReader(context, buffer, setup);
+            case "slow-decoder" -> slowDecoder(context, buffer, setup);
+            case "same-bits" -> sameBits(context, buffer, setup);
+            default -> throw new IllegalArgumentException("no such case: " + context.params());
+        }
+    }
+
+    /** In turn each rank reads its results late, while the others have called the next operations already. */
+    private static void slowReader(RankContext context, EpBuffer buffer, Setup setup) {
+        for (int round = 0; round < 3 * context.size(); round++) {
+            boolean slow = round % context.size() == context.rank();
+            try (HighThroughputExchange exchange =
+                    new HighThroughputExchange(context, buffer, setup.workload(round), HIGH, Set.of())) {
+                DispatchResult result = exchange.dispatch();
+                pause(context, slow);
+                exchange.verifier().dispatch(result, exchange.table(), HIGH.carried());
+                CombineResult back =
+                        exchange.combine(result.handle(), setup.workload(round).randomOutputs());
+                pause(context, slow);
+                Checks.that(back.event().isDone(), "the event of a combine that returned is not done");
+                exchange.combine(result.handle());
+            }
+        }
+    }
+
+    /** The same where two results are alive: the one before last is read late. */
+    private static void slowDecoder(RankContext context, EpBuffer buffer, Setup setup) {
+        LowLatencyOptions options = LowLatencyOptions.of(context.params());
+        for (int round = 0; round < 3 * context.size(); round++) {
+            boolean slow = round % context.size() == context.rank();
+            try (LowLatencyExchange one =
+                            new LowLatencyExchange(context, buffer, setup.workload(2L * round), options, Set.of());
+                    LowLatencyExchange two = new LowLatencyExchange(
+                            context, buffer, setup.workload(2L * round + 1), options, Set.of())) {
+                LowLatencyDispatchResult first = one.dispatch();
+                LowLatencyDispatchResult second = two.dispatch();
+                pause(context, slow);
+                one.verify(first);
+                two.verify(second);
+                LowLatencyCombineResult firstBack = one.combine(first.handle(), one.outputs());
+                LowLatencyCombineResult secondBack = two.combine(second.handle(), two.outputs());
+                pause(context, slow);
+                one.verify(firstBack);
+                two.verify(secondBack);
+            }
+        }
+    }
+
+    private static void pause(RankContext context, boolean slow) {
+        if (slow) {
+            context.sleep(SLOW);
+        }
+    }
+
+    /** Also where results are rounded: the same inputs give the same bits, whatever was in the buffer before. */
+    private static void sameBits(RankContext context, EpBuffer buffer, Setup setup) {
+        LowLatencyOptions options = LowLatencyOptions.of(context.params());
+        byte[] before = new byte[0];
+        for (int round = 0; round < 3; round++) {
+            try (LowLatencyExchange exchange =
+                    new LowLatencyExchange(context, buffer, setup.workload(), options, Set.of())) {
+                LowLatencyDispatchResult result = exchange.dispatch();
+                LowLatencyCombineResult back = exchange.combine(result.handle(), exchange.outputs());
+                exchange.verify(back);
+                byte[] bits = exchange.arena().readRaw(back.out());
+                int at = round == 0 ? -1 : Arrays.mismatch(bits, before);
+                Checks.that(at < 0, "byte " + at + " of the combined rows differs between two equal rounds");
+                before = bits;
+                context.fact("bits", exchange.bits());
+            }
+            LifecycleScenario.lowLatency(context, buffer, Params.parse("hidden=256 seed=" + (40 + round)));
+        }
+    }
+}

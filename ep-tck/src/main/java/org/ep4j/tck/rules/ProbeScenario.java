@@ -1,0 +1,141 @@
+package org.ep4j.tck.rules;
+
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Pattern;
+import org.ep4j.Device;
+import org.ep4j.EpGroup;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.config.EpKeys;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.SpiVersion;
+import org.ep4j.tck.Subjects;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.crew.Scenario;
+
+/** What a provider says before anything is opened, and the plan that comes of it. */
+final class ProbeScenario implements Scenario {
+    private static final Duration PROBE = Duration.ofSeconds(10);
+    private static final Pattern ID = Pattern.compile("[a-z0-9-]{1,64}");
+    private static final Pattern CODE = Pattern.compile("[A-Z0-9]+(-[A-Z0-9]+)+");
+
+    @Override
+    public void run(RankContext context) {
+        String id = context.config(Map.of()).get(EpKeys.REQUIRE);
+        EpBackendProvider provider = Subjects.backend(id)
+                .orElseThrow(() -> new AssertionError("no backend " + id + " is found by ServiceLoader"));
+        switch (context.params().text("case", "")) {
+            case "identity" -> identity(provider, id);
+            case "probe" -> probe(context, provider);
+            case "strange-device" -> strangeDevice(context, provider);
+            case "offer" -> offer(context, provider);
+            case "plan" -> plan(context, id);
+            case "unknown-backend" -> unknownBackend(context);
+            default -> throw new IllegalArgumentException("no such case: " + context.params());
+        }
+    }
+
+    private static void identity(EpBackendProvider provider, String id) {
+        Checks.equal("id()", provider.id(), id);
+        Checks.that(ID.matcher(id).matches(), "the id must match " + ID + ", but is " + id);
+        Checks.that(
+                SpiVersion.CURRENT.runs(provider.spiVersion()),
+                "it was compiled for SPI " + provider.spiVersion() + ", this is " + SpiVersion.CURRENT);
+        Set<String> names = new HashSet<>();
+        EpKeys.all().forEach(key -> names.add(key.name()));
+        for (ConfigKey<?> key : provider.configKeys()) {
+            Checks.that(names.add(key.name()), "the key " + key.name() + " is declared twice");
+            Checks.that(key.name().startsWith("ep."), "the key " + key.name() + " must begin with ep.");
+            Checks.that(!key.help().isBlank(), "the key " + key.name() + " has no help");
+        }
+    }
+
+    private static void probe(RankContext context, EpBackendProvider provider) {
+        Set<Thread> before = Thread.getAllStackTraces().keySet();
+        ProbeReport report = Checks.within(PROBE, "probe()", () -> provider.probe(request(context)));
+        Checks.that(report.usable(), "the probe fails: " + report.failures());
+        Set<String> codes = new HashSet<>();
+        for (Check check : report.checks()) {
+            Checks.that(CODE.matcher(check.code()).matches(), "the code " + check.code() + " must match " + CODE);
+            Checks.that(codes.add(check.code()), "the code " + check.code() + " is used twice");
+            Checks.that(!check.detail().isBlank(), "the check " + check.code() + " says nothing");
+        }
+        Checks.equal("a second probe's facts", provider.probe(request(context)).facts(), report.facts());
+        for (Thread thread : Thread.getAllStackTraces().keySet()) {
+            boolean left = !before.contains(thread)
+                    && thread.isAlive()
+                    && thread.getName().contains(provider.id());
+            Checks.that(!left, "the probe left the thread " + thread.getName());
+        }
+    }
+
+    private static ProbeRequest request(RankContext context) {
+        return new ProbeRequest(context.group().device().id(), context.config(Map.of()), PROBE);
+    }
+
+    private static void strangeDevice(RankContext context, EpBackendProvider provider) {
+        ProbeReport report = Checks.within(
+                PROBE,
+                "probe() of a device that does not exist",
+                () -> provider.probe(
+                        new ProbeRequest(new Device("no-such-device", 99), context.config(Map.of()), PROBE)));
+        Checks.that(!report.usable(), "a device that does not exist is found usable: " + report.checks());
+        Checks.that(
+                report.failures().stream().allMatch(c -> !c.remedy().isBlank()),
+                "a failed check has no remedy: " + report.failures());
+    }
+
+    private static void offer(RankContext context, EpBackendProvider provider) {
+        List<RankProfile> profiles = context.group().plan().profiles();
+        for (RankProfile from : profiles) {
+            for (RankProfile to : profiles) {
+                Checks.equal("the second offer for the same ranks", provider.offer(from, to), provider.offer(from, to));
+                Checks.equal(
+                        "the offer for profiles that were sent and read",
+                        provider.offer(RankProfile.decode(from.encode()), RankProfile.decode(to.encode())),
+                        provider.offer(from, to));
+            }
+        }
+    }
+
+    private static void plan(RankContext context, String id) {
+        EpPlan plan = context.group().plan();
+        Checks.equal("ranks of the plan", plan.ranks(), context.size());
+        for (PairPath path : plan.paths()) {
+            Checks.equal(
+                    "the backend from " + path.from() + " to " + path.to(),
+                    path.backend(),
+                    path.from() == path.to() ? "local" : id);
+            Checks.that(
+                    path.from() == path.to() || path.rejected().stream().noneMatch(String::isBlank),
+                    "a backend was rejected without a reason");
+        }
+        byte[] mine = (plan.explain() + plan).getBytes(StandardCharsets.UTF_8);
+        for (byte[] other : context.exchange(mine)) {
+            Checks.equal(
+                    "the plan of another rank",
+                    new String(other, StandardCharsets.UTF_8),
+                    new String(mine, StandardCharsets.UTF_8));
+        }
+    }
+
+    private static void unknownBackend(RankContext context) {
+        EpUnavailableException refused =
+                Checks.refused(EpUnavailableException.class, "a backend that is not on the class path", () -> {
+                    EpGroup group = context.newGroup(Map.of(EpKeys.REQUIRE.name(), "no-such-backend"));
+                    Checks.that(group.size() > 0, "a group without ranks");
+                });
+        Checks.mentions(refused, "no-such-backend");
+    }
+}

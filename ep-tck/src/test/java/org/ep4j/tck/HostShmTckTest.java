@@ -1,0 +1,25 @@
+package org.ep4j.tck;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** The kit on the backend that every machine can run. */
+class HostShmTckTest extends EpBackendTck {
+    @Override
+    protected TckSubject subject() {
+        return TckSubject.of("host-shm", "host");
+    }
+
+    @Override
+    protected List<Integer> ranks() {
+        return List.of(4, 3, 2);
+    }
+
+    /** Otherwise every rule would be skipped, and nobody would see it. */
+    @Test
+    void theBackendIsAvailableEverywhere() {
+        assertThat(Subjects.unavailable(subject())).isEmpty();
+    }
+}

@@ -1,0 +1,65 @@
+package org.ep4j.tck;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Comparator;
+import java.util.List;
+import java.util.Set;
+import org.ep4j.tck.crew.Params;
+import org.junit.jupiter.api.Test;
+
+class RuleBookTest {
+    private final List<Rule> rules = RuleBook.all();
+
+    @Test
+    void idsAndTextsAreUnique() {
+        assertThat(rules).extracting(Rule::id).doesNotHaveDuplicates();
+        assertThat(rules).extracting(rule -> rule.chapter() + rule.text()).doesNotHaveDuplicates();
+    }
+
+    @Test
+    void rulesAreOrderedByIdInsideTheirChapters() {
+        assertThat(rules)
+                .isSortedAccordingTo(Comparator.comparingInt(Rule::chapter)
+                        .thenComparingInt(rule -> Integer.parseInt(rule.id().substring(2))));
+    }
+
+    @Test
+    void everyChapterHasATitleThatBeginsWithItsNumber() {
+        assertThat(rules)
+                .allSatisfy(rule -> assertThat(RuleBook.chapter(rule.chapter())).startsWith(rule.chapter() + " "));
+        assertThat(rules).extracting(Rule::chapter).contains(1, 2, 3, 4, 5, 6, 7, 8, 9);
+    }
+
+    @Test
+    void everyCapabilityHasARuleThatNeedsItAndOneForItsAbsence() {
+        for (Capability capability : Capability.values()) {
+            assertThat(rules)
+                    .as("mirror of " + capability)
+                    .anyMatch(rule -> rule.absent().filter(c -> c == capability).isPresent());
+            if (capability != Capability.THREADS && capability != Capability.PROCESSES) {
+                assertThat(rules)
+                        .as("use of " + capability)
+                        .anyMatch(rule -> rule.needs().contains(capability));
+            }
+        }
+    }
+
+    @Test
+    void capabilitiesBringWhatTheyImply() {
+        assertThat(Capability.closure(Set.of(Capability.RECOVER))).contains(Capability.MASK);
+        assertThat(TckSubject.of("b", "host").without(Capability.MASK).declared())
+                .doesNotContain(Capability.MASK, Capability.RECOVER)
+                .contains(Capability.HOOK);
+    }
+
+    @Test
+    void parametersAreReadFromText() {
+        Params params = Params.parse("tokens=3,4 fp8 drop=0.5");
+        assertThat(params.text("tokens", "")).isEqualTo("3,4");
+        assertThat(params.has("fp8")).isTrue();
+        assertThat(params.has("cached")).isFalse();
+        assertThat(params.fraction("drop", 0)).isEqualTo(0.5);
+        assertThat(params.number("topk", 4)).isEqualTo(4);
+    }
+}
