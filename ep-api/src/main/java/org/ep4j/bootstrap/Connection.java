@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -91,13 +92,16 @@ final class Connection {
         try {
             socket.setSoTimeout((int) Math.min(Integer.MAX_VALUE, silence.toMillis()));
             var in = new DataInputStream(new BufferedInputStream(socket.getInputStream(), BUFFER));
-            while (true) {
-                handler.received(Frame.read(in));
+            Optional<Frame> frame = Frame.read(in);
+            while (frame.isPresent()) {
+                handler.received(frame.get());
+                frame = Frame.read(in);
             }
+            orderly = true;
         } catch (SocketTimeoutException e) {
             reason = "nothing was heard from it for " + silence.toMillis() + " ms";
         } catch (EOFException e) {
-            orderly = true;
+            reason = "its connection ended in the middle of a message";
         } catch (IOException | RuntimeException e) {
             reason = "its connection broke: " + Sockets.describe(e);
         } finally {

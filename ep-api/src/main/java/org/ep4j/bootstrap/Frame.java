@@ -62,9 +62,13 @@ record Frame(Type type, List<byte[]> body) {
         }
     }
 
-    /** Reads one; refuses a length over the bound before it allocates. */
-    static Frame read(DataInputStream in) throws IOException {
-        int length = in.readInt();
+    /** Reads one; empty where the stream ends between frames. Refuses a length over the bound before it allocates. */
+    static Optional<Frame> read(DataInputStream in) throws IOException {
+        int first = in.read();
+        if (first < 0) {
+            return Optional.empty();
+        }
+        int length = first << 24 | in.readUnsignedByte() << 16 | in.readUnsignedShort();
         int number = in.readUnsignedByte();
         Optional<Type> type = Type.of(number);
         if (length < 0 || length > MAX_BODY || type.isEmpty()) {
@@ -73,7 +77,7 @@ record Frame(Type type, List<byte[]> body) {
         }
         byte[] body = new byte[length];
         in.readFully(body);
-        return new Frame(type.get(), List.of(body));
+        return Optional.of(new Frame(type.get(), List.of(body)));
     }
 
     /** The body of a frame that was read. */

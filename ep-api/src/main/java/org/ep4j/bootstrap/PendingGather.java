@@ -5,13 +5,14 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /** A gather that a thread of this member waits for. Ends once, with parts or with a failure. */
 final class PendingGather {
     private final int size;
     private final TreeMap<Integer, byte[]> parts = new TreeMap<>();
     private final CountDownLatch done = new CountDownLatch(1);
-    private Optional<Failure> failure = Optional.empty();
+    private @Nullable Failure failure;
 
     PendingGather(int size) {
         this.size = size;
@@ -29,7 +30,7 @@ final class PendingGather {
 
     synchronized void fail(Failure why) {
         if (done.getCount() > 0) {
-            failure = Optional.of(why);
+            failure = why;
             done.countDown();
         }
     }
@@ -40,7 +41,7 @@ final class PendingGather {
     }
 
     synchronized Optional<Failure> failure() {
-        return failure;
+        return Optional.ofNullable(failure);
     }
 
     synchronized List<byte[]> result() {

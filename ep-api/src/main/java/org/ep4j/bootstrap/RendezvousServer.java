@@ -6,6 +6,7 @@ import java.lang.System.Logger.Level;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.HashMap;
@@ -43,6 +44,7 @@ final class RendezvousServer {
     private final Map<Integer, String> taken = new HashMap<>();
     private final CountDownLatch accepting = new CountDownLatch(1);
     private final CountDownLatch ended = new CountDownLatch(1);
+    private boolean over;
 
     private RendezvousServer(TcpSettings settings, ServerSocket listener) {
         this.settings = settings;
@@ -158,6 +160,7 @@ final class RendezvousServer {
             socket.setTcpNoDelay(true);
             ServerHandshake handshake = new ServerHandshake(socket, settings, deadline);
             int rank = handshake.identify();
+            leaveQueue(socket);
             reserve(rank, who);
             kept = join(rank, handshake, socket);
         } catch (ServerHandshake.RefusedException e) {
@@ -175,6 +178,15 @@ final class RendezvousServer {
             }
             if (!kept) {
                 Sockets.close(socket);
+            }
+        }
+    }
+
+    /** From here on a handshake is no longer pushed out by others. */
+    private void leaveQueue(Socket socket) throws IOException {
+        synchronized (handshakes) {
+            if (!handshakes.remove(socket)) {
+                throw new SocketException("closed");
             }
         }
     }
@@ -203,13 +215,13 @@ final class RendezvousServer {
         }
         ServerMember member = new ServerMember(rank, settings.size(), hub, connection, () -> release(rank));
         synchronized (this) {
+            if (over) {
+                return false;
+            }
             members.put(rank, connection);
             hub.attach(rank, member);
         }
         connection.start(member);
-        if (listener.isClosed()) {
-            connection.close();
-        }
         return true;
     }
 
@@ -228,6 +240,7 @@ final class RendezvousServer {
         }
         List<Connection> open;
         synchronized (this) {
+            over = true;
             open = List.copyOf(members.values());
         }
         open.forEach(Connection::finish);

@@ -1,7 +1,6 @@
 package org.ep4j.bootstrap;
 
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.stream.IntStream;
 import org.ep4j.spi.MemberState;
@@ -76,12 +75,10 @@ final class Scope {
     /** Name of a member in messages: its number here, and in the group where that is another. */
     String name(int groupRank) {
         int place = place(groupRank);
-        return place == groupRank
-                ? "rank " + groupRank
-                : Optional.of(place)
-                                .filter(p -> p >= 0)
-                                .map(p -> "rank " + p + " (")
-                                .orElse("(") + "rank " + groupRank + " of the group)";
+        if (place == groupRank) {
+            return "rank " + groupRank;
+        }
+        return (place < 0 ? "(" : "rank " + place + " (") + "rank " + groupRank + " of the group)";
     }
 
     /** {@code allGather "tag"}, with the subgroup if it is one. */

@@ -3,20 +3,20 @@ package org.ep4j.bootstrap;
 import java.net.InetAddress;
 import java.time.Duration;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
+import org.jspecify.annotations.Nullable;
 
 /** A member whose others are reached through rank 0 over TCP. */
 final class TcpBootstrap implements Bootstrap {
     private final Membership membership;
     private final Connection connection;
     private final GroupView view;
-    private final Optional<RendezvousServer> server;
+    private final @Nullable RendezvousServer server;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    private TcpBootstrap(Membership membership, Connection connection, Optional<RendezvousServer> server) {
+    private TcpBootstrap(Membership membership, Connection connection, @Nullable RendezvousServer server) {
         this.membership = membership;
         this.connection = connection;
         this.view = new GroupView(membership, membership.root());
@@ -26,16 +26,15 @@ final class TcpBootstrap implements Bootstrap {
     /** Joins; rank 0 opens the rendezvous first. Returns when all ranks are there. */
     static Bootstrap join(TcpSettings settings) {
         Deadline deadline = Deadline.in(settings.setupTimeout());
-        return settings.rank() == 0
-                ? join(settings, Optional.of(RendezvousServer.start(settings)), deadline)
-                : join(settings, Optional.empty(), deadline);
+        return join(settings, settings.rank() == 0 ? RendezvousServer.start(settings) : null, deadline);
     }
 
-    static Bootstrap join(TcpSettings settings, Optional<RendezvousServer> server, Deadline deadline) {
+    /** Joins, through {@code server} where it is this rank's own. */
+    static Bootstrap join(TcpSettings settings, @Nullable RendezvousServer server, Deadline deadline) {
         boolean joined = false;
         try {
-            List<InetAddress> own = server.map(RendezvousServer::addresses).orElse(List.of());
-            int port = server.map(RendezvousServer::port).orElse(settings.port());
+            List<InetAddress> own = server == null ? List.of() : server.addresses();
+            int port = server == null ? settings.port() : server.port();
             Connection connection = new RendezvousClient(settings, own, port, deadline).connect();
             TcpLink link = new TcpLink(connection);
             try {
@@ -50,8 +49,8 @@ final class TcpBootstrap implements Bootstrap {
                 }
             }
         } finally {
-            if (!joined) {
-                server.ifPresent(RendezvousServer::abandon);
+            if (!joined && server != null) {
+                server.abandon();
             }
         }
     }
@@ -90,7 +89,9 @@ final class TcpBootstrap implements Bootstrap {
     public void close() {
         if (closed.compareAndSet(false, true)) {
             membership.close();
-            server.ifPresent(RendezvousServer::retire);
+            if (server != null) {
+                server.retire();
+            }
         }
     }
 

@@ -7,7 +7,6 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.time.Duration;
 import java.util.List;
-import java.util.Optional;
 import org.ep4j.spi.Bootstrap;
 
 /** Makes groups over TCP inside the test's JVM, on ports that the system chose. */
@@ -105,7 +104,7 @@ final class TcpGroup {
     }
 
     static Bootstrap join(TcpSettings settings, RendezvousServer server) {
-        return TcpBootstrap.join(settings, Optional.ofNullable(server), Deadline.in(settings.setupTimeout()));
+        return TcpBootstrap.join(settings, server, Deadline.in(settings.setupTimeout()));
     }
 
     /** A plain connection, for strangers. */

@@ -6,10 +6,12 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -240,6 +242,37 @@ class TcpSetupTest {
         assertThat(seen)
                 .allSatisfy(texts -> assertThat(texts).hasSize(size).last().isEqualTo("127"));
         closeAll(group);
+    }
+
+    @Test
+    void aLargeGroupFormsAmongManySilentStrangers() throws IOException {
+        TcpSettings zero = TcpGroup.settings(0, 32, 0);
+        RendezvousServer server = RendezvousServer.start(zero);
+        List<Socket> strangers = new ArrayList<>();
+        try (LogCapture log = new LogCapture()) {
+            CompletableFuture<Void> flood = ranks.run(() -> flood(server.port(), strangers));
+            List<Bootstrap> group =
+                    ranks.all(32, r -> TcpGroup.join(TcpGroup.rank(zero, r, server.port()), r == 0 ? server : null));
+            Ranks.get(flood);
+            assertThat(ranks.all(32, r -> BootstrapContract.gather(group.get(r), "t", "x")))
+                    .hasSize(32);
+            assertThat(log.lines()).isNotEmpty();
+            closeAll(group);
+        } finally {
+            for (Socket stranger : strangers) {
+                stranger.close();
+            }
+        }
+    }
+
+    private static void flood(int port, List<Socket> strangers) {
+        try {
+            for (int i = 0; i < 300; i++) {
+                strangers.add(TcpGroup.connect(port));
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     @Test

@@ -7,16 +7,17 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
+import java.util.concurrent.TimeUnit;
 import org.ep4j.Device;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
+@Timeout(value = 60, unit = TimeUnit.SECONDS)
 final class ProbeTest {
     private static Check check(ProbeReport report, String code) {
         return report.checks().stream()
@@ -25,7 +26,7 @@ final class ProbeTest {
                 .orElseThrow();
     }
 
-    private static ProbeReport probe(String folder) {
+    static ProbeReport probe(String folder) {
         return TestRanks.probe(
                 EpConfig.builder(Map.of(), Map.of()).set("ep.shm.dir", folder).build());
     }
@@ -137,13 +138,6 @@ final class ProbeTest {
         assertThat(ShmProbe.firstLine(new UnsatisfiedLinkError("no libjnidispatch\npath\npath")))
                 .isEqualTo("java.lang.UnsatisfiedLinkError: no libjnidispatch");
         assertThat(ShmProbe.firstLine(new NoClassDefFoundError())).isEqualTo("java.lang.NoClassDefFoundError");
-    }
-
-    @Property(tries = 200)
-    void itNeverThrows(@ForAll String folder) {
-        ProbeReport report = probe(folder);
-        assertThat(report.checks()).hasSize(7);
-        assertThat(report.failures()).allSatisfy(c -> assertThat(c.remedy()).isNotEmpty());
     }
 
     @Test

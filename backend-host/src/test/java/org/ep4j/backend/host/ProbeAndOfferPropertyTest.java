@@ -1,0 +1,44 @@
+package org.ep4j.backend.host;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.util.Map;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.ProbeReport;
+
+/** What holds for every setting and every pair of ranks. */
+final class ProbeAndOfferPropertyTest {
+    private final HostShmProvider provider = new HostShmProvider();
+
+    @Property
+    void bothDirectionsGetTheSameAnswerAndOnlyEqualFactsGiveAPath(
+            @ForAll @IntRange(max = 1) int boot,
+            @ForAll @IntRange(max = 1) int folder,
+            @ForAll @IntRange(max = 1) int user,
+            @ForAll @IntRange(max = 1) int path) {
+        RankProfile other = TestRanks.profile(
+                1,
+                Map.of(
+                        "boot", "b" + boot,
+                        "folder", path == 0 ? "/dev/shm" : Path.of("/mnt").toString(),
+                        "folder-id", folder == 0 ? "26:1" : "27:1",
+                        "uid", user == 0 ? "1000" : "1001"));
+        boolean expected = boot == 0 && folder == 0 && user == 0;
+        assertThat(provider.offer(OfferTest.rank(0), other) instanceof PathOffer)
+                .isEqualTo(expected);
+        assertThat(provider.offer(other, OfferTest.rank(0)) instanceof PathOffer)
+                .isEqualTo(expected);
+    }
+
+    @Property(tries = 200)
+    void itNeverThrows(@ForAll String folder) {
+        ProbeReport report = ProbeTest.probe(folder);
+        assertThat(report.checks()).hasSize(7);
+        assertThat(report.failures()).allSatisfy(c -> assertThat(c.remedy()).isNotEmpty());
+    }
+}
