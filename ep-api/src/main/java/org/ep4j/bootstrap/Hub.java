@@ -191,7 +191,11 @@ final class Hub {
     private void failIfHopeless(String key, HubScope scope, String tag) {
         List<Integer> gone = scope.goneAndMissing(tag);
         if (!gone.isEmpty()) {
-            int first = gone.get(0);
+            // A dead member is the cause where others have left because of it.
+            int first = gone.stream()
+                    .filter(rank -> scope.state(rank) == MemberState.LOST)
+                    .findFirst()
+                    .orElse(gone.get(0));
             boolean lost = scope.state(first) == MemberState.LOST;
             Failure.Kind kind = lost ? Failure.Kind.LOST : Failure.Kind.LEFT;
             fail(key, scope, tag, new Failure(kind, List.of(first), reasons.getOrDefault(first, "")));

@@ -8,8 +8,10 @@ import org.ep4j.DeviceMemory;
  */
 public interface MappedPeers {
     /**
-     * The memory of {@code rank} (number in the plan), valid until the buffer is closed, also after that rank died.
+     * The memory of {@code rank} (number in the plan), valid until the buffer is closed, also after that rank died; for this
+     * rank itself, {@link SymmetricBuffer#local()}.
      *
+     * @throws org.ep4j.EpStateException after {@link SymmetricBuffer#close}
      * @throws IllegalArgumentException when the rank is not one that the backend connects
      */
     DeviceMemory peer(int rank);

@@ -12,7 +12,7 @@ import org.ep4j.plan.EpPlan;
  * @param plan the agreed plan
  * @param rank this rank's number in the plan
  * @param ranks ranks whose plan uses this backend, ascending, this one among them
- * @param bootstrap connects exactly {@code ranks}: member {@code i} of it is {@code ranks.get(i)}
+ * @param bootstrap connects exactly {@code ranks}: member {@code i} of it is {@code ranks.get(i)}; the group closes it
  * @param device device of this rank
  * @param config resolved settings
  * @param deadline longest time that opening may take

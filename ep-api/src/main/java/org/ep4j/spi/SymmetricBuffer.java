@@ -8,7 +8,11 @@ import org.ep4j.DeviceMemory;
  * What the backend can do with it is said by capability interfaces such as {@link MappedPeers}.
  */
 public interface SymmetricBuffer extends AutoCloseable {
-    /** This rank's own memory. */
+    /**
+     * This rank's own memory.
+     *
+     * @throws org.ep4j.EpStateException after {@link #close}
+     */
     DeviceMemory local();
 
     /** The buffer seen as {@code capability}, or empty when the backend does not have it. */

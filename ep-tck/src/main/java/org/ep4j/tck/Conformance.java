@@ -33,7 +33,12 @@ public final class Conformance {
      */
     public static ConformanceReport run(ConformanceRequest request, Consumer<RuleResult> progress) {
         TckSubject subject = new TckSubject(
-                request.backend(), request.device(), request.settings(), request.declared(), Integer.MAX_VALUE, GroupFactory.Plain.class);
+                request.backend(),
+                request.device(),
+                request.settings(),
+                request.declared(),
+                Integer.MAX_VALUE,
+                GroupFactory.Plain.class);
         List<Rule> rules = rules(request);
         int largest =
                 rules.stream().mapToInt(r -> r.ranksFor(request.ranks())).max().orElse(request.ranks());

@@ -31,7 +31,13 @@ public record TckSubject(
 
     /** A backend that declares everything. */
     public static TckSubject of(String backend, String device) {
-        return new TckSubject(backend, device, Map.of(), EnumSet.allOf(Capability.class), Integer.MAX_VALUE, GroupFactory.Plain.class);
+        return new TckSubject(
+                backend,
+                device,
+                Map.of(),
+                EnumSet.allOf(Capability.class),
+                Integer.MAX_VALUE,
+                GroupFactory.Plain.class);
     }
 
     /** The same without some capabilities, and without those that imply them. */

@@ -24,7 +24,9 @@ class EpBackendTckTest {
     static final class Present extends Sample {
         @Override
         protected TckSubject subject() {
-            return TckSubject.of("host-shm", "host").without(Capability.PROCESSES, Capability.ASYNC).upTo(2);
+            return TckSubject.of("host-shm", "host")
+                    .without(Capability.PROCESSES, Capability.ASYNC)
+                    .upTo(2);
         }
     }
 
@@ -50,9 +52,12 @@ class EpBackendTckTest {
     void rulesPassFailOrAreAbortedWithTheirReason() {
         Events events = run(Present.class);
         assertThat(events.succeeded().map(e -> e.getTestDescriptor().getDisplayName()))
-                .containsExactly(RuleBook.rule("1.1").id() + " " + RuleBook.rule("1.1").text(), "3.1 "
-                        + RuleBook.rule("3.1").text());
-        assertThat(events.failed().map(EpBackendTckTest::reason)).singleElement().asString()
+                .containsExactly(
+                        RuleBook.rule("1.1").id() + " " + RuleBook.rule("1.1").text(),
+                        "3.1 " + RuleBook.rule("3.1").text());
+        assertThat(events.failed().map(EpBackendTckTest::reason))
+                .singleElement()
+                .asString()
                 .contains("5.216 THREADS")
                 .contains("ASYNC, which is not declared");
         assertThat(events.aborted().map(EpBackendTckTest::reason))

@@ -111,6 +111,7 @@ final class LowLatencyDispatch {
     LowLatencyHandleImpl send(Deadline deadline) {
         Mask mask = state.waits().mask();
         Routing routing = Routing.of(request.topkIds(), tokens, state.shape(), state.placement(), mask);
+        checkDuplicates(routing);
         long number = flow.begin(mask, deadline);
         int[] sent = new int[state.ranks()];
         int[] codes = new int[hidden / 4];
@@ -153,6 +154,21 @@ final class LowLatencyDispatch {
             }
         }
         return new LowLatencyHandleImpl(mode, number, routing, weights.isPresent() ? ownWeights : null);
+    }
+
+    /** An expert has room for {@code maxLowLatencyTokens} rows of each rank, which only duplicates can exceed. */
+    private void checkDuplicates(Routing routing) {
+        int most = state.shape().maxLowLatencyTokens();
+        int[] selections = new int[state.shape().experts()];
+        for (int id : routing.ids()) {
+            if (id >= 0 && ++selections[id] > most) {
+                throw new EpArgumentException(
+                        "topkIds",
+                        "more than " + most + " selections of expert " + id,
+                        "at most maxLowLatencyTokens = " + most + " selections of one expert",
+                        "name an expert once in a token's list, or create a buffer for more tokens");
+            }
+        }
     }
 
     /** Receives; the bank is free for the second-next dispatch afterwards. */

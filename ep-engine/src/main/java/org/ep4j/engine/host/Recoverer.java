@@ -42,7 +42,8 @@ final class Recoverer {
             boolean agreed = true;
             Set<Integer> union = new TreeSet<>(lost);
             for (int r = 0; r < state.ranks(); r++) {
-                if (lost.contains(r) || !await(r, union, deadline)) {
+                // Also a rank that another survivor holds lost: it will not publish, and is masked in this wait.
+                if (union.contains(r) || !await(r, union, deadline)) {
                     agreed &= lost.contains(r);
                     continue;
                 }
@@ -67,7 +68,7 @@ final class Recoverer {
 
     private void addLost(Set<Integer> lost) {
         for (int r = 0; r < state.ranks(); r++) {
-            if (bootstrap.state(r) == MemberState.LOST) {
+            if (bootstrap.state(r) != MemberState.ALIVE) {
                 lost.add(r);
             }
         }

@@ -141,6 +141,18 @@ final class Waits {
         if (counter == Counter.RECOVER || counter == Counter.BARRIER) {
             return;
         }
+        // A rank that went another way may recover from that already: the cause is told, not the consequence.
+        for (Counter other : BEGINNINGS) {
+            if (begun.containsKey(counter)
+                    && other != counter
+                    && peers.seen(other, source) > begun.getOrDefault(other, 0L)
+                    && peers.seen(counter, source) < expected) {
+                throw new EpMismatchException(peers.label(source) + " has begun " + name(other) + " number "
+                        + peers.seen(other, source) + " while this rank is in " + phase
+                        + describe(counter, source, expected)
+                        + "; all ranks must call the operations of a buffer in the same order");
+            }
+        }
         if (peers.seen(Counter.RECOVER, source) > recoveryRounds) {
             throw new EpTimeoutException(
                     peers.label(source) + " has given up and recovers, so " + phase + " cannot end"
@@ -149,19 +161,6 @@ final class Waits {
                     source,
                     expected,
                     peers.seen(counter, source));
-        }
-        if (!begun.containsKey(counter)) {
-            return;
-        }
-        for (Counter other : BEGINNINGS) {
-            if (other != counter
-                    && peers.seen(other, source) > begun.getOrDefault(other, 0L)
-                    && peers.seen(counter, source) < expected) {
-                throw new EpMismatchException(peers.label(source) + " has begun " + name(other) + " number "
-                        + peers.seen(other, source) + " while this rank is in " + phase
-                        + describe(counter, source, expected)
-                        + "; all ranks must call the operations of a buffer in the same order");
-            }
         }
     }
 

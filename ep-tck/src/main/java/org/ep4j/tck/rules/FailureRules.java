@@ -48,7 +48,8 @@ public final class FailureRules {
                         "a barrier leaves out rank 0 that died",
                         "kill op=ht-dispatch when=before victims=0 barrier")
                 .killing(Set.of(0)));
-        rules.add(rule("6.16", "an asynchronous operation that a rank does not call ends in time", "timeout op=ht-async"));
+        rules.add(rule(
+                "6.16", "an asynchronous operation that a rank does not call ends in time", "timeout op=ht-async"));
         rules.add(rule("6.17", "a receive() whose sender does not come ends in time", "timeout op=ll-receive"));
         rules.add(rule("6.18", "a recovery that a rank does not come to ends in time", "timeout op=recover"));
         number = 20;

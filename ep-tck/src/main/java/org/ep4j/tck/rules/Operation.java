@@ -33,8 +33,8 @@ final class Operation implements AutoCloseable {
         Workload workload = new Setup(PARAMS, context.size()).workload();
         this.high = new HighThroughputExchange(context, buffer, workload, HighThroughputOptions.of(PARAMS), Set.of());
         this.low = new LowLatencyExchange(context, buffer, workload, LowLatencyOptions.of(PARAMS), Set.of());
-        this.hooked = new LowLatencyExchange(
-                context, buffer, workload, LowLatencyOptions.of(Params.parse("hook")), Set.of());
+        this.hooked =
+                new LowLatencyExchange(context, buffer, workload, LowLatencyOptions.of(Params.parse("hook")), Set.of());
     }
 
     /** False where the operation counts as completed on some ranks although others did not take part. */
@@ -50,13 +50,14 @@ final class Operation implements AutoCloseable {
         LowLatencyHandle packed = low.dispatch().handle();
         return switch (name) {
             case "ht-dispatch" -> high::dispatch;
-            case "ht-async" -> () -> buffer.dispatch(DispatchRequest.of(
-                                    high.inputs().rows(context.rank()),
-                                    high.inputs().ids(context.rank(), DataType.INT32))
-                            .options(OpOptions.DEFAULT.asynchronous())
-                            .build())
-                    .event()
-                    .await(Checks.PATIENCE);
+            case "ht-async" ->
+                () -> buffer.dispatch(DispatchRequest.of(
+                                        high.inputs().rows(context.rank()),
+                                        high.inputs().ids(context.rank(), DataType.INT32))
+                                .options(OpOptions.DEFAULT.asynchronous())
+                                .build())
+                        .event()
+                        .await(Checks.PATIENCE);
             case "ht-combine" -> () -> high.combine(handle, (rank, token, key, out) -> {});
             case "ll-dispatch" -> low::dispatch;
             case "ll-receive" -> () -> hooked.send().receive();
