@@ -71,7 +71,13 @@ public interface EpGroup extends AutoCloseable {
      */
     EpBuffer createBuffer(EpShape shape);
 
-    /** Returns when all ranks that are not lost have called it. */
+    /**
+     * Returns when all ranks that are not lost have called it.
+     *
+     * @throws EpTimeoutException when a rank does not come
+     * @throws EpPeerLostException when a rank has left, or the rank is lost that carries the bootstrap (rank 0 of the TCP
+     *     rendezvous); operations of buffers go on without it all the same
+     */
     void barrier(Duration deadline);
 
     /** Closes the buffers that are still open, the backends and the bootstrap; never waits for other ranks. */

@@ -1,8 +1,8 @@
 package org.ep4j;
 
 /**
- * A wait passed its deadline. The buffer stays usable: {@link EpBuffer#recover} aligns the ranks that still answer, or
- * the operation is called again by all ranks.
+ * A wait passed its deadline. The buffer stays usable: {@link EpBuffer#recover} aligns the ranks that still answer; then
+ * the operation can be called again.
  */
 public final class EpTimeoutException extends EpException {
     private static final long serialVersionUID = 1L;

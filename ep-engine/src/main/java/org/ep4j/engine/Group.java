@@ -3,20 +3,24 @@ package org.ep4j.engine;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.IntStream;
 import org.ep4j.BufferSize;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpDevice;
 import org.ep4j.EpGroup;
 import org.ep4j.EpMismatchException;
+import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
@@ -234,7 +238,41 @@ final class Group implements EpGroup {
             checkOpen();
             tag = "barrier-" + barriers++;
         }
-        bootstrap.barrier(tag, deadline);
+        Set<Integer> lost = lostRanks();
+        while (true) {
+            try {
+                barrier(tag, lost, deadline);
+                return;
+            } catch (EpPeerLostException e) {
+                Set<Integer> known = lostRanks();
+                if (known.equals(lost)) {
+                    throw e;
+                }
+                // A rank that had not come died meanwhile: all others see that too, and meet without it.
+                lost = known;
+            }
+        }
+    }
+
+    private void barrier(String tag, Set<Integer> without, Duration deadline) {
+        if (without.isEmpty()) {
+            bootstrap.barrier(tag, deadline);
+            return;
+        }
+        List<Integer> rest = IntStream.range(0, size())
+                .filter(r -> !without.contains(r))
+                .boxed()
+                .toList();
+        try (Bootstrap survivors = bootstrap.subgroup(tag + "-without-" + without, rest)) {
+            survivors.barrier(tag, deadline);
+        } catch (EpPeerLostException e) {
+            // It counts its own members; -1 is one of the dead that carried the bootstrap.
+            int peer = e.peer() < 0 ? Collections.min(without) : rest.get(e.peer());
+            throw new EpPeerLostException(String.valueOf(e.getMessage()), peer, e.phase());
+        } catch (EpTimeoutException e) {
+            int peer = e.peer() < 0 ? -1 : rest.get(e.peer());
+            throw new EpTimeoutException(String.valueOf(e.getMessage()), e.phase(), peer, e.expected(), e.seen());
+        }
     }
 
     private void checkOpen() {

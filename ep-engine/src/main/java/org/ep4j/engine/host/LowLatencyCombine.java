@@ -14,6 +14,7 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.LogFmt;
 import org.ep4j.engine.numeric.RowSum;
+import org.ep4j.engine.numeric.ValueSum;
 
 /**
  * One low-latency combine. Send: the row of every selection, or one partial sum for each (token, rank), goes to its slot on
@@ -174,11 +175,13 @@ final class LowLatencyCombine {
 
     private void reduce(long number, Mask mask, HostMemory out) {
         HostMemory local = state.peers().local();
-        float[] values = new float[request.logFmt() ? hidden : 0];
         int[] lastToken = new int[state.ranks()];
         java.util.Arrays.fill(lastToken, -1);
+        ValueSum values = new ValueSum(request.logFmt() ? hidden : 0);
+        float[] decoded = new float[request.logFmt() ? hidden : 0];
         for (int t = 0; t < routing.tokens(); t++) {
             sum.clear();
+            values.clear();
             for (int k = 0; k < topK; k++) {
                 int id = routing.ids()[t * topK + k];
                 int owner = id < 0 ? -1 : state.placement().rankOf(id);
@@ -186,25 +189,38 @@ final class LowLatencyCombine {
                     continue;
                 }
                 lastToken[owner] = t;
-                if (owner == state.rank() && ownRowsInPlace()) {
-                    sum.add(x, ownRows[t * topK + k] * layout.rowBytes(), weight(t * topK + k));
-                    continue;
-                }
-                long slot = layout.combineSlot(number, t, k);
                 if (request.logFmt()) {
-                    readCoded(local, slot, values);
-                    if (exact) {
-                        sum.add(values, weight(t * topK + k));
-                    } else {
-                        sum.add(values);
-                    }
-                } else if (exact) {
-                    sum.add(local, slot + layout.combineSlotHead(), weight(t * topK + k));
+                    readCoded(local, layout.combineSlot(number, t, k), decoded);
+                    addDecoded(values, decoded, t * topK + k);
                 } else {
-                    sum.add(local, slot + layout.combineSlotHead());
+                    addRow(local, number, t, k, owner);
                 }
             }
-            sum.store(out, t * layout.rowBytes());
+            if (request.logFmt()) {
+                values.store(out, t * layout.rowBytes());
+            } else {
+                sum.store(out, t * layout.rowBytes());
+            }
+        }
+    }
+
+    private void addDecoded(ValueSum values, float[] decoded, int selection) {
+        if (exact) {
+            values.add(decoded, weight(selection));
+        } else {
+            values.add(decoded);
+        }
+    }
+
+    private void addRow(HostMemory local, long number, int token, int k, int owner) {
+        int selection = token * topK + k;
+        long slot = layout.combineSlot(number, token, k) + layout.combineSlotHead();
+        if (!exact) {
+            sum.add(local, slot);
+        } else if (owner == state.rank() && ownRowsInPlace()) {
+            sum.add(x, ownRows[selection] * layout.rowBytes(), weight(selection));
+        } else {
+            sum.add(local, slot, weight(selection));
         }
     }
 

@@ -42,66 +42,67 @@ final class PlainRowKernels implements RowKernels {
     }
 
     @Override
-    public void add(int[] row, float[] even, float[] odd) {
-        unpackEven(row);
-        add(unpacked, even, row.length);
-        unpackOdd(row);
-        add(unpacked, odd, row.length);
+    public void add(int[] row, int pairs, float[] even, float[] odd) {
+        unpackEven(row, pairs);
+        add(unpacked, even, pairs);
+        unpackOdd(row, pairs);
+        add(unpacked, odd, pairs);
     }
 
     @Override
-    public void fma(int[] row, float weight, float[] even, float[] odd) {
-        unpackEven(row);
-        fma(unpacked, weight, even, row.length);
-        unpackOdd(row);
-        fma(unpacked, weight, odd, row.length);
+    public void fma(int[] row, float weight, int pairs, float[] even, float[] odd) {
+        unpackEven(row, pairs);
+        fma(unpacked, weight, even, pairs);
+        unpackOdd(row, pairs);
+        fma(unpacked, weight, odd, pairs);
     }
 
     @Override
-    public void add(int[] first, int[] second, float[] even, float[] odd) {
-        add(first, even, odd);
-        add(second, even, odd);
+    public void add(int[] first, int[] second, int pairs, float[] even, float[] odd) {
+        add(first, pairs, even, odd);
+        add(second, pairs, even, odd);
     }
 
     @Override
-    public void fma(int[] first, float firstWeight, int[] second, float secondWeight, float[] even, float[] odd) {
-        fma(first, firstWeight, even, odd);
-        fma(second, secondWeight, even, odd);
+    public void fma(
+            int[] first, float firstWeight, int[] second, float secondWeight, int pairs, float[] even, float[] odd) {
+        fma(first, firstWeight, pairs, even, odd);
+        fma(second, secondWeight, pairs, even, odd);
     }
 
     @Override
-    public void roundSum(int[] first, int[] second, int[] row) {
-        room(row.length);
+    public void roundSum(int[] first, int[] second, int pairs, int[] row) {
+        room(pairs);
         Arrays.fill(sumEven, 0f);
         Arrays.fill(sumOdd, 0f);
-        add(first, second, sumEven, sumOdd);
-        round(sumEven, sumOdd, row);
+        add(first, second, pairs, sumEven, sumOdd);
+        round(sumEven, sumOdd, pairs, row);
     }
 
-    private void unpackEven(int[] row) {
-        room(row.length);
-        shiftUp(row, bits, row.length);
-        asInts.put(0, bits, 0, row.length);
-        asFloats.get(0, unpacked, 0, row.length);
+    private void unpackEven(int[] row, int pairs) {
+        room(pairs);
+        shiftUp(row, bits, pairs);
+        asInts.put(0, bits, 0, pairs);
+        asFloats.get(0, unpacked, 0, pairs);
     }
 
-    private void unpackOdd(int[] row) {
-        room(row.length);
-        maskUpper(row, bits, row.length);
-        asInts.put(0, bits, 0, row.length);
-        asFloats.get(0, unpacked, 0, row.length);
+    private void unpackOdd(int[] row, int pairs) {
+        room(pairs);
+        maskUpper(row, bits, pairs);
+        asInts.put(0, bits, 0, pairs);
+        asFloats.get(0, unpacked, 0, pairs);
     }
 
     @Override
-    public void round(float[] even, float[] odd, int[] row) {
-        room(row.length);
-        asFloats.put(0, even, 0, row.length);
-        asInts.get(0, evenBits, 0, row.length);
-        asFloats.put(0, odd, 0, row.length);
-        asInts.get(0, bits, 0, row.length);
-        round(evenBits, row.length);
-        round(bits, row.length);
-        pack(evenBits, bits, row, row.length);
+    public void round(float[] even, float[] odd, int pairs, int[] row) {
+        room(pairs);
+        asFloats.put(0, even, 0, pairs);
+        asInts.get(0, evenBits, 0, pairs);
+        asFloats.put(0, odd, 0, pairs);
+        asInts.get(0, bits, 0, pairs);
+        round(evenBits, pairs);
+        round(bits, pairs);
+        pack(evenBits, bits, row, pairs);
     }
 
     @Override

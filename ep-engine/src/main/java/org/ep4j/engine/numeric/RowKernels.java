@@ -1,7 +1,8 @@
 package org.ep4j.engine.numeric;
 
 /**
- * Loops over one row. Rows are packed: two BF16 in an int, the even channel low; sums keep even and odd channels apart.
+ * Loops over a piece of a row. Rows are packed: two BF16 in an int, the even channel low; sums keep even and odd channels
+ * apart. {@code pairs} is how many ints of the arrays count.
  * All implementations give the same bits. Safe for use from several threads.
  */
 interface RowKernels {
@@ -9,22 +10,22 @@ interface RowKernels {
     String name();
 
     /** {@code even, odd += row}. */
-    void add(int[] row, float[] even, float[] odd);
+    void add(int[] row, int pairs, float[] even, float[] odd);
 
     /** {@code even, odd = (even, odd + first) + second}. */
-    void add(int[] first, int[] second, float[] even, float[] odd);
+    void add(int[] first, int[] second, int pairs, float[] even, float[] odd);
 
     /** {@code even, odd = fma(weight, row, even, odd)}. */
-    void fma(int[] row, float weight, float[] even, float[] odd);
+    void fma(int[] row, float weight, int pairs, float[] even, float[] odd);
 
     /** {@code even, odd = fma(secondWeight, second, fma(firstWeight, first, even, odd))}. */
-    void fma(int[] first, float firstWeight, int[] second, float secondWeight, float[] even, float[] odd);
+    void fma(int[] first, float firstWeight, int[] second, float secondWeight, int pairs, float[] even, float[] odd);
 
     /** Rounds a sum to BF16 and packs it. */
-    void round(float[] even, float[] odd, int[] row);
+    void round(float[] even, float[] odd, int pairs, int[] row);
 
     /** Rounds {@code (+0 + first) + second} to BF16 and packs it. */
-    void roundSum(int[] first, int[] second, int[] row);
+    void roundSum(int[] first, int[] second, int pairs, int[] row);
 
     /**
      * Codes a row as E4M3.

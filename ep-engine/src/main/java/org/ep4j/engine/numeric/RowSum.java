@@ -5,103 +5,111 @@ import org.ep4j.engine.memory.HostMemory;
 
 /**
  * Sums BF16 rows in FP32, in the order in which they are added, and rounds the sum to BF16 once. One thread at a time.
- * Rows are held back so that two are added in one pass over the sum.
+ *
+ * <p>Rows are only remembered when they are added, and read when the sum is stored: a piece of all rows at a time, small
+ * enough that it and its sum stay in the second-level cache, large enough that copying it costs more than asking for it.
  */
 public final class RowSum {
+    private static final int PIECE = 4096;
+
     private final RowKernels kernels = RowKernels.best();
     private final int pairs;
-    private final int[] result;
-    private final float[] even;
-    private final float[] odd;
-    private final int[][] held;
-    private final float[] weights = new float[2];
-    private int heldRows;
+    private final int[] first = new int[PIECE];
+    private final int[] second = new int[PIECE];
+    private final int[] result = new int[PIECE];
+    private final float[] even = new float[PIECE];
+    private final float[] odd = new float[PIECE];
+    private HostMemory[] memories = new HostMemory[8];
+    private long[] offsets = new long[8];
+    private float[] weights = new float[8];
+    private int rows;
     private boolean weighted;
-    private boolean empty = true;
 
     /** For rows of {@code hidden} channels, an even number. */
     public RowSum(int hidden) {
         pairs = hidden / 2;
-        result = new int[pairs];
-        even = new float[pairs];
-        odd = new float[pairs];
-        held = new int[2][pairs];
     }
 
     /** Starts a new sum at +0. */
     public void clear() {
-        heldRows = 0;
-        empty = true;
+        rows = 0;
+        weighted = false;
     }
 
-    /** Adds the BF16 row at {@code offset}. */
+    /** Adds the BF16 row at {@code offset}, which stays as it is until the sum is stored. */
     public void add(HostMemory memory, long offset) {
-        hold(memory, offset, false, 0f);
+        remember(memory, offset, 1f);
     }
 
-    /** Adds {@code weight * row} by fused multiply-add. */
+    /**
+     * Adds {@code weight * row} by fused multiply-add; the row stays as it is until the sum is stored. All rows of a sum
+     * are added with weights or none.
+     */
     public void add(HostMemory memory, long offset, float weight) {
-        hold(memory, offset, true, weight);
+        weighted = true;
+        remember(memory, offset, weight);
     }
 
-    private void hold(HostMemory memory, long offset, boolean withWeight, float weight) {
-        if (heldRows == 2 || (heldRows == 1 && weighted != withWeight)) {
-            addHeld();
+    private void remember(HostMemory memory, long offset, float weight) {
+        if (rows == memories.length) {
+            memories = Arrays.copyOf(memories, 2 * rows);
+            offsets = Arrays.copyOf(offsets, 2 * rows);
+            weights = Arrays.copyOf(weights, 2 * rows);
         }
-        weighted = withWeight;
-        weights[heldRows] = weight;
-        memory.getInts(offset, held[heldRows++], 0, pairs);
-    }
-
-    /** Adds {@code weight * values} by fused multiply-add, one value a channel. */
-    public void add(float[] values, float weight) {
-        addHeld();
-        for (int i = 0; i < pairs; i++) {
-            even[i] = Math.fma(weight, values[2 * i], even[i]);
-            odd[i] = Math.fma(weight, values[2 * i + 1], odd[i]);
-        }
-    }
-
-    /** Adds {@code values}, one a channel. */
-    public void add(float[] values) {
-        addHeld();
-        for (int i = 0; i < pairs; i++) {
-            even[i] += values[2 * i];
-            odd[i] += values[2 * i + 1];
-        }
-    }
-
-    private void addHeld() {
-        if (empty) {
-            Arrays.fill(even, 0f);
-            Arrays.fill(odd, 0f);
-            empty = false;
-        }
-        if (heldRows == 2 && weighted) {
-            kernels.fma(held[0], weights[0], held[1], weights[1], even, odd);
-        } else if (heldRows == 2) {
-            kernels.add(held[0], held[1], even, odd);
-        } else if (heldRows == 1 && weighted) {
-            kernels.fma(held[0], weights[0], even, odd);
-        } else if (heldRows == 1) {
-            kernels.add(held[0], even, odd);
-        }
-        heldRows = 0;
+        memories[rows] = memory;
+        offsets[rows] = offset;
+        weights[rows++] = weight;
     }
 
     /** Rounds the sum into packed pairs, the even channel low; a sum of nothing is a row of zeros. */
     public void store(int[] row) {
-        if (empty && heldRows == 2 && !weighted) {
-            kernels.roundSum(held[0], held[1], row);
-        } else {
-            addHeld();
-            kernels.round(even, odd, row);
+        for (int from = 0; from < pairs; from += PIECE) {
+            int count = Math.min(PIECE, pairs - from);
+            sum(from, count);
+            System.arraycopy(result, 0, row, from, count);
         }
     }
 
     /** Rounds the sum and writes it as a BF16 row; a sum of nothing is a row of zeros. */
     public void store(HostMemory memory, long offset) {
-        store(result);
-        memory.putInts(offset, result, 0, pairs);
+        for (int from = 0; from < pairs; from += PIECE) {
+            int count = Math.min(PIECE, pairs - from);
+            sum(from, count);
+            memory.putInts(offset + 4L * from, result, 0, count);
+        }
+    }
+
+    private void read(int row, int from, int count, int[] target) {
+        memories[row].getInts(offsets[row] + 4L * from, target, 0, count);
+    }
+
+    private void sum(int from, int count) {
+        if (rows == 2 && !weighted) {
+            read(0, from, count, first);
+            read(1, from, count, second);
+            kernels.roundSum(first, second, count, result);
+            return;
+        }
+        Arrays.fill(even, 0, count, 0f);
+        Arrays.fill(odd, 0, count, 0f);
+        int row = 0;
+        for (; row + 1 < rows; row += 2) {
+            read(row, from, count, first);
+            read(row + 1, from, count, second);
+            if (weighted) {
+                kernels.fma(first, weights[row], second, weights[row + 1], count, even, odd);
+            } else {
+                kernels.add(first, second, count, even, odd);
+            }
+        }
+        if (row < rows) {
+            read(row, from, count, first);
+            if (weighted) {
+                kernels.fma(first, weights[row], count, even, odd);
+            } else {
+                kernels.add(first, count, even, odd);
+            }
+        }
+        kernels.round(even, odd, count, result);
     }
 }

@@ -32,62 +32,63 @@ final class VectorRowKernels implements RowKernels {
     }
 
     @Override
-    public void add(int[] row, float[] even, float[] odd) {
+    public void add(int[] row, int pairs, float[] even, float[] odd) {
         int i = 0;
-        for (int end = INTS.loopBound(row.length); i < end; i += INTS.length()) {
+        for (int end = INTS.loopBound(pairs); i < end; i += INTS.length()) {
             IntVector packed = IntVector.fromArray(INTS, row, i);
             FloatVector.fromArray(FLOATS, even, i).add(even(packed)).intoArray(even, i);
             FloatVector.fromArray(FLOATS, odd, i).add(odd(packed)).intoArray(odd, i);
         }
-        for (; i < row.length; i++) {
+        for (; i < pairs; i++) {
             even[i] += Float.intBitsToFloat(row[i] << 16);
             odd[i] += Float.intBitsToFloat(row[i] & UPPER);
         }
     }
 
     @Override
-    public void fma(int[] row, float weight, float[] even, float[] odd) {
+    public void fma(int[] row, float weight, int pairs, float[] even, float[] odd) {
         FloatVector factor = FloatVector.broadcast(FLOATS, weight);
         int i = 0;
-        for (int end = INTS.loopBound(row.length); i < end; i += INTS.length()) {
+        for (int end = INTS.loopBound(pairs); i < end; i += INTS.length()) {
             IntVector packed = IntVector.fromArray(INTS, row, i);
             factor.fma(even(packed), FloatVector.fromArray(FLOATS, even, i)).intoArray(even, i);
             factor.fma(odd(packed), FloatVector.fromArray(FLOATS, odd, i)).intoArray(odd, i);
         }
-        for (; i < row.length; i++) {
+        for (; i < pairs; i++) {
             even[i] = Math.fma(weight, Float.intBitsToFloat(row[i] << 16), even[i]);
             odd[i] = Math.fma(weight, Float.intBitsToFloat(row[i] & UPPER), odd[i]);
         }
     }
 
     @Override
-    public void add(int[] first, int[] second, float[] even, float[] odd) {
+    public void add(int[] first, int[] second, int pairs, float[] even, float[] odd) {
         int i = 0;
-        for (int end = INTS.loopBound(first.length); i < end; i += INTS.length()) {
+        for (int end = INTS.loopBound(pairs); i < end; i += INTS.length()) {
             IntVector a = IntVector.fromArray(INTS, first, i);
             IntVector b = IntVector.fromArray(INTS, second, i);
             FloatVector.fromArray(FLOATS, even, i).add(even(a)).add(even(b)).intoArray(even, i);
             FloatVector.fromArray(FLOATS, odd, i).add(odd(a)).add(odd(b)).intoArray(odd, i);
         }
-        for (; i < first.length; i++) {
+        for (; i < pairs; i++) {
             even[i] = (even[i] + Float.intBitsToFloat(first[i] << 16)) + Float.intBitsToFloat(second[i] << 16);
             odd[i] = (odd[i] + Float.intBitsToFloat(first[i] & UPPER)) + Float.intBitsToFloat(second[i] & UPPER);
         }
     }
 
     @Override
-    public void fma(int[] first, float firstWeight, int[] second, float secondWeight, float[] even, float[] odd) {
+    public void fma(
+            int[] first, float firstWeight, int[] second, float secondWeight, int pairs, float[] even, float[] odd) {
         FloatVector v = FloatVector.broadcast(FLOATS, firstWeight);
         FloatVector w = FloatVector.broadcast(FLOATS, secondWeight);
         int i = 0;
-        for (int end = INTS.loopBound(first.length); i < end; i += INTS.length()) {
+        for (int end = INTS.loopBound(pairs); i < end; i += INTS.length()) {
             IntVector a = IntVector.fromArray(INTS, first, i);
             IntVector b = IntVector.fromArray(INTS, second, i);
             w.fma(even(b), v.fma(even(a), FloatVector.fromArray(FLOATS, even, i)))
                     .intoArray(even, i);
             w.fma(odd(b), v.fma(odd(a), FloatVector.fromArray(FLOATS, odd, i))).intoArray(odd, i);
         }
-        for (; i < first.length; i++) {
+        for (; i < pairs; i++) {
             even[i] = Math.fma(firstWeight, Float.intBitsToFloat(first[i] << 16), even[i]);
             even[i] = Math.fma(secondWeight, Float.intBitsToFloat(second[i] << 16), even[i]);
             odd[i] = Math.fma(firstWeight, Float.intBitsToFloat(first[i] & UPPER), odd[i]);
@@ -96,17 +97,17 @@ final class VectorRowKernels implements RowKernels {
     }
 
     @Override
-    public void roundSum(int[] first, int[] second, int[] row) {
+    public void roundSum(int[] first, int[] second, int pairs, int[] row) {
         FloatVector zero = FloatVector.zero(FLOATS);
         int i = 0;
-        for (int end = INTS.loopBound(row.length); i < end; i += INTS.length()) {
+        for (int end = INTS.loopBound(pairs); i < end; i += INTS.length()) {
             IntVector a = IntVector.fromArray(INTS, first, i);
             IntVector b = IntVector.fromArray(INTS, second, i);
             IntVector low = roundBits(zero.add(even(a)).add(even(b))).lanewise(VectorOperators.LSHR, 16);
             IntVector high = roundBits(zero.add(odd(a)).add(odd(b))).and(UPPER);
             low.or(high).intoArray(row, i);
         }
-        for (; i < row.length; i++) {
+        for (; i < pairs; i++) {
             float low = (0f + Float.intBitsToFloat(first[i] << 16)) + Float.intBitsToFloat(second[i] << 16);
             float high = (0f + Float.intBitsToFloat(first[i] & UPPER)) + Float.intBitsToFloat(second[i] & UPPER);
             row[i] = pack(low, high);
@@ -127,14 +128,14 @@ final class VectorRowKernels implements RowKernels {
     }
 
     @Override
-    public void round(float[] even, float[] odd, int[] row) {
+    public void round(float[] even, float[] odd, int pairs, int[] row) {
         int i = 0;
-        for (int end = INTS.loopBound(row.length); i < end; i += INTS.length()) {
+        for (int end = INTS.loopBound(pairs); i < end; i += INTS.length()) {
             IntVector low = roundBits(FloatVector.fromArray(FLOATS, even, i)).lanewise(VectorOperators.LSHR, 16);
             IntVector high = roundBits(FloatVector.fromArray(FLOATS, odd, i)).and(UPPER);
             low.or(high).intoArray(row, i);
         }
-        for (; i < row.length; i++) {
+        for (; i < pairs; i++) {
             row[i] = pack(even[i], odd[i]);
         }
     }

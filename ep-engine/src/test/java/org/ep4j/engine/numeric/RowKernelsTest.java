@@ -53,16 +53,16 @@ class RowKernelsTest {
             RowKernels kernels, int op, int[] first, int[] second, float v, float w, float[] even, float[] odd) {
         int[] out = new int[first.length];
         switch (op) {
-            case 0 -> kernels.add(first, even, odd);
-            case 1 -> kernels.add(first, second, even, odd);
-            case 2 -> kernels.fma(first, v, even, odd);
-            case 3 -> kernels.fma(first, v, second, w, even, odd);
+            case 0 -> kernels.add(first, first.length, even, odd);
+            case 1 -> kernels.add(first, second, first.length, even, odd);
+            case 2 -> kernels.fma(first, v, first.length, even, odd);
+            case 3 -> kernels.fma(first, v, second, w, first.length, even, odd);
             default -> {
-                kernels.roundSum(first, second, out);
+                kernels.roundSum(first, second, first.length, out);
                 return out;
             }
         }
-        kernels.round(even, odd, out);
+        kernels.round(even, odd, out.length, out);
         return out;
     }
 
@@ -94,7 +94,7 @@ class RowKernelsTest {
                     expected[2 * i] += Bf16.toFloat(low);
                     expected[2 * i + 1] += Bf16.toFloat(high);
                 }
-                kernels.add(row, even, odd);
+                kernels.add(row, pairs, even, odd);
             }
             for (int i = 0; i < pairs; i++) {
                 assertThat(even[i]).isEqualTo(expected[2 * i]);

@@ -25,7 +25,8 @@ public final class FailureRules {
                     operation + " that a rank does not call ends in time and names it; all recover",
                     "timeout op=" + operation));
         }
-        rules.add(rule("6.6", "an operation that timed out can be called again by all ranks", "again"));
+        rules.add(rule("6.6", "a rank that comes when the others have given up is told, and all recover",
+                "too-late op=ht-dispatch"));
         rules.add(rule("6.7", "creating a buffer that a rank does not create ends in time", "create-timeout"));
         rules.add(rule("6.8", "a rank that left is named", "leave"));
         rules.add(rule("6.9", "a living rank is left out and taken back", "mask"));
@@ -45,7 +46,7 @@ public final class FailureRules {
                 .killing(Set.of(1)));
         rules.add(rule(
                         "6.15",
-                        "a barrier leaves out rank 0 that died",
+                        "a barrier leaves out rank 0 that died, or names it",
                         "kill op=ht-dispatch when=before victims=0 barrier")
                 .killing(Set.of(0)));
         rules.add(rule(

@@ -37,7 +37,7 @@ final class FailureScenario implements Scenario {
         switch (context.params().text("case", "")) {
             case "timeout" -> timeout(context);
             case "create-timeout" -> createTimeout(context);
-            case "again" -> again(context);
+            case "too-late" -> tooLate(context);
             case "kill" -> kill(context);
             case "mask" -> mask(context);
             case "leave" -> leave(context);
@@ -92,21 +92,25 @@ final class FailureScenario implements Scenario {
         }
     }
 
-    /** The operation that timed out is called again by all ranks, without recover. */
-    private static void again(RankContext context) {
+    /** The others have given up and recover when the last rank calls the operation: it is told so. */
+    private static void tooLate(RankContext context) {
         EpBuffer buffer = buffer(context, impatient(context));
-        int absent = context.size() - 1;
-        LifecycleScenario.highThroughput(context, buffer, PARAMS);
-        context.meet();
-        if (!context.isRank(absent)) {
-            Checks.refused(
-                    EpTimeoutException.class,
-                    "waiting for a rank that does not come",
-                    () -> LifecycleScenario.highThroughput(context, buffer, PARAMS));
+        int late = context.size() - 1;
+        try (Operation operation = new Operation(context.params().text("op", ""), context, buffer)) {
+            Runnable call = operation.prepare();
+            context.meet();
+            if (!context.isRank(late)) {
+                Checks.refused(EpTimeoutException.class, "waiting for a rank that does not come", call);
+            }
+            context.meet();
+            if (context.isRank(late)) {
+                EpTimeoutException told =
+                        Checks.refused(EpTimeoutException.class, "an operation that the others have given up", call);
+                Checks.mentions(told, "recover");
+            }
+            recoverAll(context, buffer, operation);
+            operation.verifyRest();
         }
-        context.meet();
-        LifecycleScenario.highThroughput(context, buffer, PARAMS);
-        LifecycleScenario.lowLatency(context, buffer, PARAMS);
     }
 
     private static void createTimeout(RankContext context) {
@@ -157,11 +161,20 @@ final class FailureScenario implements Scenario {
             Checks.equal("ranks in recovery's report", recovery.completed().size(), context.size() - victims.size());
             operation.verifyRest();
             if (context.params().has("barrier")) {
-                group.barrier(RECOVERY);
+                barrier(group, victims);
             }
             EpPeerLostException gone = Checks.refused(
                     EpPeerLostException.class, "clearing the mask of a dead rank", () -> buffer.clearMask(RECOVERY));
             Checks.that(victims.contains(gone.peer()), "peer() is " + gone.peer() + ", must be of " + victims);
+        }
+    }
+
+    /** A barrier leaves out the dead, unless one of them carried the bootstrap. */
+    private static void barrier(EpGroup group, Set<Integer> victims) {
+        try {
+            group.barrier(RECOVERY);
+        } catch (EpPeerLostException e) {
+            Checks.that(victims.contains(0) && e.peer() == 0, "a barrier without " + victims + " threw " + e);
         }
     }
 
