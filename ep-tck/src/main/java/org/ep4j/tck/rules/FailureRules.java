@@ -25,7 +25,9 @@ public final class FailureRules {
                     operation + " that a rank does not call ends in time and names it; all recover",
                     "timeout op=" + operation));
         }
-        rules.add(rule("6.6", "a rank that comes when the others have given up is told, and all recover",
+        rules.add(rule(
+                "6.6",
+                "a rank that comes when the others have given up is told, and all recover",
                 "too-late op=ht-dispatch"));
         rules.add(rule("6.7", "creating a buffer that a rank does not create ends in time", "create-timeout"));
         rules.add(rule("6.8", "a rank that left is named", "leave"));
