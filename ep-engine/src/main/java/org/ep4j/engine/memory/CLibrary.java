@@ -1,16 +1,19 @@
 package org.ep4j.engine.memory;
 
-import com.sun.jna.Library;
 import com.sun.jna.Native;
 import com.sun.jna.Pointer;
+import org.jspecify.annotations.Nullable;
 
-/** The two calls of the C library that give zeroed memory, whose pages are not touched before they are used. */
-interface CLibrary extends Library {
-    static CLibrary load() {
-        return Native.load("c", CLibrary.class);
+/**
+ * The two calls of the C library that give zeroed memory, whose pages are not touched before they are used. Sizes are
+ * {@code size_t} of a 64-bit machine.
+ */
+final class CLibrary {
+    CLibrary() {
+        Native.register(CLibrary.class, "c");
     }
 
-    Pointer calloc(long count, long size);
+    native @Nullable Pointer calloc(long count, long size);
 
-    void free(Pointer pointer);
+    native void free(Pointer pointer);
 }

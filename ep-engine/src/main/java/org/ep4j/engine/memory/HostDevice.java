@@ -20,7 +20,7 @@ import org.ep4j.EpStateException;
 public final class HostDevice implements EpDevice {
     private static final int ALIGNMENT = 4096;
 
-    private final CLibrary c = CLibrary.load();
+    private final CLibrary c = new CLibrary();
     private final Cleaner cleaner = Cleaner.create();
     private final ConcurrentSkipListMap<Long, TrackedMemory> tracked = new ConcurrentSkipListMap<>();
 
@@ -34,7 +34,7 @@ public final class HostDevice implements EpDevice {
         if (bytes < 0) {
             throw new EpArgumentException("bytes", bytes, ">= 0", "pass the size of the allocation");
         }
-        Pointer base = bytes > Long.MAX_VALUE - ALIGNMENT ? Pointer.NULL : c.calloc(1, bytes + ALIGNMENT);
+        Pointer base = bytes > Long.MAX_VALUE - ALIGNMENT ? null : c.calloc(1, bytes + ALIGNMENT);
         if (base == null) {
             throw new EpResourceException("cannot allocate " + bytes
                     + " bytes of host memory; lower the shape's token limits, or give the process more memory");
