@@ -16,7 +16,8 @@ import java.util.Optional;
  * @param zeroPadding true to zero the padding rows of the by-expert layout
  * @param exactCounts true to size the result by what arrived; false to give worst-case tensors, with counts only in
  *     device memory, so that nothing waits on the host
- * @param out rows are put here, not into the buffer: at least {@code [rows, H]} of x's type
+ * @param out rows are put here, not into the buffer: at least {@code [rows, H]} of x's type. One that turns out too small
+ *     for what arrived gives an {@link EpOverflowException} on this rank alone, after the exchange, which holds up nobody
  * @param options how it runs
  */
 public record DispatchRequest(

@@ -2,7 +2,10 @@ package org.ep4j;
 
 import org.jspecify.annotations.Nullable;
 
-/** More rows would arrive at a rank than its buffer holds. Every rank reports it, before any row moved. */
+/**
+ * More rows would arrive at a rank than its buffer holds: every rank reports it, before any row moved. Or more rows arrived
+ * than the caller's own output holds: that rank alone reports it, after the exchange.
+ */
 public final class EpOverflowException extends EpException {
     private static final long serialVersionUID = 1L;
 

@@ -116,7 +116,7 @@ final class BenchCommand implements Callable<Integer> {
     @Option(
             names = "--warmup",
             paramLabel = "N",
-            defaultValue = "10",
+            defaultValue = "40",
             description = "Rounds before those that count. Default: ${DEFAULT-VALUE}.")
     private int warmup;
 

@@ -276,11 +276,9 @@ final class HighThroughputDispatch {
         HostMemory memory = region.access();
         LocalLayout local = state.layout();
         if (request.out().isPresent() && request.out().get().dim(0) < handle.rows()) {
-            throw new EpArgumentException(
-                    "out",
-                    request.out().get().dim(0) + " rows",
-                    "at least " + handle.rows() + " rows, as many as arrived",
-                    "pass a larger tensor and dispatch again on all ranks");
+            throw new EpOverflowException("out holds " + request.out().get().dim(0) + " rows, " + handle.rows()
+                    + " rows arrived; the exchange itself is done on all ranks; pass a larger tensor to the next dispatch,"
+                    + " at most " + worstRows() + " rows can arrive");
         }
         memory.putInts(local.offset(ROWS_PER_EXPERT), handle.expertRows(), 0, handle.expertRows().length);
         for (int e = 0; e < handle.expertOffsets().length; e++) {

@@ -14,10 +14,14 @@ import org.ep4j.spi.MemberState;
 
 /**
  * Agreement of the survivors over the buffer itself, so that it works also when the rank that held the bootstrap is the
- * one that died. In every round each rank publishes its operation numbers and the ranks it holds lost; a round in which
- * all published the same set ends it.
+ * one that died. In every round each rank publishes its operation numbers and the ranks it holds lost. After a round in
+ * which all published the same set it confirms that set in the next one, and a round of confirmations alone ends it: so
+ * what a rank published before it gave up waiting cannot be taken for its agreement.
  */
 final class Recoverer {
+    /** Word of a block. */
+    private static final int CONFIRMING = 5;
+
     private final HighThroughput highThroughput;
     private final LowLatency lowLatency;
     private final HostState state;
@@ -34,12 +38,17 @@ final class Recoverer {
     /** See {@link org.ep4j.EpBuffer#recover}. */
     Recovery recover(long completed, Deadline deadline) {
         Set<Integer> lost = new TreeSet<>(state.waits().mask().toSet());
+        boolean confirming = false;
+        round = Math.max(round, newestRound() - 1);
         while (true) {
+            Set<Integer> before = Set.copyOf(lost);
             addLost(lost);
+            confirming &= lost.equals(before);
             round++;
-            publish(lost, completed);
+            publish(lost, completed, confirming);
             Map<Integer, long[]> heads = new TreeMap<>();
             boolean agreed = true;
+            boolean confirmed = true;
             Set<Integer> union = new TreeSet<>(lost);
             for (int r = 0; r < state.ranks(); r++) {
                 // Also a rank that another survivor holds lost: it will not publish, and is masked in this wait.
@@ -47,14 +56,17 @@ final class Recoverer {
                     agreed &= lost.contains(r);
                     continue;
                 }
-                heads.put(r, state.peers().readBlock(Block.RECOVER, round, r));
+                long[] head = state.peers().readBlock(Block.RECOVER, round, r);
+                heads.put(r, head);
                 Set<Integer> theirs = readSet(r);
                 agreed &= theirs.equals(lost);
+                confirmed &= head[CONFIRMING] != 0;
                 union.addAll(theirs);
             }
-            if (agreed) {
+            if (agreed && confirmed) {
                 return adopt(lost, heads);
             }
+            confirming = agreed;
             lost = union;
             if (lost.contains(state.rank())) {
                 throw new EpPeerLostException(
@@ -64,6 +76,15 @@ final class Recoverer {
                         "recover");
             }
         }
+    }
+
+    /** The newest round that some rank has begun. */
+    private long newestRound() {
+        long newest = 0;
+        for (int r = 0; r < state.ranks(); r++) {
+            newest = Math.max(newest, state.peers().seen(Counter.RECOVER, r));
+        }
+        return newest;
     }
 
     private void addLost(Set<Integer> lost) {
@@ -90,14 +111,14 @@ final class Recoverer {
         }
     }
 
-    private void publish(Set<Integer> lost, long completed) {
+    private void publish(Set<Integer> lost, long completed, boolean confirming) {
         long[] words = {
             round,
             highThroughput.number(),
             lowLatency.dispatches().number(),
             lowLatency.combines().number(),
             completed,
-            0,
+            confirming ? 1 : 0,
             0,
             0
         };

@@ -8,6 +8,8 @@ import org.ep4j.EpMismatchException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.layout.Block;
+import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
@@ -153,7 +155,9 @@ final class Waits {
                         + "; all ranks must call the operations of a buffer in the same order");
             }
         }
-        if (peers.seen(Counter.RECOVER, source) > recoveryRounds) {
+        long round = peers.seen(Counter.RECOVER, source);
+        if (round > recoveryRounds) {
+            checkLostOf(source, round, counter, expected, phase);
             throw new EpTimeoutException(
                     peers.label(source) + " has given up and recovers, so " + phase + " cannot end"
                             + describe(counter, source, expected) + "; call recover here too",
@@ -161,6 +165,20 @@ final class Waits {
                     source,
                     expected,
                     peers.seen(counter, source));
+        }
+    }
+
+    /** The recovering rank may have heard of a death before this one did. */
+    private void checkLostOf(int source, long round, Counter counter, long expected, String phase) {
+        long ints = peers.layout().block(Block.RECOVER, round, source) + BufferLayout.blockInts();
+        for (int r = 0; r < peers.ranks(); r++) {
+            if (!mask.has(r) && peers.local().getInt(ints + 4L * r) != 0) {
+                throw new EpPeerLostException(
+                        peers.label(r) + " is lost, as rank " + source + " has found, during " + phase
+                                + describe(counter, source, expected) + "; call recover to go on without it",
+                        r,
+                        phase);
+            }
         }
     }
 

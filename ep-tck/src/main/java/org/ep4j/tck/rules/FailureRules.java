@@ -54,7 +54,10 @@ public final class FailureRules {
         rules.add(rule(
                 "6.16", "an asynchronous operation that a rank does not call ends in time", "timeout op=ht-async"));
         rules.add(rule("6.17", "a receive() whose sender does not come ends in time", "timeout op=ll-receive"));
-        rules.add(rule("6.18", "a recovery that a rank does not come to ends in time", "timeout op=recover"));
+        rules.add(rule(
+                "6.18",
+                "a recovery that a rank does not come to ends in time, and the next one aligns all ranks",
+                "timeout op=recover"));
         number = 20;
         for (String operation : OPERATIONS) {
             rules.add(death(

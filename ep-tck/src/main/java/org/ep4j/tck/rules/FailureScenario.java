@@ -73,9 +73,6 @@ final class FailureScenario implements Scenario {
                 Checks.mentions(late, "rank " + absent);
             }
             context.meet();
-            if (context.params().text("op", "").equals("recover")) {
-                return;
-            }
             recoverAll(context, buffer, operation);
             operation.verifyRest();
         }
