@@ -6,8 +6,8 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
 
-/** A subgroup, as one of its members sees it. */
-final class GroupView implements Bootstrap {
+/** A scope of members, as one of them sees it: a subgroup, or, in a subclass, all members. */
+class GroupView implements Bootstrap {
     private final Membership membership;
     private final Scope scope;
     private final int rank;

@@ -1,6 +1,5 @@
 package org.ep4j.bootstrap;
 
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.ep4j.EpArgumentException;
@@ -8,15 +7,14 @@ import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
 
 /** A member that is a thread (or some threads) of this JVM. {@link Bootstraps#inProcess} makes a set of them. */
-public final class InProcessBootstrap implements Bootstrap {
+public final class InProcessBootstrap extends GroupView {
     private final Hub hub;
     private final Membership membership;
-    private final GroupView view;
 
     private InProcessBootstrap(Hub hub, Membership membership) {
+        super(membership, membership.root());
         this.hub = hub;
         this.membership = membership;
-        this.view = new GroupView(membership, membership.root());
     }
 
     static List<Bootstrap> create(int size) {
@@ -47,43 +45,13 @@ public final class InProcessBootstrap implements Bootstrap {
     }
 
     @Override
-    public int rank() {
-        return view.rank();
-    }
-
-    @Override
-    public int size() {
-        return view.size();
-    }
-
-    @Override
-    public List<byte[]> allGather(String tag, byte[] mine, Duration deadline) {
-        return view.allGather(tag, mine, deadline);
-    }
-
-    @Override
-    public MemberState state(int rank) {
-        return view.state(rank);
-    }
-
-    @Override
-    public long stateChanges() {
-        return view.stateChanges();
-    }
-
-    @Override
-    public Bootstrap subgroup(String name, List<Integer> ranks) {
-        return view.subgroup(name, ranks);
-    }
-
-    @Override
     public void close() {
         membership.close();
     }
 
     @Override
     public String toString() {
-        return view + " of this process";
+        return super.toString() + " of this process";
     }
 
     /** Calls the hub in the member's own thread. */

@@ -1,25 +1,22 @@
 package org.ep4j.bootstrap;
 
 import java.net.InetAddress;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.MemberState;
 import org.jspecify.annotations.Nullable;
 
 /** A member whose others are reached through rank 0 over TCP. */
-final class TcpBootstrap implements Bootstrap {
+final class TcpBootstrap extends GroupView {
     private final Membership membership;
     private final Connection connection;
-    private final GroupView view;
     private final @Nullable RendezvousServer server;
     private final AtomicBoolean closed = new AtomicBoolean();
 
     private TcpBootstrap(Membership membership, Connection connection, @Nullable RendezvousServer server) {
+        super(membership, membership.root());
         this.membership = membership;
         this.connection = connection;
-        this.view = new GroupView(membership, membership.root());
         this.server = server;
     }
 
@@ -56,36 +53,6 @@ final class TcpBootstrap implements Bootstrap {
     }
 
     @Override
-    public int rank() {
-        return view.rank();
-    }
-
-    @Override
-    public int size() {
-        return view.size();
-    }
-
-    @Override
-    public List<byte[]> allGather(String tag, byte[] mine, Duration deadline) {
-        return view.allGather(tag, mine, deadline);
-    }
-
-    @Override
-    public MemberState state(int rank) {
-        return view.state(rank);
-    }
-
-    @Override
-    public long stateChanges() {
-        return view.stateChanges();
-    }
-
-    @Override
-    public Bootstrap subgroup(String name, List<Integer> ranks) {
-        return view.subgroup(name, ranks);
-    }
-
-    @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
             membership.close();
@@ -102,6 +69,6 @@ final class TcpBootstrap implements Bootstrap {
 
     @Override
     public String toString() {
-        return view + " over TCP";
+        return super.toString() + " over TCP";
     }
 }
