@@ -3,6 +3,7 @@ package org.ep4j.engine;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
@@ -30,7 +31,7 @@ final class Agreement {
         List<String> refusals = new ArrayList<>();
         List<byte[]> all = bootstrap.allGather(step, join(OK, mine), deadline);
         for (int r = 0; r < all.size(); r++) {
-            byte[] body = java.util.Arrays.copyOfRange(all.get(r), 1, all.get(r).length);
+            byte[] body = Arrays.copyOfRange(all.get(r), 1, all.get(r).length);
             if (all.get(r)[0] == OK) {
                 bodies.add(body);
             } else {

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
 import org.ep4j.BufferSize;
@@ -206,7 +207,7 @@ final class Group implements EpGroup {
             DeviceMemory local,
             List<SymmetricBuffer> exposed,
             List<DeviceMemory> symmetric) {
-        Map<String, SymmetricBuffer> byBackend = new java.util.TreeMap<>();
+        Map<String, SymmetricBuffer> byBackend = new TreeMap<>();
         for (EpBackend backend : backends.byId().values()) {
             if (backend.allocates()) {
                 byBackend.put(backend.id(), exposed.get(0));

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.ep4j.Device;
 import org.ep4j.EpDevice;
@@ -188,7 +189,7 @@ final class Joining {
     }
 
     private static List<String> union(Map<String, String> a, Map<String, String> b) {
-        var keys = new java.util.TreeSet<>(a.keySet());
+        var keys = new TreeSet<>(a.keySet());
         keys.addAll(b.keySet());
         return List.copyOf(keys);
     }

@@ -26,6 +26,8 @@ import org.junit.jupiter.api.TestInstance;
  */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 public abstract class EpBackendTck {
+    private static final System.Logger LOG = System.getLogger("org.ep4j.tck");
+
     private Optional<RuleRunner> runner = Optional.empty();
 
     /** For subclasses. */
@@ -82,6 +84,12 @@ public abstract class EpBackendTck {
         RuleResult result = runner.get().run(rule, mode, number);
         if (result.outcome() == Outcome.FAIL) {
             throw new AssertionError(result.id() + " " + result.mode() + ": " + result.reason());
+        }
+        if (result.outcome() != Outcome.PASS) {
+            // Test runners keep the reason of a skipped test to themselves, in their reports.
+            LOG.log(
+                    System.Logger.Level.INFO,
+                    "skipped " + result.id() + " " + result.mode() + ": " + result.outcome() + ": " + result.reason());
         }
         Assumptions.assumeTrue(result.outcome() == Outcome.PASS, result.outcome() + ": " + result.reason());
     }

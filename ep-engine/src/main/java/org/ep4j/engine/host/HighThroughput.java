@@ -2,6 +2,7 @@ package org.ep4j.engine.host;
 
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.IntStream;
 import org.ep4j.EpMismatchException;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
@@ -172,8 +173,6 @@ final class HighThroughput {
 
     /** The symmetric memory of all ranks, for loops. */
     List<HostMemory> memories() {
-        return java.util.stream.IntStream.range(0, state.ranks())
-                .mapToObj(state.peers()::memory)
-                .toList();
+        return IntStream.range(0, state.ranks()).mapToObj(state.peers()::memory).toList();
     }
 }

@@ -1,9 +1,12 @@
 package org.ep4j.engine.host;
 
 import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
@@ -199,7 +202,7 @@ final class HostBuffer implements EpBuffer {
             LowLatency.Flow flow,
             long number,
             Operations.Body body) {
-        OpOptions now = new OpOptions(java.util.List.of(), false, options.stream(), options.timeout());
+        OpOptions now = new OpOptions(List.of(), false, options.stream(), options.timeout());
         operations.submit(
                 now,
                 deadline -> receipt.run(() -> {
@@ -293,20 +296,20 @@ final class HostBuffer implements EpBuffer {
                 if (bootstrap.state(rank) != MemberState.ALIVE) {
                     throw new EpPeerLostException(
                             "rank " + rank + " cannot be taken back: it is "
-                                    + bootstrap.state(rank).name().toLowerCase(java.util.Locale.ROOT)
+                                    + bootstrap.state(rank).name().toLowerCase(Locale.ROOT)
                                     + "; leave it masked, or join a new group",
                             rank,
                             "clear mask");
                 }
             }
             maskClears++;
-            var numbers = java.nio.ByteBuffer.allocate(24)
+            var numbers = ByteBuffer.allocate(24)
                     .putLong(highThroughput.number())
                     .putLong(lowLatency.dispatches().number())
                     .putLong(lowLatency.combines().number());
             long[] most = new long[3];
             for (byte[] theirs : bootstrap.allGather(name + "-clear-mask-" + maskClears, numbers.array(), longest)) {
-                var words = java.nio.ByteBuffer.wrap(theirs);
+                var words = ByteBuffer.wrap(theirs);
                 for (int i = 0; i < most.length; i++) {
                     most[i] = Math.max(most[i], words.getLong());
                 }

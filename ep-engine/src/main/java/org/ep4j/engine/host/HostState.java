@@ -1,5 +1,6 @@
 package org.ep4j.engine.host;
 
+import java.util.List;
 import org.ep4j.DataType;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpShape;
@@ -28,7 +29,7 @@ record HostState(
         DeviceMemory symmetric,
         LocalLayout layout,
         Region highThroughput,
-        java.util.List<Region> lowLatency) {
+        List<Region> lowLatency) {
     /**
      * Memory with its address.
      *

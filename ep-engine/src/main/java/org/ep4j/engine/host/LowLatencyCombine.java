@@ -2,6 +2,7 @@ package org.ep4j.engine.host;
 
 import static org.ep4j.engine.layout.LocalLayout.LowLatency.COMBINED;
 
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import org.ep4j.CombinePrecision;
@@ -176,7 +177,7 @@ final class LowLatencyCombine {
     private void reduce(long number, Mask mask, HostMemory out) {
         HostMemory local = state.peers().local();
         int[] lastToken = new int[state.ranks()];
-        java.util.Arrays.fill(lastToken, -1);
+        Arrays.fill(lastToken, -1);
         ValueSum values = new ValueSum(request.logFmt() ? hidden : 0);
         float[] decoded = new float[request.logFmt() ? hidden : 0];
         for (int t = 0; t < routing.tokens(); t++) {

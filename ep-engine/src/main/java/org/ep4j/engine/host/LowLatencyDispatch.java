@@ -6,6 +6,7 @@ import static org.ep4j.engine.layout.LocalLayout.LowLatency.ROWS;
 import static org.ep4j.engine.layout.LocalLayout.LowLatency.SCALES;
 import static org.ep4j.engine.layout.LocalLayout.LowLatency.SOURCE_TOKENS;
 
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import org.ep4j.DataType;
@@ -15,6 +16,7 @@ import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.Tensor;
 import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.Fp8Rows;
 
@@ -232,7 +234,7 @@ final class LowLatencyDispatch {
             scalesBase = request.outScales().isPresent() ? 0 : base(SCALES);
         }
 
-        long base(org.ep4j.engine.layout.LocalLayout.LowLatency region) {
+        long base(LocalLayout.LowLatency region) {
             return state.layout().offset(region);
         }
 
@@ -283,19 +285,16 @@ final class LowLatencyDispatch {
         private void grow(int needed) {
             if (needed > sourceRanks.length) {
                 int size = Math.max(needed, 2 * sourceRanks.length);
-                sourceRanks = java.util.Arrays.copyOf(sourceRanks, size);
-                sourceTokens = java.util.Arrays.copyOf(sourceTokens, size);
-                rowOf = java.util.Arrays.copyOf(rowOf, size * topK);
-                messageWeights = java.util.Arrays.copyOf(messageWeights, size * topK);
+                sourceRanks = Arrays.copyOf(sourceRanks, size);
+                sourceTokens = Arrays.copyOf(sourceTokens, size);
+                rowOf = Arrays.copyOf(rowOf, size * topK);
+                messageWeights = Arrays.copyOf(messageWeights, size * topK);
             }
         }
 
         LowLatencyHandleImpl.Received finish() {
             return new LowLatencyHandleImpl.Received(
-                    java.util.Arrays.copyOf(sourceRanks, messages),
-                    java.util.Arrays.copyOf(sourceTokens, messages),
-                    rowOf,
-                    messageWeights);
+                    Arrays.copyOf(sourceRanks, messages), Arrays.copyOf(sourceTokens, messages), rowOf, messageWeights);
         }
     }
 
@@ -313,7 +312,7 @@ final class LowLatencyDispatch {
                 .orElseGet(() -> tensor(number, SCALES, scaleType(), state.localExperts(), expertRows, scaleCount())));
     }
 
-    Tensor tensor(long number, org.ep4j.engine.layout.LocalLayout.LowLatency region, DataType type, long... dims) {
+    Tensor tensor(long number, LocalLayout.LowLatency region, DataType type, long... dims) {
         HostState.Region bank = state.bank(number);
         DeviceMemory memory = bank.memory();
         return new HostState.Region(memory, bank.access()).tensor(state.layout().offset(region), type, dims);

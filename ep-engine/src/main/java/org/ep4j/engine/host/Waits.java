@@ -140,7 +140,7 @@ final class Waits {
     }
 
     private void checkOrder(Counter counter, int source, long expected, String phase) {
-        if (counter == Counter.RECOVER || counter == Counter.BARRIER) {
+        if (counter == Counter.RECOVER) {
             return;
         }
         // A rank that went another way may recover from that already: the cause is told, not the consequence.

@@ -17,7 +17,5 @@ public enum Counter {
     /** Low latency: the source has emptied its rows of combine n. */
     LL_COMBINE_CREDIT,
     /** Recovery: round n of the source is published. */
-    RECOVER,
-    /** Barrier inside the buffer: the source has arrived n times. */
-    BARRIER
+    RECOVER
 }

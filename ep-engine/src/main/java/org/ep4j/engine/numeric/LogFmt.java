@@ -1,5 +1,6 @@
 package org.ep4j.engine.numeric;
 
+import java.util.Arrays;
 import org.ep4j.EpShape;
 
 /**
@@ -102,7 +103,7 @@ public final class LogFmt {
     private static int encodeBlock(int[] row, int from, int to, Scale scale, byte[] out, int start) {
         double rounding = scale.rounding();
         for (int g = from, at = start; g < to; g += GROUP, at += GROUP_BYTES) {
-            java.util.Arrays.fill(out, at, at + GROUP_BYTES, (byte) 0);
+            Arrays.fill(out, at, at + GROUP_BYTES, (byte) 0);
             for (int j = 0; j < GROUP; j++) {
                 int value = channel(row, g + j);
                 int magnitude = value & 0x7fff;
