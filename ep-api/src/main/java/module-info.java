@@ -1,12 +1,14 @@
 /** The API and SPI of ep4j. */
 module org.ep4j {
     requires static transitive org.jspecify;
+    requires com.google.common;
 
     exports org.ep4j;
     exports org.ep4j.bootstrap;
     exports org.ep4j.config;
     exports org.ep4j.plan;
     exports org.ep4j.spi;
+    exports org.ep4j.topology;
 
     uses org.ep4j.spi.BootstrapProvider;
     uses org.ep4j.spi.EpRuntime;

@@ -27,8 +27,11 @@ class ArchitectureTest {
                     "org.ep4j.plan..",
                     "org.ep4j.config..",
                     "org.ep4j.bootstrap..",
+                    "org.ep4j.topology..",
+                    "org.ep4j.doctor..",
                     "java..",
                     "javax.crypto..",
+                    "javax.xml.stream..",
                     "org.jspecify..",
                     "com.google.common..");
 

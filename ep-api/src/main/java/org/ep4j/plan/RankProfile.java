@@ -6,6 +6,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import org.ep4j.Device;
 import org.ep4j.EpMismatchException;
+import org.ep4j.topology.Locality;
 
 /**
  * What one rank reported about itself; the input of planning.
@@ -15,6 +16,8 @@ import org.ep4j.EpMismatchException;
  * @param hostName name of the machine, for messages
  * @param pid process id on its host
  * @param device device of the rank
+ * @param locality the machine around the device
+ * @param domain NVLink domain beyond the host, {@code cluster-uuid/clique-id}; empty when there is none
  * @param backends what each backend's probe found, by backend id
  * @param settings values of the settings that all ranks must share, by key
  */
@@ -24,6 +27,8 @@ public record RankProfile(
         String hostName,
         long pid,
         Device device,
+        Locality locality,
+        String domain,
         Map<String, BackendProfile> backends,
         Map<String, String> settings) {
     /**
@@ -32,18 +37,43 @@ public record RankProfile(
      * @param usable true when no check failed
      * @param why why it is not usable, with remedies; empty when it is
      * @param facts what {@code offer} needs
+     * @param identity what {@code offer} only compares between two ranks
      */
-    public record BackendProfile(boolean usable, String why, Map<String, String> facts) {
+    public record BackendProfile(boolean usable, String why, Map<String, String> facts, Map<String, String> identity) {
+        /** A profile without identity. */
+        public BackendProfile(boolean usable, String why, Map<String, String> facts) {
+            this(usable, why, facts, Map.of());
+        }
+
         /** Copies the facts, in key order. */
         public BackendProfile {
             facts = Collections.unmodifiableMap(new TreeMap<>(facts));
+            identity = Collections.unmodifiableMap(new TreeMap<>(identity));
         }
+    }
+
+    /** A profile of a rank whose machine is not known. */
+    public RankProfile(
+            int rank,
+            String hostId,
+            String hostName,
+            long pid,
+            Device device,
+            Map<String, BackendProfile> backends,
+            Map<String, String> settings) {
+        this(rank, hostId, hostName, pid, device, Locality.UNKNOWN, "", backends, settings);
     }
 
     /** Copies the maps, in key order. */
     public RankProfile {
         backends = Collections.unmodifiableMap(new TreeMap<>(backends));
         settings = Collections.unmodifiableMap(new TreeMap<>(settings));
+    }
+
+    /** The identity facts of one backend; empty when this rank does not have it. */
+    public Map<String, String> identity(String backend) {
+        BackendProfile profile = backends.get(backend);
+        return profile == null ? Map.of() : profile.identity();
     }
 
     /** The facts of one backend; empty when this rank does not have it. */

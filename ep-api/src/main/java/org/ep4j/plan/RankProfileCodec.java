@@ -13,10 +13,11 @@ import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpMismatchException;
 import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.topology.Locality;
 
 /** A {@link RankProfile} as bytes. Texts are UTF-8 of any length, each with its length before it. */
 final class RankProfileCodec {
-    private static final int FORMAT = 1;
+    private static final int FORMAT = 2;
 
     private RankProfileCodec() {}
 
@@ -29,12 +30,15 @@ final class RankProfileCodec {
             writeText(out, profile.hostName());
             out.writeLong(profile.pid());
             writeText(out, profile.device().toString());
+            LocalityCodec.write(out, profile.locality());
+            writeText(out, profile.domain());
             out.writeInt(profile.backends().size());
             for (var entry : profile.backends().entrySet()) {
                 writeText(out, entry.getKey());
                 out.writeBoolean(entry.getValue().usable());
                 writeText(out, entry.getValue().why());
                 writeMap(out, entry.getValue().facts());
+                writeMap(out, entry.getValue().identity());
             }
             writeMap(out, profile.settings());
         } catch (IOException e) {
@@ -69,15 +73,17 @@ final class RankProfileCodec {
         String hostName = readText(in);
         long pid = in.readLong();
         Device device = Device.parse(readText(in));
+        Locality locality = LocalityCodec.read(in);
+        String domain = readText(in);
         Map<String, BackendProfile> backends = new TreeMap<>();
         int count = readCount(in);
         for (int i = 0; i < count; i++) {
             String id = readText(in);
             boolean usable = in.readBoolean();
             String why = readText(in);
-            backends.put(id, new BackendProfile(usable, why, readMap(in)));
+            backends.put(id, new BackendProfile(usable, why, readMap(in), readMap(in)));
         }
-        return new RankProfile(rank, hostId, hostName, pid, device, backends, readMap(in));
+        return new RankProfile(rank, hostId, hostName, pid, device, locality, domain, backends, readMap(in));
     }
 
     private static void writeMap(DataOutputStream out, Map<String, String> map) throws IOException {
@@ -97,20 +103,20 @@ final class RankProfileCodec {
         return map;
     }
 
-    private static void writeText(DataOutputStream out, String text) throws IOException {
+    static void writeText(DataOutputStream out, String text) throws IOException {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         out.writeInt(bytes.length);
         out.write(bytes);
     }
 
-    private static String readText(DataInputStream in) throws IOException {
+    static String readText(DataInputStream in) throws IOException {
         byte[] bytes = new byte[readCount(in)];
         in.readFully(bytes);
         return new String(bytes, StandardCharsets.UTF_8);
     }
 
     /** A number of things, each of which takes one byte at least. */
-    private static int readCount(DataInputStream in) throws IOException {
+    static int readCount(DataInputStream in) throws IOException {
         int count = in.readInt();
         if (count < 0 || count > in.available()) {
             throw new IOException("it says that " + count + " things follow in " + in.available() + " bytes");

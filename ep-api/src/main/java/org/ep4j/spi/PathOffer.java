@@ -9,10 +9,18 @@ import org.ep4j.plan.PathKind;
  * @param kind how bytes move
  * @param gigabytesPerSecond estimated bandwidth of one direction, in 1e9 bytes a second
  * @param latencyMicros estimated time for one small counted write to be seen, in microseconds
- * @param nics NICs it would use, as {@code name:port}; empty where there is none in the way
+ * @param nics NIC ports of the writing rank that it could use, as {@code name:port}, best first; the plan assigns some of
+ *     them; empty where there is none in the way
+ * @param staged true when bytes of a device take a detour through host memory
  */
-public record PathOffer(PathKind kind, double gigabytesPerSecond, double latencyMicros, List<String> nics)
+public record PathOffer(
+        PathKind kind, double gigabytesPerSecond, double latencyMicros, List<String> nics, boolean staged)
         implements Offer {
+    /** A path without a detour. */
+    public PathOffer(PathKind kind, double gigabytesPerSecond, double latencyMicros, List<String> nics) {
+        this(kind, gigabytesPerSecond, latencyMicros, nics, false);
+    }
+
     /** Copies the list and checks the estimates. */
     public PathOffer {
         nics = List.copyOf(nics);

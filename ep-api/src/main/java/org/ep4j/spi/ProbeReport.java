@@ -9,15 +9,23 @@ import java.util.TreeMap;
  *
  * @param checks every check that was made; at least one
  * @param facts what {@link EpBackendProvider#offer} needs to know about this rank, as plain text; sent to every rank
+ * @param identity facts that {@link EpBackendProvider#offer} only compares for equality between two ranks, such as ids of
+ *     machines and folders; planning asks once for all pairs of ranks that differ in nothing else
  */
-public record ProbeReport(List<Check> checks, Map<String, String> facts) {
-    /** Copies both; the facts are kept in key order, so that all ranks see the same bytes. */
+public record ProbeReport(List<Check> checks, Map<String, String> facts, Map<String, String> identity) {
+    /** A report without identity. */
+    public ProbeReport(List<Check> checks, Map<String, String> facts) {
+        this(checks, facts, Map.of());
+    }
+
+    /** Copies all; the facts are kept in key order, so that all ranks see the same bytes. */
     public ProbeReport {
         checks = List.copyOf(checks);
         if (checks.isEmpty()) {
             throw new IllegalArgumentException("a probe report needs at least one check");
         }
         facts = java.util.Collections.unmodifiableMap(new TreeMap<>(facts));
+        identity = java.util.Collections.unmodifiableMap(new TreeMap<>(identity));
     }
 
     /** True when no check failed. */

@@ -146,7 +146,7 @@ final class Joining {
         try {
             ProbeReport report = provider.probe(request);
             String why = report.failures().stream().map(Object::toString).collect(Collectors.joining("; "));
-            return new BackendProfile(report.usable(), why, report.facts());
+            return new BackendProfile(report.usable(), why, report.facts(), report.identity());
         } catch (RuntimeException | LinkageError e) {
             return new BackendProfile(false, "its probe failed, which is a defect of the backend: " + e, Map.of());
         }

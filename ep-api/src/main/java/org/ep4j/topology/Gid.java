@@ -1,0 +1,11 @@
+package org.ep4j.topology;
+
+/**
+ * One entry of a port's table of global ids.
+ *
+ * @param index place in the table, what {@code sgid_index} names
+ * @param address eight groups of four hex digits, as sysfs prints it: {@code fe80:0000:0000:0000:...}
+ * @param type {@code IB/RoCE v1}, {@code RoCE v2}; empty when the source does not say
+ * @param netdev network interface of the entry; empty when unknown
+ */
+public record Gid(int index, String address, String type, String netdev) {}

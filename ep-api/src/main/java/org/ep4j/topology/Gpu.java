@@ -1,0 +1,37 @@
+package org.ep4j.topology;
+
+import java.util.Optional;
+
+/**
+ * A GPU, or one partition of it where partitions are devices of their own.
+ *
+ * @param host index of its host
+ * @param index number on its host in the order of use (NVML, HIP or rank order; bus order where nothing else is known)
+ * @param name name in the source: {@code GPU0}, {@code cuda0}
+ * @param address its PCI function; empty where the source has none (matrices as text)
+ * @param id its PCI ids
+ * @param vendor who made it
+ * @param architecture {@code sm_90}, {@code gfx942}; empty when unknown
+ * @param model name for people; empty when unknown
+ * @param numa NUMA node; -1 when unknown
+ * @param gpuDirect whether NICs can reach its memory; empty when the source does not say
+ * @param clique NVLink domain beyond the host, as {@code cluster-uuid/clique-id}; empty when there is none
+ */
+public record Gpu(
+        int host,
+        int index,
+        String name,
+        Optional<PciAddress> address,
+        PciId id,
+        GpuVendor vendor,
+        String architecture,
+        String model,
+        int numa,
+        Optional<Boolean> gpuDirect,
+        String clique)
+        implements Part {
+    @Override
+    public String label() {
+        return name;
+    }
+}

@@ -1,0 +1,22 @@
+package org.ep4j.topology;
+
+/** Who made a GPU. */
+public enum GpuVendor {
+    /** NVIDIA: device type {@code cuda}. */
+    NVIDIA("cuda"),
+    /** AMD: device type {@code hip}. */
+    AMD("hip"),
+    /** Another accelerator, or unknown: no device of ep4j. */
+    OTHER("");
+
+    private final String deviceType;
+
+    GpuVendor(String deviceType) {
+        this.deviceType = deviceType;
+    }
+
+    /** Type of the {@link org.ep4j.Device} that runs it, empty when there is none. */
+    public String deviceType() {
+        return deviceType;
+    }
+}

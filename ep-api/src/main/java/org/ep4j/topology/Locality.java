@@ -1,0 +1,75 @@
+package org.ep4j.topology;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * What planning knows of the machine around one device. The values say nothing about which host it is, so ranks at the
+ * same place of equal hosts have equal values.
+ *
+ * @param gpu index of the GPU on its host; -1 for the host device
+ * @param vendor who made the GPU
+ * @param architecture {@code sm_90}, {@code gfx942}; empty for the host device or when unknown
+ * @param numa NUMA node; -1 when unknown
+ * @param gpus number of GPUs on the host
+ * @param peers other GPUs of the host that it can reach, by index
+ * @param nics NICs of the host that carry traffic of applications, nearest first
+ */
+public record Locality(
+        int gpu, GpuVendor vendor, String architecture, int numa, int gpus, List<GpuPeer> peers, List<NicReach> nics) {
+    /** Nothing known, as on machines whose topology cannot be read. */
+    public static final Locality UNKNOWN = new Locality(-1, GpuVendor.OTHER, "", -1, 0, List.of(), List.of());
+
+    /** Copies the lists. */
+    public Locality {
+        peers = List.copyOf(peers);
+        nics = List.copyOf(nics);
+    }
+
+    /** The other GPU with an index, when it can be reached. */
+    public Optional<GpuPeer> peer(int index) {
+        return peers.stream().filter(peer -> peer.gpu() == index).findFirst();
+    }
+
+    /** Around a GPU. */
+    public static Locality of(Topology topology, Gpu gpu) {
+        Map<Part, Distance> reach = topology.distances(gpu);
+        List<Gpu> gpus = topology.gpus().stream()
+                .filter(other -> other.host() == gpu.host())
+                .toList();
+        List<GpuPeer> peers = new ArrayList<>();
+        for (Gpu other : gpus) {
+            Distance distance = reach.get(other);
+            if (distance != null && !other.equals(gpu)) {
+                peers.add(new GpuPeer(other.index(), distance, link(topology, gpu, distance)));
+            }
+        }
+        return new Locality(
+                gpu.index(),
+                gpu.vendor(),
+                gpu.architecture(),
+                gpu.numa(),
+                gpus.size(),
+                peers,
+                NicsAround.gpu(topology, gpu, reach));
+    }
+
+    /** Around the processor: NICs of its NUMA node are near, others far; all are near when {@code numa} is -1. */
+    public static Locality ofHost(Topology topology, int host, int numa) {
+        int gpus =
+                (int) topology.gpus().stream().filter(gpu -> gpu.host() == host).count();
+        return new Locality(-1, GpuVendor.OTHER, "", numa, gpus, List.of(), NicsAround.processor(topology, host, numa));
+    }
+
+    private static LinkType link(Topology topology, Gpu gpu, Distance distance) {
+        if (distance.type() != PathType.NVL) {
+            return LinkType.PCI;
+        }
+        boolean xgmi = topology.neighbours(gpu).stream()
+                .flatMap(part -> topology.links(gpu, part).stream())
+                .anyMatch(link -> link.type() == LinkType.XGMI);
+        return xgmi || gpu.vendor() == GpuVendor.AMD ? LinkType.XGMI : LinkType.NVLINK;
+    }
+}

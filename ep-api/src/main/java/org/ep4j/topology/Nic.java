@@ -1,0 +1,57 @@
+package org.ep4j.topology;
+
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A network device as verbs or libfabric name it. The ports of a card are often devices of their own: these have an equal
+ * {@link #card}.
+ *
+ * @param host index of its host
+ * @param name {@code mlx5_0}, {@code rdmap79s0}, {@code eth0}; {@code nic@0000:0c:00.0} where the source gives no name
+ * @param address its PCI function; empty where the source has none
+ * @param id its PCI ids
+ * @param family what it is
+ * @param driver kernel driver; empty when unknown
+ * @param card equal for devices of one physical card: PCI device or node GUID
+ * @param numa NUMA node; -1 when unknown
+ * @param gpuDirect whether it can reach GPU memory, as far as the source says
+ * @param compute false for devices that carry no traffic of applications, such as those that serve NVLink switches
+ * @param ports its ports in the order of their numbers; empty when the source does not list them
+ */
+public record Nic(
+        int host,
+        String name,
+        Optional<PciAddress> address,
+        PciId id,
+        NicFamily family,
+        String driver,
+        String card,
+        int numa,
+        Optional<Boolean> gpuDirect,
+        boolean compute,
+        List<NicPort> ports)
+        implements Part {
+    /** Copies the list. */
+    public Nic {
+        ports = List.copyOf(ports);
+    }
+
+    @Override
+    public String label() {
+        return name;
+    }
+
+    /** Sum of the rates of its ports that are not down, in gigabits a second; 0 when none is known. */
+    public double gigabitsPerSecond() {
+        return ports.stream()
+                .filter(port -> port.state() != NicPort.State.DOWN)
+                .mapToDouble(NicPort::gigabitsPerSecond)
+                .sum();
+    }
+
+    /** The same device with other ports. */
+    public Nic withPorts(List<NicPort> others) {
+        return new Nic(host, name, address, id, family, driver, card, numa, gpuDirect, compute, others);
+    }
+}

@@ -1,0 +1,35 @@
+package org.ep4j.topology;
+
+/** Families of NIC that differ in what they can do; found by kernel driver first, then by PCI vendor, never by name. */
+public enum NicFamily {
+    /** NVIDIA (Mellanox) ConnectX and BlueField with the mlx5 driver. */
+    MLX5,
+    /** AWS Elastic Fabric Adapter. */
+    EFA,
+    /** Broadcom NetXtreme-E (Thor, Thor-2) with bnxt_re. */
+    BNXT,
+    /** AMD Pensando, Pollara, with ionic. */
+    IONIC,
+    /** Intel E800 with irdma. */
+    IRDMA,
+    /** HPE Slingshot (Cassini) with cxi. */
+    CXI,
+    /** Verbs in software over any Ethernet: rxe. */
+    RXE,
+    /** iWARP in software: siw. */
+    SIW,
+    /** RDMA, of a family that is not known here. */
+    OTHER_RDMA,
+    /** No RDMA: sockets only. */
+    ETHERNET;
+
+    /** True when it moves bytes without the peer's processor. */
+    public boolean rdma() {
+        return this != ETHERNET;
+    }
+
+    /** True when the work is done by the kernel in software, which cannot reach GPU memory. */
+    public boolean software() {
+        return this == RXE || this == SIW;
+    }
+}

@@ -1,0 +1,36 @@
+package org.ep4j.topology;
+
+/**
+ * How near two devices are, nearest first. The names are those of NCCL and of {@code nvidia-smi topo}; the order is NCCL's
+ * ({@code graph.h}), with {@link #NODE} of nvidia-smi added.
+ */
+public enum PathType {
+    /** The same device. */
+    LOC,
+    /** GPU links: NVLink, xGMI, directly or through their switches. */
+    NVL,
+    /** A coherent chip link between GPU and processor, such as NVLink-C2C. */
+    C2C,
+    /** At most one PCIe switch. */
+    PIX,
+    /** Several PCIe switches, without leaving for the host bridge. */
+    PXB,
+    /** The GPU reaches its processor by a coherent chip link, the NIC by PCIe. */
+    P2C,
+    /** Through one PCIe host bridge. */
+    PHB,
+    /** Through host bridges of one NUMA node. */
+    NODE,
+    /** Between NUMA nodes. */
+    SYS;
+
+    /** True when a NIC may reach GPU memory well at this distance, by NCCL's default {@code NCCL_NET_GDR_LEVEL}. */
+    public boolean gpuDirect() {
+        return compareTo(P2C) <= 0;
+    }
+
+    /** The farther of two. */
+    public PathType max(PathType other) {
+        return compareTo(other) >= 0 ? this : other;
+    }
+}

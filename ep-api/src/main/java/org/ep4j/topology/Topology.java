@@ -1,0 +1,204 @@
+package org.ep4j.topology;
+
+import com.google.common.graph.ImmutableValueGraph;
+import com.google.common.graph.MutableValueGraph;
+import com.google.common.graph.ValueGraphBuilder;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * A machine, or the machines of one NVLink domain: hosts, NUMA nodes, PCIe switches, GPUs, NICs and the links between them.
+ * Immutable; safe for use from several threads.
+ *
+ * <p>Most sources give the links, and distances are searched in them by {@link DistanceSearch}. Matrices as text give
+ * distances and no links.
+ */
+public final class Topology {
+    private final String source;
+    private final List<Host> hosts;
+    private final ImmutableValueGraph<Part, List<Link>> graph;
+    private final List<Part> parts;
+    private final Map<Pair, Distance> stated;
+    private final List<String> warnings;
+
+    private Topology(Builder builder) {
+        source = builder.source;
+        hosts = List.copyOf(builder.hosts);
+        graph = ImmutableValueGraph.copyOf(builder.graph);
+        parts = List.copyOf(builder.parts);
+        stated = Map.copyOf(builder.stated);
+        warnings = List.copyOf(builder.warnings);
+    }
+
+    /** Two parts in either order. */
+    private record Pair(Part a, Part b) {
+        static Pair of(Part a, Part b) {
+            return new Pair(a, b);
+        }
+    }
+
+    /** Starts a topology that was read from {@code source}, a name for messages. */
+    public static Builder builder(String source) {
+        return new Builder(source);
+    }
+
+    /** Where it was read, for messages. */
+    public String source() {
+        return source;
+    }
+
+    /** Hosts in the order of their index. */
+    public List<Host> hosts() {
+        return hosts;
+    }
+
+    /** Every part, in the order of the source. */
+    public List<Part> parts() {
+        return parts;
+    }
+
+    /** GPUs, by host and index. */
+    public List<Gpu> gpus() {
+        return only(Gpu.class).stream()
+                .sorted(Comparator.comparingInt(Gpu::host).thenComparingInt(Gpu::index))
+                .toList();
+    }
+
+    /** NICs in the order of the source, also those that carry no traffic of applications. */
+    public List<Nic> nics() {
+        return only(Nic.class);
+    }
+
+    /** NUMA nodes. */
+    public List<NumaNode> numaNodes() {
+        return only(NumaNode.class);
+    }
+
+    /** What was odd in the source and how it was taken, for people. */
+    public List<String> warnings() {
+        return warnings;
+    }
+
+    /** True when the source gives distances and no links. */
+    public boolean stated() {
+        return !stated.isEmpty();
+    }
+
+    /** Parts that a link connects with this one, in no order that matters. */
+    public Set<Part> neighbours(Part part) {
+        return graph.adjacentNodes(part);
+    }
+
+    /** Links between two neighbours, one of each type; empty when they are none. */
+    public List<Link> links(Part a, Part b) {
+        return graph.edgeValue(a, b).orElse(List.of());
+    }
+
+    /** Best way between two devices; empty when there is none. */
+    public Optional<Distance> distance(Part from, Part to) {
+        if (from.equals(to)) {
+            return Optional.of(DistanceSearch.SELF);
+        }
+        Distance known = stated.get(Pair.of(from, to));
+        if (known != null) {
+            return Optional.of(known);
+        }
+        return Optional.ofNullable(distances(from).get(to));
+    }
+
+    /** Best ways from one device to all others that it can reach, by the links alone. */
+    public Map<Part, Distance> distances(Part from) {
+        if (stated()) {
+            Map<Part, Distance> found = new HashMap<>();
+            stated.forEach((pair, distance) -> {
+                if (pair.a().equals(from)) {
+                    found.put(pair.b(), distance);
+                }
+            });
+            return found;
+        }
+        return DistanceSearch.from(this, from);
+    }
+
+    /** All of one kind, in the order of the source. */
+    public <T extends Part> List<T> only(Class<T> kind) {
+        return parts.stream().filter(kind::isInstance).map(kind::cast).toList();
+    }
+
+    /** Gathers parts and links. Not safe for use from several threads. */
+    public static final class Builder {
+        private final String source;
+        private final List<Host> hosts = new ArrayList<>();
+        private final MutableValueGraph<Part, List<Link>> graph =
+                ValueGraphBuilder.undirected().build();
+        private final Set<Part> parts = new LinkedHashSet<>();
+        private final Map<Pair, Distance> stated = new HashMap<>();
+        private final List<String> warnings = new ArrayList<>();
+
+        private Builder(String source) {
+            this.source = source;
+        }
+
+        /** Adds the next host and gives its index. */
+        public int host(String name) {
+            hosts.add(new Host(hosts.size(), name));
+            return hosts.size() - 1;
+        }
+
+        /** Adds a part. */
+        public Builder add(Part part) {
+            parts.add(part);
+            graph.addNode(part);
+            return this;
+        }
+
+        /** Adds a link; links of one type between the same parts are summed. */
+        public Builder link(Part a, Part b, Link link) {
+            List<Link> links = new ArrayList<>(graph.edgeValue(a, b).orElse(List.of()));
+            int same = -1;
+            for (int i = 0; i < links.size(); i++) {
+                same = links.get(i).type() == link.type() ? i : same;
+            }
+            if (same < 0) {
+                links.add(link);
+            } else {
+                Link old = links.get(same);
+                links.set(
+                        same,
+                        new Link(
+                                link.type(),
+                                old.gigabytesPerSecond() + link.gigabytesPerSecond(),
+                                old.count() + link.count()));
+            }
+            graph.putEdgeValue(a, b, List.copyOf(links));
+            return this;
+        }
+
+        /** States the distance of two devices, in both directions. */
+        public Builder state(Part a, Part b, Distance distance) {
+            stated.put(Pair.of(a, b), distance);
+            stated.put(Pair.of(b, a), distance);
+            return this;
+        }
+
+        /** Adds something that was odd. */
+        public Builder warn(String warning) {
+            warnings.add(warning);
+            return this;
+        }
+
+        /** The topology. */
+        public Topology build() {
+            if (hosts.isEmpty()) {
+                host("");
+            }
+            return new Topology(this);
+        }
+    }
+}
