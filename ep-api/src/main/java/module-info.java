@@ -9,6 +9,7 @@ module org.ep4j {
     exports org.ep4j.plan;
     exports org.ep4j.spi;
     exports org.ep4j.topology;
+    exports org.ep4j.topology.read;
 
     uses org.ep4j.spi.BootstrapProvider;
     uses org.ep4j.spi.EpRuntime;

@@ -126,7 +126,7 @@ class RankProfileTest {
         bytes[3] = 9;
         assertThatThrownBy(() -> RankProfile.decode(bytes))
                 .isInstanceOf(EpMismatchException.class)
-                .hasMessageContaining("format 9, this ep4j reads 1");
+                .hasMessageContaining("format 9, this ep4j reads 2");
     }
 
     @Test
