@@ -4,20 +4,21 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Best ways in the graph of links: breadth first from one device, as NCCL searches ({@code graph/paths.cc}). Nothing is
- * routed through a GPU or a NIC.
+ * routed through a GPU or a NIC. The port of a NIC counts as the last link of every way to it.
  */
 final class DistanceSearch {
     /** A device and itself. */
-    static final Distance SELF = new Distance(PathType.LOC, 5000, 0);
+    static final Distance SELF = new Distance(PathType.LOC, LinkBandwidths.UNLIMITED, 0);
 
     private DistanceSearch() {}
 
     static Map<Part, Distance> from(Topology topology, Part base) {
         Map<Part, Distance> best = new HashMap<>();
-        best.put(base, SELF);
+        best.put(base, new Distance(PathType.LOC, throughPort(SELF.gigabytesPerSecond(), base), 0));
         List<Part> frontier = List.of(base);
         while (!frontier.isEmpty()) {
             List<Part> next = new ArrayList<>();
@@ -25,10 +26,11 @@ final class DistanceSearch {
                 if (!part.equals(base) && (part instanceof Gpu || part instanceof Nic)) {
                     continue;
                 }
+                Distance sofar = best.getOrDefault(part, SELF);
                 for (Part neighbour : topology.neighbours(part)) {
                     for (Link link : topology.links(part, neighbour)) {
-                        Distance candidate = step(best.getOrDefault(part, SELF), part, neighbour, link);
-                        if (better(candidate, best.get(neighbour))) {
+                        Distance candidate = step(sofar, part, neighbour, link);
+                        if (!twoNodes(sofar, part, link) && better(candidate, best.get(neighbour))) {
                             best.put(neighbour, candidate);
                             next.add(neighbour);
                         }
@@ -38,7 +40,7 @@ final class DistanceSearch {
             frontier = next;
         }
         best.remove(base);
-        return best;
+        return base instanceof Gpu gpu ? CoherentPaths.correct(topology, gpu, best) : best;
     }
 
     private static Distance step(Distance sofar, Part from, Part to, Link link) {
@@ -49,10 +51,8 @@ final class DistanceSearch {
             case CPU -> PathType.SYS;
             case PCI -> pci(from, to);
         };
-        return new Distance(
-                type.max(sofar.type()),
-                Math.min(sofar.gigabytesPerSecond(), link.gigabytesPerSecond()),
-                sofar.hops() + 1);
+        double width = Math.min(sofar.gigabytesPerSecond(), link.gigabytesPerSecond());
+        return new Distance(type.max(sofar.type()), throughPort(width, to), sofar.hops() + 1);
     }
 
     private static PathType pci(Part from, Part to) {
@@ -66,7 +66,22 @@ final class DistanceSearch {
         return part instanceof HostBridge || part instanceof NumaNode;
     }
 
-    private static boolean better(Distance candidate, @org.jspecify.annotations.Nullable Distance known) {
+    /**
+     * True for a way from one NUMA node through a host bridge to another node. A bridge has several nodes where the
+     * source cannot tell to which of them it belongs; that makes it no link between them.
+     */
+    private static boolean twoNodes(Distance sofar, Part from, Link link) {
+        return from instanceof HostBridge
+                && link.type() == LinkType.ROOT
+                && sofar.type().compareTo(PathType.NODE) >= 0;
+    }
+
+    private static double throughPort(double width, Part part) {
+        double rate = part instanceof Nic nic ? nic.gigabitsPerSecond() / 8 : 0;
+        return rate > 0 ? Math.min(width, rate) : width;
+    }
+
+    private static boolean better(Distance candidate, @Nullable Distance known) {
         if (known == null || candidate.type() != known.type()) {
             return known == null || candidate.type().compareTo(known.type()) < 0;
         }

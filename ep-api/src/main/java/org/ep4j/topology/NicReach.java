@@ -11,7 +11,7 @@ import java.util.Optional;
  * @param card equal for devices of one physical card
  * @param distance how near it is
  * @param gpuDirect whether it can reach memory of the device, as far as source and distance tell
- * @param ports ports of it that are not down, without their GIDs
+ * @param ports ports of it that are not down, without their GIDs; port 1 of unknown rate where the source lists none
  */
 public record NicReach(
         String name, NicFamily family, String card, Distance distance, Optional<Boolean> gpuDirect, List<Port> ports) {

@@ -9,8 +9,9 @@ import java.util.Optional;
 /** The NICs of a host as one device sees them. */
 final class NicsAround {
     /** NCCL's figures for the network of processors are of no use here: to the processor itself every NIC is near or far. */
-    private static final Comparator<NicReach> NEAREST =
-            Comparator.comparing((NicReach nic) -> nic.distance().type());
+    private static final Comparator<NicReach> NEAREST = Comparator.comparing(
+                    (NicReach nic) -> nic.distance().type())
+            .thenComparing(nic -> -nic.distance().gigabytesPerSecond());
 
     private NicsAround() {}
 
@@ -43,11 +44,18 @@ final class NicsAround {
         return List.copyOf(found);
     }
 
+    /** A source that lists no ports says nothing about them: one is taken, of unknown rate. */
     private static NicReach reach(Nic nic, Distance distance, Optional<Boolean> direct) {
-        List<NicReach.Port> ports = nic.ports().stream()
+        List<NicPort> listed = nic.ports().isEmpty() ? List.of(NicPort.of(1, 0)) : nic.ports();
+        List<NicReach.Port> ports = listed.stream()
                 .filter(port -> port.state() != NicPort.State.DOWN)
-                .map(port -> new NicReach.Port(port.number(), port.linkLayer(), port.gigabitsPerSecond()))
+                .map(port -> new NicReach.Port(port.number(), port.linkLayer(), rate(nic, port)))
                 .toList();
         return new NicReach(nic.name(), nic.family(), nic.card(), distance, direct, ports);
+    }
+
+    private static double rate(Nic nic, NicPort port) {
+        boolean told = port.gigabitsPerSecond() > 0 || nic.family() != NicFamily.EFA;
+        return told ? port.gigabitsPerSecond() : EfaRates.gigabits(nic.id());
     }
 }

@@ -100,10 +100,13 @@ public final class Topology {
         return graph.edgeValue(a, b).orElse(List.of());
     }
 
-    /** Best way between two devices; empty when there is none. */
+    /** Best way between two devices, the same in both directions; empty when there is none. */
     public Optional<Distance> distance(Part from, Part to) {
         if (from.equals(to)) {
             return Optional.of(DistanceSearch.SELF);
+        }
+        if (to instanceof Gpu && !(from instanceof Gpu)) {
+            return distance(to, from);
         }
         Distance known = stated.get(Pair.of(from, to));
         if (known != null) {
@@ -126,6 +129,33 @@ public final class Topology {
         return DistanceSearch.from(this, from);
     }
 
+    /**
+     * NICs of the same host that are nearest to a device, in the order of the source: several when they are equally near and
+     * equally wide. NICs that carry no traffic of applications do not count, and those without RDMA only where the host has no
+     * other.
+     */
+    public List<Nic> nearestNics(Part from) {
+        Map<Part, Distance> reach = distances(from);
+        Comparator<Nic> order = Comparator.comparing(
+                        (Nic nic) -> reach(reach, nic).type())
+                .thenComparing(nic -> -reach(reach, nic).gigabytesPerSecond());
+        List<Nic> all = nics().stream()
+                .filter(nic -> nic.compute() && nic.host() == from.host() && reach.containsKey(nic))
+                .toList();
+        boolean rdma = all.stream().anyMatch(nic -> nic.family().rdma());
+        List<Nic> near =
+                all.stream().filter(nic -> !rdma || nic.family().rdma()).toList();
+        Optional<Nic> nearest = near.stream().min(order);
+        return near.stream()
+                .filter(nic ->
+                        nearest.filter(best -> order.compare(best, nic) == 0).isPresent())
+                .toList();
+    }
+
+    private static Distance reach(Map<Part, Distance> reach, Nic nic) {
+        return reach.getOrDefault(nic, DistanceSearch.SELF);
+    }
+
     /** All of one kind, in the order of the source. */
     public <T extends Part> List<T> only(Class<T> kind) {
         return parts.stream().filter(kind::isInstance).map(kind::cast).toList();
@@ -133,6 +163,9 @@ public final class Topology {
 
     /** Gathers parts and links. Not safe for use from several threads. */
     public static final class Builder {
+        /** A broken file can be odd on every line; nobody reads more. */
+        private static final int WARNINGS = 100;
+
         private final String source;
         private final List<Host> hosts = new ArrayList<>();
         private final MutableValueGraph<Part, List<Link>> graph =
@@ -187,17 +220,20 @@ public final class Topology {
             return this;
         }
 
-        /** Adds something that was odd. */
+        /** Adds something that was odd. Only the first hundred are kept. */
         public Builder warn(String warning) {
-            warnings.add(warning);
+            if (warnings.size() < WARNINGS) {
+                warnings.add(warning);
+            }
             return this;
         }
 
-        /** The topology. */
+        /** The topology. Levels of one Broadcom switch are merged, as NCCL does. */
         public Topology build() {
             if (hosts.isEmpty()) {
                 host("");
             }
+            BroadcomSwitches.flatten(graph, parts);
             return new Topology(this);
         }
     }

@@ -1,0 +1,20 @@
+package org.ep4j.spi;
+
+import org.ep4j.topology.Topology;
+
+/**
+ * Knows more of the running machine than its files tell, such as a vendor's management library; found by
+ * {@link java.util.ServiceLoader}. Used by {@link org.ep4j.topology.read.Topologies#live()}.
+ */
+public interface TopologySource {
+    /** Name for messages; sources are asked in the order of their names. */
+    String id();
+
+    /**
+     * Adds what it knows. Never throws: on trouble it gives the topology back with a warning. A library that is not there,
+     * where the machine has no device of its vendor, is no trouble.
+     *
+     * @param topology the running machine, as it is known so far
+     */
+    Topology refine(Topology topology);
+}

@@ -1,0 +1,35 @@
+package org.ep4j.topology.read;
+
+import com.google.common.net.InetAddresses;
+import java.util.Locale;
+import java.util.Optional;
+
+/** Global ids as text. */
+final class GidText {
+    private static final int BYTES = 16;
+
+    private GidText() {}
+
+    /** As sysfs prints them, eight groups of four digits; empty when the text is no GID, or one that is all zero. */
+    static Optional<String> expand(String text) {
+        if (!InetAddresses.isInetAddress(text)) {
+            return Optional.empty();
+        }
+        byte[] address = InetAddresses.forString(text).getAddress();
+        byte[] gid = new byte[BYTES];
+        System.arraycopy(address, 0, gid, BYTES - address.length, address.length);
+        if (address.length < BYTES) {
+            // Java makes an IPv4 address of the mapped form.
+            gid[10] = (byte) 0xff;
+            gid[11] = (byte) 0xff;
+        }
+        StringBuilder groups = new StringBuilder();
+        int any = 0;
+        for (int i = 0; i < BYTES; i += 2) {
+            groups.append(i == 0 ? "" : ":")
+                    .append(String.format(Locale.ROOT, "%02x%02x", gid[i] & 0xff, gid[i + 1] & 0xff));
+            any |= gid[i] | gid[i + 1];
+        }
+        return any == 0 ? Optional.empty() : Optional.of(groups.toString());
+    }
+}

@@ -1,0 +1,47 @@
+package org.ep4j.topology.read;
+
+import java.util.List;
+
+/**
+ * Sets of numbers as hwloc prints them: words of 32 bits in hexadecimal, the highest first, separated by commas; an empty word
+ * is zero, and a first word {@code 0xf...f} stands for all higher numbers. Words that are no numbers are empty.
+ */
+final class HwlocBitmap {
+    private static final String ENDLESS = "0xf...f";
+    private static final String PREFIX = "0x";
+    private static final int BITS = 32;
+
+    private final List<String> words;
+
+    HwlocBitmap(String text) {
+        words = text.isEmpty() ? List.of() : List.of(text.split(",", -1));
+    }
+
+    boolean contains(int number) {
+        if (number < 0 || words.isEmpty()) {
+            return false;
+        }
+        boolean endless = words.get(0).equals(ENDLESS);
+        int place = words.size() - 1 - number / BITS;
+        if (place < 0 || (place == 0 && endless)) {
+            return endless;
+        }
+        return (word(words.get(place)) >> (number % BITS) & 1) != 0;
+    }
+
+    private static long word(String text) {
+        String digits = text.startsWith(PREFIX) ? text.substring(PREFIX.length()) : text;
+        if (digits.length() > BITS / 4) {
+            return 0;
+        }
+        long word = 0;
+        for (int i = 0; i < digits.length(); i++) {
+            int value = Character.digit(digits.charAt(i), 16);
+            if (value < 0) {
+                return 0;
+            }
+            word = word << 4 | value;
+        }
+        return word;
+    }
+}

@@ -1,0 +1,142 @@
+package org.ep4j.topology.read;
+
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Link;
+import org.ep4j.topology.LinkBandwidths;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.NumaNode;
+import org.ep4j.topology.PciAddress;
+import org.ep4j.topology.PciId;
+import org.ep4j.topology.Topology;
+
+/** GPUs of AMD's compute driver in the order of its nodes, which is that of HIP, with their xGMI links. */
+final class KfdGpus {
+    /** What is reached of a PCIe link's rate; the driver reports the rate. */
+    private static final double PCI_SHARE = 0.75;
+
+    private final SysFiles sys;
+    private final PciTree pci;
+    private final NumaNodes numa;
+    private final Topology.Builder builder;
+    private final int host;
+    private final Map<Integer, KfdNode> nodes;
+
+    /** NUMA node of each node that is a processor: both are counted in the same order. */
+    private final Map<Integer, Integer> processors = new LinkedHashMap<>();
+
+    private final Map<Integer, Gpu> gpus = new LinkedHashMap<>();
+
+    KfdGpus(SysFiles sys, PciTree pci, NumaNodes numa, Topology.Builder builder, int host) {
+        this.sys = sys;
+        this.pci = pci;
+        this.numa = numa;
+        this.builder = builder;
+        this.host = host;
+        nodes = KfdNodes.read(sys.tree());
+    }
+
+    /** Adds them, numbered from {@code first} on, and gives how many they are. */
+    int add(int first) {
+        boolean unlisted = numa.unlisted();
+        nodes.values().stream().filter(KfdNode::processor).forEach(node -> {
+            processors.put(node.number(), processors.size());
+            if (unlisted) {
+                numa.list(processors.size() - 1);
+            }
+        });
+        nodes.values().stream().filter(KfdNode::gpu).forEach(node -> add(node, first + gpus.size()));
+        gpus.keySet().forEach(this::join);
+        return gpus.size();
+    }
+
+    private void add(KfdNode node, int index) {
+        Optional<PciAddress> address = node.address();
+        Optional<PciTree.Place> place = address.flatMap(at -> pci.place(at).or(() -> pci.place(at.card())));
+        Gpu gpu = new Gpu(
+                host,
+                index,
+                "GPU" + index,
+                address,
+                place.map(at -> sys.id(at.device()))
+                        .orElseGet(
+                                () -> new PciId((int) node.get("vendor_id"), (int) node.get("device_id"), -1, -1, -1)),
+                GpuVendor.AMD,
+                node.architecture(),
+                place.map(at -> sys.text(at.device() + "/product_name")).orElse(""),
+                place.map(pci::numa).filter(number -> number >= 0).orElseGet(() -> nearest(node)),
+                Optional.empty(),
+                "");
+        gpus.put(node.number(), gpu);
+        if (place.isPresent()) {
+            pci.attach(gpu, place.get());
+        } else {
+            builder.add(gpu);
+            toProcessor(node, gpu);
+        }
+        boolean atomics = node.links().stream()
+                .filter(link -> processors.containsKey(link.to()))
+                .allMatch(KfdLink::atomics);
+        if (!atomics) {
+            builder.warn(gpu.name() + " has no PCIe atomics towards its processor (flags of its io_links)");
+        }
+    }
+
+    /** NUMA node of the processor with the cheapest link. */
+    private int nearest(KfdNode node) {
+        if (node.processor()) {
+            return numa.known(processors.getOrDefault(node.number(), -1));
+        }
+        return numa.known(node.links().stream()
+                .filter(link -> processors.containsKey(link.to()))
+                .min(Comparator.comparingLong(KfdLink::weight))
+                .map(link -> processors.getOrDefault(link.to(), -1))
+                .orElse(-1));
+    }
+
+    private void toProcessor(KfdNode node, Gpu gpu) {
+        NumaNode near = numa.get(gpu.numa());
+        Optional<KfdLink> link = node.links().stream()
+                .filter(way -> processors.containsKey(way.to()))
+                .min(Comparator.comparingLong(KfdLink::weight));
+        double reported = link.map(way -> way.mostMegabytes() / 1000.0).orElse(0.0);
+        if (node.processor() || link.filter(KfdLink::xgmi).isPresent()) {
+            builder.link(near, gpu, new Link(LinkType.C2C, reported > 0 ? reported : LinkBandwidths.UNLIMITED, 1));
+        } else {
+            double bandwidth = reported > 0 ? reported * PCI_SHARE : LinkBandwidths.pci(0, 0);
+            builder.link(near, gpu, new Link(LinkType.PCI, bandwidth, 1));
+        }
+    }
+
+    /** xGMI from a GPU to those with higher numbers. */
+    private void join(int number) {
+        Map<Integer, KfdLink> best = new LinkedHashMap<>();
+        for (KfdLink link : nodes.getOrDefault(number, new KfdNode(number, Map.of(), java.util.List.of()))
+                .links()) {
+            if (link.xgmi() && link.to() > number && gpus.containsKey(link.to())) {
+                best.merge(link.to(), link, (a, b) -> a.weight() <= b.weight() ? a : b);
+            }
+        }
+        Gpu gpu = gpus.get(number);
+        best.forEach((to, link) -> {
+            Gpu other = gpus.get(to);
+            if (gpu != null && other != null) {
+                builder.link(gpu, other, xgmi(link, gpu.architecture()));
+            }
+        });
+    }
+
+    private static Link xgmi(KfdLink link, String architecture) {
+        double one = LinkBandwidths.xgmi(architecture);
+        if (link.inside()) {
+            return new Link(LinkType.XGMI, Math.max(one, link.mostMegabytes() / 1000.0), 1);
+        }
+        // What is passed on by other GPUs shares their links.
+        int count = link.hops() > 1 ? 1 : link.count();
+        return new Link(LinkType.XGMI, one * count / link.hops(), count);
+    }
+}

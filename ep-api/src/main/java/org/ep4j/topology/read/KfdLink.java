@@ -1,0 +1,48 @@
+package org.ep4j.topology.read;
+
+/**
+ * A way from one node of KFD to another; the numbers are those of Linux {@code kfd_crat.h}.
+ *
+ * @param to number of the other node
+ * @param type kind of link
+ * @param weight cost: 15 for each xGMI link, 13 inside a package, 20 for each PCIe link
+ * @param leastMegabytes bandwidth of one link, in megabytes a second; 0 when unknown
+ * @param mostMegabytes bandwidth of all links together; 0 when unknown
+ * @param flags bit 0 says that it is enabled, bits 2 and 3 that it has no atomics of 32 and 64 bits
+ */
+record KfdLink(int to, long type, long weight, long leastMegabytes, long mostMegabytes, long flags) {
+    private static final int PCI = 2;
+    private static final int XGMI = 11;
+    private static final int XGMI_WEIGHT = 15;
+    private static final int INSIDE_WEIGHT = 13;
+    private static final int NO_ATOMICS = 0b1100;
+
+    boolean pci() {
+        return type == PCI;
+    }
+
+    boolean xgmi() {
+        return type == XGMI;
+    }
+
+    /** Between partitions of one GPU. */
+    boolean inside() {
+        return xgmi() && weight == INSIDE_WEIGHT;
+    }
+
+    /** xGMI links on the way; with partitions, the ways to and from the link inside the packages are no hops. */
+    int hops() {
+        return weight == 2 * INSIDE_WEIGHT + XGMI_WEIGHT ? 1 : (int) Math.max(1, Math.min(99, weight / XGMI_WEIGHT));
+    }
+
+    /** Parallel links. */
+    int count() {
+        return inside() || leastMegabytes <= 0 || mostMegabytes < leastMegabytes
+                ? 1
+                : (int) Math.min(99, mostMegabytes / leastMegabytes);
+    }
+
+    boolean atomics() {
+        return (flags & NO_ATOMICS) == 0;
+    }
+}

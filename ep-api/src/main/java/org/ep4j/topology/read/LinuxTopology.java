@@ -1,0 +1,50 @@
+package org.ep4j.topology.read;
+
+import java.util.List;
+import java.util.Set;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Topology;
+
+/**
+ * Reads a machine from what Linux shows of it: the PCIe tree, NUMA nodes, verbs devices, Ethernet interfaces, and GPUs, those
+ * of AMD with their xGMI links. NVLinks are not there; NVML knows them.
+ *
+ * <p>GPUs of NVIDIA are in the order of their PCI addresses, those of AMD in the order of KFD's nodes and after them. What is
+ * missing is no error: a container without {@code /sys} is a machine without devices.
+ */
+public final class LinuxTopology {
+    private LinuxTopology() {}
+
+    /**
+     * Reads a machine.
+     *
+     * @param source name of it for messages
+     * @param files {@code /sys} and {@code /proc} of it
+     */
+    public static Topology read(String source, FileTree files) {
+        Topology.Builder builder = Topology.builder(source);
+        int host = builder.host(files.text("/proc/sys/kernel/hostname").orElse(""));
+        SysFiles sys = new SysFiles(files);
+        NumaNodes numa = new NumaNodes(files, builder, host);
+        PciTree pci = new PciTree(sys, builder, host, numa);
+        List<GpuPlaces.Found> found = GpuPlaces.find(sys, pci);
+        int gpus = 0;
+        for (GpuPlaces.Found nvidia : of(GpuVendor.NVIDIA, found)) {
+            pci.attach(GpuPlaces.gpu(sys, pci, nvidia, host, gpus++), nvidia.place());
+        }
+        int compute = new KfdGpus(sys, pci, numa, builder, host).add(gpus);
+        gpus += compute;
+        if (compute == 0) {
+            for (GpuPlaces.Found amd : of(GpuVendor.AMD, found)) {
+                pci.attach(GpuPlaces.gpu(sys, pci, amd, host, gpus++), amd.place());
+            }
+        }
+        Set<String> taken = new RdmaNics(sys, pci, builder, host).add();
+        EthernetNics.add(sys, pci, builder, host, taken);
+        return builder.build();
+    }
+
+    private static List<GpuPlaces.Found> of(GpuVendor vendor, List<GpuPlaces.Found> found) {
+        return found.stream().filter(gpu -> gpu.vendor() == vendor).toList();
+    }
+}

@@ -1,0 +1,123 @@
+package org.ep4j.topology.read;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuArchitectures;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Link;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.PciAddress;
+import org.ep4j.topology.PciId;
+import org.ep4j.topology.Topology;
+
+/** The GPUs of a NCCL topology. They are numbered when all are known: by rank, then device number, then bus id. */
+final class NcclGpus {
+    /** Name of the NVLink domain of a file with several hosts; NCCL joins only hosts of one domain in a file. */
+    private static final String CLIQUE = "unnamed/0";
+
+    /** Numbers of RCCL before it wrote names. */
+    private static final Map<String, String> OLD_NAMES = Map.of("910", "gfx90a");
+
+    private static final Comparator<Found> ORDER = Comparator.comparingInt((Found found) -> order(found, "rank"))
+            .thenComparingInt(found -> order(found, "dev"))
+            .thenComparing(Found::address);
+
+    private final Topology.Builder topology;
+    private final boolean rccl;
+    private final List<Found> all = new ArrayList<>();
+
+    NcclGpus(Topology.Builder topology, boolean rccl) {
+        this.topology = topology;
+        this.rccl = rccl;
+    }
+
+    /**
+     * A GPU that is not numbered yet.
+     *
+     * @param pci its PCI function
+     * @param gpu what NCCL knows of it; without attributes in templates
+     * @param address its bus id
+     * @param seat where it hangs
+     */
+    record Found(XmlElement pci, XmlElement gpu, PciAddress address, NcclSeat seat) {}
+
+    void add(XmlElement pci, XmlElement gpu, PciAddress address, NcclSeat seat) {
+        if (all.size() >= XmlFile.DEVICES) {
+            throw gpu.wrong("more than " + XmlFile.DEVICES + " GPUs");
+        }
+        all.add(new Found(pci, gpu, address, seat));
+    }
+
+    void finish() {
+        boolean fused = all.stream()
+                        .filter(found -> NcclGpuLinks.usesSwitch(found.gpu()))
+                        .map(found -> found.seat().host())
+                        .distinct()
+                        .count()
+                > 1;
+        Map<Integer, Integer> next = new HashMap<>();
+        List<NcclGpuLinks.Placed> placed = new ArrayList<>();
+        for (Found found : all.stream().sorted(ORDER).toList()) {
+            int index = next.merge(found.seat().host(), 1, Integer::sum) - 1;
+            boolean inClique = fused && NcclGpuLinks.usesSwitch(found.gpu());
+            Gpu gpu = gpu(found, index, inClique ? CLIQUE : "");
+            topology.add(gpu).link(found.seat().parent(), gpu, NcclSeat.link(found.pci()));
+            coherent(found, gpu);
+            placed.add(new NcclGpuLinks.Placed(gpu, found));
+        }
+        new NcclGpuLinks(topology, placed).connect();
+    }
+
+    private void coherent(Found found, Gpu gpu) {
+        for (XmlElement link : found.gpu().children("c2c")) {
+            int count = link.number("count", 1, 1024, 1);
+            double each = link.number("bw", 1, 10_000_000, 0) / 1000.0;
+            topology.link(gpu, found.seat().node(), new Link(LinkType.C2C, each * count, count));
+        }
+    }
+
+    private Gpu gpu(Found found, int index, String clique) {
+        PciId id = NcclSeat.id(found.pci());
+        GpuVendor vendor = vendor(found.gpu(), id);
+        OptionalInt direct = found.gpu().number("gdr");
+        return new Gpu(
+                found.seat().host(),
+                index,
+                "GPU" + index,
+                Optional.of(found.address()),
+                id,
+                vendor,
+                architecture(found.gpu(), id, vendor),
+                "",
+                found.seat().node().number(),
+                direct.isPresent() ? Optional.of(direct.getAsInt() != 0) : Optional.empty(),
+                clique);
+    }
+
+    private GpuVendor vendor(XmlElement gpu, PciId id) {
+        if (id.vendor() >= 0) {
+            return GpuArchitectures.vendor(id);
+        }
+        return rccl || gpu.attribute("gcn").isPresent() ? GpuVendor.AMD : GpuVendor.NVIDIA;
+    }
+
+    /** RCCL writes the number of compute units into {@code sm}, and the architecture into {@code gcn}. */
+    private static String architecture(XmlElement gpu, PciId id, GpuVendor vendor) {
+        String gcn = gpu.value("gcn");
+        if (!gcn.isEmpty()) {
+            return gcn.startsWith("gfx") ? gcn : OLD_NAMES.getOrDefault(gcn, "gfx" + gcn);
+        }
+        int capability = gpu.number("sm", 1, 999, -1);
+        return vendor == GpuVendor.NVIDIA && capability > 0 ? "sm_" + capability : GpuArchitectures.of(id);
+    }
+
+    private static int order(Found found, String key) {
+        return found.gpu().number(key, 0, Integer.MAX_VALUE, Integer.MAX_VALUE);
+    }
+}

@@ -1,0 +1,167 @@
+package org.ep4j.topology.read;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import org.ep4j.topology.Link;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicFamilies;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort;
+import org.ep4j.topology.PciAddress;
+import org.ep4j.topology.PciId;
+import org.ep4j.topology.Topology;
+
+/** The NICs of a NCCL topology: one for each name of a {@code net} element. */
+final class NcclNics {
+    /** Megabits a second. Slingshot's plugin has written kilobits; no port is as fast as this. */
+    private static final int ABSURD = 10_000_000;
+
+    /** Megabits a second that NCCL takes where there is no speed. */
+    private static final int DEFAULT = 10_000;
+
+    /** Ports that NCCL joins to one device ({@code NCCL_NET_MAX_DEVS_PER_NIC} is 4). */
+    private static final int MOST_JOINED = 16;
+
+    private final Topology.Builder topology;
+    private final Map<String, Integer> names = new HashMap<>();
+    private int placed;
+
+    NcclNics(Topology.Builder topology) {
+        this.topology = topology;
+    }
+
+    /** Where a NIC is: with a bus id, or (virtual NICs, interfaces of sockets) right at the NUMA node. */
+    private record Card(NcclSeat seat, Optional<PciAddress> address, PciId id, Link link) {}
+
+    /**
+     * A {@code net} element.
+     *
+     * @param earlier how many are before it on the same card
+     */
+    private record Net(XmlElement element, int earlier) {}
+
+    /** Adds the NICs of a {@code nic} element that is no PCI device. */
+    void add(XmlElement nic, NcclSeat seat) {
+        nets(nic, new Card(seat, Optional.empty(), PciId.UNKNOWN, NcclSeat.local()));
+    }
+
+    /** Adds the NICs of a {@code nic} element in a PCI device. */
+    void add(XmlElement pci, XmlElement nic, PciAddress address, NcclSeat seat) {
+        nets(nic, new Card(seat, Optional.of(address), NcclSeat.id(pci), NcclSeat.link(pci)));
+    }
+
+    /** Adds a PCI device of which the file says no more than that it is a NIC. */
+    void add(XmlElement pci, PciAddress address, NcclSeat seat) {
+        unnamed(pci, new Card(seat, Optional.of(address), NcclSeat.id(pci), NcclSeat.link(pci)), address);
+    }
+
+    private void nets(XmlElement nic, Card card) {
+        Map<String, List<Net>> byName = new LinkedHashMap<>();
+        List<XmlElement> nets = nic.children("net");
+        for (int i = 0; i < nets.size(); i++) {
+            String name = nets.get(i).value("name").strip();
+            Net net = new Net(nets.get(i), i);
+            if (name.isEmpty()) {
+                device(card, name, List.of(net));
+            } else {
+                byName.computeIfAbsent(name, any -> new ArrayList<>()).add(net);
+            }
+        }
+        byName.forEach((name, same) -> device(card, name, same));
+        if (nets.isEmpty()) {
+            card.address().ifPresent(address -> unnamed(nic, card, address));
+        }
+    }
+
+    /** NCCL joins the ports of a card to one device that has their names and the sum of their speeds. */
+    private void device(Card card, String name, List<Net> nets) {
+        XmlElement first = nets.get(0).element();
+        String[] parts = name.isEmpty() ? new String[] {nameless(card, first)} : name.split("\\+", MOST_JOINED);
+        for (String part : parts) {
+            List<NicPort> ports = nets.stream()
+                    .map(net -> port(net, speed(net.element()) / (double) parts.length, card.id()))
+                    .toList();
+            place(card, first, part, family(first, card.id()), ports);
+        }
+    }
+
+    private void unnamed(XmlElement at, Card card, PciAddress address) {
+        XmlElement nothing = new XmlElement(at.source(), at.line(), "net", Map.of(), List.of(), "");
+        place(card, nothing, "nic@" + address, NicFamilies.of("", card.id()), List.of());
+    }
+
+    private void place(Card card, XmlElement net, String name, NicFamily family, List<NicPort> ports) {
+        placed++;
+        if (placed > XmlFile.DEVICES) {
+            throw net.wrong("more than " + XmlFile.DEVICES + " NICs");
+        }
+        NcclSeat seat = card.seat();
+        String guid = net.value("guid");
+        int same = names.merge(seat.host() + " " + name, 1, Integer::sum);
+        Nic nic = new Nic(
+                seat.host(),
+                same == 1 ? name : name + "#" + same,
+                card.address(),
+                card.id(),
+                family,
+                "",
+                card.address().map(address -> address.card().toString()).orElse(guid.isEmpty() ? name : guid),
+                seat.node().number(),
+                direct(net),
+                net.number("net").orElse(1) != 0 && NicFamilies.compute(card.id()),
+                ports);
+        topology.add(nic).link(seat.parent(), nic, card.link());
+    }
+
+    private static String nameless(Card card, XmlElement net) {
+        return card.address().map(address -> "nic@" + address).orElse("net" + net.number("dev", 0, 1 << 20, 0));
+    }
+
+    /** Port 0 is NCCL's plugin for sockets; all others are RDMA. */
+    private static NicFamily family(XmlElement net, PciId id) {
+        NicFamily family = NicFamilies.of("", id);
+        int port = net.number("port").orElse(0);
+        if (port < 1) {
+            return NicFamily.ETHERNET;
+        }
+        return family == NicFamily.ETHERNET ? NicFamily.OTHER_RDMA : family;
+    }
+
+    private static Optional<Boolean> direct(XmlElement net) {
+        OptionalInt direct = net.number("gdr");
+        return direct.isPresent() ? Optional.of(direct.getAsInt() != 0) : Optional.empty();
+    }
+
+    /**
+     * NCCL writes the number of the port plus the number of earlier devices on the same card ({@code realPort} in
+     * {@code transport/net_ib}), so the second function of a card says port 2 although it is port 1 of its own device.
+     */
+    private static NicPort port(Net net, double megabits, PciId id) {
+        int written = net.element().number("port", 1, 255, 1);
+        int number = written > net.earlier() ? written - net.earlier() : written;
+        NicPort.LinkLayer layer = switch (id.classCode() >> 8) {
+            case 0x0207 -> NicPort.LinkLayer.INFINIBAND;
+            case 0x0200 -> NicPort.LinkLayer.ETHERNET;
+            default -> NicPort.LinkLayer.UNSPECIFIED;
+        };
+        return new NicPort(number, NicPort.State.UNKNOWN, layer, megabits / 1000, 0, 0, "", List.of());
+    }
+
+    private int speed(XmlElement net) {
+        int speed = net.number("speed").orElse(0);
+        if (speed <= 0) {
+            return DEFAULT;
+        }
+        if (speed >= ABSURD) {
+            topology.warn("line " + net.line() + ": speed " + speed + " Mb/s of " + Faults.quote(net.value("name"))
+                    + " is taken as kilobits, " + speed / 1000 + " Mb/s");
+            return speed / 1000;
+        }
+        return speed;
+    }
+}

@@ -1,0 +1,72 @@
+package org.ep4j.topology.read;
+
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.ep4j.topology.Link;
+import org.ep4j.topology.LinkBandwidths;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.NumaNode;
+import org.ep4j.topology.Processor;
+import org.ep4j.topology.Topology;
+
+/** NUMA nodes with processors, and any other that a device names; all are linked with each other. */
+final class NumaNodes {
+    private final Topology.Builder builder;
+    private final int host;
+    private final Processor processor;
+    private final Map<Integer, NumaNode> nodes = new TreeMap<>();
+
+    /** Nodes of the source, as opposed to those that only a device names. */
+    private final Set<Integer> listed = new HashSet<>();
+
+    NumaNodes(FileTree tree, Topology.Builder builder, int host) {
+        this.builder = builder;
+        this.host = host;
+        processor = Processors.read(tree);
+        for (String name : tree.list("/sys/devices/system/node")) {
+            if (name.matches("node\\d{1,4}")
+                    && !tree.text("/sys/devices/system/node/" + name + "/cpulist")
+                            .orElse("")
+                            .isEmpty()) {
+                list(Integer.parseInt(name.substring(4)));
+            }
+        }
+    }
+
+    /** Adds a node that the source lists. */
+    void list(int number) {
+        listed.add(number);
+        get(number);
+    }
+
+    /** True when the source lists none. */
+    boolean unlisted() {
+        return listed.isEmpty();
+    }
+
+    /** What a device's number means: virtual machines with a single node often say -1. */
+    int known(int number) {
+        return number < 0 && listed.size() == 1 ? listed.iterator().next() : Math.max(number, -1);
+    }
+
+    /** The node with a number; -1 stands for the unknown one. */
+    NumaNode get(int number) {
+        NumaNode known = nodes.get(number);
+        if (known != null) {
+            return known;
+        }
+        if (number < 0 && !listed.isEmpty()) {
+            builder.warn("some devices are on an unknown NUMA node (numa_node -1), though there are " + listed.size()
+                    + " nodes; they count as far from all of these");
+        }
+        NumaNode node = new NumaNode(host, number, processor);
+        builder.add(node);
+        nodes.values()
+                .forEach(other ->
+                        builder.link(node, other, new Link(LinkType.CPU, LinkBandwidths.processors(processor), 1)));
+        nodes.put(number, node);
+        return node;
+    }
+}

@@ -1,0 +1,94 @@
+package org.ep4j.topology.read;
+
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicFamilies;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort;
+import org.ep4j.topology.PciId;
+import org.ep4j.topology.Topology;
+
+/** NICs with RDMA: {@code /sys/class/infiniband}, and {@code /sys/class/cxi} of Slingshot. */
+final class RdmaNics {
+    private static final String VERBS = "/sys/class/infiniband/";
+    private static final String SLINGSHOT = "/sys/class/cxi/";
+
+    private final SysFiles sys;
+    private final PciTree pci;
+    private final Topology.Builder builder;
+    private final int host;
+
+    /** PCI functions and interfaces that are NICs now, so that they are not Ethernet besides. */
+    private final Set<String> taken = new HashSet<>();
+
+    RdmaNics(SysFiles sys, PciTree pci, Topology.Builder builder, int host) {
+        this.sys = sys;
+        this.pci = pci;
+        this.builder = builder;
+        this.host = host;
+    }
+
+    /** Adds them, and gives paths of PCI functions and names of interfaces that they have. */
+    Set<String> add() {
+        for (String name : sys.tree().list(VERBS)) {
+            add(name, VERBS + name, new VerbsPorts(sys, VERBS + name).read());
+        }
+        for (String name : sys.tree().list(SLINGSHOT)) {
+            add(name, SLINGSHOT + name, slingshot(SLINGSHOT + name));
+        }
+        return taken;
+    }
+
+    private void add(String name, String folder, List<NicPort> ports) {
+        Optional<PciTree.Place> place = pci.place(folder + "/device");
+        PciId id = place.map(at -> sys.id(at.device())).orElse(PciId.UNKNOWN);
+        String driver = place.map(at -> sys.driver(at.device())).orElseGet(() -> software(folder));
+        NicFamily family = NicFamilies.of(driver, id);
+        Nic nic = new Nic(
+                host,
+                name,
+                place.flatMap(PciTree.Place::address),
+                id,
+                family == NicFamily.ETHERNET ? NicFamily.OTHER_RDMA : family,
+                driver,
+                card(name, folder, place),
+                place.map(pci::numa).orElse(-1),
+                family.software() ? Optional.of(false) : Optional.empty(),
+                NicFamilies.compute(id),
+                ports);
+        if (place.isPresent()) {
+            pci.attach(nic, place.get());
+            taken.add(place.get().device());
+        } else {
+            builder.add(nic);
+        }
+        ports.forEach(port -> taken.add(port.netdev()));
+    }
+
+    /** Devices without hardware: iWARP in software says that it is an RNIC, RoCE in software that it is an adapter. */
+    private String software(String folder) {
+        return switch (sys.text(folder + "/node_type")) {
+            case "4: RNIC" -> "siw";
+            case "1: CA" -> "rdma_rxe";
+            default -> "";
+        };
+    }
+
+    private String card(String name, String folder, Optional<PciTree.Place> place) {
+        String system = sys.text(folder + "/sys_image_guid");
+        if (!system.matches("[0:]*")) {
+            return system;
+        }
+        return place.flatMap(PciTree.Place::address)
+                .map(address -> address.card().toString())
+                .orElse(name);
+    }
+
+    private List<NicPort> slingshot(String folder) {
+        List<String> interfaces = sys.tree().list(folder + "/device/net");
+        return interfaces.isEmpty() ? List.of() : List.of(EthernetNics.port(sys, interfaces.get(0)));
+    }
+}

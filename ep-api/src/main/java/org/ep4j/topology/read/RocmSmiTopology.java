@@ -1,0 +1,204 @@
+package org.ep4j.topology.read;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.ep4j.topology.Distance;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Link;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.NumaNode;
+import org.ep4j.topology.PathType;
+import org.ep4j.topology.PciId;
+import org.ep4j.topology.Processor;
+import org.ep4j.topology.Topology;
+
+/**
+ * The tables of {@code rocm-smi --showtopo}: link type and hops of every two GPUs, and their NUMA nodes. There are no NICs
+ * in them, and no bandwidths.
+ */
+final class RocmSmiTopology {
+    private static final Pattern TITLE = Pattern.compile("=+ (\\S.*\\S) =+");
+    private static final Pattern NUMA = Pattern.compile("GPU\\[(\\d{1,4})\\]\\s*:.*Numa Node:\\s*(-?\\d{1,4})");
+    private static final String TYPES = "Link Type between two GPUs";
+    private static final String HOPS = "Hops between two GPUs";
+    private static final String WEIGHTS = "Weight between two GPUs";
+
+    /** A table: names of the GPUs, and the values of each row. */
+    private record Table(int line, List<String> names, Map<String, List<String>> rows, Map<String, Integer> lines) {}
+
+    private final String source;
+    private final Map<String, Table> tables = new HashMap<>();
+    private final Map<Integer, Integer> numa = new HashMap<>();
+
+    private RocmSmiTopology(String source) {
+        this.source = source;
+    }
+
+    static boolean recognises(String text) {
+        return text.contains(TYPES) || text.contains(HOPS) || text.contains(WEIGHTS);
+    }
+
+    static Topology read(String source, String text) {
+        RocmSmiTopology reader = new RocmSmiTopology(source);
+        reader.scan(text.lines().toList());
+        return reader.build();
+    }
+
+    private void scan(List<String> lines) {
+        for (int i = 0; i < lines.size(); i++) {
+            String line = lines.get(i).strip();
+            Matcher title = TITLE.matcher(line);
+            Matcher node = NUMA.matcher(line);
+            if (title.matches() && List.of(TYPES, HOPS, WEIGHTS).contains(title.group(1))) {
+                if (tables.put(title.group(1), table(lines, i + 1)) != null) {
+                    throw Faults.at(source, i + 1, "the table \"" + title.group(1) + "\" is there twice");
+                }
+            } else if (node.matches()) {
+                numa.put(Integer.parseInt(node.group(1)), Integer.parseInt(node.group(2)));
+            }
+        }
+    }
+
+    private Table table(List<String> lines, int header) {
+        List<String> names = header < lines.size() ? words(lines.get(header)) : List.of();
+        if (names.isEmpty() || !names.stream().allMatch(name -> name.matches("GPU\\d{1,4}"))) {
+            throw Faults.at(
+                    source,
+                    header + 1,
+                    "expected the names of the columns, GPU0 GPU1 ..., but there is "
+                            + Faults.quote(header < lines.size() ? lines.get(header) : ""));
+        }
+        Table table = new Table(header + 1, names, new HashMap<>(), new HashMap<>());
+        for (int i = header + 1; i < lines.size() && names.contains(first(lines.get(i))); i++) {
+            List<String> words = words(lines.get(i));
+            if (words.size() != names.size() + 1) {
+                throw Faults.at(
+                        source,
+                        i + 1,
+                        "row " + words.get(0) + " has " + (words.size() - 1) + " values for " + names.size()
+                                + " columns");
+            }
+            if (table.rows().put(words.get(0), words.subList(1, words.size())) != null) {
+                throw Faults.at(source, i + 1, "row " + words.get(0) + " is there twice");
+            }
+            table.lines().put(words.get(0), i + 1);
+        }
+        if (table.rows().size() != new HashSet<>(names).size() || table.rows().size() != names.size()) {
+            throw Faults.at(
+                    source,
+                    header + 1,
+                    "the table has " + names.size() + " columns and "
+                            + table.rows().size() + " rows; it ends too early or a line is missing");
+        }
+        return table;
+    }
+
+    private Topology build() {
+        Table types = tables.get(TYPES);
+        if (types == null) {
+            throw Faults.in(
+                    source,
+                    "the table \"" + TYPES + "\" is missing; there is " + tables.keySet()
+                            + "; use the whole output of rocm-smi --showtopo");
+        }
+        Topology.Builder builder = Topology.builder(source);
+        int host = builder.host("");
+        List<Gpu> gpus = new ArrayList<>();
+        Set<Integer> nodes = new HashSet<>();
+        for (String name : types.names()) {
+            int node = numa.getOrDefault(Integer.parseInt(name.substring(3)), -1);
+            gpus.add(new Gpu(
+                    host,
+                    gpus.size(),
+                    name,
+                    Optional.empty(),
+                    PciId.UNKNOWN,
+                    GpuVendor.AMD,
+                    "",
+                    "",
+                    node,
+                    Optional.empty(),
+                    ""));
+            if (node >= 0 && nodes.add(node)) {
+                builder.add(new NumaNode(host, node, Processor.UNKNOWN));
+            }
+        }
+        gpus.forEach(builder::add);
+        for (int i = 0; i < gpus.size(); i++) {
+            for (int j = 0; j < i; j++) {
+                join(builder, types, gpus.get(i), gpus.get(j), i, j);
+            }
+        }
+        return builder.build();
+    }
+
+    private void join(Topology.Builder builder, Table types, Gpu one, Gpu other, int row, int column) {
+        String type = value(types, one.name(), column);
+        int line = types.lines().getOrDefault(one.name(), types.line());
+        if (!type.equals(value(types, other.name(), row))) {
+            throw Faults.at(
+                    source,
+                    line,
+                    one.name() + " to " + other.name() + " is " + Faults.quote(type) + ", and back "
+                            + Faults.quote(value(types, other.name(), row)));
+        }
+        int hops = hops(one.name(), other.name());
+        switch (type) {
+            case "XGMI" -> {
+                builder.state(one, other, new Distance(PathType.NVL, 0, hops));
+                builder.link(one, other, new Link(LinkType.XGMI, 0, 1));
+            }
+            // The tables say nothing of switches; the farthest that it can be is taken.
+            case "PCIE" ->
+                builder.state(
+                        one,
+                        other,
+                        new Distance(
+                                one.numa() >= 0 && one.numa() == other.numa() ? PathType.NODE : PathType.SYS, 0, hops));
+            default ->
+                throw Faults.at(
+                        source,
+                        line,
+                        one.name() + " to " + other.name() + " is " + Faults.quote(type) + "; known are XGMI, PCIE");
+        }
+    }
+
+    private int hops(String row, String other) {
+        Table hops = tables.get(HOPS);
+        if (hops == null || !hops.names().contains(row) || !hops.names().contains(other)) {
+            return 0;
+        }
+        String text = value(hops, row, hops.names().indexOf(other));
+        if (!text.matches("\\d{1,4}")) {
+            throw Faults.at(
+                    source,
+                    hops.lines().getOrDefault(row, hops.line()),
+                    "hops from " + row + " to " + other + " are " + Faults.quote(text) + "; expected a number");
+        }
+        return Integer.parseInt(text);
+    }
+
+    private static String value(Table table, String row, int column) {
+        return table.rows().getOrDefault(row, List.of()).get(column);
+    }
+
+    private static String first(String line) {
+        List<String> words = words(line);
+        return words.isEmpty() ? "" : words.get(0);
+    }
+
+    private static List<String> words(String line) {
+        return Arrays.stream(line.strip().split("\\s+", -1))
+                .filter(word -> !word.isEmpty())
+                .toList();
+    }
+}

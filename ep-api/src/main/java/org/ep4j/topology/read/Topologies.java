@@ -1,0 +1,148 @@
+package org.ep4j.topology.read;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.TopologyException;
+
+/**
+ * Reads machines, whatever describes them. What a file holds is found by its content, never by its name:
+ *
+ * <ul>
+ *   <li>topology files of NCCL and RCCL ({@code NCCL_TOPO_FILE}, {@code NCCL_TOPO_DUMP_FILE}),
+ *   <li>XML of hwloc ({@code lstopo machine.xml}),
+ *   <li>{@code nvidia-smi topo -m}, also as a table of Markdown,
+ *   <li>{@code rocm-smi --showtopo},
+ *   <li>{@code ibv_devinfo}, with {@code -v} or without,
+ *   <li>a folder with a recording of {@code /sys}, and of {@code /proc} if there is one; or with the {@code topology}
+ *       folder of AMD's KFD alone.
+ * </ul>
+ */
+public final class Topologies {
+    private static final int LIMIT = 64 << 20;
+
+    private static final String EXPECTED = "expected a topology file of NCCL or RCCL (XML with <system>), XML of hwloc "
+            + "(with <topology>), or the output of \"nvidia-smi topo -m\", \"rocm-smi --showtopo\" or \"ibv_devinfo\"";
+
+    private Topologies() {}
+
+    /**
+     * Reads a file or a folder.
+     *
+     * @throws TopologyException when it cannot be read or understood, with source, line and reason
+     */
+    public static Topology read(Path file) {
+        String source = file.toString();
+        if (Files.isDirectory(file)) {
+            return Recordings.read(source, file);
+        }
+        if (!Files.exists(file)) {
+            throw Faults.in(source, "there is no such file or folder");
+        }
+        if (!Files.isRegularFile(file)) {
+            throw Faults.in(source, "is neither a file nor a folder");
+        }
+        byte[] bytes;
+        try (var in = Files.newInputStream(file)) {
+            bytes = in.readNBytes(LIMIT + 1);
+        } catch (IOException e) {
+            throw new TopologyException(source + ": cannot be read: " + e, e);
+        }
+        if (bytes.length > LIMIT) {
+            throw Faults.in(source, "is larger than " + (LIMIT >> 20) + " MiB; descriptions of machines are smaller");
+        }
+        if (bytes.length > 1 && bytes[0] == 0x1f && bytes[1] == (byte) 0x8b) {
+            throw Faults.in(source, "is compressed by gzip; unpack it, and give the file or folder that was in it");
+        }
+        return read(source, new String(bytes, StandardCharsets.UTF_8));
+    }
+
+    /**
+     * Reads the text of a file.
+     *
+     * @param source name of the file for messages
+     * @param text what is in it
+     * @throws TopologyException when it cannot be understood, with source, line and reason
+     */
+    public static Topology read(String source, String text) {
+        String content = text.startsWith("\ufeff") ? text.substring(1) : text;
+        if (content.isBlank()) {
+            throw Faults.in(source, "is empty; " + EXPECTED);
+        }
+        if (content.stripLeading().startsWith("<")) {
+            return xml(source, content);
+        }
+        if (RocmSmiTopology.recognises(content)) {
+            return RocmSmiTopology.read(source, content);
+        }
+        if (NvidiaSmiTopology.recognises(content)) {
+            return NvidiaSmiTopology.read(source, content);
+        }
+        if (IbvDevinfo.recognises(content)) {
+            return IbvDevinfo.read(source, content);
+        }
+        throw Faults.in(source, EXPECTED + "; the first line is " + firstLine(content));
+    }
+
+    private static Topology xml(String source, String content) {
+        String name = firstElement(content);
+        if (name.equals("system")) {
+            return NcclXml.read(source, content);
+        }
+        if (name.equals("topology")) {
+            return HwlocXml.read(source, content);
+        }
+        throw Faults.in(
+                source,
+                "it begins like XML, and its first element is " + Faults.quote(name) + "; " + EXPECTED
+                        + "; the first line is " + firstLine(content));
+    }
+
+    /** Name of the first element; what comes before it are declarations and comments. Empty when there is none. */
+    private static String firstElement(String content) {
+        int at = 0;
+        while (true) {
+            at = content.indexOf('<', at);
+            if (at < 0) {
+                return "";
+            }
+            String end = content.startsWith("<?", at) ? "?>" : content.startsWith("<!--", at) ? "-->" : ">";
+            int closed = content.indexOf(end, at);
+            if (closed < 0) {
+                return "";
+            }
+            if (!content.startsWith("<?", at) && !content.startsWith("<!", at)) {
+                return content.substring(at + 1, closed).split("[\\s/]", 2)[0];
+            }
+            at = closed + end.length();
+        }
+    }
+
+    private static String firstLine(String content) {
+        return Faults.quote(content.stripLeading().lines().findFirst().orElse(""));
+    }
+
+    /**
+     * Adds to a machine what {@code ibv_devinfo} tells of its NICs: ports, states, rates, GIDs. A device that the machine
+     * lacks is added, with a warning.
+     *
+     * @param machine the machine
+     * @param source name of the text for messages
+     * @param ibvDevinfoText output of {@code ibv_devinfo}, with {@code -v} or without
+     * @throws TopologyException when the text cannot be understood, with source, line and reason
+     */
+    public static Topology merge(Topology machine, String source, String ibvDevinfoText) {
+        return IbvDevinfo.merge(machine, source, ibvDevinfoText);
+    }
+
+    /**
+     * The machine that this process runs on: what Linux shows of it, refined by every
+     * {@link org.ep4j.spi.TopologySource} that is installed. Nothing of the machine is changed; what cannot be read is missing
+     * or a warning.
+     */
+    public static Topology live() {
+        return LiveTopology.read();
+    }
+}

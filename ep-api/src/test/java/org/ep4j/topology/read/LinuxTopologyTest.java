@@ -1,0 +1,293 @@
+package org.ep4j.topology.read;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.topology.Gid;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.HostBridge;
+import org.ep4j.topology.Link;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort;
+import org.ep4j.topology.NumaNode;
+import org.ep4j.topology.Part;
+import org.ep4j.topology.PathType;
+import org.ep4j.topology.PciAddress;
+import org.ep4j.topology.PciSwitch;
+import org.ep4j.topology.Processor;
+import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Test;
+
+final class LinuxTopologyTest {
+    @Test
+    void distancesFollowTheTree() {
+        Topology machine = read(Machines.twoSockets());
+
+        assertThat(type(machine, gpu(machine, 0), nic(machine, "ibp20s0"))).isEqualTo(PathType.PIX);
+        assertThat(type(machine, gpu(machine, 1), nic(machine, "ibp20s0"))).isEqualTo(PathType.PXB);
+        assertThat(type(machine, gpu(machine, 0), gpu(machine, 1))).isEqualTo(PathType.PXB);
+        assertThat(type(machine, gpu(machine, 2), nic(machine, "ibp20s0"))).isEqualTo(PathType.PHB);
+        assertThat(type(machine, gpu(machine, 0), nic(machine, "mlx5_1"))).isEqualTo(PathType.NODE);
+        assertThat(type(machine, gpu(machine, 0), nic(machine, "rdmap129s0"))).isEqualTo(PathType.SYS);
+    }
+
+    @Test
+    void aSwitchIsOnePartAndPortsAreNone() {
+        Topology machine = read(Machines.twoSockets());
+
+        assertThat(machine.only(PciSwitch.class))
+                .extracting(found -> found.address().toString())
+                .containsExactly("0000:11:00.0", "0000:15:00.0");
+        assertThat(machine.only(HostBridge.class))
+                .extracting(HostBridge::name)
+                .containsExactly("pci0000:10", "pci0000:20", "pci0000:80");
+    }
+
+    @Test
+    void aLinkIsAsFastAsItsSlowerEnd() {
+        Topology machine = read(Machines.twoSockets());
+        Part switchAbove = machine.only(PciSwitch.class).get(0);
+
+        assertThat(machine.links(gpu(machine, 0), switchAbove)).containsExactly(new Link(LinkType.PCI, 48, 1));
+        assertThat(machine.links(gpu(machine, 2), machine.only(HostBridge.class).get(0)))
+                .containsExactly(new Link(LinkType.PCI, 12, 1));
+    }
+
+    @Test
+    void processorsAreCountedAsNcclDoes() {
+        assertThat(read(Machines.twoSockets()).numaNodes())
+                .containsExactly(
+                        new NumaNode(0, 0, new Processor("x86_64", "GenuineIntel", 6, 143)),
+                        new NumaNode(0, 1, new Processor("x86_64", "GenuineIntel", 6, 143)));
+        assertThat(read(Machines.instinct()).numaNodes().get(0).processor())
+                .isEqualTo(new Processor("x86_64", "AuthenticAMD", 175, 17));
+        SysTree arm = new SysTree().nodes(1);
+        arm.files.file("/proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\n");
+        assertThat(read(arm).numaNodes().get(0).processor().architecture()).isEqualTo("arm64");
+    }
+
+    @Test
+    void familiesComeFromDriversNotFromNames() {
+        Topology machine = read(Machines.twoSockets());
+
+        assertThat(nic(machine, "ibp20s0").family()).isEqualTo(NicFamily.MLX5);
+        assertThat(nic(machine, "ibp20s0").driver()).isEqualTo("mlx5_core");
+        assertThat(nic(machine, "rdmap129s0").family()).isEqualTo(NicFamily.EFA);
+        assertThat(nic(machine, "rdmap129s0").ports().get(0).linkLayer()).isEqualTo(NicPort.LinkLayer.UNSPECIFIED);
+    }
+
+    @Test
+    void aRocePortHasItsGidsItsInterfaceAndTheMtuThatFits() {
+        NicPort port = nic(read(Machines.twoSockets()), "mlx5_1").ports().get(0);
+
+        assertThat(port.gids())
+                .containsExactly(
+                        new Gid(0, "fe80:0000:0000:0000:0a00:00ff:fe00:0001", "IB/RoCE v1", "eth1"),
+                        new Gid(3, "0000:0000:0000:0000:0000:ffff:0a00:0001", "RoCE v2", "eth1"));
+        assertThat(port.state()).isEqualTo(NicPort.State.ACTIVE);
+        assertThat(port.gigabitsPerSecond()).isEqualTo(200);
+        assertThat(port.netdev()).isEqualTo("eth1");
+        assertThat(port.activeMtu()).isEqualTo(4096);
+    }
+
+    @Test
+    void aRocePortOfAnInterfaceWithSmallFramesHasASmallMtu() {
+        SysTree tree = Machines.twoSockets();
+        tree.files.file(tree.files.real("/sys/class/net/eth1").orElseThrow() + "/mtu", "1500");
+
+        assertThat(nic(read(tree), "mlx5_1").ports().get(0).activeMtu()).isEqualTo(1024);
+    }
+
+    @Test
+    void anInterfaceOfARdmaNicIsNoSecondNic() {
+        assertThat(read(Machines.twoSockets()).nics())
+                .extracting(Nic::name)
+                .containsExactly("ibp20s0", "mlx5_1", "rdmap129s0");
+    }
+
+    @Test
+    void interfacesWithoutADeviceAreNoNics() {
+        SysTree tree = new SysTree().nodes(1).pci("pci0000:00/0000:00:03.0", "1af4 1041 020000", -1);
+        tree.net("eth0", "pci0000:00/0000:00:03.0", -1);
+        tree.files
+                .file("/sys/devices/virtual/net/docker0/type", "1")
+                .linked("/sys/class/net/docker0", "/sys/devices/virtual/net/docker0");
+
+        assertThat(read(tree).nics()).singleElement().satisfies(nic -> {
+            assertThat(nic.name()).isEqualTo("eth0");
+            assertThat(nic.family()).isEqualTo(NicFamily.ETHERNET);
+            assertThat(nic.gpuDirect()).contains(false);
+            assertThat(nic.gigabitsPerSecond()).isZero();
+        });
+    }
+
+    @Test
+    void verbsInSoftwareAreTold() {
+        Topology machine = read(new SysTree().nodes(1).software("a", "1: CA").software("b", "4: RNIC"));
+
+        assertThat(nic(machine, "a").family()).isEqualTo(NicFamily.RXE);
+        assertThat(nic(machine, "b").family()).isEqualTo(NicFamily.SIW);
+        assertThat(nic(machine, "a").gpuDirect()).contains(false);
+    }
+
+    @Test
+    void nicsThatServeNvlinkSwitchesCarryNoTraffic() {
+        String path = "pci0000:10/0000:10:01.0/0000:11:00.0";
+        SysTree tree = new SysTree()
+                .nodes(1)
+                .pci(path, "15b3 1021 020700", "15b3 0087", 0, "32.0 GT/s PCIe", 2)
+                .driver(path, "mlx5_core")
+                .verbs("mlx5_9", path, "InfiniBand", "400 Gb/sec (4X NDR)");
+
+        assertThat(nic(read(tree), "mlx5_9").compute()).isFalse();
+    }
+
+    @Test
+    void portsOfOneCardHaveTheSameCard() {
+        SysTree tree = new SysTree().nodes(1);
+        for (int function = 0; function < 2; function++) {
+            String path = "pci0000:10/0000:10:01.0/0000:11:00." + function;
+            tree.pci(path, Machines.CX7, 0).verbs("mlx5_" + function, path, "Ethernet", "100 Gb/sec (2X NDR)");
+        }
+        Topology machine = read(tree);
+        assertThat(nic(machine, "mlx5_0").card())
+                .isEqualTo(nic(machine, "mlx5_1").card());
+    }
+
+    @Test
+    void aMachineWithOneNodeKnowsWhereUnknownDevicesAre() {
+        SysTree tree = new SysTree().nodes(1).pci("pci0000:00/0000:00:06.0", Machines.GPU, -1);
+
+        Topology machine = read(tree);
+        assertThat(gpu(machine, 0).numa()).isZero();
+        assertThat(machine.numaNodes()).hasSize(1);
+        assertThat(machine.warnings()).isEmpty();
+    }
+
+    @Test
+    void devicesOnAnUnknownNodeOfSeveralGetAWarning() {
+        SysTree tree = new SysTree()
+                .nodes(2)
+                .pci("pci0000:00/0000:00:06.0", Machines.GPU, -1)
+                .pci("pci0000:01/0000:01:06.0", Machines.GPU, -1);
+
+        Topology machine = read(tree);
+        assertThat(gpu(machine, 0).numa()).isEqualTo(-1);
+        assertThat(type(machine, gpu(machine, 0), gpu(machine, 1))).isEqualTo(PathType.NODE);
+        assertThat(machine.warnings()).singleElement().asString().contains("numa_node -1");
+    }
+
+    @Test
+    void displayAdaptersOfServersAreNoGpus() {
+        SysTree tree = new SysTree().nodes(1).pci("pci0000:00/0000:00:01.0", "1a03 2000 030000", 0);
+
+        assertThat(read(tree).gpus()).isEmpty();
+    }
+
+    @Test
+    void gpusOfNvidiaAreInTheOrderOfTheirAddressesWithWideDomainsLast() {
+        SysTree tree = new SysTree()
+                .nodes(1)
+                .pci("pci10000:e0/10000:e0:06.0/10000:e1:00.0", Machines.GPU, 0)
+                .pci(
+                        "LNXSYSTM:00/VMBUS:00/47505500-0001-0000-3130-444531303244/pci0002:00/0002:00:00.0",
+                        Machines.GPU,
+                        0)
+                .pci("pci0001:00/0001:00:00.0", Machines.GPU, 0);
+
+        assertThat(read(tree).gpus())
+                .extracting(gpu -> gpu.address().orElseThrow().toString())
+                .containsExactly("0001:00:00.0", "0002:00:00.0", "10000:e1:00.0");
+    }
+
+    @Test
+    void gpusOfAmdAreInTheOrderOfKfd() {
+        Topology machine = read(Machines.instinct());
+
+        assertThat(machine.gpus())
+                .extracting(gpu -> gpu.address().orElseThrow().bus())
+                .containsExactly(0x45, 0x05, 0x9b, 0x85);
+        assertThat(machine.gpus()).extracting(Gpu::architecture).containsOnly("gfx942");
+        assertThat(machine.gpus()).extracting(Gpu::numa).containsExactly(0, 0, 1, 1);
+        assertThat(machine.gpus()).extracting(Gpu::vendor).containsOnly(GpuVendor.AMD);
+    }
+
+    @Test
+    void gpusWithoutKfdAreFoundOnPci() {
+        SysTree tree = new SysTree().nodes(1).pci("pci0000:00/0000:00:01.0/0000:01:00.0", "1002 74a1 120000", 0);
+
+        assertThat(read(tree).gpus()).singleElement().satisfies(gpu -> {
+            assertThat(gpu.vendor()).isEqualTo(GpuVendor.AMD);
+            assertThat(gpu.address()).contains(new PciAddress(0, 1, 0, 0));
+        });
+    }
+
+    @Test
+    void xgmiOverOtherGpusIsSlower() {
+        Topology machine = read(Machines.instinct());
+
+        assertThat(machine.links(gpu(machine, 0), gpu(machine, 1))).containsExactly(new Link(LinkType.XGMI, 48, 1));
+        assertThat(machine.links(gpu(machine, 0), gpu(machine, 3))).containsExactly(new Link(LinkType.XGMI, 24, 1));
+        assertThat(type(machine, gpu(machine, 0), gpu(machine, 3))).isEqualTo(PathType.NVL);
+    }
+
+    @Test
+    void linksWithoutAtomicsAreTold() {
+        SysTree tree = Machines.instinct();
+        tree.files.file(KfdNodes.FOLDER + "/nodes/2/io_links/0/properties", "type 2\nnode_to 0\nweight 20\nflags 13\n");
+
+        assertThat(read(tree).warnings()).singleElement().asString().contains("GPU0 has no PCIe atomics");
+    }
+
+    @Test
+    void aGpuInThePackageOfAProcessorIsJoinedByAChipLink() {
+        SysTree tree = new SysTree()
+                .nodes(1)
+                .kfd(0, "cpu_cores_count 24\nsimd_count 912\ngfx_target_version 90402\nlocation_id 256\ndomain 0\n");
+
+        Topology machine = read(tree);
+        assertThat(machine.links(gpu(machine, 0), machine.numaNodes().get(0)))
+                .extracting(Link::type)
+                .containsExactly(LinkType.C2C);
+    }
+
+    @Test
+    void nothingToReadIsAMachineWithoutDevices() {
+        Topology machine = LinuxTopology.read("empty", new MemoryTree());
+
+        assertThat(machine.parts()).isEmpty();
+        assertThat(machine.hosts()).hasSize(1);
+        assertThat(machine.warnings()).isEmpty();
+    }
+
+    @Test
+    void thisMachineCanBeRead() {
+        Topology machine = Topologies.live();
+
+        assertThat(machine.hosts()).hasSize(1);
+        assertThat(machine.source()).isEqualTo("this machine");
+    }
+
+    private static Topology read(SysTree tree) {
+        return LinuxTopology.read("test", tree.tree());
+    }
+
+    private static Gpu gpu(Topology machine, int index) {
+        return machine.gpus().get(index);
+    }
+
+    private static Nic nic(Topology machine, String name) {
+        Optional<Nic> found =
+                machine.nics().stream().filter(nic -> nic.name().equals(name)).findFirst();
+        assertThat(found).as(name + " in " + List.copyOf(machine.nics())).isPresent();
+        return found.orElseThrow();
+    }
+
+    private static PathType type(Topology machine, Part from, Part to) {
+        return machine.distance(from, to).orElseThrow().type();
+    }
+}

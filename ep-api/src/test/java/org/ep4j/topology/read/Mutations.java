@@ -1,0 +1,178 @@
+package org.ep4j.topology.read;
+
+import java.util.List;
+import java.util.Random;
+import java.util.regex.MatchResult;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import net.jqwik.api.Arbitraries;
+import net.jqwik.api.Arbitrary;
+import net.jqwik.api.Combinators;
+
+/** Damages texts as files get damaged, and as somebody would who wants to break a reader. */
+final class Mutations {
+    private static final Pattern QUOTED = Pattern.compile("\"[^\"\n]{0,200}\"");
+    private static final Pattern NUMBER = Pattern.compile("[0-9a-fx]*[0-9][0-9a-fx]*");
+    private static final Pattern TAG = Pattern.compile("<([a-zA-Z][a-zA-Z0-9]*)(?:\\s[^<>]{0,2000})?>");
+
+    private static final List<String> GARBAGE = List.of(
+            "",
+            " ",
+            "0",
+            "-1",
+            "1",
+            "99999999999999999999",
+            "0xffffffffffffffffffff",
+            "-2147483648",
+            "2147483647",
+            "NaN",
+            "1e308",
+            "fffffff:ff:ff.0",
+            "0000:00:00.0",
+            "gpu",
+            "x".repeat(5000),
+            "\u0000",
+            "\uffff",
+            "é漢",
+            "&lt;",
+            "&none;",
+            "<",
+            ">",
+            "\"",
+            "\t\n",
+            "%s%n",
+            "../..",
+            "0x068000",
+            "0x030200",
+            "0x020000");
+
+    private Mutations() {}
+
+    /** One of the texts with one to six kinds of damage, in half of the cases such that XML stays well-formed. */
+    static Arbitrary<String> of(List<String> texts) {
+        Arbitrary<List<Long>> seeds = Arbitraries.longs().list().ofMinSize(1).ofMaxSize(6);
+        Arbitrary<Boolean> gentle = Arbitraries.of(true, false);
+        return Combinators.combine(Arbitraries.of(texts), seeds, gentle).as((text, all, mild) -> {
+            String damaged = text;
+            for (long seed : all) {
+                Random random = new Random(seed);
+                damaged = mild ? alter(damaged, random) : damage(damaged, texts, random);
+            }
+            return damaged;
+        });
+    }
+
+    /** Another value, or an element less or more. */
+    static String alter(String text, Random random) {
+        String with = garbage(random).replaceAll("[<>&\"\u0000\uffff]", "");
+        return switch (random.nextInt(4)) {
+            case 0 -> replace(text, QUOTED, random, '"' + with + '"');
+            case 1 -> replace(text, NUMBER, random, with);
+            case 2 -> replace(text, QUOTED, random, value(text, random));
+            default -> element(text, random);
+        };
+    }
+
+    /** One kind of damage; {@code others} lend pieces. */
+    static String damage(String text, List<String> others, Random random) {
+        if (text.isEmpty()) {
+            return garbage(random);
+        }
+        int from = random.nextInt(text.length());
+        int to = Math.min(text.length(), from + 1 + random.nextInt(200));
+        return switch (random.nextInt(12)) {
+            case 0 -> text.substring(0, from) + (char) random.nextInt(0x180) + text.substring(from + 1);
+            case 1 -> text.substring(0, from);
+            case 2 -> text.substring(0, from) + text.substring(to);
+            case 3 -> text.substring(0, to) + text.substring(from);
+            case 4 -> text.substring(0, from) + garbage(random) + text.substring(from);
+            case 5 -> lines(text, random, 0);
+            case 6 -> lines(text, random, 2);
+            case 7 -> lines(text, random, 1 + random.nextInt(300));
+            case 8 -> replace(text, QUOTED, random, '"' + garbage(random) + '"');
+            case 9 -> replace(text, NUMBER, random, garbage(random));
+            case 10 -> nest(text, random);
+            default -> splice(text, others.get(random.nextInt(others.size())), random);
+        };
+    }
+
+    /** A quoted value from elsewhere in the text. */
+    private static String value(String text, Random random) {
+        List<MatchResult> found = QUOTED.matcher(text).results().limit(5000).toList();
+        return found.isEmpty()
+                ? "\"\""
+                : found.get(random.nextInt(found.size())).group();
+    }
+
+    private static String garbage(Random random) {
+        return GARBAGE.get(random.nextInt(GARBAGE.size()));
+    }
+
+    /** A line that appears as often as told: not at all, or many times. */
+    private static String lines(String text, Random random, int times) {
+        List<String> lines = text.lines().toList();
+        if (lines.isEmpty()) {
+            return text;
+        }
+        int which = random.nextInt(lines.size());
+        StringBuilder result = new StringBuilder();
+        for (int i = 0; i < lines.size(); i++) {
+            result.append((lines.get(i) + "\n").repeat(i == which ? times : 1));
+        }
+        return result.toString();
+    }
+
+    private static String replace(String text, Pattern pattern, Random random, String with) {
+        List<MatchResult> found = pattern.matcher(text).results().limit(5000).toList();
+        if (found.isEmpty()) {
+            return text;
+        }
+        MatchResult match = found.get(random.nextInt(found.size()));
+        return text.substring(0, match.start()) + with + text.substring(match.end());
+    }
+
+    /** A start tag many times within itself, closed as often or not at all. */
+    private static String nest(String text, Random random) {
+        List<MatchResult> found = TAG.matcher(text).results().limit(5000).toList();
+        if (found.isEmpty()) {
+            return text;
+        }
+        MatchResult tag = found.get(random.nextInt(found.size()));
+        int times = 1 << random.nextInt(13);
+        String closed = random.nextBoolean() ? ("</" + tag.group(1) + ">").repeat(times) : "";
+        return text.substring(0, tag.start()) + tag.group().repeat(times) + closed + text.substring(tag.start());
+    }
+
+    /** An element of XML with all in it goes, or comes several times. */
+    private static String element(String text, Random random) {
+        List<MatchResult> found = TAG.matcher(text).results().limit(20_000).toList();
+        if (found.isEmpty()) {
+            return lines(text, random, random.nextInt(3));
+        }
+        MatchResult tag = found.get(random.nextInt(found.size()));
+        int end = tag.group().endsWith("/>") ? tag.end() : closed(text, tag);
+        String element = text.substring(tag.start(), end);
+        return text.substring(0, tag.start()) + element.repeat(random.nextInt(4)) + text.substring(end);
+    }
+
+    /** Where the element of a start tag ends. */
+    private static int closed(String text, MatchResult start) {
+        String name = start.group(1);
+        Matcher tag =
+                Pattern.compile("<" + name + "(?:\\s[^<>]*)?>|</" + name + ">").matcher(text);
+        int open = 0;
+        for (boolean more = tag.find(start.start()); more; more = tag.find()) {
+            open += tag.group().startsWith("</") ? -1 : tag.group().endsWith("/>") ? 0 : 1;
+            if (open == 0) {
+                return tag.end();
+            }
+        }
+        return text.length();
+    }
+
+    /** The beginning of one text and the end of another. */
+    private static String splice(String text, String other, Random random) {
+        int cut = other.isEmpty() ? 0 : random.nextInt(other.length());
+        return text.substring(0, random.nextInt(text.length())) + other.substring(cut);
+    }
+}

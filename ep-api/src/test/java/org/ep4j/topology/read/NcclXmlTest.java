@@ -1,0 +1,324 @@
+package org.ep4j.topology.read;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.ep4j.topology.Distance;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuSwitch;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Link;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort;
+import org.ep4j.topology.Part;
+import org.ep4j.topology.PathType;
+import org.ep4j.topology.PciSwitch;
+import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Test;
+
+class NcclXmlTest {
+    private final Topology hopper = NcclXml.read("hopper", TopologyFuzzTest.own("nccl-hopper.xml"));
+    private final Topology blackwell = NcclXml.read("blackwell", TopologyFuzzTest.own("nccl-blackwell-two-hosts.xml"));
+    private final Topology instinct = NcclXml.read("instinct", TopologyFuzzTest.own("nccl-instinct.xml"));
+    private final Topology template = NcclXml.read("template", TopologyFuzzTest.own("nccl-template.xml"));
+
+    @Test
+    void twoLevelsOfOneBroadcomSwitchAreOneSwitchApart() {
+        assertThat(type(hopper, gpu(hopper, 0), "mlx5_0")).isEqualTo(PathType.PIX);
+        assertThat(hopper.only(PciSwitch.class)).hasSize(3);
+    }
+
+    @Test
+    void twoSwitchesOfOtherMakersAreSeveralSwitchesApart() {
+        assertThat(type(hopper, gpu(hopper, 1), "mlx5_2")).isEqualTo(PathType.PXB);
+    }
+
+    @Test
+    void boardsWithSubsystemIdsOfTheirMakerKeepTheirSwitches() {
+        String text = TopologyFuzzTest.own("nccl-hopper.xml")
+                .replace("subsystem_vendor=\"0x1000\"", "subsystem_vendor=\"0x15d9\"");
+        Topology oem = NcclXml.read("oem", text);
+        assertThat(type(oem, gpu(oem, 0), "mlx5_0")).isEqualTo(PathType.PXB);
+    }
+
+    @Test
+    void waysThroughTheProcessorAreNamedByHowManyNodesTheyPass() {
+        assertThat(type(hopper, gpu(hopper, 1), "eno1")).isEqualTo(PathType.PHB);
+        assertThat(type(hopper, gpu(hopper, 0), "mlx5_2")).isEqualTo(PathType.SYS);
+    }
+
+    @Test
+    void thePortIsTheLastLinkOfAWay() {
+        Distance distance =
+                hopper.distance(gpu(hopper, 0), nic(hopper, "mlx5_0")).orElseThrow();
+        assertThat(distance).isEqualTo(new Distance(PathType.PIX, 25, 2));
+        assertThat(hopper.distance(gpu(hopper, 1), nic(hopper, "mlx5_2"))
+                        .orElseThrow()
+                        .gigabytesPerSecond())
+                .isEqualTo(48);
+    }
+
+    @Test
+    void allSwitchesOfNvlinkAreOne() {
+        GpuSwitch shared = hopper.only(GpuSwitch.class).get(0);
+        assertThat(hopper.links(gpu(hopper, 0), shared)).containsExactly(new Link(LinkType.NVLINK, 18 * 20.6, 18));
+        assertThat(type(hopper, gpu(hopper, 0), gpu(hopper, 1))).isEqualTo(PathType.NVL);
+        assertThat(gpu(hopper, 0).clique()).isEmpty();
+    }
+
+    @Test
+    void interfacesOfSocketsCountOnlyWhereThereIsNoRdma() {
+        assertThat(nic(hopper, "eno1").family()).isEqualTo(NicFamily.ETHERNET);
+        assertThat(hopper.nearestNics(gpu(hopper, 1))).containsExactly(nic(hopper, "mlx5_2"));
+        Topology sockets = NcclXml.read(
+                "sockets",
+                cpu(card("0000:01:00.0", "", net("eth0", "port='0' speed='10000'")) + gpu("0000:02:00.0", "")));
+        assertThat(sockets.nearestNics(gpu(sockets, 0))).hasSize(1);
+    }
+
+    @Test
+    void portsOfOneCardAreDevicesWithOneCardAndThePortOfEach() {
+        Nic first = nic(hopper, "mlx5_0");
+        Nic second = nic(hopper, "mlx5_1");
+        assertThat(second.card()).isEqualTo(first.card());
+        assertThat(nic(hopper, "mlx5_2").card()).isNotEqualTo(first.card());
+        assertThat(first.ports()).extracting(NicPort::number).containsExactly(1);
+        assertThat(second.ports()).extracting(NicPort::number).containsExactly(1);
+        assertThat(second.ports()).extracting(NicPort::gigabitsPerSecond).containsExactly(200.0);
+    }
+
+    @Test
+    void twoPortsOfOneDeviceStayOneDevice() {
+        Topology dual = NcclXml.read(
+                "dual",
+                cpu(card(
+                        "0000:01:00.0",
+                        "",
+                        net("mlx5_0", "port='1' speed='100000'") + net("mlx5_0", "port='3' speed='200000'"))));
+        assertThat(dual.nics()).hasSize(1);
+        assertThat(dual.nics().get(0).ports()).extracting(NicPort::number).containsExactly(1, 2);
+        assertThat(dual.nics().get(0).gigabitsPerSecond()).isEqualTo(300);
+    }
+
+    @Test
+    void devicesThatNcclJoinedAreTakenApart() {
+        Topology joined =
+                NcclXml.read("joined", cpu(card("0000:01:00.0", "", net("mlx5_0+mlx5_1", "port='1' speed='400000'"))));
+        assertThat(joined.nics()).extracting(Nic::name).containsExactly("mlx5_0", "mlx5_1");
+        assertThat(joined.nics()).extracting(Nic::gigabitsPerSecond).containsExactly(200.0, 200.0);
+    }
+
+    @Test
+    void renamedNicsAreKnownByTheirIdsAndUnknownOnesByTheirPort() {
+        Topology renamed = NcclXml.read(
+                "renamed",
+                cpu(card("0000:01:00.0", "vendor='0x14e4' device='0x1760'", net("mlx5_0", "port='1'"))
+                        + card("0000:02:00.0", "", net("mlx5_1", "port='1'"))));
+        assertThat(renamed.nics()).extracting(Nic::family).containsExactly(NicFamily.BNXT, NicFamily.OTHER_RDMA);
+    }
+
+    @Test
+    void devicesOfTheNvlinkSwitchesCarryNoTrafficOfApplications() {
+        String ids = "vendor='0x15b3' device='0x1021' subsystem_vendor='0x15b3' subsystem_device='0x0087'";
+        Topology machine = NcclXml.read(
+                "hgx", cpu(gpu("0000:02:00.0", "") + card("0000:01:00.0", ids, net("mlx5_0", "port='1'"))));
+        assertThat(machine.nics().get(0).compute()).isFalse();
+        assertThat(machine.nearestNics(gpu(machine, 0))).isEmpty();
+    }
+
+    @Test
+    void speedsInKilobitsAreCorrected() {
+        assertThat(nic(instinct, "cxi0").gigabitsPerSecond()).isEqualTo(200);
+        assertThat(instinct.warnings())
+                .anySatisfy(warning -> assertThat(warning).contains("200000000", "kilobits"));
+    }
+
+    @Test
+    void coherentLinksBringTheWidestNicsOfTheOwnProcessorNear() {
+        Gpu gpu = gpu(blackwell, 0);
+        assertThat(type(blackwell, gpu, "mlx5_0")).isEqualTo(PathType.P2C);
+        assertThat(type(blackwell, gpu, "mlx5_2")).as("narrower").isEqualTo(PathType.PHB);
+        assertThat(type(blackwell, gpu, "mlx5_1")).as("of the other processor").isEqualTo(PathType.SYS);
+        assertThat(PathType.P2C.gpuDirect()).isTrue();
+    }
+
+    @Test
+    void hostsOfOneFileAreOneNvlinkDomainWithNicsOfTheirOwn() {
+        assertThat(blackwell.hosts()).hasSize(2);
+        Gpu here = gpu(blackwell, 0);
+        Gpu there = blackwell.gpus().get(2);
+        assertThat(there.host()).isEqualTo(1);
+        assertThat(there.index()).isZero();
+        assertThat(type(blackwell, here, there)).isEqualTo(PathType.NVL);
+        assertThat(there.clique()).isNotEmpty().isEqualTo(here.clique());
+        Nic far = blackwell.nics().stream()
+                .filter(nic -> nic.host() == 1)
+                .findFirst()
+                .orElseThrow();
+        assertThat(blackwell.distance(here, far)).isEmpty();
+        assertThat(blackwell.nearestNics(there)).containsExactly(far);
+    }
+
+    @Test
+    void aNicBelowAGpuHangsOnTheProcessor() {
+        assertThat(type(instinct, gpu(instinct, 1), "cxi0")).isEqualTo(PathType.PHB);
+        assertThat(type(instinct, gpu(instinct, 0), "cxi0")).isEqualTo(PathType.PHB);
+    }
+
+    @Test
+    void xgmiJoinsNeighboursAndNothingIsRoutedThroughAGpu() {
+        assertThat(instinct.links(gpu(instinct, 0), gpu(instinct, 1))).contains(new Link(LinkType.XGMI, 4 * 36, 4));
+        assertThat(type(instinct, gpu(instinct, 0), gpu(instinct, 2))).isEqualTo(PathType.NVL);
+        assertThat(type(instinct, gpu(instinct, 1), gpu(instinct, 2))).isEqualTo(PathType.PHB);
+    }
+
+    @Test
+    void architecturesComeFromWhatEachVendorWrites() {
+        assertThat(hopper.gpus()).extracting(Gpu::architecture).containsOnly("sm_90");
+        assertThat(instinct.gpus()).extracting(Gpu::architecture).containsExactly("gfx90a", "gfx90a", "gfx942");
+        assertThat(instinct.gpus()).extracting(Gpu::vendor).containsOnly(GpuVendor.AMD);
+    }
+
+    @Test
+    void templatesTellGpusAndNicsByClass() {
+        assertThat(template.gpus()).extracting(Gpu::vendor).containsExactly(GpuVendor.NVIDIA, GpuVendor.NVIDIA);
+        assertThat(gpu(template, 0).architecture()).isEqualTo("sm_80");
+        assertThat(template.nics()).extracting(Nic::name).containsExactly("nic@0101:00:00.0", "nic@0000:00:1b.0");
+        assertThat(template.nics()).extracting(Nic::family).containsExactly(NicFamily.OTHER_RDMA, NicFamily.EFA);
+        assertThat(type(template, gpu(template, 0), "nic@0101:00:00.0")).isEqualTo(PathType.PIX);
+        assertThat(template.warnings())
+                .anySatisfy(warning -> assertThat(warning).contains("0000:00:05.0"));
+    }
+
+    @Test
+    void aTemplateWithoutClassesIsAMachineWithoutGpus() {
+        Topology bare = NcclXml.read("bare", cpu("<pci busid='0000:00:16.0'/><pci busid='0000:00:17.0'/>"));
+        assertThat(bare.gpus()).isEmpty();
+        assertThat(bare.nics()).isEmpty();
+        assertThat(bare.numaNodes()).hasSize(1);
+    }
+
+    @Test
+    void classesCountForNothingOnceTheFileNamesGpus() {
+        Topology machine =
+                NcclXml.read("mixed", cpu(gpu("0000:01:00.0", "") + "<pci busid='0000:02:00.0' class='0x030200'/>"));
+        assertThat(machine.gpus()).hasSize(1);
+    }
+
+    @Test
+    void whatIsInsideAnElementDecidesWithoutAClass() {
+        Topology machine = NcclXml.read(
+                "classless",
+                cpu("<pci busid='0000:01:00.0'><gpu dev='0' rank='0'/></pci>"
+                        + "<pci busid='0000:02:00.0'><nic><net name='mlx5_0' dev='0' port='1'/></nic></pci>"));
+        assertThat(machine.gpus()).hasSize(1);
+        assertThat(machine.nics()).extracting(Nic::name).containsExactly("mlx5_0");
+    }
+
+    @Test
+    void ranksAreTheOrderOfUse() {
+        Topology machine = NcclXml.read(
+                "ranks", cpu(gpu("0000:01:00.0", "dev='0' rank='1'") + gpu("0000:02:00.0", "dev='1' rank='0'")));
+        assertThat(gpu(machine, 0).address()).hasToString("Optional[0000:02:00.0]");
+    }
+
+    @Test
+    void aMissingNumaNodeIsUnknownAndWarnedOf() {
+        Topology machine =
+                NcclXml.read("vm", "<system version='1'><cpu>" + gpu("0000:01:00.0", "") + "</cpu></system>");
+        assertThat(gpu(machine, 0).numa()).isEqualTo(-1);
+        assertThat(machine.warnings()).singleElement().asString().contains("line 1", "numaid");
+    }
+
+    @Test
+    void linksThatLeadNowhereAreLeftOutWithAWarning() {
+        Topology machine = NcclXml.read(
+                "self",
+                cpu(gpu(
+                                "0000:01:00.0",
+                                "",
+                                "<nvlink target='0000:01:00.0' count='12' tclass='0x030200'/>"
+                                        + "<nvlink target='0000:09:00.0' count='1' tclass='0x030200'/><nvlink target='0000:02:00.0' count='0' tclass='0x030200'/>")
+                        + gpu("0000:02:00.0", "")));
+        assertThat(machine.warnings()).hasSize(3);
+        assertThat(type(machine, gpu(machine, 0), gpu(machine, 1))).isEqualTo(PathType.PHB);
+    }
+
+    @Test
+    void aLinkThatOneSideDoesNotNameIsThere() {
+        Topology machine = NcclXml.read(
+                "half",
+                cpu(gpu("0000:01:00.0", "sm='80'")
+                        + gpu(
+                                "0000:02:00.0",
+                                "sm='80'",
+                                "<nvlink target='0000:01:00.0' count='4' tclass='0x030200'/>")));
+        assertThat(machine.links(gpu(machine, 0), gpu(machine, 1))).containsExactly(new Link(LinkType.NVLINK, 80, 4));
+    }
+
+    @Test
+    void nvlinkToTheProcessorIsAWayToTheOtherGpuOfIt() {
+        String link = "<nvlink target='0000:00:00.0' count='3' tclass='0x068001'/>";
+        Topology power =
+                NcclXml.read("power", cpu(gpu("0000:01:00.0", "sm='70'", link) + gpu("0000:02:00.0", "sm='70'", link)));
+        assertThat(type(power, gpu(power, 0), gpu(power, 1))).isEqualTo(PathType.NVL);
+    }
+
+    @Test
+    void virtualFunctionsAreCardsOfTheirOwn() {
+        Topology machine = NcclXml.read(
+                "vfs",
+                cpu(card("0101:00:00.0", "device='0x101e'", net("mlx5_0", "port='1' guid='0x1'"))
+                        + card("0102:00:00.0", "device='0x101e'", net("mlx5_1", "port='1' guid='0x1'"))));
+        assertThat(machine.nics()).extracting(Nic::card).doesNotHaveDuplicates();
+    }
+
+    @Test
+    void pathsOfOneSwitchInSeveralElementsAreOneSwitch() {
+        String half = "<pci busid='0000:c5:00.0' class='0x060400'>%s</pci>";
+        Topology machine = NcclXml.read(
+                "split",
+                cpu(half.formatted(gpu("0000:01:00.0", ""))
+                        + half.formatted(card("0000:02:00.0", "", net("mlx5_0", "port='1'")))));
+        assertThat(type(machine, gpu(machine, 0), "mlx5_0")).isEqualTo(PathType.PIX);
+    }
+
+    private static String cpu(String inside) {
+        return "<system version='1'>\n<cpu numaid='0' arch='x86_64' vendor='AuthenticAMD'>\n" + inside
+                + "</cpu>\n</system>";
+    }
+
+    private static String gpu(String bus, String attributes, String... links) {
+        return "<pci busid='" + bus + "' class='0x030200'><gpu " + attributes + ">" + String.join("", links)
+                + "</gpu></pci>\n";
+    }
+
+    private static String card(String bus, String ids, String nets) {
+        return "<pci busid='" + bus + "' class='0x020000' " + ids + "><nic>" + nets + "</nic></pci>\n";
+    }
+
+    private static String net(String name, String attributes) {
+        return "<net name='" + name + "' " + attributes + "/>";
+    }
+
+    private static Gpu gpu(Topology topology, int index) {
+        return topology.gpus().get(index);
+    }
+
+    private static Nic nic(Topology topology, String name) {
+        List<Nic> named =
+                topology.nics().stream().filter(nic -> nic.name().equals(name)).toList();
+        assertThat(named).as(name).isNotEmpty();
+        return named.get(0);
+    }
+
+    private static PathType type(Topology topology, Gpu gpu, String nic) {
+        return type(topology, gpu, nic(topology, nic));
+    }
+
+    private static PathType type(Topology topology, Part from, Part to) {
+        return topology.distance(from, to).orElseThrow().type();
+    }
+}

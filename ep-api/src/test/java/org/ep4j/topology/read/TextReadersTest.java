@@ -1,0 +1,174 @@
+package org.ep4j.topology.read;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.List;
+import org.ep4j.topology.Distance;
+import org.ep4j.topology.Gid;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuSwitch;
+import org.ep4j.topology.Link;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort;
+import org.ep4j.topology.Part;
+import org.ep4j.topology.PathType;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.TopologyException;
+import org.junit.jupiter.api.Test;
+
+final class TextReadersTest {
+    @Test
+    void theMatrixOfNvidiaSmiGivesPathTypesAndNames() {
+        Topology machine = read(Texts.NVIDIA_SMI);
+
+        assertThat(machine.gpus()).extracting(Gpu::numa).containsExactly(0, 0, 1);
+        assertThat(machine.nics()).extracting(Nic::name).containsExactly("mlx5_0", "mlx5_bond_0");
+        assertThat(type(machine, 0, machine.nics().get(0))).isEqualTo(PathType.PIX);
+        assertThat(type(machine, 1, machine.nics().get(0))).isEqualTo(PathType.PXB);
+        assertThat(type(machine, 2, machine.nics().get(1))).isEqualTo(PathType.PHB);
+        assertThat(type(machine, 0, machine.gpus().get(2))).isEqualTo(PathType.NVL);
+    }
+
+    @Test
+    void moreNvlinksThanAGpuHasEndInASwitch() {
+        Topology machine = read(Texts.NVIDIA_SMI);
+
+        Part between = machine.only(GpuSwitch.class).get(0);
+        assertThat(machine.links(machine.gpus().get(0), between)).containsExactly(new Link(LinkType.NVLINK, 0, 18));
+    }
+
+    @Test
+    void oldOutputNamesNicsInItsColumns() {
+        Topology machine = read(Texts.NVIDIA_SMI_OLD);
+
+        assertThat(machine.nics()).extracting(Nic::name).containsExactly("mlx5_0");
+        assertThat(type(machine, 0, machine.nics().get(0))).isEqualTo(PathType.SYS);
+        assertThat(machine.links(machine.gpus().get(0), machine.gpus().get(1)))
+                .containsExactly(new Link(LinkType.NVLINK, 0, 2));
+    }
+
+    @Test
+    void tablesOfMarkdownMayLackRowsOfNics() {
+        Topology machine = read(Texts.NVIDIA_SMI_TABLE);
+
+        assertThat(machine.nics()).singleElement().satisfies(nic -> {
+            assertThat(nic.name()).isEqualTo("bnxt_re0");
+            assertThat(nic.numa()).isEqualTo(1);
+        });
+        assertThat(type(machine, 1, machine.nics().get(0))).isEqualTo(PathType.SYS);
+    }
+
+    @Test
+    void aMatrixThatEndsTooEarlyIsRefused() {
+        String text = Texts.NVIDIA_SMI_OLD.lines().limit(2).reduce("", (a, b) -> a + b + "\n");
+
+        assertThatThrownBy(() -> read(text))
+                .isInstanceOf(TopologyException.class)
+                .hasMessageContaining("test, line 1: the matrix has columns but no rows of GPU1");
+    }
+
+    @Test
+    void anUnknownPathTypeIsRefusedWithTheKnownOnes() {
+        assertThatThrownBy(() -> read(Texts.NVIDIA_SMI_OLD.replace("PHB     20", "XXX     20")))
+                .isInstanceOf(TopologyException.class)
+                .hasMessage("test, line 3: GPU1 to mlx5_0 is \"XXX\"; known are X, NV#, PIX, PXB, PHB, NODE, SYS");
+    }
+
+    @Test
+    void theTablesOfRocmSmiGiveLinksHopsAndNodes() {
+        Topology machine = read(Texts.ROCM_SMI);
+        List<Gpu> gpus = machine.gpus();
+
+        assertThat(gpus).extracting(Gpu::numa).containsExactly(0, 1, 1);
+        assertThat(machine.distance(gpus.get(0), gpus.get(1))).contains(new Distance(PathType.NVL, 0, 1));
+        assertThat(machine.distance(gpus.get(0), gpus.get(2))).contains(new Distance(PathType.SYS, 0, 3));
+        assertThat(machine.distance(gpus.get(1), gpus.get(2))).contains(new Distance(PathType.NODE, 0, 2));
+    }
+
+    @Test
+    void rocmSmiWithoutTheTableOfLinkTypesIsRefused() {
+        String half = Texts.ROCM_SMI.substring(0, Texts.ROCM_SMI.indexOf("=============================== Link"));
+
+        assertThatThrownBy(() -> read(half))
+                .isInstanceOf(TopologyException.class)
+                .hasMessageContaining("\"Link Type between two GPUs\" is missing");
+    }
+
+    @Test
+    void ibvDevinfoAloneIsAMachineOfNics() {
+        Nic nic = read(Texts.IBV_DEVINFO).nics().get(0);
+
+        assertThat(nic.id()).hasToString("15b3:1021");
+        assertThat(nic.family()).isEqualTo(NicFamily.MLX5);
+        assertThat(nic.ports())
+                .containsExactly(
+                        new NicPort(1, NicPort.State.ACTIVE, NicPort.LinkLayer.INFINIBAND, 0, 4096, 23, "", List.of()));
+    }
+
+    @Test
+    void verboseIbvDevinfoHasRatesGidsAndAtomics() {
+        Topology machine = read(Texts.IBV_DEVINFO_VERBOSE);
+        Nic broadcom = machine.nics().get(0);
+        Nic amazon = machine.nics().get(1);
+
+        assertThat(broadcom.family()).isEqualTo(NicFamily.BNXT);
+        assertThat(broadcom.ports().get(0).gigabitsPerSecond()).isEqualTo(400);
+        assertThat(broadcom.ports().get(0).gids())
+                .containsExactly(
+                        new Gid(0, "fe80:0000:0000:0000:be97:e1ff:fe00:0001", "IB/RoCE v1", ""),
+                        new Gid(1, "fe80:0000:0000:0000:be97:e1ff:fe00:0001", "RoCE v2", ""),
+                        new Gid(3, "0000:0000:0000:0000:0000:ffff:0a00:0009", "RoCE v2", ""));
+        assertThat(amazon.family()).isEqualTo(NicFamily.EFA);
+        assertThat(amazon.ports().get(0).linkLayer()).isEqualTo(NicPort.LinkLayer.UNSPECIFIED);
+        assertThat(machine.warnings()).singleElement().asString().contains("bnxt_re0 has no atomics");
+    }
+
+    @Test
+    void ibvDevinfoIsMergedOntoAMachine() {
+        Topology machine = read(Texts.NVIDIA_SMI);
+
+        Topology merged = Topologies.merge(machine, "devinfo", Texts.IBV_DEVINFO + Texts.IBV_DEVINFO_VERBOSE);
+
+        assertThat(merged.nics())
+                .extracting(Nic::name)
+                .containsExactly("mlx5_0", "mlx5_bond_0", "bnxt_re0", "rdmap79s0");
+        assertThat(merged.nics().get(0).id()).hasToString("15b3:1021");
+        assertThat(merged.nics().get(0).ports()).hasSize(1);
+        assertThat(type(merged, 0, merged.nics().get(0))).isEqualTo(PathType.PIX);
+        assertThat(merged.warnings())
+                .contains(
+                        "devinfo has rdmap79s0, which test lacks; it is added, and how near it is to anything is not known");
+    }
+
+    @Test
+    void mergingKeepsWhatTheMachineKnowsOfANic() {
+        Topology machine = LinuxTopology.read("sys", Machines.twoSockets().tree());
+        String text = Texts.IBV_DEVINFO.replace("mlx5_0", "mlx5_1").replace("InfiniBand\n", "Ethernet\n");
+
+        Nic before = machine.nics().get(1);
+        Nic after = Topologies.merge(machine, "devinfo", text).nics().get(1);
+        assertThat(after.address()).isEqualTo(before.address());
+        assertThat(after.driver()).isEqualTo("mlx5_core");
+        assertThat(after.ports().get(0).gigabitsPerSecond()).isEqualTo(200);
+        assertThat(after.ports().get(0).gids()).isEqualTo(before.ports().get(0).gids());
+        assertThat(after.ports().get(0).netdev()).isEqualTo("eth1");
+    }
+
+    @Test
+    void aListOfPortsThatIsCutIsRefused() {
+        assertThatThrownBy(() -> read(Texts.IBV_DEVINFO.replace("phys_port_cnt:\t\t\t1", "phys_port_cnt:\t\t\t2")))
+                .isInstanceOf(TopologyException.class)
+                .hasMessageContaining("test, line 1: mlx5_0 has phys_port_cnt \"2\", and 1 ports are listed");
+    }
+
+    private static Topology read(String text) {
+        return Topologies.read("test", text);
+    }
+
+    private static PathType type(Topology machine, int gpu, Part to) {
+        return machine.distance(machine.gpus().get(gpu), to).orElseThrow().type();
+    }
+}

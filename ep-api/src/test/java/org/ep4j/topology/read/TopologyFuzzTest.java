@@ -1,0 +1,101 @@
+package org.ep4j.topology.read;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.Stream;
+import net.jqwik.api.Arbitrary;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Provide;
+import net.jqwik.api.ShrinkingMode;
+import net.jqwik.api.statistics.Statistics;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.TopologyException;
+
+/** Damaged files give a machine or a {@link TopologyException}: never another exception, never a reader that does not end. */
+class TopologyFuzzTest {
+    /** Against endless loops only. */
+    private static final Duration FOREVER = Duration.ofMinutes(2);
+
+    private static final List<String> OWN = List.of(
+            "nccl-hopper.xml",
+            "nccl-blackwell-two-hosts.xml",
+            "nccl-instinct.xml",
+            "nccl-template.xml",
+            "hwloc-1.xml",
+            "hwloc-2.xml",
+            "hwloc-3.xml");
+
+    @Provide
+    Arbitrary<String> damagedNcclFiles() {
+        return Mutations.of(texts("nccl-"));
+    }
+
+    @Provide
+    Arbitrary<String> damagedHwlocFiles() {
+        return Mutations.of(texts("hwloc-"));
+    }
+
+    @Property(tries = 2000, shrinking = ShrinkingMode.BOUNDED)
+    void damagedTopologiesOfNcclGiveAMachineOrAnError(@ForAll("damagedNcclFiles") String text) {
+        Statistics.collect(assertTimeoutPreemptively(FOREVER, () -> readAndUse(text, false)) ? "machine" : "error");
+    }
+
+    @Property(tries = 600, shrinking = ShrinkingMode.BOUNDED)
+    void damagedTopologiesOfHwlocGiveAMachineOrAnError(@ForAll("damagedHwlocFiles") String text) {
+        Statistics.collect(assertTimeoutPreemptively(FOREVER, () -> readAndUse(text, true)) ? "machine" : "error");
+    }
+
+    /** True when it was a machine. */
+    private static boolean readAndUse(String text, boolean hwloc) {
+        Topology topology;
+        try {
+            topology = hwloc ? HwlocXml.read("damaged.xml", text) : NcclXml.read("damaged.xml", text);
+        } catch (TopologyException e) {
+            assertThat(e).hasMessageMatching("(?s)damaged\\.xml, line [0-9]+: .+");
+            return false;
+        }
+        use(topology);
+        return true;
+    }
+
+    /** A machine that was read is whole: everything that planning asks of it has an answer. */
+    static void use(Topology topology) {
+        for (Gpu gpu : topology.gpus().stream().limit(3).toList()) {
+            List<Nic> nearest = topology.nearestNics(gpu);
+            Locality around = Locality.of(topology, gpu);
+            assertThat(around.gpus()).isLessThanOrEqualTo(topology.gpus().size());
+            assertThat(around.nics()).hasSizeGreaterThanOrEqualTo(nearest.size());
+            for (Nic nic : nearest.stream().limit(3).toList()) {
+                assertThat(topology.distance(nic, gpu)).isEqualTo(topology.distance(gpu, nic));
+            }
+        }
+    }
+
+    private static List<String> texts(String kind) {
+        return Stream.concat(
+                        OWN.stream().filter(name -> name.startsWith(kind)).map(TopologyFuzzTest::own),
+                        Corpus.files(kind + "xml").stream().map(Corpus::text))
+                .toList();
+    }
+
+    /** A small file of our own. */
+    static String own(String name) {
+        try (InputStream in = TopologyFuzzTest.class.getResourceAsStream(name)) {
+            assertThat(in).as(name).isNotNull();
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}
