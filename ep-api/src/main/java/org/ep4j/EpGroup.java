@@ -1,8 +1,6 @@
 package org.ep4j;
 
 import java.time.Duration;
-import java.util.List;
-import java.util.ServiceLoader;
 import java.util.Set;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
@@ -30,15 +28,7 @@ public interface EpGroup extends AutoCloseable {
      * @throws EpUnavailableException when a device, or a path between two ranks, is missing; with every reason
      */
     static EpGroup join(Bootstrap bootstrap, EpConfig config) {
-        List<EpRuntime> runtimes = ServiceLoader.load(EpRuntime.class, EpGroup.class.getClassLoader()).stream()
-                .map(ServiceLoader.Provider::get)
-                .toList();
-        if (runtimes.size() != 1) {
-            throw new EpUnavailableException(
-                    runtimes.size() + " engines found, must be 1; add a backend such as"
-                            + " org.ep4j:backend-host (the engine comes with it), and where jars are merged keep META-INF/services");
-        }
-        return runtimes.get(0).join(bootstrap, config);
+        return EpRuntime.installed().join(bootstrap, config);
     }
 
     /** This rank. */

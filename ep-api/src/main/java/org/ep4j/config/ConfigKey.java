@@ -1,6 +1,8 @@
 package org.ep4j.config;
 
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import java.util.function.Function;
 import java.util.regex.Pattern;
@@ -15,12 +17,31 @@ import java.util.regex.Pattern;
  * @param help one sentence for users
  * @param parser reads a value; throws {@link IllegalArgumentException} when it is malformed
  * @param agreed true when all ranks must have the same value
+ * @param variables environment variables of other software that give the value where {@link #environmentName} is not set,
+ *     in this order
  * @param <T> type of the value
  */
 public record ConfigKey<T>(
-        String name, String defaultText, String format, String help, Function<String, T> parser, boolean agreed) {
+        String name,
+        String defaultText,
+        String format,
+        String help,
+        Function<String, T> parser,
+        boolean agreed,
+        List<String> variables) {
     private static final Pattern DURATION = Pattern.compile("(\\d{1,12})\\s*(ms|s|m|h)");
     private static final Pattern BYTES = Pattern.compile("(\\d{1,12})\\s*(|KiB|MiB|GiB)");
+
+    /** Copies the list. */
+    public ConfigKey {
+        variables = List.copyOf(variables);
+    }
+
+    /** A key without variables of other software. */
+    public ConfigKey(
+            String name, String defaultText, String format, String help, Function<String, T> parser, boolean agreed) {
+        this(name, defaultText, format, help, parser, agreed, List.of());
+    }
 
     /** A key whose value is text. */
     public static ConfigKey<String> text(String name, String defaultText, String help) {
@@ -33,6 +54,26 @@ public record ConfigKey<T>(
                 name, Boolean.toString(defaultValue), "true or false", help, ConfigKey::parseFlag, false);
     }
 
+    /** A key whose value is one of some words, in small or capital letters; {@code -} and {@code _} are the same. */
+    public static ConfigKey<String> choice(String name, String defaultText, List<String> values, String help) {
+        List<String> accepted = List.copyOf(values);
+        String format = String.join(", ", accepted.subList(0, accepted.size() - 1)) + " or "
+                + accepted.get(accepted.size() - 1);
+        return new ConfigKey<>(
+                name,
+                defaultText,
+                format,
+                help,
+                text -> {
+                    String value = text.trim().toLowerCase(Locale.ROOT).replace('_', '-');
+                    if (!accepted.contains(value)) {
+                        throw new IllegalArgumentException(text);
+                    }
+                    return value;
+                },
+                false);
+    }
+
     /** A key whose value is an integer from {@code min} to {@code max}. */
     public static ConfigKey<Integer> integer(String name, int defaultValue, int min, int max, String help) {
         return new ConfigKey<>(
@@ -41,7 +82,11 @@ public record ConfigKey<T>(
                 "an integer from " + min + " to " + max,
                 help,
                 text -> {
-                    int value = Integer.parseInt(text.trim());
+                    // NCCL, whose variables some keys share, reads hexadecimal numbers too.
+                    String number = text.trim();
+                    int value = number.startsWith("0x")
+                            ? Integer.parseInt(number.substring(2), 16)
+                            : Integer.parseInt(number);
                     if (value < min || value > max) {
                         throw new IllegalArgumentException(text + " is outside");
                     }
@@ -69,7 +114,14 @@ public record ConfigKey<T>(
 
     /** The same key, with a value that all ranks must share. */
     public ConfigKey<T> agreedByAllRanks() {
-        return new ConfigKey<>(name, defaultText, format, help, parser, true);
+        return new ConfigKey<>(name, defaultText, format, help, parser, true, variables);
+    }
+
+    /** The same key, also read from an environment variable of other software. */
+    public ConfigKey<T> orVariable(String variable) {
+        List<String> more = new ArrayList<>(variables);
+        more.add(variable);
+        return new ConfigKey<>(name, defaultText, format, help, parser, agreed, more);
     }
 
     /** Name of the environment variable. */

@@ -10,7 +10,8 @@ import org.ep4j.EpConfigException;
 /**
  * Settings as the user gave them. Precedence: builder, system property, environment, default. An unknown {@code ep.*} name
  * in the builder or among the system properties, and a malformed value anywhere, is an error that names the nearest known
- * key. Unknown environment variables are not, since other software uses names that begin with {@code EP_}.
+ * key. Unknown environment variables are not, since other software uses names that begin with {@code EP_}. Some keys are
+ * also read from variables of other software ({@link ConfigKey#variables}), after their own.
  *
  * <p>Immutable. Keys are declared late (backends bring theirs), so names are checked by {@link #check}, which
  * {@code EpGroup.join} calls with everything that was found.
@@ -34,8 +35,14 @@ public final class EpConfig {
      * @param name of the key
      * @param text the value
      * @param origin where it came from
+     * @param source name of the property or variable; empty for the builder and the default
      */
-    public record Resolved(String name, String text, Origin origin) {}
+    public record Resolved(String name, String text, Origin origin, String source) {
+        @Override
+        public String toString() {
+            return name + " = \"" + text + "\" (" + origin + (source.isEmpty() ? "" : " " + source) + ")";
+        }
+    }
 
     private final Map<String, String> given;
     private final Map<String, String> properties;
@@ -84,7 +91,8 @@ public final class EpConfig {
             return key.parser().apply(resolved.text());
         } catch (IllegalArgumentException | ArithmeticException e) {
             throw new EpConfigException(
-                    key.name() + " is \"" + resolved.text() + "\" (from " + resolved.origin() + "), must be "
+                    key.name() + " is \"" + resolved.text() + "\" (from " + resolved.origin()
+                            + (resolved.origin() == Origin.ENVIRONMENT ? " " + resolved.source() : "") + "), must be "
                             + key.format() + "; " + key.help(),
                     e);
         }
@@ -94,17 +102,23 @@ public final class EpConfig {
     public Resolved resolve(ConfigKey<?> key) {
         String text = given.get(key.name());
         if (text != null) {
-            return new Resolved(key.name(), text, Origin.BUILDER);
+            return new Resolved(key.name(), text, Origin.BUILDER, "");
         }
         text = properties.get(key.name());
         if (text != null) {
-            return new Resolved(key.name(), text, Origin.SYSTEM_PROPERTY);
+            return new Resolved(key.name(), text, Origin.SYSTEM_PROPERTY, key.name());
         }
         text = environment.get(key.environmentName());
         if (text != null) {
-            return new Resolved(key.name(), text, Origin.ENVIRONMENT);
+            return new Resolved(key.name(), text, Origin.ENVIRONMENT, key.environmentName());
         }
-        return new Resolved(key.name(), key.defaultText(), Origin.DEFAULT);
+        for (String variable : key.variables()) {
+            text = environment.get(variable);
+            if (text != null && !text.isBlank()) {
+                return new Resolved(key.name(), text, Origin.ENVIRONMENT, variable);
+            }
+        }
+        return new Resolved(key.name(), key.defaultText(), Origin.DEFAULT, "");
     }
 
     /** Every key with its value and origin, by name, for people to read: values of keys named {@code *.secret} are hidden. */
@@ -117,7 +131,7 @@ public final class EpConfig {
 
     private static Resolved shown(Resolved setting) {
         boolean hide = setting.name().endsWith(".secret") && !setting.text().isEmpty();
-        return hide ? new Resolved(setting.name(), "(hidden)", setting.origin()) : setting;
+        return hide ? new Resolved(setting.name(), "(hidden)", setting.origin(), setting.source()) : setting;
     }
 
     /**

@@ -32,6 +32,68 @@ public final class EpKeys {
                     "ep.backend.exclude", "", "comma-separated backends never to use")
             .agreedByAllRanks();
 
+    /** What paths are chosen for. */
+    public static final ConfigKey<String> OBJECTIVE = ConfigKey.choice(
+                    "ep.plan.objective",
+                    "balanced",
+                    List.of("balanced", "low-latency", "high-throughput"),
+                    "what paths are to be good at: small messages, large ones, or rows in between")
+            .agreedByAllRanks();
+
+    /** Lanes of a pair over NICs. */
+    public static final ConfigKey<Integer> LANES = ConfigKey.integer(
+                    "ep.lanes",
+                    0,
+                    0,
+                    256,
+                    "lanes (queue pairs) between two ranks over NICs, rounded up to a multiple of the ports; 0 computes it")
+            .agreedByAllRanks();
+
+    /** NICs of each GPU. */
+    public static final ConfigKey<String> NIC_MAP = ConfigKey.text(
+            "ep.nic.map",
+            "",
+            "NICs of each GPU by its index on the host, as 0:mlx5_0:1,1:mlx5_1 (GPU:NIC[:PORT]); a GPU named twice gets"
+                    + " both; * stands for all others");
+
+    /** NICs that alone may be used. */
+    public static final ConfigKey<String> NIC_INCLUDE = ConfigKey.text(
+                    "ep.nic.include",
+                    "",
+                    "NICs that alone may be used, as mlx5_0,mlx5_1:1 (NAME[:PORT]); mlx5 means every mlx5_N, mlx5_1 not mlx5_10;"
+                            + " = before the list demands equal names, ^ turns it into a list of NICs not to use")
+            .orVariable("NCCL_IB_HCA")
+            .orVariable("NVSHMEM_HCA_LIST");
+
+    /** NICs never to use. */
+    public static final ConfigKey<String> NIC_EXCLUDE =
+            ConfigKey.text("ep.nic.exclude", "", "NICs never to use, written as in ep.nic.include");
+
+    /** Index into the table of global ids. */
+    public static final ConfigKey<Integer> NIC_GID_INDEX = ConfigKey.integer(
+                    "ep.nic.gid-index",
+                    -1,
+                    -1,
+                    1023,
+                    "entry of a port's GID table to send from; -1 chooses by link layer and type")
+            .orVariable("NCCL_IB_GID_INDEX");
+
+    /** InfiniBand service level. */
+    public static final ConfigKey<Integer> NIC_SERVICE_LEVEL = ConfigKey.integer(
+                    "ep.nic.service-level", -1, -1, 15, "service level of what is sent; -1 leaves it to the backend")
+            .orVariable("NCCL_IB_SL")
+            .agreedByAllRanks();
+
+    /** Traffic class of RoCE. */
+    public static final ConfigKey<Integer> NIC_TRAFFIC_CLASS = ConfigKey.integer(
+                    "ep.nic.traffic-class",
+                    -1,
+                    -1,
+                    255,
+                    "traffic class of what is sent over RoCE; -1 leaves it to the backend")
+            .orVariable("NCCL_IB_TC")
+            .agreedByAllRanks();
+
     /** Secret that authenticates the TCP rendezvous. */
     public static final ConfigKey<String> BOOTSTRAP_SECRET = ConfigKey.text(
             "ep.bootstrap.secret",
@@ -76,6 +138,14 @@ public final class EpKeys {
                 REQUIRE,
                 PREFER,
                 EXCLUDE,
+                OBJECTIVE,
+                LANES,
+                NIC_MAP,
+                NIC_INCLUDE,
+                NIC_EXCLUDE,
+                NIC_GID_INDEX,
+                NIC_SERVICE_LEVEL,
+                NIC_TRAFFIC_CLASS,
                 BOOTSTRAP_SECRET,
                 BOOTSTRAP_PORT,
                 BOOTSTRAP_HEARTBEAT,

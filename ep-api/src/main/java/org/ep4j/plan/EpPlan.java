@@ -1,41 +1,67 @@
 package org.ep4j.plan;
 
+import java.util.AbstractList;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
+import java.util.RandomAccess;
 import java.util.TreeSet;
+import org.ep4j.EpMismatchException;
+import org.ep4j.plan.PairKinds.Kind;
 
 /**
- * The agreed table of paths: rank x rank.
- *
- * @param profiles what the ranks reported, in rank order
- * @param paths path from rank {@code i} to rank {@code j} at index {@code i * ranks + j}
+ * The agreed table of paths: rank x rank. It holds one decision for each kind of pairs and makes a {@link PairPath} when
+ * asked, so that plans of thousands of ranks stay small. Immutable.
  */
-public record EpPlan(List<RankProfile> profiles, List<PairPath> paths) {
-    /** Copies both and checks their sizes. */
-    public EpPlan {
-        profiles = List.copyOf(profiles);
-        paths = List.copyOf(paths);
-        if (paths.size() != profiles.size() * profiles.size()) {
-            throw new IllegalArgumentException(profiles.size() + " ranks need " + profiles.size() * profiles.size()
-                    + " paths, got " + paths.size());
-        }
-        for (int i = 0; i < profiles.size(); i++) {
-            if (profiles.get(i).rank() != i) {
-                throw new IllegalArgumentException(
-                        "profile " + i + " is that of rank " + profiles.get(i).rank() + ", must be in rank order");
-            }
-        }
-        for (int i = 0; i < paths.size(); i++) {
-            int from = i / profiles.size();
-            int to = i % profiles.size();
-            if (paths.get(i).from() != from || paths.get(i).to() != to) {
-                throw new IllegalArgumentException("path " + i + " leads from "
-                        + paths.get(i).from() + " to " + paths.get(i).to() + ", must lead from " + from + " to " + to);
-            }
-        }
+public final class EpPlan {
+    private final List<RankProfile> profiles;
+    private final PlanOptions options;
+    private final PairKinds kinds;
+    /** By kind of pair. */
+    private final List<Decision> decisions;
+    /** By rank, then by backend. */
+    private final List<Map<String, NicShare>> shares;
+
+    private final boolean given;
+
+    EpPlan(
+            List<RankProfile> profiles,
+            PlanOptions options,
+            PairKinds kinds,
+            List<Decision> decisions,
+            List<Map<String, NicShare>> shares,
+            boolean given) {
+        this.profiles = List.copyOf(profiles);
+        this.options = options;
+        this.kinds = kinds;
+        this.decisions = List.copyOf(decisions);
+        this.shares = List.copyOf(shares);
+        this.given = given;
+    }
+
+    /**
+     * A plan that was not computed, for tests and tools.
+     *
+     * @param profiles what the ranks reported, in rank order
+     * @param paths path from rank {@code i} to rank {@code j} at index {@code i * ranks + j}; a rank's paths over one
+     *     backend have equal NICs
+     * @throws IllegalArgumentException when sizes, order or NICs do not fit
+     */
+    public static EpPlan of(List<RankProfile> profiles, List<PairPath> paths) {
+        return GivenPlan.of(profiles, paths);
+    }
+
+    /** What the ranks reported, in rank order. */
+    public List<RankProfile> profiles() {
+        return profiles;
+    }
+
+    /** What planning was told besides the profiles. */
+    public PlanOptions options() {
+        return options;
     }
 
     /** Number of ranks. */
@@ -45,7 +71,38 @@ public record EpPlan(List<RankProfile> profiles, List<PairPath> paths) {
 
     /** How {@code from} reaches {@code to}. */
     public PairPath path(int from, int to) {
-        return paths.get(from * ranks() + to);
+        Decision decision = decision(from, to);
+        List<String> nics = nics(from, decision);
+        List<String> rejected = decision.rejected().stream()
+                .map(rejection -> rejection.describe(profiles.get(from), profiles.get(to)))
+                .toList();
+        return new PairPath(
+                from, to, decision.backend(), decision.offer(), rejected, nics, lanes(decision, nics, from, to));
+    }
+
+    /** Path from rank {@code i} to rank {@code j} at index {@code i * ranks + j}; each is made when asked for. */
+    public List<PairPath> paths() {
+        return new Paths(this);
+    }
+
+    /** Ports that a rank was assigned, as {@code name:port}; empty when it uses no NIC. */
+    public List<String> nics(int rank) {
+        return shares.get(rank).entrySet().stream()
+                .sorted(Map.Entry.comparingByKey())
+                .flatMap(share -> share.getValue().ports().stream())
+                .distinct()
+                .toList();
+    }
+
+    /** Why a rank was assigned its {@link #nics}; empty when it has none. */
+    public String nicReason(int rank) {
+        return String.join(
+                "; ",
+                shares.get(rank).entrySet().stream()
+                        .sorted(Map.Entry.comparingByKey())
+                        .map(share -> share.getValue().reason())
+                        .distinct()
+                        .toList());
     }
 
     /** Ranks that share the operating system of {@code rank}, ascending, itself among them. */
@@ -70,59 +127,162 @@ public record EpPlan(List<RankProfile> profiles, List<PairPath> paths) {
 
     /** Ranks that use a backend on some path, ascending. */
     public List<Integer> ranksUsing(String backend) {
-        var ranks = new TreeSet<Integer>();
-        for (PairPath path : paths) {
-            if (path.backend().equals(backend)) {
-                ranks.add(path.from());
-                ranks.add(path.to());
+        List<Integer> ranks = new ArrayList<>();
+        for (int rank = 0; rank < ranks(); rank++) {
+            PairKinds.Place place = kinds.place(rank);
+            if (uses(place.from(), backend) || uses(place.to(), backend)) {
+                ranks.add(rank);
             }
         }
         return List.copyOf(ranks);
     }
 
+    private boolean uses(int[] kindsOfPlace, String backend) {
+        return Arrays.stream(kindsOfPlace)
+                .anyMatch(kind -> decisions.get(kind).backend().equals(backend));
+    }
+
     /** Backends that some path uses, in alphabetical order, without {@code local}. */
     public List<String> backends() {
-        var ids = new TreeSet<String>();
-        paths.forEach(p -> ids.add(p.backend()));
-        ids.remove(Planner.LOCAL);
+        TreeSet<String> ids = new TreeSet<>();
+        decisions.forEach(decision -> ids.add(decision.backend()));
         return List.copyOf(ids);
     }
 
-    /** The plan for people: one line a group of like pairs, with the reason for every backend that was not taken. */
-    public String explain() {
-        Map<String, List<String>> groups = new LinkedHashMap<>();
-        for (PairPath path : paths) {
-            if (path.from() == path.to()) {
-                continue;
+    /** Pairs of different ranks, like ones together, those of the lowest ranks first. */
+    public List<PairGroup> groups() {
+        Map<Decision, PairGroup> groups = new LinkedHashMap<>();
+        for (int kind : kindsInOrder()) {
+            Kind pairs = kinds.kinds().get(kind);
+            PairGroup group = new PairGroup(path(pairs.from(), pairs.to()), pairs.pairs());
+            groups.merge(
+                    decisions.get(kind).withoutNics(),
+                    group,
+                    (a, b) -> new PairGroup(a.example(), a.pairs() + b.pairs()));
+        }
+        return List.copyOf(groups.values());
+    }
+
+    /** True when some rank reaches some peers by loads and stores and others over NICs. */
+    public boolean hybrid() {
+        for (int rank = 0; rank < ranks(); rank++) {
+            int[] from = kinds.place(rank).from();
+            if (Arrays.stream(from).anyMatch(kind -> decisions.get(kind).posted())
+                    && Arrays.stream(from)
+                            .anyMatch(kind -> decisions.get(kind).offer().kind() == PathKind.MAPPED)) {
+                return true;
             }
-            PathKind kind = path.offer().kind();
-            String nics =
-                    path.offer().nics().isEmpty() ? "" : " nics " + path.offer().nics();
-            String line = String.format(
-                    Locale.ROOT,
-                    "%-14s %-13s est. %.0f GB/s, %.1f us%s%s",
-                    path.backend(),
-                    kind,
-                    path.offer().gigabytesPerSecond(),
-                    path.offer().latencyMicros(),
-                    nics,
-                    path.rejected().isEmpty()
-                            ? ""
-                            : "\n    not taken: " + String.join("\n    not taken: ", path.rejected()));
-            groups.computeIfAbsent(line, k -> new ArrayList<>()).add(path.from() + "->" + path.to());
         }
-        StringBuilder text = new StringBuilder();
-        for (RankProfile profile : profiles) {
-            text.append(profile.label()).append('\n');
+        return false;
+    }
+
+    /** The plan for people: ranks with their NICs, then like pairs with the reason for every backend that was not taken. */
+    public String explain() {
+        return new PlanText(this).text();
+    }
+
+    /** The plan as bytes. They are compressed: those of equal plans are equal where the Java runtime is the same. */
+    public byte[] encode() {
+        return EpPlanCodec.encode(this);
+    }
+
+    /**
+     * Reads {@link #encode}.
+     *
+     * @throws EpMismatchException when the bytes are not a plan of this version
+     */
+    public static EpPlan decode(byte[] bytes) {
+        return EpPlanCodec.decode(bytes);
+    }
+
+    Decision decision(int from, int to) {
+        return from == to ? Decision.LOCAL : decisions.get(kinds.index(from, to));
+    }
+
+    List<Decision> decisions() {
+        return decisions;
+    }
+
+    PairKinds kinds() {
+        return kinds;
+    }
+
+    /** True for a plan that was not computed. */
+    boolean given() {
+        return given;
+    }
+
+    List<Map<String, NicShare>> shares() {
+        return shares;
+    }
+
+    /** Kinds of pairs, those of the lowest ranks first. */
+    List<Integer> kindsInOrder() {
+        List<Integer> order = new ArrayList<>();
+        for (int kind = 0; kind < decisions.size(); kind++) {
+            order.add(kind);
         }
-        groups.forEach((line, pairs) -> {
-            String shown = pairs.size() == ranks() * (ranks() - 1)
-                    ? "all " + pairs.size() + " pairs"
-                    : pairs.size() > 8
-                            ? String.join(" ", pairs.subList(0, 8)) + " and " + (pairs.size() - 8) + " more"
-                            : String.join(" ", pairs);
-            text.append(shown).append(": ").append(line).append('\n');
-        });
-        return text.toString();
+        order.sort(Comparator.comparingInt(
+                        (Integer kind) -> kinds.kinds().get(kind).from())
+                .thenComparingInt(kind -> kinds.kinds().get(kind).to()));
+        return order;
+    }
+
+    private List<String> nics(int rank, Decision decision) {
+        List<String> offered = decision.offer().nics();
+        NicShare share = shares.get(rank).getOrDefault(decision.backend(), NicShare.NONE);
+        if (offered.containsAll(share.ports())) {
+            return share.ports();
+        }
+        // Where paths of one backend have no port in common, each takes what it has of the assigned ones.
+        List<String> common = share.ports().stream().filter(offered::contains).toList();
+        return common.isEmpty() && !offered.isEmpty() ? offered.subList(0, 1) : common;
+    }
+
+    private int lanes(Decision decision, List<String> nics, int from, int to) {
+        if (decision.lanes() > 0 || !decision.posted()) {
+            return Math.max(1, decision.lanes());
+        }
+        int back = nics(to, decision(to, from)).size();
+        return Lanes.count(options.lanes(), options.objective(), Math.max(1, Math.max(nics.size(), back)), ranks());
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof EpPlan plan
+                && profiles.equals(plan.profiles)
+                && options.equals(plan.options)
+                && decisions.equals(plan.decisions)
+                && shares.equals(plan.shares);
+    }
+
+    @Override
+    public int hashCode() {
+        return 31 * profiles.hashCode() + decisions.hashCode();
+    }
+
+    /** In short; {@link #explain} says more. */
+    @Override
+    public String toString() {
+        return "plan of " + ranks() + " ranks over "
+                + (backends().isEmpty() ? "nothing" : String.join(", ", backends()));
+    }
+
+    private static final class Paths extends AbstractList<PairPath> implements RandomAccess {
+        private final EpPlan plan;
+
+        Paths(EpPlan plan) {
+            this.plan = plan;
+        }
+
+        @Override
+        public PairPath get(int index) {
+            return plan.path(index / plan.ranks(), index % plan.ranks());
+        }
+
+        @Override
+        public int size() {
+            return Math.multiplyExact(plan.ranks(), plan.ranks());
+        }
     }
 }

@@ -1,28 +1,24 @@
 package org.ep4j.plan;
 
 import java.util.ArrayList;
-import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.BiFunction;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.spi.NoPath;
+import org.ep4j.plan.PairKinds.Kind;
 import org.ep4j.spi.Offer;
-import org.ep4j.spi.PathOffer;
 
 /**
- * Chooses a path for every pair of ranks. A pure function: the same profiles and choice give the same plan on every rank,
- * also for machines that exist only as a description.
+ * Chooses a path for every pair of ranks, and the NICs of every rank. A pure function: the same profiles and options give
+ * the same plan on every rank, also for machines that exist only as a description.
  */
 public final class Planner {
     /** Backend name on the path of a rank to itself. */
     public static final String LOCAL = "local";
 
-    /** A rank's own memory: no estimate matters, and none is compared. */
-    private static final PathOffer LOCAL_OFFER = new PathOffer(PathKind.LOCAL, 1000, 0.1, List.of());
-
-    /** Message size at which paths are compared: one BF16 row of hidden 7168. */
-    private static final double ROW_BYTES = 14336;
+    private static final int SHOWN = 8;
 
     private Planner() {}
 
@@ -34,10 +30,8 @@ public final class Planner {
      */
     public record Candidate(String id, BiFunction<RankProfile, RankProfile, Offer> offer) {}
 
-    private record Scored(String id, PathOffer offer, int preference, double micros) {}
-
     /**
-     * Plans.
+     * Plans for no particular objective.
      *
      * @param profiles what the ranks reported, in rank order
      * @param candidates backends that are present; their order does not matter
@@ -45,87 +39,83 @@ public final class Planner {
      * @throws EpUnavailableException when some pair has no path; the message names the pairs and every backend's reason
      */
     public static EpPlan plan(List<RankProfile> profiles, List<Candidate> candidates, BackendChoice choice) {
-        choice.checkNames(candidates.stream().map(Candidate::id).toList());
-        List<Candidate> sorted =
-                candidates.stream().sorted(Comparator.comparing(Candidate::id)).toList();
-        List<PairPath> paths = new ArrayList<>(profiles.size() * profiles.size());
+        return plan(profiles, candidates, new PlanOptions(choice, NicChoice.AUTO, Objective.BALANCED));
+    }
+
+    /**
+     * Plans. Offers are asked for once for all pairs of ranks that differ only in names and identity.
+     *
+     * @param profiles what the ranks reported, in rank order
+     * @param candidates backends that are present; their order does not matter
+     * @param options what the user asked for; the same on all ranks
+     * @throws EpUnavailableException when some pair has no path; the message names the pairs and every backend's reason
+     * @throws org.ep4j.EpConfigException when a rank's wishes for NICs do not fit its machine
+     */
+    public static EpPlan plan(List<RankProfile> profiles, List<Candidate> candidates, PlanOptions options) {
+        options.backends().checkNames(candidates.stream().map(Candidate::id).toList());
+        GivenPlan.checkOrder(profiles);
+        List<RankProfile> shared = new ProfilePool().share(profiles);
+        List<NicChoice> choices = choices(shared, options);
+        RankClasses classes = RankClasses.of(shared, choices);
+        PairKinds kinds = PairKinds.of(classes);
+        List<NicRules> rules = rules(shared, choices, classes);
+        List<Decision> decisions = decide(shared, rules, kinds, new Chooser(candidates, options));
+        return new EpPlan(shared, options, kinds, decisions, NicPlan.of(shared, rules, kinds, decisions), false);
+    }
+
+    /** What holds for the NICs of each rank. */
+    static List<NicChoice> choices(List<RankProfile> profiles, PlanOptions options) {
+        return profiles.stream()
+                .map(profile -> NicChoice.of(profile, options.nics()))
+                .toList();
+    }
+
+    private static List<NicRules> rules(List<RankProfile> profiles, List<NicChoice> choices, RankClasses classes) {
+        Map<Integer, NicRules> ofClass = new HashMap<>();
+        List<NicRules> rules = new ArrayList<>();
+        for (RankProfile profile : profiles) {
+            rules.add(ofClass.computeIfAbsent(
+                    classes.classOf(profile.rank()), k -> new NicRules(profile, choices.get(profile.rank()))));
+        }
+        return rules;
+    }
+
+    private static List<Decision> decide(
+            List<RankProfile> profiles, List<NicRules> rules, PairKinds kinds, Chooser chooser) {
+        Map<Decision, Decision> once = new HashMap<>();
+        List<Decision> decisions = new ArrayList<>();
         List<String> failures = new ArrayList<>();
-        for (RankProfile from : profiles) {
-            for (RankProfile to : profiles) {
-                if (from.rank() == to.rank()) {
-                    paths.add(new PairPath(from.rank(), to.rank(), LOCAL, LOCAL_OFFER, List.of()));
-                    continue;
-                }
-                List<String> rejected = new ArrayList<>();
-                Optional<PairPath> path = best(from, to, sorted, choice, rejected);
-                path.ifPresent(paths::add);
-                if (path.isEmpty()) {
-                    failures.add(from.label() + " -> " + to.label() + ": "
-                            + (rejected.isEmpty() ? "no backend on the class path" : String.join("; ", rejected)));
-                }
+        Map<Integer, RankProfile> narrowed = new HashMap<>();
+        long failed = 0;
+        for (Kind kind : kinds.kinds()) {
+            RankProfile from = narrowed.computeIfAbsent(kind.from(), r -> narrow(profiles.get(r), rules.get(r)));
+            RankProfile to = narrowed.computeIfAbsent(kind.to(), r -> narrow(profiles.get(r), rules.get(r)));
+            List<Rejection> rejected = new ArrayList<>();
+            Optional<Decision> decision = chooser.choose(from, to, rules.get(kind.from()), rejected);
+            decision.ifPresent(made -> decisions.add(once.computeIfAbsent(made, same -> same)));
+            if (decision.isEmpty()) {
+                failed += kind.pairs();
+                failures.add(failure(from, to, kind.pairs(), rejected));
             }
         }
-        if (!failures.isEmpty()) {
-            int shown = Math.min(failures.size(), 8);
-            throw new EpUnavailableException(failures.size() + " pairs of ranks have no path"
-                    + (shown < failures.size() ? ", the first " + shown : "") + ":\n  "
+        if (failed > 0) {
+            int shown = Math.min(failures.size(), SHOWN);
+            throw new EpUnavailableException(failed + " pairs of ranks have no path"
+                    + (shown < failures.size() ? ", the first " + shown + " kinds of them" : "") + ":\n  "
                     + String.join("\n  ", failures.subList(0, shown))
                     + "\nadd a backend that connects them, or correct what the reasons name");
         }
-        return new EpPlan(profiles, paths);
+        return decisions;
     }
 
-    private static Optional<PairPath> best(
-            RankProfile from, RankProfile to, List<Candidate> candidates, BackendChoice choice, List<String> rejected) {
-        List<Scored> scored = new ArrayList<>();
-        for (Candidate candidate : candidates) {
-            Optional<String> refused = choice.refuses(candidate.id());
-            if (refused.isPresent()) {
-                rejected.add(candidate.id() + ": " + refused.get());
-                continue;
-            }
-            Optional<String> unusable = unusable(candidate.id(), from).or(() -> unusable(candidate.id(), to));
-            if (unusable.isPresent()) {
-                rejected.add(candidate.id() + ": " + unusable.get());
-                continue;
-            }
-            Offer offer = candidate.offer().apply(from, to);
-            if (offer instanceof PathOffer path) {
-                scored.add(new Scored(candidate.id(), path, choice.preference(candidate.id()), micros(path)));
-            } else if (offer instanceof NoPath none) {
-                rejected.add(candidate.id() + ": " + none.reason()
-                        + (none.remedy().isEmpty() ? "" : " (" + none.remedy() + ")"));
-            }
-        }
-        scored.sort(Comparator.comparingInt(Scored::preference)
-                .thenComparingDouble(Scored::micros)
-                .thenComparing(Scored::id));
-        if (scored.isEmpty()) {
-            return Optional.empty();
-        }
-        Scored winner = scored.get(0);
-        for (Scored other : scored.subList(1, scored.size())) {
-            rejected.add(String.format(
-                    java.util.Locale.ROOT,
-                    "%s: %s, %.1f us a row against %.1f us",
-                    other.id(),
-                    other.preference() > winner.preference() ? "not preferred" : "slower",
-                    other.micros(),
-                    winner.micros()));
-        }
-        return Optional.of(new PairPath(from.rank(), to.rank(), winner.id(), winner.offer(), rejected));
+    private static RankProfile narrow(RankProfile profile, NicRules rules) {
+        return profile.withLocality(rules.locality());
     }
 
-    private static Optional<String> unusable(String backend, RankProfile profile) {
-        Optional<RankProfile.BackendProfile> found = profile.backend(backend);
-        if (found.isEmpty()) {
-            return Optional.of("not on the class path of " + profile.label());
-        }
-        return found.filter(b -> !b.usable()).map(b -> "not usable on " + profile.label() + ": " + b.why());
-    }
-
-    /** Time of one row, the cost that orders offers: latency for small messages, bandwidth for large ones. */
-    private static double micros(PathOffer offer) {
-        return offer.latencyMicros() + ROW_BYTES / (offer.gigabytesPerSecond() * 1e3);
+    private static String failure(RankProfile from, RankProfile to, long pairs, List<Rejection> rejected) {
+        List<String> reasons =
+                rejected.stream().map(rejection -> rejection.describe(from, to)).toList();
+        return from.label() + " -> " + to.label() + (pairs > 1 ? " and " + (pairs - 1) + " like it" : "") + ": "
+                + (reasons.isEmpty() ? "no backend on the class path" : String.join("; ", reasons));
     }
 }

@@ -19,7 +19,8 @@ import org.ep4j.topology.Locality;
  * @param locality the machine around the device
  * @param domain NVLink domain beyond the host, {@code cluster-uuid/clique-id}; empty when there is none
  * @param backends what each backend's probe found, by backend id
- * @param settings values of the settings that all ranks must share, by key
+ * @param settings values of the settings that all ranks must share, and of those that planning applies to this rank
+ *     ({@link NicChoice#KEYS}), by key
  */
 public record RankProfile(
         int rank,
@@ -90,6 +91,11 @@ public record RankProfile(
     /** Name for messages: {@code rank 3 (host-a, pid 4711, host:0)}. */
     public String label() {
         return "rank " + rank + " (" + hostName + ", pid " + pid + ", " + device + ")";
+    }
+
+    /** The same profile with another locality. */
+    public RankProfile withLocality(Locality other) {
+        return new RankProfile(rank, hostId, hostName, pid, device, other, domain, backends, settings);
     }
 
     /** The profile as bytes; equal profiles give equal bytes. */

@@ -1,6 +1,7 @@
 package org.ep4j.spi;
 
 import java.util.List;
+import java.util.Map;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.plan.RankProfile;
 
@@ -30,8 +31,29 @@ public interface EpBackendProvider {
     ProbeReport probe(ProbeRequest request);
 
     /**
+     * What {@link #probe} would report on a machine that is known only by description, supposing that the software it needs
+     * is installed there. Pure: it looks at nothing but the request. {@link #offer} understands its facts.
+     *
+     * <p>By default the backend cannot be planned with from a description.
+     */
+    default ProbeReport describe(DescribeRequest request) {
+        return new ProbeReport(
+                List.of(Check.fail(
+                        "EP-PLAN-001",
+                        "backend " + id() + " cannot tell from a description whether it would run",
+                        "plan on the machine itself, or leave the backend out")),
+                Map.of());
+    }
+
+    /**
      * How {@code from} would reach {@code to}: a pure function of the two profiles, called only where both ranks found the
      * backend usable. {@link RankProfile#facts(String)} gives what this backend's own probe reported there.
+     *
+     * <p>It is asked once for all pairs that differ in names alone. So it looks at the types of the devices, the localities
+     * (which hold only NICs that the user allows) and the facts; of host ids, domains and {@link RankProfile#identity(String)
+     * identity} it looks only at whether those of the two ranks are equal (and whether a domain is empty); and it does not
+     * look at numbers of ranks, process ids, names of hosts and ordinals of devices. The text of {@link NoPath} names none
+     * of these: the plan adds the ranks.
      */
     Offer offer(RankProfile from, RankProfile to);
 

@@ -33,7 +33,36 @@ class EpConfigTest {
         assertThat(config(Map.of(), variable).resolve(LANES).origin()).isEqualTo(Origin.ENVIRONMENT);
         assertThat(config(Map.of(), Map.of()).get(LANES)).isEqualTo(4);
         assertThat(config(Map.of(), Map.of()).resolve(LANES))
-                .isEqualTo(new EpConfig.Resolved("ep.test.lanes", "4", Origin.DEFAULT));
+                .isEqualTo(new EpConfig.Resolved("ep.test.lanes", "4", Origin.DEFAULT, ""));
+    }
+
+    @Test
+    void variablesOfOtherSoftwareAreReadAfterTheOwnOne() {
+        Map<String, String> nccl = Map.of("NCCL_IB_HCA", "mlx5_0", "NVSHMEM_HCA_LIST", "mlx5_1", "NCCL_IB_TC", "0x68");
+        EpConfig config = config(Map.of(), nccl);
+        assertThat(config.resolve(EpKeys.NIC_INCLUDE))
+                .isEqualTo(new EpConfig.Resolved("ep.nic.include", "mlx5_0", Origin.ENVIRONMENT, "NCCL_IB_HCA"))
+                .hasToString("ep.nic.include = \"mlx5_0\" (ENVIRONMENT NCCL_IB_HCA)");
+        assertThat(config.get(EpKeys.NIC_TRAFFIC_CLASS)).isEqualTo(104);
+        assertThat(config.get(EpKeys.NIC_SERVICE_LEVEL)).isEqualTo(-1);
+        assertThat(config(Map.of(), Map.of("NCCL_IB_HCA", " ", "NVSHMEM_HCA_LIST", "mlx5_1"))
+                        .get(EpKeys.NIC_INCLUDE))
+                .isEqualTo("mlx5_1");
+        assertThat(config(Map.of(), Map.of("NCCL_IB_HCA", "mlx5_0", "EP_NIC_INCLUDE", ""))
+                        .get(EpKeys.NIC_INCLUDE))
+                .as("set to nothing")
+                .isEmpty();
+        assertThatThrownBy(() -> config(Map.of(), Map.of("NCCL_IB_SL", "many")).get(EpKeys.NIC_SERVICE_LEVEL))
+                .hasMessageContaining("(from ENVIRONMENT NCCL_IB_SL)");
+    }
+
+    @Test
+    void aChoiceIsOneOfItsWords() {
+        assertThat(config(Map.of("ep.plan.objective", "Low_Latency"), Map.of()).get(EpKeys.OBJECTIVE))
+                .isEqualTo("low-latency");
+        assertThatThrownBy(() ->
+                        config(Map.of("ep.plan.objective", "fast"), Map.of()).get(EpKeys.OBJECTIVE))
+                .hasMessageContaining("must be balanced, low-latency or high-throughput");
     }
 
     @Test
@@ -42,7 +71,7 @@ class EpConfigTest {
                         () -> config(Map.of(), Map.of("EP_TEST_LANES", "many")).get(LANES))
                 .isInstanceOf(EpConfigException.class)
                 .hasMessage(
-                        "ep.test.lanes is \"many\" (from ENVIRONMENT), must be an integer from 1 to 16; how many lanes");
+                        "ep.test.lanes is \"many\" (from ENVIRONMENT EP_TEST_LANES), must be an integer from 1 to 16; how many lanes");
         assertThatThrownBy(() -> config(Map.of("ep.test.lanes", "17"), Map.of()).get(LANES))
                 .isInstanceOf(EpConfigException.class)
                 .hasMessageContaining("from SYSTEM_PROPERTY");
@@ -80,7 +109,7 @@ class EpConfigTest {
         assertThatThrownBy(() -> bad.check(EpKeys.all()))
                 .isInstanceOf(EpConfigException.class)
                 .hasMessageContaining("ep.nothing")
-                .hasMessageContaining("ep.timeout is \"soon\" (from ENVIRONMENT)")
+                .hasMessageContaining("ep.timeout is \"soon\" (from ENVIRONMENT EP_TIMEOUT)")
                 .hasMessageContaining("ep.bootstrap.port is \"70000\" (from BUILDER)");
     }
 
@@ -121,8 +150,8 @@ class EpConfigTest {
         assertThat(config.resolveAll(EpKeys.all()))
                 .hasSize(EpKeys.all().size())
                 .isSortedAccordingTo((a, b) -> a.name().compareTo(b.name()))
-                .contains(new EpConfig.Resolved("ep.timeout", "5s", Origin.ENVIRONMENT))
-                .contains(new EpConfig.Resolved("ep.device", "host", Origin.DEFAULT));
+                .contains(new EpConfig.Resolved("ep.timeout", "5s", Origin.ENVIRONMENT, "EP_TIMEOUT"))
+                .contains(new EpConfig.Resolved("ep.device", "host", Origin.DEFAULT, ""));
     }
 
     @Test

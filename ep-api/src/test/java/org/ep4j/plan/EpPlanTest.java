@@ -32,19 +32,20 @@ class EpPlanTest {
                         near ? List.of("efa: no NIC") : List.of("host-shm: other host", "efa: no NIC")));
             }
         }
-        return new EpPlan(profiles, paths);
+        return EpPlan.of(profiles, paths);
     }
 
     @Test
     void theExplanationNamesRanksPathsEstimatesNicsAndReasons() {
         assertThat(plan(4, true).explain()).isEqualTo("""
-                        rank 0 (name-h0, pid 10, host:0)
-                        rank 1 (name-h0, pid 11, host:0)
-                        rank 2 (name-h1, pid 12, host:0)
-                        rank 3 (name-h1, pid 13, host:0)
+                        rank 0 (name-h0, pid 10, host:0) nics mlx5_0:1 mlx5_1:1: given
+                        rank 1 (name-h0, pid 11, host:0) nics mlx5_0:1 mlx5_1:1: given
+                        rank 2 (name-h1, pid 12, host:0) nics mlx5_0:1 mlx5_1:1: given
+                        rank 3 (name-h1, pid 13, host:0) nics mlx5_0:1 mlx5_1:1: given
+                        hybrid: loads and stores within a domain, NICs beyond it
                         0->1 1->0 2->3 3->2: host-shm       MAPPED        est. 12 GB/s, 0.6 us
                             not taken: efa: no NIC
-                        0->2 0->3 1->2 1->3 2->0 2->1 3->0 3->1: ibrc-multiqp   HOST_POSTED   est. 50 GB/s, 5.3 us nics [mlx5_0:1, mlx5_1:1]
+                        0->2 0->3 1->2 1->3 2->0 2->1 3->0 3->1: ibrc-multiqp   HOST_POSTED   est. 50 GB/s, 5.3 us, 2 lanes
                             not taken: host-shm: other host
                             not taken: efa: no NIC
                         """);
@@ -73,17 +74,17 @@ class EpPlanTest {
     @Test
     void aTableOfTheWrongSizeOrOrderIsRefused() {
         EpPlan good = plan(2, false);
-        assertThatThrownBy(() -> new EpPlan(good.profiles(), good.paths().subList(0, 3)))
+        assertThatThrownBy(() -> EpPlan.of(good.profiles(), good.paths().subList(0, 3)))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("2 ranks need 4 paths, got 3");
         List<PairPath> swapped = new ArrayList<>(good.paths());
         java.util.Collections.swap(swapped, 1, 2);
-        assertThatThrownBy(() -> new EpPlan(good.profiles(), swapped))
+        assertThatThrownBy(() -> EpPlan.of(good.profiles(), swapped))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("path 1 leads from 1 to 0, must lead from 0 to 1");
         List<RankProfile> reversed =
                 List.of(good.profiles().get(1), good.profiles().get(0));
-        assertThatThrownBy(() -> new EpPlan(reversed, good.paths()))
+        assertThatThrownBy(() -> EpPlan.of(reversed, good.paths()))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("profile 0 is that of rank 1");
     }

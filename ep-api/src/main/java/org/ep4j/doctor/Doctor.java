@@ -1,0 +1,41 @@
+package org.ep4j.doctor;
+
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import org.ep4j.spi.Check;
+
+/** Makes every check of {@link DoctorCode}. Pure: the same input gives the same findings. */
+public final class Doctor {
+    private static final List<Examination> ALL = List.of(
+            new ReadingChecks(),
+            new GpuChecks(),
+            new PlacementChecks(),
+            new PortChecks(),
+            new GidChecks(),
+            new GpuMemoryChecks(),
+            new IbgdaChecks(),
+            new PciChecks(),
+            new LibraryChecks(),
+            new CompilerChecks(),
+            new MemoryChecks(),
+            new TrafficChecks());
+
+    private static final List<String> CODES =
+            Arrays.stream(DoctorCode.values()).map(DoctorCode::code).toList();
+
+    private Doctor() {}
+
+    /** One check for every code, in the order of the codes; what cannot be looked at is {@link Check.Status#NOT_RUN}. */
+    public static List<Check> examine(DoctorInput input) {
+        return ALL.stream()
+                .flatMap(examination -> examination.examine(input).stream())
+                .sorted(Comparator.comparingInt(check -> CODES.indexOf(check.code())))
+                .toList();
+    }
+
+    /** True when a check could not be made and nobody can do anything about it here. */
+    public static boolean notApplicable(Check check) {
+        return check.status() == Check.Status.NOT_RUN && check.remedy().isEmpty();
+    }
+}

@@ -1,0 +1,92 @@
+package org.ep4j.doctor;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.ep4j.EpConfigException;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.config.EpConfig;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.FileTree;
+
+/**
+ * All that the doctor looks at.
+ *
+ * @param topology the machine
+ * @param files its {@code /sys}, {@code /proc}, {@code /dev} and libraries
+ * @param environment variables of the process
+ * @param config settings of the process
+ * @param nics NIC ports that each local GPU uses, by the GPU's index, as {@code name:port}; empty when nothing is assigned
+ * @param libraries libraries that were found
+ * @param need memory that ranks of this host will want
+ */
+public record DoctorInput(
+        Topology topology,
+        FileTree files,
+        Map<String, String> environment,
+        EpConfig config,
+        Map<Integer, List<String>> nics,
+        List<FoundLibrary> libraries,
+        Need need) {
+    /** Copies maps and lists. */
+    public DoctorInput {
+        environment = Map.copyOf(environment);
+        nics = Map.copyOf(nics);
+        libraries = List.copyOf(libraries);
+    }
+
+    /**
+     * Memory that is going to be wanted.
+     *
+     * @param ranks ranks on this host
+     * @param bytesPerRank bytes of symmetric memory of each
+     */
+    public record Need(int ranks, long bytesPerRank) {
+        /** Of all ranks. */
+        public long bytes() {
+            return ranks * bytesPerRank;
+        }
+    }
+
+    /** NICs with RDMA that carry traffic of applications. */
+    List<Nic> rdmaNics() {
+        return topology.nics().stream()
+                .filter(nic -> nic.compute() && nic.family().rdma())
+                .toList();
+    }
+
+    boolean has(NicFamily family) {
+        return rdmaNics().stream().anyMatch(nic -> nic.family() == family);
+    }
+
+    List<Gpu> gpus(GpuVendor vendor) {
+        return topology.gpus().stream().filter(gpu -> gpu.vendor() == vendor).toList();
+    }
+
+    String variable(String name) {
+        return environment.getOrDefault(name, "").strip();
+    }
+
+    /** The value of a setting; empty when it cannot be read, which {@link DoctorCode#SETTINGS} reports. */
+    <T> Optional<T> setting(ConfigKey<T> key) {
+        try {
+            return Optional.of(config.get(key));
+        } catch (EpConfigException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** True for a recording that leaves them out. */
+    boolean withoutLibraries() {
+        return LibrarySearch.folders(files, environment).isEmpty();
+    }
+
+    /** What was found of a library. */
+    List<FoundLibrary> found(KnownLibrary library) {
+        return libraries.stream().filter(one -> one.library() == library).toList();
+    }
+}

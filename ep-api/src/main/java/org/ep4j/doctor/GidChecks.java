@@ -1,0 +1,81 @@
+package org.ep4j.doctor;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.ep4j.config.EpKeys;
+import org.ep4j.spi.Check;
+import org.ep4j.topology.GidChoice;
+import org.ep4j.topology.GidChoice.Verdict;
+import org.ep4j.topology.NicPort;
+
+/** Which GIDs would be used. */
+final class GidChecks implements Examination {
+    @Override
+    public List<Check> examine(DoctorInput input) {
+        return List.of(index(input), ipv6(input));
+    }
+
+    private static Map<String, NicPort> active(DoctorInput input) {
+        Map<String, NicPort> all = new LinkedHashMap<>();
+        input.rdmaNics()
+                .forEach(nic -> nic.ports().stream()
+                        .filter(port -> port.state() != NicPort.State.DOWN)
+                        .forEach(port -> all.put(nic.name() + ":" + port.number(), port)));
+        return all;
+    }
+
+    private static Check index(DoctorInput input) {
+        Map<String, NicPort> ports = active(input);
+        if (ports.isEmpty()) {
+            return DoctorCode.GID_INDEX.notApplicable("no active port of a NIC with RDMA");
+        }
+        if (ports.values().stream().allMatch(port -> port.gids().isEmpty())) {
+            return DoctorCode.GID_INDEX.notRun(
+                    "the source does not tell GIDs", "run it on the machine, or merge the output of ibv_devinfo -v");
+        }
+        int wanted = input.setting(EpKeys.NIC_GID_INDEX).orElse(-1);
+        List<String> unusable = new ArrayList<>();
+        List<String> weak = new ArrayList<>();
+        List<String> fine = new ArrayList<>();
+        ports.forEach((name, port) -> {
+            GidChoice choice = GidChoice.of(port, wanted);
+            String text = name + " " + choice + better(port, choice);
+            boolean works = choice.verdict().usable() || choice.verdict() == Verdict.UNKNOWN;
+            List<String> kind = !works ? unusable : choice.verdict() == Verdict.ROCE_V1 ? weak : fine;
+            kind.add(text);
+        });
+        if (!unusable.isEmpty()) {
+            return DoctorCode.GID_INDEX.fail(String.join("; ", unusable));
+        }
+        return weak.isEmpty()
+                ? DoctorCode.GID_INDEX.pass(String.join("; ", fine))
+                : DoctorCode.GID_INDEX.warn(String.join("; ", weak));
+    }
+
+    /** What to use instead, when the rules would choose something else that works. */
+    private static String better(NicPort port, GidChoice choice) {
+        GidChoice byRule = GidChoice.of(port);
+        boolean other = byRule.index() != choice.index() && byRule.verdict().usable();
+        return other && choice.verdict() != Verdict.FINE ? "; use " + byRule : "";
+    }
+
+    private static Check ipv6(DoctorInput input) {
+        Map<String, NicPort> roce = active(input);
+        roce.values()
+                .removeIf(port -> port.linkLayer() != NicPort.LinkLayer.ETHERNET
+                        || port.gids().isEmpty());
+        if (roce.isEmpty()) {
+            return DoctorCode.IPV6_ONLY.notApplicable("no active RoCE port whose GIDs are known");
+        }
+        String without = roce.entrySet().stream()
+                .filter(entry -> GidChoice.of(entry.getValue()).verdict() == Verdict.IPV6)
+                .map(entry -> entry.getKey() + " " + GidChoice.of(entry.getValue()))
+                .collect(Collectors.joining("; "));
+        return without.isEmpty()
+                ? DoctorCode.IPV6_ONLY.pass("no RoCE port depends on IPv6")
+                : DoctorCode.IPV6_ONLY.warn(without);
+    }
+}

@@ -1,0 +1,106 @@
+package org.ep4j.doctor;
+
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.ep4j.spi.Check;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.NicFamily;
+
+/** Whether NICs can read and write GPU memory. */
+final class GpuMemoryChecks implements Examination {
+    private static final String RELEASE = "/proc/sys/kernel/osrelease";
+
+    @Override
+    public List<Check> examine(DoctorInput input) {
+        return List.of(registration(input), gdrcopy(input), large(input));
+    }
+
+    private static Check registration(DoctorInput input) {
+        DoctorCode code = DoctorCode.GPU_MEMORY_REGISTRATION;
+        if (input.rdmaNics().isEmpty()) {
+            return code.notApplicable("no NIC with RDMA");
+        }
+        if (!input.gpus(GpuVendor.NVIDIA).isEmpty()) {
+            return nvidia(input, code);
+        }
+        return input.gpus(GpuVendor.AMD).isEmpty() ? code.notApplicable("no GPU") : amd(input, code);
+    }
+
+    private static Check nvidia(DoctorInput input, DoctorCode code) {
+        Optional<String> peermem = Stream.concat(
+                        Stream.of("/sys/module/nvidia_peermem"),
+                        input.files().list("/sys/kernel/mm/memory_peers").stream()
+                                .filter(name -> name.startsWith("nv_mem"))
+                                .map(name -> "/sys/kernel/mm/memory_peers/" + name))
+                .filter(input.files()::exists)
+                .findFirst();
+        if (peermem.isPresent()) {
+            return code.pass("by nvidia_peermem (" + peermem.get() + ")");
+        }
+        String driver = input.files().text("/proc/driver/nvidia/version").orElse("");
+        String release = input.files().text(RELEASE).orElse("");
+        if (driver.isEmpty() && release.isEmpty()) {
+            return code.notRun("nothing is known of driver and kernel", "run it on the machine");
+        }
+        // GPUDirect RDMA documentation: dma-buf needs the open kernel modules and Linux 5.12.
+        boolean open = driver.contains("Open Kernel Module");
+        boolean kernel = Version.parse(release).atLeast(5, 12);
+        if (open && kernel) {
+            return code.pass("by dma-buf (open kernel modules, Linux " + release + "); nvidia_peermem is absent");
+        }
+        return code.fail("nvidia_peermem is absent, and dma-buf needs "
+                + (open ? "" : "the open kernel modules (these are not)")
+                + (open || kernel ? "" : " and ")
+                + (kernel ? "" : "Linux 5.12 or newer (this is " + (release.isEmpty() ? "unknown" : release) + ")"));
+    }
+
+    private static Check amd(DoctorInput input, DoctorCode code) {
+        // The three places that RCCL looks at (net_ib.cc): the folder moved with kernels.
+        for (String folder : List.of("/sys/kernel/mm/memory_peers", "/sys/kernel/memory_peers", "/sys/memory_peers")) {
+            if (input.files().exists(folder + "/amdkfd/version")) {
+                return code.pass("by the peer interface of amdgpu (" + folder + "/amdkfd)");
+            }
+        }
+        String release = input.files().text(RELEASE).orElse("");
+        Optional<String> kernel = input.files().text("/boot/config-" + release);
+        if (kernel.isEmpty()) {
+            return code.notRun(
+                    "no peer interface of amdgpu, and /boot/config-" + release + " cannot be read",
+                    "look whether the kernel has CONFIG_DMABUF_MOVE_NOTIFY and CONFIG_PCI_P2PDMA");
+        }
+        List<String> missing = Stream.of("CONFIG_DMABUF_MOVE_NOTIFY", "CONFIG_PCI_P2PDMA")
+                .filter(option -> !kernel.get().contains(option + "=y"))
+                .toList();
+        return missing.isEmpty()
+                ? code.pass("by dma-buf (Linux " + release + ")")
+                : code.fail("no peer interface of amdgpu, and the kernel lacks " + String.join(" and ", missing)
+                        + ", which dma-buf needs");
+    }
+
+    private static Check gdrcopy(DoctorInput input) {
+        DoctorCode code = DoctorCode.GDRCOPY;
+        if (input.gpus(GpuVendor.NVIDIA).isEmpty()) {
+            return code.notApplicable("no NVIDIA GPU");
+        }
+        if (input.files().exists("/dev/gdrdrv")) {
+            return code.pass("/dev/gdrdrv is there");
+        }
+        List<FoundLibrary> old = input.found(KnownLibrary.NVSHMEM).stream()
+                .filter(one -> one.number().known() && !one.number().atLeast(3, 4, 5))
+                .toList();
+        return old.isEmpty()
+                ? code.pass("/dev/gdrdrv is absent, and nothing that was found needs it")
+                : code.warn("/dev/gdrdrv is absent; NVSHMEM is " + old.get(0));
+    }
+
+    private static Check large(DoctorInput input) {
+        DoctorCode code = DoctorCode.LARGE_REGISTRATIONS;
+        if (!input.has(NicFamily.IRDMA)) {
+            return code.notApplicable("no Intel NIC");
+        }
+        return Iommu.of(input).translating().isEmpty()
+                ? code.pass("no IOMMU translates")
+                : code.warn("Intel NICs behind an IOMMU that translates");
+    }
+}

@@ -1,0 +1,112 @@
+package org.ep4j.doctor;
+
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.ep4j.spi.Check;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.NicFamily;
+
+/** What posting from the GPU needs (NVSHMEM's IBGDA). */
+final class IbgdaChecks implements Examination {
+    private static final String PARAMETERS = "/proc/driver/nvidia/params";
+    /** NVSHMEM src/host/transport/transport.cpp, version 3.7. */
+    private static final Set<String> TRANSPORTS = Set.of("", "ibrc", "ucx", "libfabric", "ibdevx", "gpunetio", "none");
+
+    /** Who rings the doorbell. */
+    private enum Handler {
+        GPU,
+        PROCESSOR,
+        UNKNOWN
+    }
+
+    @Override
+    public List<Check> examine(DoctorInput input) {
+        boolean possible = !input.gpus(GpuVendor.NVIDIA).isEmpty() && input.has(NicFamily.MLX5);
+        return List.of(
+                possible
+                        ? peerMapping(input)
+                        : DoctorCode.PEER_MAPPING.notApplicable("no NVIDIA GPU with an NVIDIA NIC"),
+                possible ? handler(input) : DoctorCode.NIC_HANDLER.notApplicable("no NVIDIA GPU with an NVIDIA NIC"),
+                nics(input),
+                transport(input));
+    }
+
+    private static String wanted(DoctorInput input) {
+        String handler = input.variable("NVSHMEM_IBGDA_NIC_HANDLER").toLowerCase(java.util.Locale.ROOT);
+        return handler.isEmpty() ? "auto" : handler;
+    }
+
+    private static Optional<Boolean> mapping(DoctorInput input) {
+        return input.files().text(PARAMETERS).map(text -> text.matches("(?s).*PeerMappingOverride\\s*=\\s*1\\b.*"));
+    }
+
+    private static Handler effective(DoctorInput input) {
+        if (wanted(input).equals("cpu")) {
+            return Handler.PROCESSOR;
+        }
+        return mapping(input).map(on -> on ? Handler.GPU : Handler.PROCESSOR).orElse(Handler.UNKNOWN);
+    }
+
+    private static Check peerMapping(DoctorInput input) {
+        Optional<Boolean> on = mapping(input);
+        if (on.isEmpty()) {
+            return DoctorCode.PEER_MAPPING.notRun(
+                    PARAMETERS + " cannot be read", "run it where the NVIDIA driver is loaded");
+        }
+        if (on.get()) {
+            return DoctorCode.PEER_MAPPING.pass("PeerMappingOverride=1");
+        }
+        return switch (wanted(input)) {
+            case "gpu" ->
+                DoctorCode.PEER_MAPPING.fail(
+                        "PeerMappingOverride is off, and NVSHMEM_IBGDA_NIC_HANDLER=gpu leaves no other way");
+            case "cpu" ->
+                DoctorCode.PEER_MAPPING.pass(
+                        "PeerMappingOverride is off; NVSHMEM_IBGDA_NIC_HANDLER=cpu does not need it");
+            default ->
+                DoctorCode.PEER_MAPPING.warn(
+                        "PeerMappingOverride is off, so the processor rings the doorbell, which is slower");
+        };
+    }
+
+    private static Check handler(DoctorInput input) {
+        String chosen = "NVSHMEM_IBGDA_NIC_HANDLER is " + wanted(input);
+        Handler handler = effective(input);
+        if (handler == Handler.UNKNOWN) {
+            return DoctorCode.NIC_HANDLER.notRun(
+                    chosen + ", and " + PARAMETERS + " cannot be read", "run it where the NVIDIA driver is loaded");
+        }
+        if (handler == Handler.GPU) {
+            return DoctorCode.NIC_HANDLER.pass(chosen + ": the GPU rings the doorbell");
+        }
+        Optional<FoundLibrary> old = input.found(KnownLibrary.NVSHMEM).stream()
+                .filter(one -> one.number().known() && !one.number().atLeast(3, 4, 5))
+                .findFirst();
+        if (old.isPresent() && !input.files().exists("/dev/gdrdrv")) {
+            return DoctorCode.NIC_HANDLER.fail(chosen + ", which makes it the processor; NVSHMEM " + old.get()
+                    + " cannot do that without /dev/gdrdrv");
+        }
+        return DoctorCode.NIC_HANDLER.warn(
+                chosen + ", which makes it the processor: works with ep4j, hangs with kernels that post themselves");
+    }
+
+    private static Check nics(DoctorInput input) {
+        if (!input.variable("NVSHMEM_IB_ENABLE_IBGDA").equals("1")) {
+            return DoctorCode.IBGDA_NICS.notApplicable("NVSHMEM_IB_ENABLE_IBGDA is not set");
+        }
+        return input.has(NicFamily.MLX5)
+                ? DoctorCode.IBGDA_NICS.pass("there are mlx5 NICs")
+                : DoctorCode.IBGDA_NICS.fail("NVSHMEM_IB_ENABLE_IBGDA=1, but there is no mlx5 NIC");
+    }
+
+    private static Check transport(DoctorInput input) {
+        String value = input.variable("NVSHMEM_REMOTE_TRANSPORT");
+        if (value.isEmpty()) {
+            return DoctorCode.REMOTE_TRANSPORT.notApplicable("NVSHMEM_REMOTE_TRANSPORT is not set");
+        }
+        return TRANSPORTS.contains(value.toLowerCase(java.util.Locale.ROOT))
+                ? DoctorCode.REMOTE_TRANSPORT.pass("NVSHMEM_REMOTE_TRANSPORT=" + value)
+                : DoctorCode.REMOTE_TRANSPORT.warn("NVSHMEM_REMOTE_TRANSPORT=" + value + " is none of its transports");
+    }
+}

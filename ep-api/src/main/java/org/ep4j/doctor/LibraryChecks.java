@@ -1,0 +1,142 @@
+package org.ep4j.doctor;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import org.ep4j.spi.Check;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicFamily;
+
+/** Versions of transport libraries. */
+final class LibraryChecks implements Examination {
+    /** What rdma-core and vendors call the drivers; libmlx5 and libefa are ordinary libraries, too. */
+    private static final Map<NicFamily, String> DRIVERS = Map.of(
+            NicFamily.MLX5, "mlx5",
+            NicFamily.EFA, "efa",
+            NicFamily.BNXT, "bnxt_re",
+            NicFamily.IONIC, "ionic",
+            NicFamily.IRDMA, "irdma",
+            NicFamily.RXE, "rxe",
+            NicFamily.SIW, "siw");
+
+    @Override
+    public List<Check> examine(DoctorInput input) {
+        return List.of(nvshmem(input), mlx5(input), twoVersions(input), drivers(input));
+    }
+
+    private static Check nvshmem(DoctorInput input) {
+        DoctorCode code = DoctorCode.NVSHMEM_VERSION;
+        if (input.gpus(GpuVendor.NVIDIA).isEmpty()) {
+            return code.notApplicable("no NVIDIA GPU");
+        }
+        List<FoundLibrary> found = input.found(KnownLibrary.NVSHMEM);
+        if (found.isEmpty()) {
+            return code.notApplicable("no NVSHMEM was found; nvshmem-ibgda alone needs it");
+        }
+        List<FoundLibrary> known =
+                found.stream().filter(one -> one.number().known()).toList();
+        if (known.isEmpty()) {
+            return code.notRun("version of " + found.get(0).path() + " is not known", "look at nvshmem-info -n");
+        }
+        for (FoundLibrary one : known) {
+            if (!one.number().atLeast(3, 3, 9)) {
+                return code.fail("NVSHMEM " + one + " is older than 3.3.9");
+            }
+        }
+        for (FoundLibrary one : known) {
+            if (one.number().atLeast(3, 5)) {
+                return code.warn("NVSHMEM " + one + " has the queue pair layout of 3.5");
+            }
+        }
+        return code.pass("NVSHMEM " + known.get(0));
+    }
+
+    private static Check mlx5(DoctorInput input) {
+        DoctorCode code = DoctorCode.MLX5_VERSION;
+        if (!input.has(NicFamily.MLX5)) {
+            return code.notApplicable("no NVIDIA NIC");
+        }
+        List<FoundLibrary> found = input.found(KnownLibrary.MLX5);
+        List<FoundLibrary> known =
+                found.stream().filter(one -> one.number().known()).toList();
+        if (known.isEmpty()) {
+            return found.isEmpty()
+                    ? code.notApplicable("no libmlx5 was found (see EP-LIB-006)")
+                    : code.notRun("version of " + found.get(0).path() + " is not known", "look at its package");
+        }
+        for (FoundLibrary one : known) {
+            if (!one.number().atLeast(1, 25)) {
+                return code.warn("libmlx5 " + one + " is older than 1.25");
+            }
+        }
+        return code.pass("libmlx5 " + known.get(0));
+    }
+
+    private static Check twoVersions(DoctorInput input) {
+        if (input.libraries().isEmpty()) {
+            return DoctorCode.TWO_VERSIONS.notApplicable("none of the libraries was found");
+        }
+        List<String> findings = new ArrayList<>();
+        for (KnownLibrary library : KnownLibrary.all()) {
+            Map<String, List<String>> byVersion = new TreeMap<>();
+            for (FoundLibrary one : input.found(library)) {
+                if (one.number().known()) {
+                    byVersion
+                            .computeIfAbsent(one.version(), v -> new ArrayList<>())
+                            .add(one.path());
+                }
+            }
+            if (byVersion.size() > 1) {
+                findings.add(library.file() + ": "
+                        + byVersion.entrySet().stream()
+                                .map(e -> e.getKey() + " (" + String.join(", ", e.getValue()) + ")")
+                                .collect(Collectors.joining(", ")));
+            }
+        }
+        return findings.isEmpty()
+                ? DoctorCode.TWO_VERSIONS.pass(input.libraries().stream()
+                        .map(one -> one.library().file() + " " + (one.version().isEmpty() ? "?" : one.version()))
+                        .distinct()
+                        .collect(Collectors.joining(", ")))
+                : DoctorCode.TWO_VERSIONS.warn(String.join("; ", findings));
+    }
+
+    private static Check drivers(DoctorInput input) {
+        DoctorCode code = DoctorCode.VERBS_DRIVERS;
+        Map<String, List<String>> wanted = new LinkedHashMap<>();
+        for (Nic nic : input.rdmaNics()) {
+            String driver = DRIVERS.getOrDefault(nic.family(), "");
+            if (!driver.isEmpty()) {
+                wanted.computeIfAbsent(driver, d -> new ArrayList<>()).add(nic.name());
+            }
+        }
+        if (wanted.isEmpty()) {
+            return code.notApplicable("no NIC with RDMA that verbs have a driver for");
+        }
+        if (input.withoutLibraries()) {
+            return code.notRun("no folder of libraries can be read", "run it on the machine");
+        }
+        if (input.found(KnownLibrary.VERBS).isEmpty()) {
+            return code.warn("libibverbs was not found");
+        }
+        Set<String> files = new TreeSet<>();
+        for (String folder : LibrarySearch.folders(input.files(), input.environment())) {
+            files.addAll(input.files().list(folder));
+            files.addAll(input.files().list(folder + "/libibverbs"));
+        }
+        String missing = wanted.entrySet().stream()
+                .filter(entry -> files.stream()
+                        .noneMatch(file -> file.matches("lib" + entry.getKey() + "(-rdmav[0-9]+)?\\.so.*")))
+                .map(entry -> "lib" + entry.getKey() + " for " + String.join(", ", entry.getValue()))
+                .collect(Collectors.joining("; "));
+        return missing.isEmpty()
+                ? code.pass("drivers of " + String.join(", ", wanted.keySet()) + " are there")
+                : code.warn("not found: " + missing);
+    }
+}

@@ -1,0 +1,120 @@
+package org.ep4j.doctor;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.ep4j.spi.Check;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.PciAddress;
+
+/** What is between devices on PCIe: atomics, IOMMU, ACS. */
+final class PciChecks implements Examination {
+    /** Device Capabilities 2: completes atomics of 64 bits. */
+    private static final int COMPLETES_64 = 1 << 8;
+    /** Device Control 2: may request atomics. */
+    private static final int MAY_REQUEST = 1 << 6;
+    /** ACS control: redirect peer requests and completions, forward upstream. */
+    private static final int REDIRECTS = 0x4 | 0x8 | 0x10;
+
+    @Override
+    public List<Check> examine(DoctorInput input) {
+        return List.of(atomics(input), iommu(input), acs(input));
+    }
+
+    private static Check atomics(DoctorInput input) {
+        List<Nic> nics = input.rdmaNics().stream()
+                .filter(nic -> nic.family() == NicFamily.BNXT)
+                .toList();
+        List<Gpu> gpus = input.gpus(GpuVendor.AMD);
+        if (nics.isEmpty() && gpus.isEmpty()) {
+            return DoctorCode.PCIE_ATOMICS.notApplicable("neither AMD GPU nor Broadcom NIC: nothing wants them");
+        }
+        List<String> missing = new ArrayList<>(gpus.isEmpty() ? List.of() : KfdLinks.withoutAtomics(input.files()));
+        List<String> unread = new ArrayList<>();
+        for (Nic nic : nics) {
+            Optional<Integer> control = nic.address()
+                    .flatMap(address -> PciConfig.of(input.files(), address))
+                    .flatMap(PciConfig::deviceControl2);
+            if (control.isEmpty()) {
+                unread.add(nic.name());
+            } else if ((control.get() & MAY_REQUEST) == 0) {
+                missing.add(nic.name() + " may not request atomics");
+            }
+        }
+        for (Gpu gpu : nics.isEmpty() ? List.<Gpu>of() : input.topology().gpus()) {
+            gpu.address()
+                    .flatMap(address -> PciConfig.of(input.files(), address))
+                    .flatMap(PciConfig::deviceCapabilities2)
+                    .filter(capabilities -> (capabilities & COMPLETES_64) == 0)
+                    .ifPresent(capabilities -> missing.add(gpu.name() + " does not complete atomics of 64 bits"));
+        }
+        if (!missing.isEmpty()) {
+            return DoctorCode.PCIE_ATOMICS.warn(String.join("; ", missing));
+        }
+        return unread.isEmpty()
+                ? DoctorCode.PCIE_ATOMICS.pass("nothing lacks them")
+                : DoctorCode.PCIE_ATOMICS.notRun(
+                        "PCI configuration of " + String.join(", ", unread) + " cannot be read", "run it as root");
+    }
+
+    private static Check iommu(DoctorInput input) {
+        if (Iommu.devices(input).isEmpty()) {
+            return DoctorCode.IOMMU.notApplicable("neither GPU nor NIC with RDMA");
+        }
+        Iommu iommu = Iommu.of(input);
+        if (!iommu.translating().isEmpty()) {
+            return DoctorCode.IOMMU.warn("translates for " + String.join(", ", iommu.translating()));
+        }
+        if (!iommu.unknown().isEmpty()) {
+            return DoctorCode.IOMMU.warn(
+                    String.join(", ", iommu.units()) + " on, no iommu=pt in /proc/cmdline; the kernel"
+                            + " does not tell what it does to " + String.join(", ", iommu.unknown()));
+        }
+        return DoctorCode.IOMMU.pass(iommu.units().isEmpty() ? "no IOMMU is on" : "on, and passes through");
+    }
+
+    private static Check acs(DoctorInput input) {
+        Set<String> bridges = new LinkedHashSet<>();
+        for (PciAddress address : Iommu.devices(input).values()) {
+            bridges.addAll(above(input, address));
+        }
+        if (bridges.isEmpty()) {
+            return DoctorCode.ACS.notApplicable("no PCI bridge above a GPU or a NIC with RDMA");
+        }
+        List<String> redirecting = new ArrayList<>();
+        List<String> unread = new ArrayList<>();
+        for (String bridge : bridges) {
+            Optional<PciConfig> config = PciConfig.of(input.files(), bridge).filter(PciConfig::whole);
+            if (config.isEmpty()) {
+                unread.add(bridge);
+            } else if (config.flatMap(PciConfig::acsControl)
+                    .filter(control -> (control & REDIRECTS) != 0)
+                    .isPresent()) {
+                redirecting.add(bridge);
+            }
+        }
+        if (!redirecting.isEmpty()) {
+            return DoctorCode.ACS.warn("redirects at " + String.join(", ", redirecting));
+        }
+        return unread.isEmpty()
+                ? DoctorCode.ACS.pass("no redirection at " + bridges.size() + " bridges")
+                : DoctorCode.ACS.notRun(
+                        "configuration of " + unread.size() + " of " + bridges.size() + " bridges cannot be read",
+                        "run it as root");
+    }
+
+    /** Bridges on the way from the root to a function. */
+    private static List<String> above(DoctorInput input, PciAddress address) {
+        String path = input.files().real("/sys/bus/pci/devices/" + address).orElse("");
+        List<String> functions = Arrays.stream(path.split("/", -1))
+                .filter(part -> PciAddress.parse(part).isPresent())
+                .toList();
+        return functions.isEmpty() ? List.of() : functions.subList(0, functions.size() - 1);
+    }
+}

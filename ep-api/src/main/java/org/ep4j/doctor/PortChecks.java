@@ -1,0 +1,130 @@
+package org.ep4j.doctor;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.ep4j.config.EpKeys;
+import org.ep4j.spi.Check;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicPort;
+
+/** States, rates, names and families of NICs. */
+final class PortChecks implements Examination {
+    @Override
+    public List<Check> examine(DoctorInput input) {
+        if (input.rdmaNics().isEmpty()) {
+            String reason = "no NIC with RDMA";
+            return List.of(
+                    DoctorCode.PORT_DOWN.notApplicable(reason),
+                    DoctorCode.PORT_RATES.notApplicable(reason),
+                    names(input),
+                    DoctorCode.NIC_FAMILY.notApplicable(reason));
+        }
+        return List.of(states(input), rates(input), names(input), families(input));
+    }
+
+    private static Map<String, NicPort> ports(DoctorInput input) {
+        Map<String, NicPort> all = new LinkedHashMap<>();
+        input.rdmaNics().forEach(nic -> nic.ports().forEach(port -> all.put(nic.name() + ":" + port.number(), port)));
+        return all;
+    }
+
+    private static List<String> in(Map<String, NicPort> ports, NicPort.State state) {
+        return ports.entrySet().stream()
+                .filter(entry -> entry.getValue().state() == state)
+                .map(Map.Entry::getKey)
+                .toList();
+    }
+
+    private static Check states(DoctorInput input) {
+        Map<String, NicPort> ports = ports(input);
+        List<String> down = in(ports, NicPort.State.DOWN);
+        List<String> active = in(ports, NicPort.State.ACTIVE);
+        if (active.isEmpty() && down.isEmpty()) {
+            return DoctorCode.PORT_DOWN.notRun(
+                    "the source does not tell states of ports",
+                    "run it on the machine, or merge the output of ibv_devinfo -v");
+        }
+        if (down.isEmpty()) {
+            return DoctorCode.PORT_DOWN.pass(active.size() + " ports are active");
+        }
+        String detail = "down: " + String.join(", ", down);
+        return active.isEmpty() ? DoctorCode.PORT_DOWN.fail(detail) : DoctorCode.PORT_DOWN.warn(detail);
+    }
+
+    private static Check rates(DoctorInput input) {
+        Map<Double, List<String>> byRate = new TreeMap<>();
+        ports(input).forEach((name, port) -> {
+            if (port.state() != NicPort.State.DOWN && port.gigabitsPerSecond() > 0) {
+                byRate.computeIfAbsent(port.gigabitsPerSecond(), r -> new ArrayList<>())
+                        .add(name);
+            }
+        });
+        if (byRate.isEmpty()) {
+            return DoctorCode.PORT_RATES.notRun(
+                    "the source does not tell rates of ports",
+                    "run it on the machine, or merge the output of ibv_devinfo -v");
+        }
+        if (byRate.size() == 1) {
+            return DoctorCode.PORT_RATES.pass(
+                    "all have " + rate(byRate.keySet().iterator().next()));
+        }
+        return DoctorCode.PORT_RATES.warn(byRate.entrySet().stream()
+                .map(entry -> rate(entry.getKey()) + ": " + String.join(", ", entry.getValue()))
+                .collect(Collectors.joining("; ")));
+    }
+
+    private static String rate(double gigabits) {
+        return String.format(Locale.ROOT, "%.0f Gb/s", gigabits);
+    }
+
+    private static Check names(DoctorInput input) {
+        Map<String, String> lists = new LinkedHashMap<>();
+        List.of(EpKeys.NIC_INCLUDE, EpKeys.NIC_EXCLUDE, EpKeys.NIC_MAP)
+                .forEach(key -> lists.put(key.name(), input.setting(key).orElse("")));
+        List.of("NCCL_IB_HCA", "NVSHMEM_HCA_LIST", "NVSHMEM_HCA_PE_MAPPING", "UCCL_IB_HCA")
+                .forEach(name -> lists.put(name, input.variable(name)));
+        lists.values().removeIf(String::isEmpty);
+        if (lists.isEmpty()) {
+            return DoctorCode.NIC_NAMES.notApplicable("no list of NICs is set");
+        }
+        List<String> unknown = new ArrayList<>();
+        lists.forEach((name, list) -> NicList.parse(list, name.equals(EpKeys.NIC_MAP.name()))
+                .unknown(input.topology().nics().stream().map(Nic::name).toList())
+                .forEach(entry -> unknown.add(name + " names " + entry)));
+        return unknown.isEmpty()
+                ? DoctorCode.NIC_NAMES.pass("every entry of " + String.join(", ", lists.keySet()) + " names a NIC")
+                : DoctorCode.NIC_NAMES.warn(String.join("; ", unknown) + "; NICs here: "
+                        + input.topology().nics().stream().map(Nic::name).collect(Collectors.joining(", ")));
+    }
+
+    private static Check families(DoctorInput input) {
+        Map<String, List<String>> careful = new LinkedHashMap<>();
+        for (Nic nic : input.rdmaNics()) {
+            String note = switch (nic.family()) {
+                case RXE -> "RDMA in software, for tests";
+                case SIW -> "iWARP in software: no atomics, connections by rdma_cm only, so verbs paths are out";
+                case CXI -> "no write with immediate data and no verbs: libfabric only";
+                case OTHER_RDMA -> "of a family that is not known: verbs without vendor extensions";
+                case MLX5, EFA, BNXT, IONIC, IRDMA, ETHERNET -> "";
+            };
+            if (!note.isEmpty()) {
+                careful.computeIfAbsent(note, n -> new ArrayList<>()).add(nic.name());
+            }
+        }
+        return careful.isEmpty()
+                ? DoctorCode.NIC_FAMILY.pass(input.rdmaNics().stream()
+                        .collect(Collectors.groupingBy(Nic::family, TreeMap::new, Collectors.counting()))
+                        .entrySet()
+                        .stream()
+                        .map(entry -> entry.getValue() + " " + entry.getKey())
+                        .collect(Collectors.joining(", ")))
+                : DoctorCode.NIC_FAMILY.warn(careful.entrySet().stream()
+                        .map(entry -> String.join(", ", entry.getValue()) + ": " + entry.getKey())
+                        .collect(Collectors.joining("; ")));
+    }
+}

@@ -1,0 +1,40 @@
+package org.ep4j.doctor;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.ep4j.EpConfigException;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.config.EpKeys;
+import org.ep4j.spi.Check;
+
+/** Whether settings and machine could be read. */
+final class ReadingChecks implements Examination {
+    @Override
+    public List<Check> examine(DoctorInput input) {
+        return List.of(settings(input), machine(input));
+    }
+
+    private static Check settings(DoctorInput input) {
+        List<String> wrong = new ArrayList<>();
+        for (ConfigKey<?> key : EpKeys.all()) {
+            try {
+                input.config().get(key);
+            } catch (EpConfigException e) {
+                wrong.add(String.valueOf(e.getMessage()));
+            }
+        }
+        return wrong.isEmpty()
+                ? DoctorCode.SETTINGS.pass(EpKeys.all().size() + " settings have values that can be read")
+                : DoctorCode.SETTINGS.fail(String.join("; ", wrong));
+    }
+
+    private static Check machine(DoctorInput input) {
+        List<String> warnings = input.topology().warnings();
+        return warnings.isEmpty()
+                ? DoctorCode.MACHINE_READ.pass(input.topology().gpus().size() + " GPUs, "
+                        + input.topology().nics().size() + " NICs, "
+                        + input.topology().numaNodes().size() + " NUMA nodes, read from "
+                        + input.topology().source())
+                : DoctorCode.MACHINE_READ.warn(String.join("; ", warnings));
+    }
+}

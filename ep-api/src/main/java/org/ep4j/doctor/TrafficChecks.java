@@ -1,0 +1,112 @@
+package org.ep4j.doctor;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.config.EpKeys;
+import org.ep4j.spi.Check;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort.LinkLayer;
+
+/** What other traffic on the same NICs does. */
+final class TrafficChecks implements Examination {
+    @Override
+    public List<Check> examine(DoctorInput input) {
+        return List.of(lazyConnect(input), classes(input), adaptiveRouting(input));
+    }
+
+    private static Check lazyConnect(DoctorInput input) {
+        DoctorCode code = DoctorCode.NCCL_LAZY_CONNECT;
+        if (!input.has(NicFamily.MLX5)) {
+            return code.notApplicable("seen with NVIDIA NICs only, of which there is none");
+        }
+        List<FoundLibrary> found = input.found(KnownLibrary.NCCL);
+        if (found.isEmpty()) {
+            return code.notApplicable("no NCCL was found");
+        }
+        String wanted = dualPort(input)
+                ? "NCCL_RUNTIME_CONNECT=0"
+                : "NCCL_RUNTIME_CONNECT=0 NCCL_NVLS_ENABLE=0 NCCL_IB_QPS_PER_CONNECTION=4 NCCL_MAX_NCHANNELS=4";
+        if (input.variable("NCCL_RUNTIME_CONNECT").equals("0")) {
+            return code.pass("NCCL_RUNTIME_CONNECT=0 (" + ports(input) + ": " + wanted + " was measured best)");
+        }
+        Optional<FoundLibrary> lazy =
+                found.stream().filter(one -> one.number().atLeast(2, 22)).findFirst();
+        if (lazy.isPresent()) {
+            return code.warn(
+                    "NCCL " + lazy.get() + " connects on first use",
+                    ports(input) + ": set " + wanted + " on all ranks");
+        }
+        return found.stream().allMatch(one -> one.number().known())
+                ? code.pass("NCCL " + found.get(0) + " connects at once")
+                : code.notRun(
+                        "version of " + found.get(0).path() + " is not known",
+                        ports(input) + ": with NCCL 2.22 or" + " newer set " + wanted + " on all ranks");
+    }
+
+    private static String ports(DoctorInput input) {
+        return dualPort(input) ? "NICs of two ports" : "NICs of one port";
+    }
+
+    /** Two ports of one device, or two devices of one card. */
+    private static boolean dualPort(DoctorInput input) {
+        Map<String, Integer> ports = new HashMap<>();
+        for (Nic nic : input.rdmaNics()) {
+            if (nic.family() == NicFamily.MLX5) {
+                String card = nic.card().isEmpty() ? nic.name() : nic.card();
+                ports.merge(card, Math.max(1, nic.ports().size()), Integer::sum);
+            }
+        }
+        return ports.values().stream().anyMatch(count -> count > 1);
+    }
+
+    private static boolean layer(DoctorInput input, LinkLayer layer) {
+        return input.rdmaNics().stream()
+                .flatMap(nic -> nic.ports().stream())
+                .anyMatch(port -> port.linkLayer() == layer);
+    }
+
+    private static Check classes(DoctorInput input) {
+        DoctorCode code = DoctorCode.TRAFFIC_CLASSES;
+        boolean infiniBand = layer(input, LinkLayer.INFINIBAND);
+        boolean roce = layer(input, LinkLayer.ETHERNET);
+        if (!infiniBand && !roce) {
+            return code.notApplicable("neither InfiniBand nor RoCE");
+        }
+        if (input.found(KnownLibrary.NCCL).isEmpty()
+                && input.found(KnownLibrary.RCCL).isEmpty()) {
+            return code.notApplicable("neither NCCL nor RCCL was found");
+        }
+        List<String> same = new ArrayList<>();
+        if (infiniBand) {
+            compare(input, EpKeys.NIC_SERVICE_LEVEL, "NCCL_IB_SL", "service level", same);
+        }
+        if (roce) {
+            compare(input, EpKeys.NIC_TRAFFIC_CLASS, "NCCL_IB_TC", "traffic class", same);
+        }
+        return same.isEmpty()
+                ? code.pass("ep4j and NCCL have classes of their own")
+                : code.warn("ep4j and NCCL both use " + String.join(" and ", same));
+    }
+
+    private static void compare(
+            DoctorInput input, ConfigKey<Integer> key, String variable, String what, List<String> same) {
+        String nccl = input.variable(variable);
+        int theirs = nccl.matches("[0-9]{1,4}") ? Integer.parseInt(nccl) : 0;
+        int ours = Math.max(0, input.setting(key).orElse(0));
+        if (ours == theirs) {
+            same.add(what + " " + ours + " (" + key.name() + ", " + variable + ")");
+        }
+    }
+
+    private static Check adaptiveRouting(DoctorInput input) {
+        DoctorCode code = DoctorCode.ADAPTIVE_ROUTING;
+        return layer(input, LinkLayer.INFINIBAND) || layer(input, LinkLayer.ETHERNET)
+                ? code.notRun("a host cannot ask the fabric", code.remedy())
+                : code.notApplicable("neither InfiniBand nor RoCE");
+    }
+}

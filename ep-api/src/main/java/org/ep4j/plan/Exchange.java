@@ -1,0 +1,112 @@
+package org.ep4j.plan;
+
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpShape;
+
+/**
+ * An exchange whose time is forecast: what every rank sends, and how.
+ *
+ * @param mode high throughput or low latency
+ * @param tokens tokens of each rank
+ * @param experts experts over all ranks
+ * @param topK experts of a token, all different
+ * @param dispatchRow bytes of a token on its way to the experts
+ * @param combineRow bytes of a row on its way back
+ * @param dispatchMessages what one message of a dispatch is
+ * @param combineMessages what one message of a combine is
+ * @param groups groups of experts of which a token first chooses some, as DeepSeek-V3 does; 1 for none
+ * @param topGroups groups that it chooses; ignored when there is one
+ */
+public record Exchange(
+        Mode mode,
+        int tokens,
+        int experts,
+        int topK,
+        long dispatchRow,
+        long combineRow,
+        Messages dispatchMessages,
+        Messages combineMessages,
+        int groups,
+        int topGroups) {
+    /** The two modes of a buffer. */
+    public enum Mode {
+        /** Training and prefill. Between domains of mapped memory a token goes once to a domain, and on from there. */
+        HIGH_THROUGHPUT,
+        /** Decode: every message goes straight to its rank. */
+        LOW_LATENCY
+    }
+
+    /** How often a token is sent. */
+    public enum Messages {
+        /** Once to every rank that holds one of its experts. */
+        PER_RANK,
+        /** Once for every expert. */
+        PER_SELECTION
+    }
+
+    /** Checks the numbers. */
+    public Exchange {
+        at("tokens", tokens, 0);
+        at("experts", experts, 1);
+        at("topK", topK, 1);
+        at("groups", groups, 1);
+        if (topK > experts) {
+            throw new EpArgumentException("topK", topK, "at most the " + experts + " experts", "choose fewer");
+        }
+        if (groups > 1 && (topGroups < 1 || topGroups > groups || (long) topGroups * (experts / groups) < topK)) {
+            throw new EpArgumentException(
+                    "topGroups",
+                    topGroups,
+                    "1 to " + groups + ", with " + topK + " experts in them",
+                    "choose more groups, or fewer experts a token");
+        }
+    }
+
+    private static void at(String name, int value, int least) {
+        if (value < least) {
+            throw new EpArgumentException(name, value, "at least " + least, "correct the exchange");
+        }
+    }
+
+    /**
+     * As ep4j does it: BF16 or FP8 rows out (hidden bytes and 4 for each 128), BF16 rows back; low latency sends one message to
+     * each rank and takes one row for each expert back.
+     *
+     * @param shape hidden size, experts and top-k
+     * @param fp8 whether dispatched rows are FP8
+     */
+    public static Exchange of(EpShape shape, Mode mode, int tokens, boolean fp8) {
+        long bf16 = 2L * shape.hidden();
+        return new Exchange(
+                mode,
+                tokens,
+                shape.experts(),
+                shape.topK(),
+                fp8 ? shape.hidden() + 4L * shape.scales() : bf16,
+                bf16,
+                Messages.PER_RANK,
+                mode == Mode.LOW_LATENCY ? Messages.PER_SELECTION : Messages.PER_RANK,
+                1,
+                1);
+    }
+
+    /** The same with group-limited routing. */
+    public Exchange grouped(int number, int chosen) {
+        return new Exchange(
+                mode,
+                tokens,
+                experts,
+                topK,
+                dispatchRow,
+                combineRow,
+                dispatchMessages,
+                combineMessages,
+                number,
+                chosen);
+    }
+
+    /** The same with other messages. */
+    public Exchange messages(Messages dispatch, Messages combine) {
+        return new Exchange(mode, tokens, experts, topK, dispatchRow, combineRow, dispatch, combine, groups, topGroups);
+    }
+}

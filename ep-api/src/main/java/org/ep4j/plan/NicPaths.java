@@ -1,0 +1,96 @@
+package org.ep4j.plan;
+
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Predicate;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.NicPort.LinkLayer;
+import org.ep4j.topology.NicReach;
+import org.ep4j.topology.PathType;
+
+/**
+ * The NIC ports that one device would use, nearest first.
+ *
+ * @param ports ports that are of use: those that reach the memory of the device where there are any, else all
+ * @param near how many at the head of {@code ports} are as near as the first
+ * @param gigabytesPerSecond what the device gets of the near ones when every GPU of its host uses its share of the NICs
+ */
+public record NicPaths(List<NicPath> ports, int near, double gigabytesPerSecond) {
+    /** Copies the list. */
+    public NicPaths {
+        ports = List.copyOf(ports);
+    }
+
+    /**
+     * Looks at a device.
+     *
+     * @param usable which NICs count
+     * @return empty when none of them has a port that is not down
+     */
+    public static Optional<NicPaths> of(Locality locality, Predicate<NicReach> usable) {
+        List<NicPath> all = new ArrayList<>();
+        for (NicReach nic : locality.nics()) {
+            if (usable.test(nic)) {
+                nic.ports().forEach(port -> all.add(new NicPath(nic, port, direct(locality, nic))));
+            }
+        }
+        if (all.isEmpty()) {
+            return Optional.empty();
+        }
+        boolean direct = all.stream().anyMatch(NicPath::direct);
+        List<NicPath> ports =
+                all.stream().filter(port -> port.direct() == direct).toList();
+        PathType nearest = ports.get(0).nic().distance().type();
+        int near = (int) ports.stream()
+                .filter(port -> port.nic().distance().type() == nearest)
+                .count();
+        double share = sum(all) / Math.max(1, locality.gpu() < 0 ? 1 : locality.gpus());
+        double rate = Math.min(sum(ports.subList(0, near)), share) * Estimates.NIC_EFFICIENCY;
+        return Optional.of(new NicPaths(ports, near, rate));
+    }
+
+    /** True when the NICs read and write the device's memory themselves. */
+    public boolean direct() {
+        return ports.get(0).direct();
+    }
+
+    /** The nearest port. */
+    public NicPath nearest() {
+        return ports.get(0);
+    }
+
+    /** Names of the ports, as offers name them. */
+    public List<String> names() {
+        return ports.stream().map(NicPath::name).toList();
+    }
+
+    /** True when ports of the two sides can be on one network: InfiniBand does not speak to Ethernet. */
+    public boolean meets(NicPaths other) {
+        Set<LinkLayer> mine = layers();
+        Set<LinkLayer> theirs = other.layers();
+        if (mine.contains(LinkLayer.UNSPECIFIED) || theirs.contains(LinkLayer.UNSPECIFIED)) {
+            return true;
+        }
+        mine.retainAll(theirs);
+        return !mine.isEmpty();
+    }
+
+    private EnumSet<LinkLayer> layers() {
+        EnumSet<LinkLayer> found = EnumSet.noneOf(LinkLayer.class);
+        ports.forEach(port -> found.add(port.port().linkLayer()));
+        return found;
+    }
+
+    private static boolean direct(Locality locality, NicReach nic) {
+        // Host memory is near to every NIC.
+        return locality.gpu() < 0
+                || (nic.distance().type().gpuDirect() && nic.gpuDirect().orElse(true));
+    }
+
+    private static double sum(List<NicPath> paths) {
+        return paths.stream().mapToDouble(NicPath::gigabytesPerSecond).sum();
+    }
+}

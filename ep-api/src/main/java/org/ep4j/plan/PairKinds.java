@@ -1,0 +1,150 @@
+package org.ep4j.plan;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/**
+ * The kinds of ordered pairs of ranks that occur: class of the one, class of the other, pattern of their equality. Pairs of
+ * one kind have the same path. Kinds are found from pairs of groups (hosts), so thousands of ranks cost a million
+ * comparisons of numbers and as many kinds as there are different places in one host.
+ */
+final class PairKinds {
+    private final RankClasses classes;
+    private final int classCount;
+    private final long[] patterns;
+    /** Packed kinds, ascending. */
+    private final long[] keys;
+
+    private final List<Kind> kinds;
+    private final int[] placeOf;
+    private final List<Place> places;
+
+    /**
+     * One kind.
+     *
+     * @param from writing rank of the first such pair
+     * @param to its peer
+     * @param pairs how many pairs there are
+     */
+    record Kind(int from, int to, long pairs) {}
+
+    /**
+     * Ranks with the same kinds of peers.
+     *
+     * @param from kinds of pairs in which they write
+     * @param to kinds of pairs in which they are written to
+     */
+    @SuppressWarnings("ArrayRecordComponent") // compared by identity only
+    record Place(int[] from, int[] to) {}
+
+    private PairKinds(RankClasses classes) {
+        this.classes = classes;
+        GroupMeetings meetings = new GroupMeetings(classes);
+        int most = 0;
+        for (int rank = 0; rank < classes.ranks(); rank++) {
+            most = Math.max(most, classes.classOf(rank) + 1);
+        }
+        this.classCount = most;
+        this.patterns = meetings.all().keySet().stream()
+                .mapToLong(GroupMeetings.Meeting::pattern)
+                .sorted()
+                .distinct()
+                .toArray();
+        Map<Long, Kind> found = new TreeMap<>();
+        meetings.all().forEach((meeting, tally) -> collect(meetings, meeting, tally, found));
+        this.keys = found.keySet().stream().mapToLong(Long::longValue).toArray();
+        this.kinds = List.copyOf(found.values());
+        this.placeOf = new int[classes.ranks()];
+        this.places = findPlaces(meetings);
+    }
+
+    static PairKinds of(RankClasses classes) {
+        return new PairKinds(classes);
+    }
+
+    /** All of them; the index of one is what the other methods name it by. */
+    List<Kind> kinds() {
+        return kinds;
+    }
+
+    /** Index of the kind of a pair of different ranks. */
+    int index(int from, int to) {
+        long pattern = classes.pattern(classes.groupOf(from), classes.groupOf(to));
+        return index(classes.classOf(from), classes.classOf(to), pattern);
+    }
+
+    /** The kinds that a rank takes part in. */
+    Place place(int rank) {
+        return places.get(placeOf[rank]);
+    }
+
+    private int index(int from, int to, long pattern) {
+        return Arrays.binarySearch(keys, key(from, to, pattern));
+    }
+
+    private long key(int from, int to, long pattern) {
+        int place = Arrays.binarySearch(patterns, pattern);
+        return ((long) from * classCount + to) * patterns.length + place;
+    }
+
+    private void collect(
+            GroupMeetings meetings, GroupMeetings.Meeting meeting, GroupMeetings.Tally tally, Map<Long, Kind> found) {
+        boolean same = tally.from == tally.to;
+        for (var a : meetings.members(tally.from).entrySet()) {
+            for (var b : meetings.members(tally.to).entrySet()) {
+                List<Integer> from = a.getValue();
+                List<Integer> to = b.getValue();
+                boolean own = same && a.getKey().equals(b.getKey());
+                long pairs = tally.count * from.size() * (own ? from.size() - 1 : to.size());
+                if (pairs > 0) {
+                    Kind kind = new Kind(from.get(0), to.get(own ? 1 : 0), pairs);
+                    found.merge(key(a.getKey(), b.getKey(), meeting.pattern()), kind, PairKinds::join);
+                }
+            }
+        }
+    }
+
+    private static Kind join(Kind a, Kind b) {
+        boolean first = a.from < b.from || (a.from == b.from && a.to < b.to);
+        return new Kind(first ? a.from : b.from, first ? a.to : b.to, a.pairs + b.pairs);
+    }
+
+    private List<Place> findPlaces(GroupMeetings meetings) {
+        Map<List<Integer>, Integer> seen = new HashMap<>();
+        List<Place> found = new ArrayList<>();
+        for (int rank = 0; rank < placeOf.length; rank++) {
+            int role = meetings.roleOf(classes.groupOf(rank));
+            int own = classes.classOf(rank);
+            Integer known = seen.putIfAbsent(List.of(role, own), found.size());
+            if (known == null) {
+                found.add(place(meetings, classes.groupOf(rank), own));
+            }
+            placeOf[rank] = known == null ? found.size() - 1 : known;
+        }
+        return List.copyOf(found);
+    }
+
+    private Place place(GroupMeetings meetings, int group, int own) {
+        Set<Integer> from = new TreeSet<>();
+        Set<Integer> to = new TreeSet<>();
+        for (GroupMeetings.Around around : meetings.around(group)) {
+            meetings.members(around.example()).forEach((other, ranks) -> {
+                if (!around.self() || other != own || ranks.size() > 1) {
+                    from.add(index(own, other, around.pattern()));
+                    to.add(index(other, own, around.pattern()));
+                }
+            });
+        }
+        return new Place(ints(from), ints(to));
+    }
+
+    private static int[] ints(Set<Integer> values) {
+        return values.stream().mapToInt(Integer::intValue).toArray();
+    }
+}

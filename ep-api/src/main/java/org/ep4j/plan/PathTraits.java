@@ -1,0 +1,33 @@
+package org.ep4j.plan;
+
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.spi.PathOffer;
+
+/**
+ * What forecasts and sizes look at in a path.
+ *
+ * @param backend who moves the bytes
+ * @param offer what it promised
+ * @param ports ports of the writing rank that it uses
+ * @param lanes channels
+ * @param gpuPath the way between the GPUs, where memory is mapped without a detour
+ */
+record PathTraits(String backend, PathOffer offer, List<String> ports, int lanes, Optional<GpuPath> gpuPath) {
+    static PathTraits of(EpPlan plan, int from, int to) {
+        PairPath path = plan.path(from, to);
+        boolean mapped = path.offer().kind() == PathKind.MAPPED && !path.offer().staged();
+        Optional<GpuPath> way = mapped
+                ? GpuPaths.between(plan.profiles().get(from), plan.profiles().get(to))
+                : Optional.empty();
+        return new PathTraits(path.backend(), path.offer(), path.nics(), path.lanes(), way);
+    }
+
+    boolean mapped() {
+        return offer.kind() == PathKind.MAPPED;
+    }
+
+    boolean posted() {
+        return offer.kind() == PathKind.HOST_POSTED || offer.kind() == PathKind.DEVICE_POSTED;
+    }
+}

@@ -1,0 +1,28 @@
+package org.ep4j.plan;
+
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+
+/**
+ * What planning is told besides the profiles; the same on all ranks.
+ *
+ * @param backends what the user wants of backends
+ * @param nics what the user wants of NICs, for ranks whose profiles say nothing about it
+ * @param objective what paths are to be good at
+ * @param lanes lanes of a pair over NICs; 0 lets the planner compute it
+ */
+public record PlanOptions(BackendChoice backends, NicChoice nics, Objective objective, int lanes) {
+    /** Nothing wished for. */
+    public static final PlanOptions AUTO = new PlanOptions(BackendChoice.AUTO, NicChoice.AUTO, Objective.BALANCED);
+
+    /** Options with a computed number of lanes. */
+    public PlanOptions(BackendChoice backends, NicChoice nics, Objective objective) {
+        this(backends, nics, objective, 0);
+    }
+
+    /** Reads the settings that all ranks share. Those of NICs may differ between ranks, so they come with the profiles. */
+    public static PlanOptions from(EpConfig config) {
+        return new PlanOptions(
+                BackendChoice.from(config), NicChoice.AUTO, Objective.from(config), config.get(EpKeys.LANES));
+    }
+}

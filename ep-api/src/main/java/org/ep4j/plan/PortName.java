@@ -1,0 +1,27 @@
+package org.ep4j.plan;
+
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * A port of a NIC, written {@code name:port}.
+ *
+ * @param nic name of the device
+ * @param port number from 1; 0 when the text has none
+ */
+record PortName(String nic, int port) {
+    /** Names may contain colons themselves, as {@code nic@0000:0c:00.0} does. */
+    private static final Pattern WITH_PORT = Pattern.compile("(.+):(\\d{1,4})");
+
+    static PortName parse(String text) {
+        Matcher matcher = WITH_PORT.matcher(text);
+        return matcher.matches()
+                ? new PortName(matcher.group(1), Integer.parseInt(matcher.group(2)))
+                : new PortName(text, 0);
+    }
+
+    @Override
+    public String toString() {
+        return port == 0 ? nic : nic + ":" + port;
+    }
+}

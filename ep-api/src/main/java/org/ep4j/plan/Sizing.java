@@ -1,0 +1,118 @@
+package org.ep4j.plan;
+
+import java.util.Map;
+import java.util.TreeMap;
+import org.ep4j.BufferSize;
+import org.ep4j.topology.GpuVendor;
+
+/**
+ * What a plan takes on its ranks and hosts, the largest of them.
+ *
+ * @param buffer memory of a rank, as the engine computes it
+ * @param lanesPerRank lanes over NICs, by backend: the sum over its peers of {@link PairPath#lanes}. A connected transport
+ *     has one queue pair for each; EFA has one for each port and proxy, whatever the peers (rdma-core {@code
+ *     efadv_create_qp_ex})
+ * @param lanesPerHost the same over all ranks of a host
+ * @param endpointsPerRank queue pairs where they are not connected: assigned ports times proxies
+ * @param proxiesPerRank host threads that post for a rank: 4 (UCCL-EP {@code kNumProxyThs}), or one for each assigned port where
+ *     there are more; one where the device is the host; none where the GPU posts or nothing is posted
+ * @param proxiesPerHost the same over all ranks of a host
+ * @param multiprocessors multiprocessors of the GPU that move bytes at full rate; see {@link #multiprocessors(GpuVendor,
+ *     double)}
+ */
+public record Sizing(
+        BufferSize buffer,
+        Map<String, Long> lanesPerRank,
+        Map<String, Long> lanesPerHost,
+        int endpointsPerRank,
+        int proxiesPerRank,
+        int proxiesPerHost,
+        int multiprocessors) {
+    private static final int PROXIES = 4;
+
+    /** Measured on H200: 16 of them reach 309 GB/s over NVLink, 94 % of what 64 reach. */
+    private static final double GIGABYTES_PER_MULTIPROCESSOR = 19.3;
+
+    private static final int LEAST_MULTIPROCESSORS = 4;
+
+    /** MoRI's default number of blocks (ROCm/mori {@code dispatch_combine.py}). */
+    private static final int COMPUTE_UNITS = 80;
+
+    /** Copies the maps. */
+    public Sizing {
+        lanesPerRank = Map.copyOf(lanesPerRank);
+        lanesPerHost = Map.copyOf(lanesPerHost);
+    }
+
+    /**
+     * Adds a plan up.
+     *
+     * @param buffer from {@link org.ep4j.EpGroup#bufferSize} or {@link org.ep4j.spi.EpRuntime#bufferSize}
+     */
+    public static Sizing of(EpPlan plan, BufferSize buffer) {
+        PathTable paths = new PathTable(plan);
+        int[] hosts = paths.hosts();
+        Map<String, Long> rankMost = new TreeMap<>();
+        Map<String, Map<Integer, Long>> hostSums = new TreeMap<>();
+        Map<Integer, Integer> hostProxies = new TreeMap<>();
+        int proxies = 0;
+        int endpoints = 0;
+        int multiprocessors = 0;
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+            Map<String, Long> lanes = new TreeMap<>();
+            boolean hostPosted = false;
+            double rate = 0;
+            for (int to = 0; to < plan.ranks(); to++) {
+                if (to == rank) {
+                    continue;
+                }
+                PathTraits path = paths.traits(rank, to);
+                rate = Math.max(rate, path.offer().gigabytesPerSecond());
+                if (path.posted()) {
+                    lanes.merge(path.backend(), (long) path.lanes(), Long::sum);
+                    hostPosted |= path.offer().kind() == PathKind.HOST_POSTED;
+                }
+            }
+            int host = hosts[rank];
+            lanes.forEach((backend, number) -> {
+                rankMost.merge(backend, number, Math::max);
+                hostSums.computeIfAbsent(backend, k -> new TreeMap<>()).merge(host, number, Long::sum);
+            });
+            boolean onHost = plan.profiles().get(rank).device().type().equals("host");
+            int ports = plan.nics(rank).size();
+            int own = hostPosted ? (onHost ? 1 : Math.max(PROXIES, ports)) : 0;
+            proxies = Math.max(proxies, own);
+            endpoints = Math.max(endpoints, hostPosted ? Math.max(1, ports) * own : 0);
+            hostProxies.merge(host, own, Integer::sum);
+            multiprocessors = Math.max(
+                    multiprocessors,
+                    onHost
+                            ? 0
+                            : multiprocessors(
+                                    plan.profiles().get(rank).locality().vendor(), rate));
+        }
+        Map<String, Long> hostMost = new TreeMap<>();
+        hostSums.forEach((backend, sums) -> hostMost.put(
+                backend, sums.values().stream().mapToLong(Long::longValue).max().orElse(0)));
+        return new Sizing(
+                buffer,
+                rankMost,
+                hostMost,
+                endpoints,
+                proxies,
+                hostProxies.values().stream().mapToInt(Integer::intValue).max().orElse(0),
+                multiprocessors);
+    }
+
+    /**
+     * Multiprocessors of an NVIDIA GPU that move {@code gigabytesPerSecond}: one for each 19.3 GB/s, rounded up to an even
+     * number, 4 at least. An AMD GPU takes 80 compute units, MoRI's default; no public figure says how few would do.
+     */
+    public static int multiprocessors(GpuVendor vendor, double gigabytesPerSecond) {
+        if (vendor == GpuVendor.AMD) {
+            return COMPUTE_UNITS;
+        }
+        int pairs = (int) Math.ceil(gigabytesPerSecond / GIGABYTES_PER_MULTIPROCESSOR / 2);
+        return Math.max(LEAST_MULTIPROCESSORS, 2 * pairs);
+    }
+}

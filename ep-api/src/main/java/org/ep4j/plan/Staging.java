@@ -1,0 +1,14 @@
+package org.ep4j.plan;
+
+import org.ep4j.spi.PathOffer;
+
+/** The detour through pinned host memory that bytes of a GPU take where no NIC or peer reaches them. */
+public final class Staging {
+    private Staging() {}
+
+    /** An offer, with the detour at both ends: two more crossings of PCIe, and the bandwidth of the narrowest part. */
+    public static PathOffer through(PathOffer offer) {
+        double width = Math.min(offer.gigabytesPerSecond(), Estimates.PCI_GIGABYTES);
+        return new PathOffer(offer.kind(), width, offer.latencyMicros() + 2 * Estimates.PCI_MICROS, offer.nics(), true);
+    }
+}

@@ -1,0 +1,63 @@
+package org.ep4j.doctor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.Check.Status;
+import org.ep4j.topology.Gid;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+final class GidChecksTest {
+    @TempDir
+    private Path root;
+
+    private FakeSystem roce(Gid... gids) {
+        return FakeSystem.plain(root)
+                .farNic("bnxt_re0", NicFamily.BNXT, FakeSystem.port(NicPort.State.ACTIVE, 400, gids));
+    }
+
+    @Test
+    void theIndexThatWouldBeUsedIsSaid() {
+        Check check = roce(FakeSystem.LINK_LOCAL, FakeSystem.ROCE_V1, FakeSystem.ROCE_V2)
+                .check(DoctorCode.GID_INDEX);
+        assertThat(check.status()).isEqualTo(Status.PASS);
+        assertThat(check.detail()).isEqualTo("bnxt_re0:1 GID index 3 (10.0.0.1, RoCE v2, eth0)");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0, FAIL, link-local", "1, WARN, RoCE v1", "7, FAIL, empty"})
+    void anIndexThatIsSetToSomethingBadIsToldWithTheOneToUse(int index, Status status, String why) {
+        FakeSystem system = roce(FakeSystem.LINK_LOCAL, FakeSystem.ROCE_V1, FakeSystem.ROCE_V2);
+        system.settings.put("ep.nic.gid-index", String.valueOf(index));
+        Check check = system.check(DoctorCode.GID_INDEX);
+        assertThat(check.status()).isEqualTo(status);
+        assertThat(check.detail()).contains(why, "use GID index 3");
+    }
+
+    @Test
+    void aPortWithoutAnyUsableEntryFails() {
+        assertThat(roce(FakeSystem.LINK_LOCAL).check(DoctorCode.GID_INDEX).status())
+                .isEqualTo(Status.FAIL);
+    }
+
+    @Test
+    void aFabricWithIpv6AloneIsAWarningOfItsOwn() {
+        FakeSystem system = roce(FakeSystem.LINK_LOCAL, FakeSystem.ROUTED_IPV6);
+        assertThat(system.check(DoctorCode.IPV6_ONLY).status()).isEqualTo(Status.WARN);
+        assertThat(system.check(DoctorCode.IPV6_ONLY).detail()).contains("GID index 2");
+        assertThat(system.check(DoctorCode.GID_INDEX).status()).isEqualTo(Status.PASS);
+    }
+
+    @Test
+    void aSourceWithoutGidsIsNotRunAndSaysHow() {
+        Check check = roce().check(DoctorCode.GID_INDEX);
+        assertThat(check.status()).isEqualTo(Status.NOT_RUN);
+        assertThat(check.remedy()).contains("ibv_devinfo");
+    }
+}

@@ -1,0 +1,78 @@
+package org.ep4j.doctor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import org.ep4j.spi.Check.Status;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+final class MemoryChecksTest {
+    private static final String HUGE = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
+
+    @TempDir
+    private Path root;
+
+    @ParameterizedTest
+    @CsvSource({"unlimited, PASS", "8388608, FAIL", "2147483648, PASS"})
+    void lockedMemoryMustHoldTheBufferOfARank(String limit, Status status) {
+        FakeSystem system = FakeSystem.nvidia(root).file("/proc/self/limits", FakeSystem.limits(limit));
+        assertThat(system.check(DoctorCode.LOCKED_MEMORY).status()).isEqualTo(status);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"MLX5, PASS", "SIW, FAIL"})
+    void theCapabilityLiftsTheLimitButNotForIwarpInSoftware(NicFamily family, Status status) {
+        FakeSystem system = FakeSystem.plain(root)
+                .farNic("nic", family, FakeSystem.port(NicPort.State.ACTIVE, 100))
+                .file("/proc/self/limits", FakeSystem.limits("8388608"))
+                .file("/proc/self/status", "CapEff:\t000001ffffffffff");
+        assertThat(system.check(DoctorCode.LOCKED_MEMORY).status()).isEqualTo(status);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "'rw,size=65536k', WARN",
+        "'rw,nosuid,size=64g,inode64', PASS",
+        "'rw,size=50%', PASS",
+        "'rw', PASS",
+    })
+    void sharedMemoryMustHoldTheBuffersOfAllRanks(String options, Status status) {
+        FakeSystem system = FakeSystem.plain(root).file("/proc/mounts", "shm /dev/shm tmpfs " + options + " 0 0");
+        assertThat(system.check(DoctorCode.SHARED_MEMORY).status()).isEqualTo(status);
+    }
+
+    @Test
+    void withoutAMountThereIsNoSharedMemory() {
+        assertThat(FakeSystem.plain(root)
+                        .file("/proc/mounts", "proc /proc proc rw 0 0")
+                        .check(DoctorCode.SHARED_MEMORY)
+                        .status())
+                .isEqualTo(Status.WARN);
+        assertThat(FakeSystem.plain(root)
+                        .remove("/proc/mounts")
+                        .check(DoctorCode.SHARED_MEMORY)
+                        .status())
+                .isEqualTo(Status.NOT_RUN);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "MLX5, 0, always [madvise] never, PASS",
+        "MLX5, 0, always madvise [never], WARN",
+        "MLX5, 512, always madvise [never], PASS",
+        "EFA, 0, [always] madvise never, WARN",
+        "EFA, 512, [always] madvise never, PASS",
+    })
+    void hugePagesAreReservedOrMadeOnDemand(NicFamily family, String free, String enabled, Status status) {
+        FakeSystem system = FakeSystem.plain(root)
+                .farNic("nic", family, FakeSystem.port(NicPort.State.ACTIVE, 100))
+                .file(HUGE, free)
+                .file("/sys/kernel/mm/transparent_hugepage/enabled", enabled);
+        assertThat(system.check(DoctorCode.HUGE_PAGES).status()).isEqualTo(status);
+    }
+}

@@ -1,0 +1,83 @@
+package org.ep4j.doctor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.Check.Status;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort;
+import org.ep4j.topology.NicPort.State;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+final class PortChecksTest {
+    @TempDir
+    private Path root;
+
+    private FakeSystem two(NicPort first, NicPort second) {
+        return FakeSystem.plain(root).farNic("mlx5_0", NicFamily.MLX5, first).farNic("mlx5_1", NicFamily.MLX5, second);
+    }
+
+    private static NicPort port(State state, double rate) {
+        return FakeSystem.port(state, rate, FakeSystem.INFINIBAND);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"ACTIVE, ACTIVE, PASS", "ACTIVE, DOWN, WARN", "DOWN, DOWN, FAIL", "UNKNOWN, UNKNOWN, NOT_RUN"})
+    void onePortDownIsAWarningAllDownAFailure(State first, State second, Status status) {
+        assertThat(two(port(first, 400), port(second, 400))
+                        .check(DoctorCode.PORT_DOWN)
+                        .status())
+                .isEqualTo(status);
+    }
+
+    @Test
+    void aPortThatIsDownIsNamed() {
+        assertThat(two(port(State.ACTIVE, 400), port(State.DOWN, 400))
+                        .check(DoctorCode.PORT_DOWN)
+                        .detail())
+                .isEqualTo("down: mlx5_1:1");
+    }
+
+    @Test
+    void ratesThatDifferAreNamedWithTheirPorts() {
+        Check check = two(port(State.ACTIVE, 400), port(State.ACTIVE, 200)).check(DoctorCode.PORT_RATES);
+        assertThat(check.status()).isEqualTo(Status.WARN);
+        assertThat(check.detail()).isEqualTo("200 Gb/s: mlx5_1:1; 400 Gb/s: mlx5_0:1");
+    }
+
+    @Test
+    void theRateOfAPortThatIsDownDoesNotCount() {
+        assertThat(two(port(State.ACTIVE, 400), port(State.DOWN, 10))
+                        .check(DoctorCode.PORT_RATES)
+                        .status())
+                .isEqualTo(Status.PASS);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "NCCL_IB_HCA, mlx5, PASS",
+        "NCCL_IB_HCA, '=mlx5_0,mlx5_1:1', PASS",
+        "NCCL_IB_HCA, '^mlx5_7', WARN",
+        "NCCL_IB_HCA, '=mlx5', WARN",
+        "NVSHMEM_HCA_LIST, 'ibp3s0:1', WARN",
+    })
+    void aListThatNamesAMissingNicIsAWarning(String variable, String list, Status status) {
+        FakeSystem system = two(port(State.ACTIVE, 400), port(State.ACTIVE, 400));
+        system.environment.put(variable, list);
+        assertThat(system.check(DoctorCode.NIC_NAMES).status()).isEqualTo(status);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"MLX5, PASS", "EFA, PASS", "IONIC, PASS", "RXE, WARN", "SIW, WARN", "CXI, WARN", "OTHER_RDMA, WARN"})
+    void familiesWithLimitsAreTold(NicFamily family, Status status) {
+        assertThat(FakeSystem.plain(root)
+                        .farNic("nic", family, port(State.ACTIVE, 100))
+                        .check(DoctorCode.NIC_FAMILY)
+                        .status())
+                .isEqualTo(status);
+    }
+}

@@ -1,0 +1,110 @@
+package org.ep4j.doctor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.Check.Status;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+final class TrafficChecksTest {
+    private static final String NCCL = "/usr/lib/x86_64-linux-gnu/libnccl.so.";
+
+    @TempDir
+    private Path root;
+
+    private FakeSystem withNccl(String version) {
+        FakeSystem system = FakeSystem.nvidia(root).remove(NCCL + "2.27.3").file(NCCL + version, "");
+        system.environment.remove("NCCL_RUNTIME_CONNECT");
+        return system;
+    }
+
+    @Test
+    void lazyConnectionsOfNcclAreAWarningWithTheEnvironmentForNicsOfOnePort() {
+        Check check = withNccl("2.22.3").check(DoctorCode.NCCL_LAZY_CONNECT);
+        assertThat(check.status()).isEqualTo(Status.WARN);
+        assertThat(check.remedy())
+                .contains(
+                        "one port",
+                        "NCCL_RUNTIME_CONNECT=0",
+                        "NCCL_NVLS_ENABLE=0",
+                        "NCCL_IB_QPS_PER_CONNECTION=4",
+                        "NCCL_MAX_NCHANNELS=4");
+    }
+
+    @Test
+    void nicsOfTwoPortsNeedOnlyOneOfThem() {
+        NicPort port = FakeSystem.port(NicPort.State.ACTIVE, 200, FakeSystem.INFINIBAND);
+        NicPort second = new NicPort(
+                2,
+                port.state(),
+                port.linkLayer(),
+                port.gigabitsPerSecond(),
+                port.activeMtu(),
+                port.lid(),
+                port.netdev(),
+                port.gids());
+        FakeSystem system = withNccl("2.27.3").nic(0, "mlx5_8", NicFamily.MLX5, port, second);
+        assertThat(system.check(DoctorCode.NCCL_LAZY_CONNECT).remedy())
+                .contains("two ports", "NCCL_RUNTIME_CONNECT=0")
+                .doesNotContain("NCCL_MAX_NCHANNELS");
+    }
+
+    @Test
+    void olderNcclAndTheVariableAreFine() {
+        assertThat(withNccl("2.21.5").check(DoctorCode.NCCL_LAZY_CONNECT).status())
+                .isEqualTo(Status.PASS);
+        assertThat(FakeSystem.nvidia(root.resolve("b"))
+                        .check(DoctorCode.NCCL_LAZY_CONNECT)
+                        .status())
+                .isEqualTo(Status.PASS);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, '', PASS", "0, '', WARN", "0, 1, PASS", "2, 2, WARN"})
+    void oneServiceLevelForBothIsAWarning(String ours, String theirs, Status status) {
+        FakeSystem system = FakeSystem.nvidia(root);
+        system.settings.put("ep.nic.service-level", ours);
+        system.environment.put("NCCL_IB_SL", theirs);
+        assertThat(system.check(DoctorCode.TRAFFIC_CLASSES).status()).isEqualTo(status);
+    }
+
+    @Test
+    void onRoceItIsTheTrafficClass() {
+        FakeSystem system = FakeSystem.plain(root)
+                .farNic("mlx5_0", NicFamily.MLX5, FakeSystem.port(NicPort.State.ACTIVE, 400, FakeSystem.ROCE_V2))
+                .file(NCCL + "2.21.5", "");
+        assertThat(system.check(DoctorCode.TRAFFIC_CLASSES).detail()).contains("traffic class 0");
+        system.settings.put("ep.nic.traffic-class", "104");
+        assertThat(system.check(DoctorCode.TRAFFIC_CLASSES).status()).isEqualTo(Status.PASS);
+    }
+
+    @Test
+    void adaptiveRoutingCannotBeAskedButIsAdvisedOn() {
+        Check check = FakeSystem.nvidia(root).check(DoctorCode.ADAPTIVE_ROUTING);
+        assertThat(check.status()).isEqualTo(Status.NOT_RUN);
+        assertThat(check.remedy()).contains("heavy load");
+    }
+
+    @Test
+    void aGpuWithoutTheLinksOfTheOthersIsAWarning() {
+        FakeSystem system = FakeSystem.nvidia(root);
+        assertThat(system.check(DoctorCode.GPU_LINKS).status()).isEqualTo(Status.PASS);
+        system.lonelyGpu(8, GpuVendor.NVIDIA, "sm_90", "");
+        assertThat(system.check(DoctorCode.GPU_LINKS).detail()).contains("GPU8 without any link", "18");
+    }
+
+    @Test
+    void aDomainBeyondTheHostNeedsAChannel() {
+        FakeSystem system = FakeSystem.plain(root).gpu(0, GpuVendor.NVIDIA, "sm_100", "uuid/1");
+        assertThat(system.check(DoctorCode.IMEX_CHANNELS).status()).isEqualTo(Status.WARN);
+        system.file("/dev/nvidia-caps-imex-channels/channel0", "");
+        assertThat(system.check(DoctorCode.IMEX_CHANNELS).status()).isEqualTo(Status.PASS);
+    }
+}

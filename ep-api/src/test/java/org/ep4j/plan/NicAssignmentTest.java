@@ -1,0 +1,322 @@
+package org.ep4j.plan;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.stream.IntStream;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.NicReach;
+import org.ep4j.topology.PathType;
+import org.junit.jupiter.api.Test;
+
+class NicAssignmentTest {
+    private static final List<PathType> TYPES =
+            List.of(PathType.PIX, PathType.PXB, PathType.P2C, PathType.PHB, PathType.NODE, PathType.SYS);
+
+    private static NicSeeker seeker(Locality locality) {
+        List<String> ports = locality.nics().stream()
+                .flatMap(nic -> nic.ports().stream().map(port -> nic.name() + ":" + port.number()))
+                .toList();
+        return new NicSeeker(locality, ports, false);
+    }
+
+    /** GPUs and what each is near to, as {@code PIX} lists; every other NIC has the type {@code far}. */
+    private static List<NicSeeker> gpus(int nics, PathType nearest, PathType far, List<List<Integer>> near) {
+        List<NicSeeker> seekers = new ArrayList<>();
+        for (int gpu = 0; gpu < near.size(); gpu++) {
+            List<NicReach> reach = new ArrayList<>();
+            for (int nic = 0; nic < nics; nic++) {
+                reach.add(Machines.nic("mlx5_" + nic, near.get(gpu).contains(nic) ? nearest : far));
+            }
+            seekers.add(seeker(Machines.gpu(gpu, reach)));
+        }
+        return seekers;
+    }
+
+    private static List<List<String>> ports(List<NicSeeker> seekers) {
+        return NicAssignment.assign(seekers).stream().map(NicShare::ports).toList();
+    }
+
+    private static List<String> reasons(List<NicSeeker> seekers) {
+        return NicAssignment.assign(seekers).stream().map(NicShare::reason).toList();
+    }
+
+    private static List<List<Integer>> all(int gpus, int nics) {
+        return Collections.nCopies(gpus, IntStream.range(0, nics).boxed().toList());
+    }
+
+    @Test
+    void everyGpuGetsTheNicBesideIt() {
+        List<NicSeeker> seekers = gpus(
+                8,
+                PathType.PIX,
+                PathType.SYS,
+                IntStream.range(0, 8).mapToObj(List::of).toList());
+        assertThat(ports(seekers))
+                .isEqualTo(IntStream.range(0, 8)
+                        .mapToObj(i -> List.of("mlx5_" + i + ":1"))
+                        .toList());
+        assertThat(reasons(seekers)).containsOnly("nearest (PIX)");
+    }
+
+    @Test
+    void allFourNearNicsOfAGpuAreItsOwn() {
+        List<NicSeeker> seekers = IntStream.range(0, 8)
+                .mapToObj(gpu -> seeker(Machines.ownNics(gpu, 8, 4)))
+                .toList();
+        assertThat(ports(seekers).get(2)).containsExactly("mlx5_8:1", "mlx5_9:1", "mlx5_10:1", "mlx5_11:1");
+        assertThat(reasons(seekers)).containsOnly("all 4 nearest (PIX)");
+    }
+
+    @Test
+    void fourNicsNearTwoGpusAreHalved() {
+        List<NicSeeker> seekers = gpus(4, PathType.PIX, PathType.SYS, all(2, 4));
+        assertThat(ports(seekers)).containsExactly(List.of("mlx5_0:1", "mlx5_1:1"), List.of("mlx5_2:1", "mlx5_3:1"));
+        assertThat(reasons(seekers)).containsOnly("2 of 4 nearest (PIX), not shared");
+    }
+
+    @Test
+    void twoNicsNearFourGpusServeTwoEach() {
+        List<NicSeeker> seekers = gpus(2, PathType.PIX, PathType.SYS, all(4, 2));
+        assertThat(ports(seekers))
+                .containsExactly(List.of("mlx5_0:1"), List.of("mlx5_0:1"), List.of("mlx5_1:1"), List.of("mlx5_1:1"));
+        assertThat(reasons(seekers)).containsOnly("nearest (PIX), shared by 2 ranks");
+    }
+
+    @Test
+    void fiveGpusShareFourNicsWithoutLeavingOneIdle() {
+        assertThat(ports(gpus(4, PathType.PHB, PathType.SYS, all(5, 4))))
+                .containsExactly(
+                        List.of("mlx5_0:1"),
+                        List.of("mlx5_0:1"),
+                        List.of("mlx5_1:1"),
+                        List.of("mlx5_2:1"),
+                        List.of("mlx5_3:1"));
+    }
+
+    @Test
+    void whereAllNicsLookAlikeEveryGpuStillHasItsOwn() {
+        assertThat(ports(gpus(8, PathType.PHB, PathType.SYS, all(8, 8))))
+                .isEqualTo(IntStream.range(0, 8)
+                        .mapToObj(i -> List.of("mlx5_" + i + ":1"))
+                        .toList());
+    }
+
+    @Test
+    void withoutATopologyCandidatesAreSpreadAllTheSame() {
+        List<String> candidates = List.of("rdmap10s0:1", "rdmap2s0:1");
+        List<NicSeeker> seekers = List.of(
+                new NicSeeker(Locality.UNKNOWN, candidates, false), new NicSeeker(Locality.UNKNOWN, candidates, false));
+        assertThat(ports(seekers)).containsExactly(List.of("rdmap2s0:1"), List.of("rdmap10s0:1"));
+        assertThat(reasons(seekers)).containsOnly("1 of 2 nearest (distance unknown), not shared");
+    }
+
+    @Test
+    void overlappingNeighbourhoodsAreMatched() {
+        // GPU 0 could take NIC 0, the only one that GPU 1 is near to.
+        assertThat(ports(gpus(3, PathType.PXB, PathType.SYS, List.of(List.of(0, 1), List.of(0), List.of(1, 2)))))
+                .containsExactly(List.of("mlx5_1:1"), List.of("mlx5_0:1"), List.of("mlx5_2:1"));
+    }
+
+    @Test
+    void bothPortsOfADualPortCardAreUsed() {
+        List<NicSeeker> seekers = new ArrayList<>();
+        for (int gpu = 0; gpu < 2; gpu++) {
+            List<NicReach> nics = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                // Names go round the cards: 0 and 2 are ports of one card.
+                PathType type = i % 2 == gpu ? PathType.PIX : PathType.NODE;
+                nics.add(Machines.nic("mlx5_" + i, "card" + i % 2, type, 200, 48));
+            }
+            seekers.add(seeker(Machines.gpu(gpu, nics)));
+        }
+        assertThat(ports(seekers)).containsExactly(List.of("mlx5_0:1", "mlx5_2:1"), List.of("mlx5_1:1", "mlx5_3:1"));
+    }
+
+    @Test
+    void portsOfOneCardStayTogether() {
+        List<NicSeeker> seekers = new ArrayList<>();
+        for (int gpu = 0; gpu < 2; gpu++) {
+            List<NicReach> nics = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                nics.add(Machines.nic("mlx5_" + i, "card" + i % 2, PathType.PHB, 200, 48));
+            }
+            seekers.add(seeker(Machines.gpu(gpu, nics)));
+        }
+        assertThat(ports(seekers)).containsExactly(List.of("mlx5_0:1", "mlx5_2:1"), List.of("mlx5_1:1", "mlx5_3:1"));
+    }
+
+    @Test
+    void aSlowPortIsNotStripedOverWithAFastOne() {
+        List<NicReach> nics = List.of(
+                Machines.nic("mlx5_0", "a", PathType.PIX, 100, 48), Machines.nic("mlx5_1", "b", PathType.PIX, 400, 48));
+        assertThat(ports(List.of(seeker(Machines.gpu(0, nics))))).containsExactly(List.of("mlx5_1:1"));
+    }
+
+    @Test
+    void portsOfDifferentRatesAreSharedByTheirRates() {
+        List<NicReach> nics = List.of(
+                Machines.nic("mlx5_0", "a", PathType.PHB, 100, 48), Machines.nic("mlx5_1", "b", PathType.PHB, 200, 48));
+        List<List<String>> ports = ports(IntStream.range(0, 9)
+                .mapToObj(gpu -> seeker(Machines.gpu(gpu, nics)))
+                .toList());
+        assertThat(Collections.frequency(ports, List.of("mlx5_0:1"))).isEqualTo(3);
+        assertThat(Collections.frequency(ports, List.of("mlx5_1:1"))).isEqualTo(6);
+    }
+
+    @Test
+    void aFarNicIsNeverOneOfSeveral() {
+        assertThat(ports(gpus(2, PathType.PIX, PathType.PXB, List.of(List.of(0)))))
+                .containsExactly(List.of("mlx5_0:1"));
+    }
+
+    @Test
+    void aRankOnASharedNicMovesToAnIdleFartherOne() {
+        List<NicSeeker> seekers = gpus(2, PathType.PIX, PathType.PXB, List.of(List.of(0), List.of(0)));
+        assertThat(ports(seekers)).containsExactly(List.of("mlx5_0:1"), List.of("mlx5_1:1"));
+        assertThat(reasons(seekers))
+                .containsExactly(
+                        "nearest (PIX)",
+                        "idle (PXB), better than a shared nearest one (PIX): 48.0 GB/s against a share of 24.0");
+    }
+
+    @Test
+    void butNotOutOfReachOfGpuDirect() {
+        List<NicSeeker> seekers = gpus(2, PathType.PIX, PathType.PHB, List.of(List.of(0), List.of(0)));
+        assertThat(ports(seekers)).containsExactly(List.of("mlx5_0:1"), List.of("mlx5_0:1"));
+    }
+
+    @Test
+    void norWhenItGainsLittle() {
+        List<NicSeeker> seekers = new ArrayList<>();
+        for (int gpu = 0; gpu < 2; gpu++) {
+            seekers.add(seeker(Machines.gpu(
+                    gpu,
+                    List.of(
+                            Machines.nic("mlx5_0", "a", PathType.PIX, 400, 48),
+                            Machines.nic("mlx5_1", "b", PathType.PXB, 200, 48)))));
+        }
+        assertThat(ports(seekers)).as("25 GB/s against 24").containsOnly(List.of("mlx5_0:1"));
+    }
+
+    @Test
+    void ranksOfTheHostDeviceShareEvenly() {
+        Locality host = new Locality(
+                -1,
+                org.ep4j.topology.GpuVendor.OTHER,
+                "",
+                0,
+                0,
+                List.of(),
+                List.of(Machines.nic("mlx5_0", PathType.PHB), Machines.nic("mlx5_1", PathType.PHB)));
+        List<List<String>> ports = ports(Collections.nCopies(64, seeker(host)));
+        assertThat(ports.subList(0, 32)).containsOnly(List.of("mlx5_0:1"));
+        assertThat(ports.subList(32, 64)).containsOnly(List.of("mlx5_1:1"));
+    }
+
+    @Test
+    void severalRanksOfOneGpuShareItsNics() {
+        List<NicSeeker> seekers = List.of(
+                seeker(Machines.ownNics(0, 2, 2)),
+                seeker(Machines.ownNics(0, 2, 2)),
+                seeker(Machines.ownNics(1, 2, 2)));
+        assertThat(ports(seekers))
+                .containsExactly(List.of("mlx5_0:1"), List.of("mlx5_1:1"), List.of("mlx5_2:1", "mlx5_3:1"));
+    }
+
+    @Test
+    void whatTheUserNamedIsTaken() {
+        NicSeeker named = new NicSeeker(Machines.ownNics(0, 2, 1), List.of("mlx5_1:1", "mlx5_0:1"), true);
+        assertThat(NicAssignment.assign(List.of(named)))
+                .containsExactly(new NicShare(List.of("mlx5_1:1", "mlx5_0:1"), "as ep.nic.map says"));
+    }
+
+    private static List<NicSeeker> random(long seed, int gpus, int nics) {
+        Random random = new Random(seed);
+        random.nextInt();
+        List<NicSeeker> seekers = new ArrayList<>();
+        for (int gpu = 0; gpu < gpus; gpu++) {
+            List<NicReach> reach = new ArrayList<>();
+            for (int nic = 0; nic < nics; nic++) {
+                PathType type = TYPES.get(random.nextInt(TYPES.size()));
+                reach.add(Machines.nic(
+                        "mlx5_" + nic, "card" + nic / 2, type, 100 << random.nextInt(3), 12 << random.nextInt(3)));
+            }
+            seekers.add(seeker(Machines.gpu(gpu, reach)));
+        }
+        return seekers;
+    }
+
+    @Property(tries = 500)
+    void theOrderOfCandidatesDoesNotMatter(
+            @ForAll long seed,
+            @ForAll @IntRange(min = 1, max = 9) int gpus,
+            @ForAll @IntRange(min = 1, max = 9) int nics) {
+        List<NicSeeker> seekers = random(seed, gpus, nics);
+        List<NicSeeker> shuffled = new ArrayList<>();
+        Random random = new Random(seed);
+        for (NicSeeker seeker : seekers) {
+            List<String> candidates = new ArrayList<>(seeker.candidates());
+            Collections.shuffle(candidates, random);
+            shuffled.add(new NicSeeker(seeker.locality(), candidates, false));
+        }
+        assertThat(NicAssignment.assign(shuffled)).isEqualTo(NicAssignment.assign(seekers));
+    }
+
+    @Property(tries = 500)
+    void everyRankHasPortsStripesAreNearAndOwnAndGpuDirectIsKept(
+            @ForAll long seed,
+            @ForAll @IntRange(min = 1, max = 9) int gpus,
+            @ForAll @IntRange(min = 1, max = 9) int nics) {
+        List<NicSeeker> seekers = random(seed, gpus, nics);
+        List<List<String>> ports = ports(seekers);
+        Map<String, Integer> users = new HashMap<>();
+        ports.forEach(assigned -> assigned.forEach(port -> users.merge(port, 1, Integer::sum)));
+        for (int gpu = 0; gpu < gpus; gpu++) {
+            Locality locality = seekers.get(gpu).locality();
+            List<PortView> mine = ports.get(gpu).stream()
+                    .map(name -> PortView.of(name, locality))
+                    .toList();
+            PathType nearest = seekers.get(gpu).candidates().stream()
+                    .map(name -> PortView.of(name, locality).type().orElseThrow())
+                    .min(Comparator.naturalOrder())
+                    .orElseThrow();
+            assertThat(mine).isNotEmpty();
+            assertThat(new HashSet<>(ports.get(gpu))).hasSameSizeAs(ports.get(gpu));
+            if (mine.size() > 1) {
+                assertThat(mine).allSatisfy(port -> assertThat(port.type()).contains(nearest));
+                assertThat(ports.get(gpu)).allSatisfy(port -> assertThat(users).containsEntry(port, 1));
+            }
+            if (nearest.gpuDirect()) {
+                assertThat(mine).allSatisfy(port -> assertThat(port.direct()).isTrue());
+            }
+        }
+    }
+
+    @Property(tries = 300)
+    void noPortIsSharedWhileEveryRankCouldHaveItsOwnNearOne(
+            @ForAll long seed, @ForAll @IntRange(min = 1, max = 7) int gpus) {
+        // Each GPU is near to its own NIC and to some others, so one for each is possible.
+        Random random = new Random(seed);
+        List<List<Integer>> near = new ArrayList<>();
+        for (int gpu = 0; gpu < gpus; gpu++) {
+            int own = gpu;
+            near.add(IntStream.range(0, gpus)
+                    .filter(nic -> nic == own || random.nextInt(3) == 0)
+                    .boxed()
+                    .toList());
+        }
+        List<List<String>> ports = ports(gpus(gpus, PathType.PXB, PathType.SYS, near));
+        assertThat(ports.stream().flatMap(List::stream)).doesNotHaveDuplicates().hasSize(gpus);
+    }
+}

@@ -1,0 +1,246 @@
+package org.ep4j.plan;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.Size;
+import org.ep4j.EpMismatchException;
+import org.ep4j.plan.Planner.Candidate;
+import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.spi.NoPath;
+import org.ep4j.spi.Offer;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.topology.Locality;
+
+/** What holds for groups of any layout. */
+class PlanPropertiesTest {
+    /** Ranks of hosts with 1 to 5 ranks, some of which lack a backend, share a domain, or have another number of NICs. */
+    private static List<RankProfile> group(long seed, int hosts) {
+        Random random = new Random(seed);
+        List<RankProfile> profiles = new ArrayList<>();
+        for (int host = 0; host < hosts; host++) {
+            int each = 1 + random.nextInt(2);
+            boolean domain = random.nextInt(3) == 0;
+            boolean noRdma = random.nextInt(4) == 0;
+            String volume = "v" + random.nextInt(2);
+            for (int i = 1 + random.nextInt(5); i > 0; i--) {
+                Locality locality = Machines.ownNics(i % 3, 3, each);
+                Map<String, BackendProfile> backends = new TreeMap<>();
+                backends.put(
+                        "ipc", new BackendProfile(true, "", Map.of(), Map.of("boot", "b" + host, "volume", volume)));
+                backends.put("rdma", new BackendProfile(!noRdma, noRdma ? "no driver" : "", Map.of("nics", "" + each)));
+                backends.put("tcp", new BackendProfile(true, "", Map.of()));
+                RankProfile rank = Machines.rank(profiles.size(), "h" + host, locality, Map.of());
+                profiles.add(new RankProfile(
+                        rank.rank(),
+                        rank.hostId(),
+                        rank.hostName(),
+                        rank.pid(),
+                        rank.device(),
+                        locality,
+                        domain ? "domain" + host / 2 : "",
+                        backends,
+                        Map.of()));
+            }
+        }
+        return profiles;
+    }
+
+    private static Offer ipc(RankProfile from, RankProfile to) {
+        boolean host = from.hostId().equals(to.hostId());
+        boolean domain = !from.domain().isEmpty() && from.domain().equals(to.domain());
+        boolean volume = from.identity("ipc").equals(to.identity("ipc"));
+        return host || domain
+                ? new PathOffer(PathKind.MAPPED, volume ? 300 : 200, 1, List.of())
+                : new NoPath("no shared memory", "");
+    }
+
+    private static Offer rdma(RankProfile from, RankProfile to) {
+        double rate = 10
+                * Math.min(from.locality().nics().size(), to.locality().nics().size());
+        return new PathOffer(
+                PathKind.DEVICE_POSTED,
+                rate,
+                4,
+                from.locality().nics().stream().map(nic -> nic.name() + ":1").toList());
+    }
+
+    private static List<Candidate> candidates() {
+        return new ArrayList<>(List.of(
+                new Candidate("ipc", PlanPropertiesTest::ipc),
+                new Candidate("rdma", PlanPropertiesTest::rdma),
+                new Candidate("tcp", (a, b) -> new PathOffer(PathKind.HOST_POSTED, 1, 40, List.of(), true))));
+    }
+
+    private static EpPlan plan(List<RankProfile> profiles) {
+        return Planner.plan(profiles, candidates(), PlanOptions.AUTO);
+    }
+
+    @Property(tries = 200)
+    void everyPairHasThePathThatItsOwnOffersGive(@ForAll long seed, @ForAll @IntRange(min = 1, max = 7) int hosts) {
+        List<RankProfile> profiles = group(seed, hosts);
+        EpPlan plan = plan(profiles);
+        for (PairPath path : plan.paths()) {
+            RankProfile from = profiles.get(path.from());
+            RankProfile to = profiles.get(path.to());
+            if (from.equals(to)) {
+                assertThat(path.backend()).isEqualTo(Planner.LOCAL);
+            } else if (ipc(from, to) instanceof PathOffer mapped) {
+                assertThat(path.offer()).isEqualTo(mapped);
+                assertThat(path.lanes()).isEqualTo(1);
+            } else if (usable(from) && usable(to)) {
+                assertThat(path.offer()).isEqualTo(rdma(from, to));
+                assertThat(path.nics()).isEqualTo(plan.nics(path.from())).isNotEmpty();
+                assertThat(path.lanes())
+                        .as("the two ends agree")
+                        .isEqualTo(plan.path(path.to(), path.from()).lanes())
+                        .isGreaterThanOrEqualTo(path.nics().size());
+            } else {
+                assertThat(path.backend()).isEqualTo("tcp");
+                int broken = usable(from) ? path.to() : path.from();
+                assertThat(path.rejected())
+                        .contains("rdma: not usable on " + profiles.get(broken).label() + ": no driver");
+            }
+            assertThat(path.rejected()).hasSize(from.equals(to) ? 0 : 2);
+        }
+    }
+
+    private static boolean usable(RankProfile profile) {
+        return profile.backend("rdma").map(BackendProfile::usable).orElse(false);
+    }
+
+    @Property(tries = 100)
+    void likePairsAreCountedOnceAndUsersOfABackendAreThoseOnItsPaths(
+            @ForAll long seed, @ForAll @IntRange(min = 1, max = 7) int hosts) {
+        EpPlan plan = plan(group(seed, hosts));
+        Map<String, Long> pairs = new HashMap<>();
+        Map<String, Set<Integer>> users = new HashMap<>();
+        boolean hybrid = false;
+        for (int from = 0; from < plan.ranks(); from++) {
+            Set<PathKind> kinds = new HashSet<>();
+            for (int to = 0; to < plan.ranks(); to++) {
+                if (from != to) {
+                    PairPath path = plan.path(from, to);
+                    kinds.add(path.offer().kind());
+                    pairs.merge(path.backend(), 1L, Long::sum);
+                    users.computeIfAbsent(path.backend(), k -> new HashSet<>()).addAll(List.of(from, to));
+                }
+            }
+            hybrid |= kinds.contains(PathKind.MAPPED) && kinds.size() > 1;
+        }
+        Map<String, Long> counted = new HashMap<>();
+        plan.groups().forEach(group -> counted.merge(group.example().backend(), group.pairs(), Long::sum));
+        assertThat(counted).isEqualTo(pairs);
+        assertThat(plan.backends()).containsExactlyInAnyOrderElementsOf(pairs.keySet());
+        assertThat(plan.hybrid()).isEqualTo(hybrid);
+        for (String backend : List.of("ipc", "rdma", "tcp")) {
+            assertThat(plan.ranksUsing(backend))
+                    .isSorted()
+                    .containsExactlyInAnyOrderElementsOf(users.getOrDefault(backend, Set.of()));
+        }
+    }
+
+    @Property(tries = 100)
+    void theSameBytesGiveTheSamePlanInAnyOrderOfCandidates(
+            @ForAll long seed, @ForAll @IntRange(min = 1, max = 6) int hosts) {
+        List<RankProfile> profiles = group(seed, hosts);
+        EpPlan plan = plan(profiles);
+        List<byte[]> bytes = profiles.stream().map(RankProfile::encode).toList();
+        List<Candidate> shuffled = candidates();
+        Collections.shuffle(shuffled, new Random(seed));
+        EpPlan other = Planner.plan(bytes.stream().map(RankProfile::decode).toList(), shuffled, PlanOptions.AUTO);
+        assertThat(other).isEqualTo(plan).hasSameHashCodeAs(plan);
+        assertThat(other.encode()).isEqualTo(plan.encode());
+        assertThat(other.explain()).isEqualTo(plan.explain());
+    }
+
+    @Property(tries = 100)
+    void aPlanComesBackFromItsBytes(@ForAll long seed, @ForAll @IntRange(min = 1, max = 6) int hosts) {
+        EpPlan plan = plan(group(seed, hosts));
+        EpPlan decoded = EpPlan.decode(plan.encode());
+        assertThat(decoded).isEqualTo(plan);
+        assertThat(decoded.paths()).isEqualTo(plan.paths());
+        assertThat(decoded.explain()).isEqualTo(plan.explain());
+        EpPlan given = EpPlan.of(plan.profiles(), plan.paths());
+        assertThat(given.paths()).isEqualTo(plan.paths());
+        assertThat(EpPlan.decode(given.encode()).paths()).isEqualTo(plan.paths());
+    }
+
+    @Property(tries = 100)
+    void namesOfHostsDomainsAndIdentitiesDoNotMatter(@ForAll long seed, @ForAll @IntRange(min = 1, max = 6) int hosts) {
+        List<RankProfile> profiles = group(seed, hosts);
+        EpPlan plan = plan(profiles);
+        EpPlan renamed = plan(profiles.stream().map(PlanPropertiesTest::renamed).toList());
+        assertThat(renamed.groups().stream().map(PairGroup::pairs))
+                .isEqualTo(plan.groups().stream().map(PairGroup::pairs).toList());
+        for (int i = 0; i < plan.paths().size(); i++) {
+            PairPath a = plan.paths().get(i);
+            PairPath b = renamed.paths().get(i);
+            assertThat(List.of(b.backend(), b.offer(), b.nics(), b.lanes()))
+                    .isEqualTo(List.of(a.backend(), a.offer(), a.nics(), a.lanes()));
+        }
+    }
+
+    /** Names whose order is another one. */
+    private static RankProfile renamed(RankProfile profile) {
+        Map<String, BackendProfile> backends = new TreeMap<>();
+        profile.backends().forEach((id, found) -> {
+            Map<String, String> identity = new TreeMap<>();
+            found.identity().forEach((fact, value) -> identity.put(fact, mirrored(value)));
+            backends.put(id, new BackendProfile(found.usable(), found.why(), found.facts(), identity));
+        });
+        return new RankProfile(
+                profile.rank(),
+                mirrored(profile.hostId()),
+                "other",
+                profile.pid() + 7,
+                profile.device(),
+                profile.locality(),
+                mirrored(profile.domain()),
+                backends,
+                profile.settings());
+    }
+
+    private static String mirrored(String text) {
+        return text.isEmpty() ? "" : 999 - text.codePointAt(text.length() - 1) + text;
+    }
+
+    @Property(tries = 300)
+    void bytesWithOneChangedAreRefused(
+            @ForAll @IntRange(max = 1_000_000) int place, @ForAll @IntRange(min = 1, max = 255) int change) {
+        byte[] bytes = plan(group(7, 3)).encode();
+        bytes[place % bytes.length] ^= (byte) change;
+        assertThatThrownBy(() -> EpPlan.decode(bytes))
+                .isInstanceOf(EpMismatchException.class)
+                .hasMessageContaining("are not a plan that this ep4j reads")
+                .hasMessageContaining("same version");
+    }
+
+    @Property(tries = 100)
+    void cutOrLongerBytesAreRefused(@ForAll @IntRange(max = 1_000_000) int length) {
+        byte[] bytes = plan(group(7, 3)).encode();
+        int cut = length % bytes.length;
+        assertThatThrownBy(() -> EpPlan.decode(Arrays.copyOf(bytes, cut))).isInstanceOf(EpMismatchException.class);
+        assertThatThrownBy(() -> EpPlan.decode(Arrays.copyOf(bytes, bytes.length + 1 + cut)))
+                .isInstanceOf(EpMismatchException.class);
+    }
+
+    @Property(tries = 200)
+    void randomBytesBehindAGoodHeadAreRefused(@ForAll @Size(max = 300) byte[] body) {
+        assertThatThrownBy(() -> EpPlan.decode(Packed.pack(0x4550_504C, 1, body)))
+                .isInstanceOf(EpMismatchException.class);
+    }
+}

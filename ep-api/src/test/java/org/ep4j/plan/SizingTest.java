@@ -1,0 +1,93 @@
+package org.ep4j.plan;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.BufferSize;
+import org.ep4j.Device;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.topology.Distance;
+import org.ep4j.topology.GpuPeer;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.PathType;
+import org.junit.jupiter.api.Test;
+
+final class SizingTest {
+    private static final BufferSize BUFFER = new BufferSize(100, 10);
+
+    /** Two hosts of two GPUs each: mapped inside, {@code kind} across, with 2 ports and 4 lanes. */
+    private static EpPlan plan(PathKind kind) {
+        List<RankProfile> profiles = new ArrayList<>();
+        List<PairPath> paths = new ArrayList<>();
+        for (int rank = 0; rank < 4; rank++) {
+            int gpu = rank % 2;
+            Locality locality = new Locality(
+                    gpu,
+                    GpuVendor.NVIDIA,
+                    "sm_90",
+                    0,
+                    2,
+                    List.of(new GpuPeer(1 - gpu, new Distance(PathType.NVL, 370.8, 2), LinkType.NVLINK)),
+                    List.of());
+            profiles.add(new RankProfile(
+                    rank,
+                    "h" + rank / 2,
+                    "h" + rank / 2,
+                    1,
+                    new Device("cuda", gpu),
+                    locality,
+                    "",
+                    Map.of(),
+                    Map.of()));
+            for (int to = 0; to < 4; to++) {
+                boolean same = rank / 2 == to / 2;
+                PathKind used = rank == to ? PathKind.LOCAL : same ? PathKind.MAPPED : kind;
+                List<String> nics = same ? List.of() : List.of("a:1", "b:1");
+                paths.add(new PairPath(
+                        rank,
+                        to,
+                        rank == to ? "local" : same ? "links" : "nics",
+                        new PathOffer(used, same ? 326 : 45, 1, nics),
+                        List.of(),
+                        nics,
+                        same ? 1 : 4));
+            }
+        }
+        return EpPlan.of(profiles, paths);
+    }
+
+    @Test
+    void lanesAddUpOverThePeersOfARankAndTheRanksOfAHost() {
+        Sizing sizing = Sizing.of(plan(PathKind.DEVICE_POSTED), BUFFER);
+        assertThat(sizing.lanesPerRank()).isEqualTo(Map.of("nics", 8L));
+        assertThat(sizing.lanesPerHost()).isEqualTo(Map.of("nics", 16L));
+        assertThat(sizing.buffer()).isEqualTo(BUFFER);
+    }
+
+    @Test
+    void onlyHostThreadsThatPostAreProxies() {
+        Sizing device = Sizing.of(plan(PathKind.DEVICE_POSTED), BUFFER);
+        assertThat(device.proxiesPerRank()).isZero();
+        assertThat(device.endpointsPerRank()).isZero();
+        Sizing host = Sizing.of(plan(PathKind.HOST_POSTED), BUFFER);
+        assertThat(host.proxiesPerRank()).isEqualTo(4);
+        assertThat(host.proxiesPerHost()).isEqualTo(8);
+        assertThat(host.endpointsPerRank()).isEqualTo(8);
+    }
+
+    @Test
+    void multiprocessorsGrowWithTheLinksAndAreEven() {
+        assertThat(Sizing.multiprocessors(GpuVendor.NVIDIA, 326)).isBetween(16, 24);
+        assertThat(Sizing.multiprocessors(GpuVendor.NVIDIA, 45)).isEqualTo(4);
+        int before = 0;
+        for (double rate = 1; rate < 1000; rate += 7) {
+            int now = Sizing.multiprocessors(GpuVendor.NVIDIA, rate);
+            assertThat(now).isGreaterThanOrEqualTo(before).isEven();
+            before = now;
+        }
+    }
+}
