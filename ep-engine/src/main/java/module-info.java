@@ -11,4 +11,7 @@ module org.ep4j.engine {
             org.ep4j.engine.EngineRuntime;
     provides org.ep4j.spi.DeviceProvider with
             org.ep4j.engine.HostDeviceProvider;
+    provides org.ep4j.spi.TopologySource with
+            org.ep4j.engine.topology.HipSource,
+            org.ep4j.engine.topology.NvmlSource;
 }

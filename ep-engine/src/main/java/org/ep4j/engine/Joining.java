@@ -22,8 +22,9 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.NicChoice;
+import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.RankProfile.BackendProfile;
@@ -65,10 +66,13 @@ final class Joining {
         Agreement agreement = new Agreement(bootstrap);
         Duration setup = Duration.ofMinutes(1);
         EpDevice device;
+        PlanOptions options;
         try {
             List<ConfigKey<?>> keys = new ArrayList<>(EpKeys.all());
             backends.usable().values().forEach(b -> keys.addAll(b.configKeys()));
             config.check(keys);
+            options = PlanOptions.from(config);
+            NicChoice.from(config);
             setup = config.get(EpKeys.SETUP_TIMEOUT);
             device = openDevice();
         } catch (RuntimeException e) {
@@ -85,7 +89,7 @@ final class Joining {
                 backends.usable().values().stream()
                         .map(b -> new Planner.Candidate(b.id(), b::offer))
                         .toList(),
-                BackendChoice.from(config));
+                options);
         LOG.log(System.Logger.Level.DEBUG, () -> "plan of rank " + bootstrap.rank() + ":\n" + plan.explain());
         Map<String, EpBackend> open = new TreeMap<>();
         try {
@@ -136,10 +140,19 @@ final class Joining {
         List<ConfigKey<?>> keys = new ArrayList<>(EpKeys.all());
         backends.usable().values().forEach(b -> keys.addAll(b.configKeys()));
         keys.stream()
-                .filter(ConfigKey::agreed)
+                .filter(key -> key.agreed() || NicChoice.KEYS.contains(key))
                 .forEach(key -> settings.put(key.name(), config.resolve(key).text()));
+        Surroundings around = Surroundings.of(device);
         return new RankProfile(
-                bootstrap.rank(), hostId(), hostName(), ProcessHandle.current().pid(), device, found, settings);
+                bootstrap.rank(),
+                hostId(),
+                hostName(),
+                ProcessHandle.current().pid(),
+                device,
+                around.locality(),
+                around.domain(),
+                found,
+                settings);
     }
 
     private static BackendProfile probe(EpBackendProvider provider, ProbeRequest request) {
@@ -174,7 +187,7 @@ final class Joining {
         RankProfile first = profiles.get(0);
         List<String> differences = new ArrayList<>();
         for (RankProfile other : profiles) {
-            for (String key : union(first.settings(), other.settings())) {
+            for (String key : agreed(first.settings(), other.settings())) {
                 String a = first.settings().getOrDefault(key, "absent");
                 String b = other.settings().getOrDefault(key, "absent");
                 if (!a.equals(b)) {
@@ -188,9 +201,10 @@ final class Joining {
         }
     }
 
-    private static List<String> union(Map<String, String> a, Map<String, String> b) {
+    private static List<String> agreed(Map<String, String> a, Map<String, String> b) {
         var keys = new TreeSet<>(a.keySet());
         keys.addAll(b.keySet());
+        NicChoice.KEYS.forEach(key -> keys.remove(key.name()));
         return List.copyOf(keys);
     }
 

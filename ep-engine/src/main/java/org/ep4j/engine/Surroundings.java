@@ -1,0 +1,80 @@
+package org.ep4j.engine;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+import org.ep4j.Device;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.FileTree;
+import org.ep4j.topology.read.LinuxTopology;
+import org.ep4j.topology.read.Topologies;
+
+/**
+ * The machine around the device of a rank. A machine that cannot be read leaves it unknown, and the group forms all the same.
+ *
+ * @param locality what planning uses of it
+ * @param domain NVLink domain beyond the host, {@code cluster-uuid/clique-id}; empty when there is none
+ */
+record Surroundings(Locality locality, String domain) {
+    private static final System.Logger LOG = System.getLogger("org.ep4j");
+
+    static final Surroundings UNKNOWN = new Surroundings(Locality.UNKNOWN, "");
+
+    /** Of a device of this process. */
+    static Surroundings of(Device device) {
+        return of(device, FileTree.of(Path.of("/")), Topologies::live, System.getenv());
+    }
+
+    /**
+     * Of a device, on a machine that need not be this one.
+     *
+     * @param files its {@code /sys} and {@code /proc}
+     * @param gpus the machine with all that is known of its GPUs; not asked for the host device, since asking the libraries of
+     *     GPUs takes time
+     * @param environment variables of the process
+     */
+    static Surroundings of(Device device, FileTree files, Supplier<Topology> gpus, Map<String, String> environment) {
+        try {
+            return switch (device.type()) {
+                case "host" -> {
+                    Topology topology = LinuxTopology.read("this machine", files);
+                    topology.warnings().forEach(Surroundings::note);
+                    yield new Surroundings(Locality.ofHost(topology, 0, ProcessNuma.of(files)), "");
+                }
+                case "cuda", "hip" -> gpu(device, files, gpus.get(), environment);
+                default -> UNKNOWN;
+            };
+        } catch (RuntimeException | LinkageError e) {
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    () -> "the machine around " + device + " cannot be read, so the plan does without it: " + e,
+                    e);
+            return UNKNOWN;
+        }
+    }
+
+    private static Surroundings gpu(Device device, FileTree files, Topology topology, Map<String, String> environment) {
+        topology.warnings().forEach(Surroundings::note);
+        VisibleDevices visible = new VisibleDevices(topology, files, environment);
+        List<Gpu> gpus = device.type().equals("cuda") ? visible.cuda() : visible.hip();
+        if (device.ordinal() >= gpus.size()) {
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    () -> "which GPU of the machine " + device
+                            + " is cannot be told, so the plan does without its place: "
+                            + gpus.size() + " of " + topology.gpus().size()
+                            + " GPUs are known to be visible to this process; with GPUs of several kinds set"
+                            + " CUDA_DEVICE_ORDER=PCI_BUS_ID, and name devices in CUDA_VISIBLE_DEVICES by number");
+            return UNKNOWN;
+        }
+        Gpu gpu = gpus.get(device.ordinal());
+        return new Surroundings(Locality.of(topology, gpu), gpu.clique());
+    }
+
+    private static void note(String warning) {
+        LOG.log(System.Logger.Level.DEBUG, () -> "topology: " + warning);
+    }
+}

@@ -1,0 +1,108 @@
+package org.ep4j.engine;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.PciAddress;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.FileTree;
+
+/**
+ * Which GPU of the machine a device number means in this process. CUDA and HIP number only the devices that their environment
+ * variables leave visible, in the order that these give ("CUDA Environment Variables" of NVIDIA's programming guide, "GPU
+ * isolation techniques" of AMD's documentation).
+ */
+final class VisibleDevices {
+    private final Topology topology;
+    private final FileTree files;
+    private final Map<String, String> environment;
+
+    VisibleDevices(Topology topology, FileTree files, Map<String, String> environment) {
+        this.topology = topology;
+        this.files = files;
+        this.environment = environment;
+    }
+
+    /** GPUs that CUDA numbers from 0; empty when the order cannot be known. */
+    List<Gpu> cuda() {
+        List<Gpu> gpus = of(GpuVendor.NVIDIA);
+        long models = gpus.stream().map(Gpu::id).distinct().count();
+        boolean busOrder = "PCI_BUS_ID".equals(environment.get("CUDA_DEVICE_ORDER"));
+        if (models > 1 && !busOrder) {
+            // The default is the fastest first, and which that is CUDA alone knows.
+            return List.of();
+        }
+        return visible("CUDA_VISIBLE_DEVICES", gpus, this::nvidiaUuid);
+    }
+
+    /** GPUs that HIP numbers from 0: the runtime below HIP leaves some of them visible, and HIP some of these. */
+    List<Gpu> hip() {
+        List<Gpu> gpus = visible("ROCR_VISIBLE_DEVICES", of(GpuVendor.AMD), this::amdUuid);
+        String own = environment.containsKey("HIP_VISIBLE_DEVICES") ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
+        return visible(own, gpus, this::amdUuid);
+    }
+
+    private List<Gpu> of(GpuVendor vendor) {
+        return topology.gpus().stream().filter(gpu -> gpu.vendor() == vendor).toList();
+    }
+
+    private List<Gpu> visible(String variable, List<Gpu> gpus, Function<Gpu, String> uuid) {
+        String value = environment.get(variable);
+        if (value == null) {
+            return gpus;
+        }
+        List<Gpu> visible = new ArrayList<>();
+        for (String entry : value.split(",", -1)) {
+            Optional<Gpu> gpu = gpu(entry.strip(), gpus, uuid);
+            if (gpu.isEmpty()) {
+                // Entries from the first wrong one on do not count.
+                break;
+            }
+            visible.add(gpu.get());
+        }
+        // A device that is named twice makes the whole list void.
+        return new HashSet<>(visible).size() == visible.size() ? visible : List.of();
+    }
+
+    /** By number, or by a UUID, of which the beginning is enough. */
+    private static Optional<Gpu> gpu(String entry, List<Gpu> gpus, Function<Gpu, String> uuid) {
+        if (entry.matches("\\d{1,4}")) {
+            int number = Integer.parseInt(entry);
+            return number < gpus.size() ? Optional.of(gpus.get(number)) : Optional.empty();
+        }
+        String prefix = entry.toLowerCase(Locale.ROOT);
+        if (!prefix.startsWith("gpu-")) {
+            return Optional.empty();
+        }
+        List<Gpu> matching = gpus.stream()
+                .filter(gpu -> uuid.apply(gpu).toLowerCase(Locale.ROOT).startsWith(prefix))
+                .toList();
+        return matching.size() == 1 ? Optional.of(matching.get(0)) : Optional.empty();
+    }
+
+    private String nvidiaUuid(Gpu gpu) {
+        return text("/proc/driver/nvidia/gpus/", gpu, "/information")
+                .lines()
+                .filter(line -> line.startsWith("GPU UUID:"))
+                .findFirst()
+                .map(line -> line.substring("GPU UUID:".length()).strip())
+                .orElse("");
+    }
+
+    private String amdUuid(Gpu gpu) {
+        return "GPU-" + text("/sys/bus/pci/devices/", gpu, "/unique_id");
+    }
+
+    private String text(String folder, Gpu gpu, String file) {
+        return gpu.address()
+                .map(PciAddress::toString)
+                .flatMap(address -> files.text(folder + address + file))
+                .orElse("");
+    }
+}

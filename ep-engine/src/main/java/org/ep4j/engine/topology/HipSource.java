@@ -1,0 +1,35 @@
+package org.ep4j.engine.topology;
+
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.spi.TopologySource;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.TopologyCopy;
+
+/**
+ * Names of AMD's GPUs, and xGMI links where KFD does not tell of them, from HIP. HIP is not even loaded on machines without
+ * such GPUs, because asking it starts it.
+ */
+public final class HipSource implements TopologySource {
+    @Override
+    public String id() {
+        return "hip";
+    }
+
+    @Override
+    public Topology refine(Topology topology) {
+        if (topology.gpus().stream().noneMatch(gpu -> gpu.vendor() == GpuVendor.AMD)) {
+            return topology;
+        }
+        try {
+            Optional<Hip> hip = Hip.find();
+            List<HipGpu> gpus = hip.isPresent() ? hip.get().gpus() : List.of();
+            return gpus.isEmpty() ? topology : HipMerge.merge(topology, gpus);
+        } catch (RuntimeException | LinkageError e) {
+            return TopologyCopy.of(topology, topology.source(), part -> part)
+                    .warn("HIP could not be used: " + e.getMessage())
+                    .build();
+        }
+    }
+}

@@ -1,0 +1,45 @@
+package org.ep4j.engine.topology;
+
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.spi.TopologySource;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.TopologyCopy;
+
+/** NVLinks, NVLink domains, names and compute capabilities of NVIDIA's GPUs, from NVML. */
+public final class NvmlSource implements TopologySource {
+    @Override
+    public String id() {
+        return "nvml";
+    }
+
+    @Override
+    public Topology refine(Topology topology) {
+        boolean expected = topology.gpus().stream().anyMatch(gpu -> gpu.vendor() == GpuVendor.NVIDIA);
+        Optional<Nvml> nvml = Nvml.find();
+        if (nvml.isEmpty()) {
+            return expected
+                    ? warned(
+                            topology,
+                            "libnvidia-ml.so.1 is not found, so NVLinks are not known; install the driver's "
+                                    + "user part, or run the container with the \"utility\" capability")
+                    : topology;
+        }
+        try {
+            List<NvmlGpu> gpus = nvml.get().gpus();
+            return gpus.isEmpty() ? topology : new NvmlMerge(topology, gpus).merge();
+        } catch (IllegalStateException e) {
+            // The library without a driver is usual in images that run anywhere.
+            return expected ? warned(topology, "NVLinks are not known: " + e.getMessage()) : topology;
+        } catch (RuntimeException | LinkageError e) {
+            return warned(topology, "NVML could not be used: " + e);
+        }
+    }
+
+    private static Topology warned(Topology topology, String warning) {
+        return TopologyCopy.of(topology, topology.source(), part -> part)
+                .warn(warning)
+                .build();
+    }
+}

@@ -1,0 +1,114 @@
+package org.ep4j.engine;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import org.ep4j.Device;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.PciId;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.TopologyException;
+import org.junit.jupiter.api.Test;
+
+final class SurroundingsTest {
+    private static final Map<String, String> TWO_NODES = Map.of(
+            "/sys/devices/system/node/node0/cpulist", "0-3,8-11",
+            "/sys/devices/system/node/node1/cpulist", "4-7,12-15");
+
+    @Test
+    void aProcessWithTheMemoryOfOneNodeIsThere() {
+        assertThat(host("Mems_allowed_list:\t1\nCpus_allowed_list:\t0-15").numa())
+                .isEqualTo(1);
+    }
+
+    @Test
+    void aProcessWithProcessorsOfOneNodeIsThere() {
+        assertThat(host("Mems_allowed_list:\t0-1\nCpus_allowed_list:\t5-6,12").numa())
+                .isEqualTo(1);
+    }
+
+    @Test
+    void aProcessOnSeveralNodesIsOnNone() {
+        assertThat(host("Mems_allowed_list:\t0-1\nCpus_allowed_list:\t3-4").numa())
+                .isEqualTo(-1);
+        assertThat(host("").numa()).isEqualTo(-1);
+    }
+
+    @Test
+    void aGpuHasItsPlaceAndItsDomain() {
+        Surroundings around = Surroundings.of(
+                Device.parse("cuda:0"),
+                new RecordedFiles(Map.of()),
+                SurroundingsTest::twoGpus,
+                Map.of("CUDA_VISIBLE_DEVICES", "1"));
+
+        assertThat(around.locality().gpu()).isEqualTo(1);
+        assertThat(around.locality().architecture()).isEqualTo("sm_100");
+        assertThat(around.domain()).isEqualTo("cluster/7");
+    }
+
+    @Test
+    void aGpuThatCannotBeFoundIsUnknown() {
+        Surroundings around = Surroundings.of(
+                Device.parse("cuda:2"), new RecordedFiles(Map.of()), SurroundingsTest::twoGpus, Map.of());
+
+        assertThat(around).isEqualTo(Surroundings.UNKNOWN);
+    }
+
+    @Test
+    void aMachineThatCannotBeReadIsUnknown() {
+        Surroundings around = Surroundings.of(
+                Device.parse("hip:0"),
+                new RecordedFiles(Map.of()),
+                () -> {
+                    throw new TopologyException("broken on purpose");
+                },
+                Map.of());
+
+        assertThat(around).isEqualTo(Surroundings.UNKNOWN);
+    }
+
+    @Test
+    void theHostDeviceDoesNotAskTheLibrariesOfGpus() {
+        Surroundings around = Surroundings.of(
+                Device.HOST,
+                new RecordedFiles(TWO_NODES),
+                () -> {
+                    throw new AssertionError("asked");
+                },
+                Map.of());
+
+        assertThat(around.locality().gpu()).isEqualTo(-1);
+    }
+
+    private static Locality host(String status) {
+        Map<String, String> files = new HashMap<>(TWO_NODES);
+        files.put("/proc/self/status", status);
+        return Surroundings.of(Device.HOST, new RecordedFiles(files), SurroundingsTest::twoGpus, Map.of())
+                .locality();
+    }
+
+    private static Topology twoGpus() {
+        Topology.Builder builder = Topology.builder("test");
+        int host = builder.host("");
+        for (int i = 0; i < 2; i++) {
+            builder.add(new Gpu(
+                    host,
+                    i,
+                    "GPU" + i,
+                    Optional.empty(),
+                    PciId.UNKNOWN,
+                    GpuVendor.NVIDIA,
+                    "sm_100",
+                    "",
+                    0,
+                    Optional.empty(),
+                    "cluster/7"));
+        }
+        return builder.build();
+    }
+}
