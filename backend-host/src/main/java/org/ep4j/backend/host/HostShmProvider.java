@@ -8,6 +8,7 @@ import java.util.Optional;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.Offer;
@@ -52,8 +53,13 @@ public final class HostShmProvider implements EpBackendProvider {
     }
 
     @Override
+    public ProbeReport describe(DescribeRequest request) {
+        return ShmDescription.describe(request);
+    }
+
+    @Override
     public Offer offer(RankProfile from, RankProfile to) {
-        return ShmFacts.offer(from, to);
+        return ShmDescription.ofDevices(from, to, ShmFacts.offer(from, to));
     }
 
     /**

@@ -3,6 +3,7 @@ package org.ep4j.backend.host;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.NoPath;
@@ -26,7 +27,8 @@ final class ShmFacts {
     /** Effective user id. */
     static final String USER = "uid";
 
-    private static final List<String> NEEDED = List.of(BOOT, FOLDER_ID, FOLDER, USER);
+    /** What is only compared, so that hosts that differ in nothing else are planned together. */
+    private static final List<String> IDENTITY = List.of(BOOT, FOLDER_ID, USER);
 
     /** One core copies about this fast; measured figures differ by machine, and only the order of offers matters. */
     private static final double GIGABYTES_PER_SECOND = 10;
@@ -37,34 +39,24 @@ final class ShmFacts {
 
     /** The path from one rank to another, or why there is none. */
     static Offer offer(RankProfile from, RankProfile to) {
-        for (RankProfile profile : List.of(from, to)) {
-            for (String name : NEEDED) {
-                if (!profile.facts(HostShmProvider.ID).containsKey(name)) {
-                    return new NoPath(
-                            profile.label() + " did not report its " + name,
-                            "run the same ep4j version on all ranks, and see the checks of its probe");
-                }
-            }
+        Optional<String> missing = missing(from)
+                .map(name -> "the writing rank did not report its " + name)
+                .or(() -> missing(to).map(name -> "the peer did not report its " + name));
+        if (missing.isPresent()) {
+            return new NoPath(missing.get(), "run the same ep4j version on all ranks, and see the checks of its probe");
         }
-        Map<String, String> a = from.facts(HostShmProvider.ID);
-        Map<String, String> b = to.facts(HostShmProvider.ID);
-        if (differ(a, b, BOOT)) {
-            return new NoPath(
-                    from.label() + " and " + to.label() + " run on different machines (boot ids " + a.get(BOOT)
-                            + " and " + b.get(BOOT) + ")",
-                    "add a backend that connects machines");
+        if (differ(from, to, BOOT)) {
+            return new NoPath("the ranks run on different machines", "add a backend that connects machines");
         }
-        if (differ(a, b, FOLDER_ID)) {
+        if (differ(from, to, FOLDER_ID)) {
             return new NoPath(
-                    to.label() + " has another " + b.get(FOLDER) + " (file " + b.get(FOLDER_ID) + ") than "
-                            + from.label() + " (" + a.get(FOLDER) + ", file " + a.get(FOLDER_ID) + ")",
+                    "the peer's " + folder(to) + " is another folder than the writing rank's " + folder(from),
                     "run the containers with a shared --ipc or the same volume, or set " + ShmFolder.KEY.name()
                             + " to a folder that both see");
         }
-        if (differ(a, b, USER)) {
+        if (differ(from, to, USER)) {
             return new NoPath(
-                    from.label() + " runs as user id " + a.get(USER) + " and " + to.label() + " as " + b.get(USER)
-                            + ", and shared memory is for its owner alone",
+                    "the ranks run as different users, and shared memory is for its owner alone",
                     "run all ranks of a machine as the same user");
         }
         return new PathOffer(PathKind.MAPPED, GIGABYTES_PER_SECOND, LATENCY_MICROS, List.of());
@@ -72,12 +64,29 @@ final class ShmFacts {
 
     /** Names the folder of a rank as a file on a machine: ranks with an equal name share the folder's free space. */
     static String sharedFolder(RankProfile profile) {
-        Map<String, String> facts = profile.facts(HostShmProvider.ID);
+        Map<String, String> identity = profile.identity(HostShmProvider.ID);
         return String.format(
-                Locale.ROOT, "%s/%s", facts.getOrDefault(BOOT, profile.hostId()), facts.getOrDefault(FOLDER_ID, ""));
+                Locale.ROOT,
+                "%s/%s",
+                identity.getOrDefault(BOOT, profile.hostId()),
+                identity.getOrDefault(FOLDER_ID, ""));
     }
 
-    private static boolean differ(Map<String, String> a, Map<String, String> b, String name) {
-        return !a.getOrDefault(name, "").equals(b.getOrDefault(name, ""));
+    private static Optional<String> missing(RankProfile profile) {
+        return profile.facts(HostShmProvider.ID).containsKey(FOLDER)
+                ? IDENTITY.stream()
+                        .filter(name -> !profile.identity(HostShmProvider.ID).containsKey(name))
+                        .findFirst()
+                : Optional.of(FOLDER);
+    }
+
+    private static String folder(RankProfile profile) {
+        return profile.facts(HostShmProvider.ID).getOrDefault(FOLDER, "");
+    }
+
+    private static boolean differ(RankProfile a, RankProfile b, String name) {
+        return !a.identity(HostShmProvider.ID)
+                .getOrDefault(name, "")
+                .equals(b.identity(HostShmProvider.ID).getOrDefault(name, ""));
     }
 }

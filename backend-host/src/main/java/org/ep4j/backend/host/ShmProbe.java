@@ -50,6 +50,7 @@ final class ShmProbe {
     private final ProbeRequest request;
     private final List<Check> checks = new ArrayList<>();
     private final Map<String, String> facts = new TreeMap<>();
+    private final Map<String, String> identity = new TreeMap<>();
 
     private ShmProbe(ProbeRequest request) {
         this.request = request;
@@ -64,7 +65,7 @@ final class ShmProbe {
     static ProbeReport probe(ProbeRequest request, String system, String bits) {
         ShmProbe probe = new ShmProbe(request);
         probe.run(system, bits);
-        return new ProbeReport(probe.checks, probe.facts);
+        return new ProbeReport(probe.checks, probe.facts, probe.identity);
     }
 
     private void run(String system, String bits) {
@@ -102,7 +103,7 @@ final class ShmProbe {
     private void checkLibc() {
         try {
             int user = Libc.load().userId();
-            facts.put(ShmFacts.USER, Integer.toString(user));
+            identity.put(ShmFacts.USER, Integer.toString(user));
             checks.add(Check.pass(LIBC, "C library bound, user id " + user));
         } catch (LinkageError e) {
             checks.add(Check.fail(LIBC, "the C library cannot be called through JNA: " + firstLine(e), jnaRemedy()));
@@ -126,7 +127,7 @@ final class ShmProbe {
             if (id.isEmpty()) {
                 throw new IOException("it is empty");
             }
-            facts.put(ShmFacts.BOOT, id);
+            identity.put(ShmFacts.BOOT, id);
             checks.add(Check.pass(BOOT, "boot id " + id));
         } catch (IOException | RuntimeException e) {
             checks.add(Check.fail(
@@ -152,7 +153,7 @@ final class ShmProbe {
         try {
             FileId id = folder.id();
             facts.put(ShmFacts.FOLDER, folder.toString());
-            facts.put(ShmFacts.FOLDER_ID, id.toString());
+            identity.put(ShmFacts.FOLDER_ID, id.toString());
             checks.add(Check.pass(FOLDER, "folder " + folder + ", file " + id));
         } catch (IOException | RuntimeException e) {
             skipFolder("the folder " + folder + " cannot be looked at: " + e);

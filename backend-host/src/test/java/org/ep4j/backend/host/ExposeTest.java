@@ -233,7 +233,7 @@ final class ExposeTest {
                                 new PathOffer(PathKind.HOST_POSTED, 10, 5, List.of("mlx5_0:1")),
                                 List.of()))
                 .toList();
-        EpPlan plan = new EpPlan(all.profiles(), paths);
+        EpPlan plan = EpPlan.of(all.profiles(), paths);
         var outcomes = TestRanks.run(List.of(cfg(), cfg(), cfg(), cfg()), plan, (rank, backend) -> {
             try (SymmetricBuffer buffer = TestRanks.expose(backend, "b", PAGES)) {
                 MappedPeers peers = TestRanks.peers(buffer);

@@ -18,19 +18,19 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 final class OfferTest {
-    private static final Map<String, String> FACTS =
-            Map.of("boot", "b0", "folder", "/dev/shm", "folder-id", "26:1", "uid", "1000");
+    private static final Map<String, String> FACTS = Map.of("folder", "/dev/shm");
+    private static final Map<String, String> IDENTITY = Map.of("boot", "b0", "folder-id", "26:1", "uid", "1000");
 
     private final HostShmProvider provider = new HostShmProvider();
 
     private static RankProfile rank(int rank, String changed, String value) {
-        Map<String, String> facts = new HashMap<>(FACTS);
-        facts.put(changed, value);
-        return TestRanks.profile(rank, facts);
+        Map<String, String> identity = new HashMap<>(IDENTITY);
+        identity.put(changed, value);
+        return TestRanks.profile(rank, FACTS, identity);
     }
 
     static RankProfile rank(int rank) {
-        return TestRanks.profile(rank, FACTS);
+        return TestRanks.profile(rank, FACTS, IDENTITY);
     }
 
     @Test
@@ -43,13 +43,14 @@ final class OfferTest {
 
     @Test
     void thePathOfTheFolderMayDiffer() {
-        assertThat(provider.offer(rank(0), rank(1, "folder", "/mnt/shared"))).isInstanceOf(PathOffer.class);
+        assertThat(provider.offer(rank(0), TestRanks.profile(1, Map.of("folder", "/mnt/shared"), IDENTITY)))
+                .isInstanceOf(PathOffer.class);
     }
 
     @Test
     void ranksOfDifferentMachinesDoNot() {
         assertThat(provider.offer(rank(0), rank(3, "boot", "b1"))).isInstanceOfSatisfying(NoPath.class, none -> {
-            assertThat(none.reason()).contains("rank 0", "rank 3", "different machines", "b0", "b1");
+            assertThat(none.reason()).contains("different machines");
             assertThat(none.remedy()).isNotEmpty();
         });
     }
@@ -57,7 +58,7 @@ final class OfferTest {
     @Test
     void ranksWithAPrivateFolderDoNot() {
         assertThat(provider.offer(rank(0), rank(3, "folder-id", "91:1"))).isInstanceOfSatisfying(NoPath.class, none -> {
-            assertThat(none.reason()).contains("rank 3", "another /dev/shm", "91:1", "26:1");
+            assertThat(none.reason()).contains("the peer's /dev/shm is another folder");
             assertThat(none.remedy()).contains("--ipc", "volume", "ep.shm.dir");
         });
     }
@@ -65,24 +66,35 @@ final class OfferTest {
     @Test
     void ranksOfDifferentUsersDoNot() {
         assertThat(provider.offer(rank(0), rank(3, "uid", "0"))).isInstanceOfSatisfying(NoPath.class, none -> {
-            assertThat(none.reason()).contains("rank 3", "user id 1000", "as 0");
+            assertThat(none.reason()).contains("different users");
             assertThat(none.remedy()).contains("same user");
         });
     }
 
     @Test
     void aRankWithoutFactsHasNoPath() {
-        Offer offer = provider.offer(rank(0), TestRanks.profile(1, Map.of("boot", "b0")));
+        Offer offer = provider.offer(rank(0), TestRanks.profile(1, FACTS, Map.of("boot", "b0")));
         assertThat(offer)
                 .isInstanceOfSatisfying(
-                        NoPath.class, none -> assertThat(none.reason()).contains("rank 1", "did not report"));
+                        NoPath.class, none -> assertThat(none.reason()).contains("the peer did not report"));
+    }
+
+    @Test
+    void reasonsNameNeitherRanksNorIdentity() {
+        for (RankProfile other : List.of(rank(3, "boot", "b1"), rank(3, "folder-id", "91:1"), rank(3, "uid", "4321"))) {
+            assertThat(provider.offer(rank(7), other)).isInstanceOfSatisfying(NoPath.class, none -> {
+                assertThat(none.reason())
+                        .doesNotContain("rank 7", "rank 3", "b0", "b1", "26:1", "91:1", "1000", "4321");
+            });
+        }
     }
 
     @Test
     void thePlannerPrintsTheReason() {
         assertThatThrownBy(() -> TestRanks.plan(List.of(rank(0), rank(1, "folder-id", "91:1"))))
                 .isInstanceOf(EpUnavailableException.class)
-                .hasMessageContaining("another /dev/shm")
+                .hasMessageContaining("rank 0 (host-a, pid 1000, host:0) -> rank 1")
+                .hasMessageContaining("the peer's /dev/shm is another folder")
                 .hasMessageContaining("ep.shm.dir");
     }
 }

@@ -16,16 +16,16 @@ final class ProbeAndOfferPropertyTest {
     private final HostShmProvider provider = new HostShmProvider();
 
     @Property
-    void bothDirectionsGetTheSameAnswerAndOnlyEqualFactsGiveAPath(
+    void bothDirectionsGetTheSameAnswerAndOnlyEqualIdentityGivesAPath(
             @ForAll @IntRange(max = 1) int boot,
             @ForAll @IntRange(max = 1) int folder,
             @ForAll @IntRange(max = 1) int user,
             @ForAll @IntRange(max = 1) int path) {
         RankProfile other = TestRanks.profile(
                 1,
+                Map.of("folder", path == 0 ? "/dev/shm" : Path.of("/mnt").toString()),
                 Map.of(
                         "boot", "b" + boot,
-                        "folder", path == 0 ? "/dev/shm" : Path.of("/mnt").toString(),
                         "folder-id", folder == 0 ? "26:1" : "27:1",
                         "uid", user == 0 ? "1000" : "1001"));
         boolean expected = boot == 0 && folder == 0 && user == 0;

@@ -71,14 +71,14 @@ final class TestRanks {
         return new HostShmProvider().probe(new ProbeRequest(Device.HOST, config, DEADLINE));
     }
 
-    static RankProfile profile(int rank, Map<String, String> facts) {
+    static RankProfile profile(int rank, Map<String, String> facts, Map<String, String> identity) {
         return new RankProfile(
                 rank,
                 "host-id",
                 "host-a",
                 1000 + rank,
                 Device.HOST,
-                Map.of(HostShmProvider.ID, new RankProfile.BackendProfile(true, "", facts)),
+                Map.of(HostShmProvider.ID, new RankProfile.BackendProfile(true, "", facts, identity)),
                 Map.of());
     }
 
@@ -90,7 +90,7 @@ final class TestRanks {
                     report.failures().stream().map(Check::toString).toList().toString());
         }
         return plan(IntStream.range(0, ranks)
-                .mapToObj(r -> profile(r, report.facts()))
+                .mapToObj(r -> profile(r, report.facts(), report.identity()))
                 .toList());
     }
 

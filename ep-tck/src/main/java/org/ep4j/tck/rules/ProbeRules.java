@@ -15,7 +15,11 @@ public final class ProbeRules {
                 rule("1.3", "a device that does not exist is a failed check with a remedy", "strange-device"),
                 rule("1.4", "an offer depends on the two profiles alone", "offer"),
                 rule("1.5", "all ranks have the same plan, and it uses the required backend", "plan"),
-                rule("1.6", "a required backend that is not there is refused by name", "unknown-backend"));
+                rule("1.6", "a required backend that is not there is refused by name", "unknown-backend"),
+                rule(
+                        "1.7",
+                        "an offer depends on facts, locality and which hosts, domains and identities are equal",
+                        "names"));
     }
 
     private static Rule rule(String id, String text, String name) {

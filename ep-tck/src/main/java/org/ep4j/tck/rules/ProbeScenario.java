@@ -1,6 +1,5 @@
 package org.ep4j.tck.rules;
 
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
@@ -40,6 +39,7 @@ final class ProbeScenario implements Scenario {
             case "probe" -> probe(context, provider);
             case "strange-device" -> strangeDevice(context, provider);
             case "offer" -> offer(context, provider);
+            case "names" -> names(context, provider);
             case "plan" -> plan(context, id);
             case "unknown-backend" -> unknownBackend(context);
             default -> throw new IllegalArgumentException("no such case: " + context.params());
@@ -71,7 +71,9 @@ final class ProbeScenario implements Scenario {
             Checks.that(codes.add(check.code()), "the code " + check.code() + " is used twice");
             Checks.that(!check.detail().isBlank(), "the check " + check.code() + " says nothing");
         }
-        Checks.equal("a second probe's facts", provider.probe(request(context)).facts(), report.facts());
+        ProbeReport second = provider.probe(request(context));
+        Checks.equal("a second probe's facts", second.facts(), report.facts());
+        Checks.equal("a second probe's identity", second.identity(), report.identity());
         for (Thread thread : Thread.getAllStackTraces().keySet()) {
             boolean left = !before.contains(thread)
                     && thread.isAlive()
@@ -109,6 +111,23 @@ final class ProbeScenario implements Scenario {
         }
     }
 
+    /** Planning asks once for all pairs of ranks that differ in names alone. */
+    private static void names(RankContext context, EpBackendProvider provider) {
+        List<RankProfile> profiles = context.group().plan().profiles();
+        for (RankProfile from : profiles) {
+            for (RankProfile to : profiles) {
+                Checks.equal(
+                        "the offer after every rank, host, domain and identity was renamed",
+                        provider.offer(Renaming.all(from), Renaming.all(to)),
+                        provider.offer(from, to));
+                Checks.equal(
+                        "the offer for a peer that was moved to one host or to another",
+                        provider.offer(from, Renaming.moved(to, "a")),
+                        provider.offer(from, Renaming.moved(to, "b")));
+            }
+        }
+    }
+
     private static void plan(RankContext context, String id) {
         EpPlan plan = context.group().plan();
         Checks.equal("ranks of the plan", plan.ranks(), context.size());
@@ -121,12 +140,10 @@ final class ProbeScenario implements Scenario {
                     path.from() == path.to() || path.rejected().stream().noneMatch(String::isBlank),
                     "a backend was rejected without a reason");
         }
-        byte[] mine = (plan.explain() + plan).getBytes(StandardCharsets.UTF_8);
-        for (byte[] other : context.exchange(mine)) {
-            Checks.equal(
-                    "the plan of another rank",
-                    new String(other, StandardCharsets.UTF_8),
-                    new String(mine, StandardCharsets.UTF_8));
+        for (byte[] bytes : context.exchange(plan.encode())) {
+            EpPlan other = EpPlan.decode(bytes);
+            Checks.equal("the plan of another rank", other, plan);
+            Checks.equal("the explanation of another rank's plan", other.explain(), plan.explain());
         }
     }
 
