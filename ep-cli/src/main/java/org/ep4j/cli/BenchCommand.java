@@ -195,8 +195,8 @@ final class BenchCommand implements Callable<Integer> {
 
     private void check() {
         shape.check(ranks, iterations);
-        shape.checkTokens("--tokens", tokens);
-        shape.checkTokens("--ll-tokens", lowLatencyTokens);
+        ModelOptions.checkTokens("--tokens", tokens);
+        ModelOptions.checkTokens("--ll-tokens", lowLatencyTokens);
         if (warmup < 0) {
             throw new EpArgumentException("--warmup", warmup, ">= 0", "0 counts the first round, too");
         }
@@ -217,9 +217,9 @@ final class BenchCommand implements Callable<Integer> {
                 ranks,
                 shape.device,
                 shape.backend,
-                shape.hidden,
-                shape.topK,
-                shape.experts,
+                shape.model.hidden,
+                shape.model.topK,
+                shape.model.experts,
                 parts,
                 skew,
                 layout == LayoutChoice.BY_RANK ? RowLayout.BY_RANK : RowLayout.BY_EXPERT,

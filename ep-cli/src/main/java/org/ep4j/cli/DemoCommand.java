@@ -65,11 +65,11 @@ final class DemoCommand implements Callable<Integer> {
     public Integer call() {
         PrintWriter out = spec.commandLine().getOut();
         shape.check(ranks, iterations);
-        shape.checkTokens("--decode-tokens", decodeTokens);
-        shape.checkTokens("--prefill-tokens", prefillTokens);
+        ModelOptions.checkTokens("--decode-tokens", decodeTokens);
+        ModelOptions.checkTokens("--prefill-tokens", prefillTokens);
         long start = System.nanoTime();
         out.println("ep4j " + Versions.ep4j() + ": " + ranks + " ranks as processes of this machine, hidden "
-                + shape.hidden + ", top-" + shape.topK + " of " + shape.experts + " experts");
+                + shape.model.hidden + ", top-" + shape.model.topK + " of " + shape.model.experts + " experts");
         out.flush();
         Work.Outcome outcome;
         try (ProgressView progress = ProgressView.of("demo", out)) {
@@ -88,9 +88,9 @@ final class DemoCommand implements Callable<Integer> {
                 ranks,
                 shape.device,
                 shape.backend,
-                shape.hidden,
-                shape.topK,
-                shape.experts,
+                shape.model.hidden,
+                shape.model.topK,
+                shape.model.experts,
                 List.of(
                         new Part(Mode.LL, decodeTokens, Wire.FP8, false),
                         new Part(Mode.HT, prefillTokens, Wire.BF16, false)),

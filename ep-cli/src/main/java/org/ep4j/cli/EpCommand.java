@@ -17,6 +17,10 @@ import picocli.CommandLine.Spec;
             DemoCommand.class,
             BenchCommand.class,
             ConformanceCommand.class,
+            ForecastPageCommand.class,
+            PlanCommand.class,
+            TopoCommand.class,
+            DoctorCommand.class,
             RunCommand.class,
             RankCommand.class,
             GenerateCompletion.class

@@ -10,8 +10,9 @@ import org.ep4j.EpResourceException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.report.Figures;
+import org.ep4j.topology.TopologyException;
 
-/** Exit codes of every command; {@code run} passes its ranks' code on instead. */
+/** Exit codes of every command; {@code run} passes its ranks' code on instead, {@code doctor} tells what it found. */
 final class ExitCodes {
     static final int OK = 0;
     static final int CHECK_FAILED = 1;
@@ -19,6 +20,12 @@ final class ExitCodes {
     static final int UNAVAILABLE = 3;
     static final int RANK_FAILED = 4;
     static final int INTERNAL = 5;
+
+    /** Of doctor, whose codes are its own: something warns or failed. */
+    static final int WARNINGS = 1;
+
+    /** Of doctor: nothing can be used but the host device. */
+    static final int HOST_ONLY = 2;
 
     private ExitCodes() {}
 
@@ -31,7 +38,9 @@ final class ExitCodes {
         if (failure instanceof RankFailedException ranks) {
             return ranks.exitCode();
         }
-        if (failure instanceof EpArgumentException || failure instanceof EpConfigException) {
+        if (failure instanceof EpArgumentException
+                || failure instanceof EpConfigException
+                || failure instanceof TopologyException) {
             return USAGE;
         }
         if (failure instanceof EpUnavailableException || failure instanceof EpResourceException) {

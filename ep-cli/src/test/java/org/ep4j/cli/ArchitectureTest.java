@@ -34,6 +34,7 @@ import org.ep4j.spi.BootstrapProvider;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.EpRuntime;
+import org.ep4j.spi.TopologySource;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -167,7 +168,14 @@ final class ArchitectureTest {
     }
 
     @ParameterizedTest
-    @ValueSource(classes = {EpBackendProvider.class, DeviceProvider.class, BootstrapProvider.class, EpRuntime.class})
+    @ValueSource(
+            classes = {
+                EpBackendProvider.class,
+                DeviceProvider.class,
+                BootstrapProvider.class,
+                EpRuntime.class,
+                TopologySource.class
+            })
     void everyProviderIsInItsServicesFileAndInItsModuleDescriptor(Class<?> service) {
         Set<String> implementations = CLASSES.stream()
                 .filter(c -> c.isAssignableTo(service) && !c.isInterface())

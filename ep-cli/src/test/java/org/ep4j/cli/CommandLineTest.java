@@ -112,6 +112,18 @@ final class CommandLineTest {
                 "run -n 2",
                 "run -n 0 -- true",
                 "run -n 1 --master-port 70000 -- true",
+                "plan --hosts 0",
+                "plan --ranks-per-host -1",
+                "plan --mode fast",
+                "plan --gpu-links some",
+                "plan --tokens 0",
+                "plan --topk 9 --experts 8",
+                "plan --expert-groups 8",
+                "plan --expert-groups 8:9",
+                "plan --expert-groups 3:1",
+                "plan --file /nowhere/machine.xml",
+                "plan --file pom.xml",
+                "plan --benchmark 1",
             })
     void wrongUsageEndsWithTwoAndSaysWhatIsWrong(String line) {
         Ran ran = Ran.ep(line.split(" ", -1));

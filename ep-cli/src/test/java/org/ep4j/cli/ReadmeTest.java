@@ -150,7 +150,9 @@ final class ReadmeTest {
         List<ConfigKey<?>> keys = new ArrayList<>(EpKeys.all());
         backends().forEach(backend -> keys.addAll(backend.configKeys()));
         for (ConfigKey<?> key : keys) {
-            table.append("| `" + key.name() + "` | `" + key.environmentName() + "` | "
+            List<String> variables = new ArrayList<>(List.of(key.environmentName()));
+            variables.addAll(key.variables());
+            table.append("| `" + key.name() + "` | `" + String.join("`, `", variables) + "` | "
                     + (key.defaultText().isEmpty() ? "" : "`" + key.defaultText() + "`") + " | " + key.format() + " | "
                     + key.help() + (key.agreed() ? "; the same on all ranks" : "") + " |\n");
         }

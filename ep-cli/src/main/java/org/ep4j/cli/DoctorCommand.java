@@ -1,0 +1,88 @@
+package org.ep4j.cli;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.cli.doctor.DoctorJson;
+import org.ep4j.cli.doctor.DoctorText;
+import org.ep4j.cli.doctor.Examined;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code ep doctor}: what works on this machine, what does not, and what to do. */
+@Command(
+        name = "doctor",
+        description = {
+            "Ask every device and backend whether it can be used here, and look for what makes transports fail or crawl.",
+            "Every check has a code; docs/doctor.md explains all of them. NOT RUN means that it could not be looked at here;"
+                    + " some need root."
+        },
+        exitCodeListHeading = "%nExit codes:%n",
+        exitCodeList = {
+            "0:a device besides the host can be used, and no check warns",
+            "1:a check warns or failed",
+            "2:nothing can be used but the host device; also wrong usage or a recording that cannot be understood",
+            "3:a file cannot be written",
+            "5:an error inside ep4j",
+        })
+final class DoctorCommand implements Callable<Integer> {
+    private static final String STDOUT = "-";
+
+    @Option(names = "--problems", description = "Show only what warns or failed.")
+    private boolean problems;
+
+    @Option(
+            names = "--json",
+            paramLabel = "OUT",
+            arity = "0..1",
+            fallbackValue = STDOUT,
+            description = "Write everything as JSON to this file; without a file, print it instead of the text.")
+    private Optional<String> json = Optional.empty();
+
+    @Option(
+            names = "--root",
+            paramLabel = "DIR",
+            description =
+                    "Examine a recording of /sys, /proc and other folders instead of this machine; nothing is probed.")
+    private Optional<Path> root = Optional.empty();
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
+
+    /** Made by picocli. */
+    DoctorCommand() {}
+
+    @Override
+    public Integer call() {
+        PrintWriter out = spec.commandLine().getOut();
+        Examined examined = root.map(Examined::recorded).orElseGet(Examined::here);
+        if (json.filter(STDOUT::equals).isPresent()) {
+            out.print(DoctorJson.of(examined, problems));
+        } else {
+            json.ifPresent(name -> write(Path.of(name), DoctorJson.of(examined, problems)));
+            out.print(DoctorText.of(examined, problems));
+        }
+        out.flush();
+        return switch (examined.verdict()) {
+            case USABLE -> ExitCodes.OK;
+            case WARNINGS -> ExitCodes.WARNINGS;
+            case HOST_ONLY -> ExitCodes.HOST_ONLY;
+        };
+    }
+
+    private static void write(Path file, String text) {
+        try {
+            Files.writeString(file, text, StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new EpUnavailableException(
+                    "cannot write " + file + ": " + e + "; name a file that can be written", e);
+        }
+    }
+}

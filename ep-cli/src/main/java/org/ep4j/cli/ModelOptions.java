@@ -1,0 +1,49 @@
+package org.ep4j.cli;
+
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpShape;
+import picocli.CommandLine.Option;
+
+/** The model whose tokens are exchanged. */
+final class ModelOptions {
+    @Option(
+            names = "--hidden",
+            paramLabel = "H",
+            defaultValue = "7168",
+            description = "Elements of a row, a multiple of 16. Default: ${DEFAULT-VALUE}.")
+    int hidden;
+
+    @Option(
+            names = "--topk",
+            paramLabel = "K",
+            defaultValue = "8",
+            description = "Experts of a token. Default: ${DEFAULT-VALUE}.")
+    int topK;
+
+    @Option(
+            names = "--experts",
+            paramLabel = "E",
+            defaultValue = "256",
+            description = "Experts of all ranks together. Default: ${DEFAULT-VALUE}.")
+    int experts;
+
+    /** Made by picocli, too. */
+    ModelOptions() {}
+
+    /** Refuses what no exchange can run with. */
+    void check() {
+        range("--topk", topK, 1, Math.min(EpShape.MAX_TOP_K, experts), "a token goes to different experts, at most 32");
+        EpShape.builder(hidden, experts, topK).maxTokens(1).build();
+    }
+
+    /** Refuses a number of tokens that no buffer can be made for. */
+    static void checkTokens(String option, int tokens) {
+        range(option, tokens, 1, EpShape.MAX_TOKENS, "send at least one token");
+    }
+
+    static void range(String name, int value, int min, int max, String fix) {
+        if (value < min || value > max) {
+            throw new EpArgumentException(name, value, "in [" + min + ", " + max + "]", fix);
+        }
+    }
+}

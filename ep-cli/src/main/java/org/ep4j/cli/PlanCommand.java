@@ -1,0 +1,268 @@
+package org.ep4j.cli;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.cli.plan.PlanBenchmark;
+import org.ep4j.cli.plan.PlanReport;
+import org.ep4j.cli.plan.PlanRequest;
+import org.ep4j.cli.plan.PlanStudy;
+import org.ep4j.cli.plan.PlanTables;
+import org.ep4j.cli.plan.SimulationOptions;
+import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
+import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.plan.BackendChoice;
+import org.ep4j.plan.NicChoice;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.Topologies;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code ep plan}: which way tokens would take on a machine, and how long. */
+@Command(
+        name = "plan",
+        description = {
+            "Show what ep4j would do on this machine, or on a cluster of described ones.",
+            "For every pair of ranks: the backend, the NICs, and why better paths are not there; what buffers, queue pairs and"
+                    + " threads it takes; and the predicted time of a dispatch and a combine, with what limits it."
+                    + " Backends that are not installed are planned with by their rules, and marked."
+        })
+final class PlanCommand implements Callable<Integer> {
+    private static final String STDOUT = "-";
+    private static final int MOST_HOSTS = 4096;
+    private static final int MOST_RANKS_PER_HOST = 1024;
+    private static final int BENCHMARK_ROUNDS = 5;
+
+    /** Which modes to plan for. */
+    enum ModeChoice {
+        /** High throughput. */
+        HT,
+        /** Low latency. */
+        LL,
+        /** Both, with paths for rows in between. */
+        BOTH
+    }
+
+    @Option(
+            names = "--file",
+            paramLabel = "FILE",
+            description =
+                    "Machine to plan for: topology XML of NCCL, RCCL or hwloc, output of nvidia-smi topo -m or rocm-smi"
+                            + " --showtopo, or a folder with a recorded /sys. By default this machine.")
+    private Optional<Path> file = Optional.empty();
+
+    @Option(
+            names = "--hosts",
+            paramLabel = "N",
+            description = "Number of such hosts. By default as many as the file describes.")
+    private Optional<Integer> hosts = Optional.empty();
+
+    @Option(
+            names = "--ranks-per-host",
+            paramLabel = "N",
+            description = "Ranks of a host. By default one a GPU, or one a NUMA node where there is no GPU.")
+    private Optional<Integer> ranksPerHost = Optional.empty();
+
+    @Option(
+            names = "--domain-hosts",
+            paramLabel = "N",
+            description = "Hosts that share an NVLink domain. By default what the file says.")
+    private Optional<Integer> domainHosts = Optional.empty();
+
+    @Option(
+            names = "--gpu-links",
+            paramLabel = "WHERE",
+            defaultValue = "auto",
+            description =
+                    "Links between the GPUs of a host: file (as described), all (every pair), none, or auto: as described,"
+                            + " and where nothing is, by the model of the GPUs. Default: ${DEFAULT-VALUE}.")
+    private GpuLinks gpuLinks = GpuLinks.AUTO;
+
+    @Option(names = "--host-device", description = "Plan ranks on the host device, also where there are GPUs.")
+    private boolean hostDevice;
+
+    @Option(
+            names = "--mode",
+            paramLabel = "MODE",
+            defaultValue = "both",
+            description = "ht (high throughput), ll (low latency) or both. Default: ${DEFAULT-VALUE}.")
+    private ModeChoice mode = ModeChoice.BOTH;
+
+    @Option(
+            names = "--tokens",
+            paramLabel = "T",
+            defaultValue = "4096",
+            description = "Tokens a rank in high-throughput mode. Default: ${DEFAULT-VALUE}.")
+    private int tokens;
+
+    @Option(
+            names = "--ll-tokens",
+            paramLabel = "T",
+            defaultValue = "128",
+            description = "Tokens a rank in low-latency mode. Default: ${DEFAULT-VALUE}.")
+    private int lowLatencyTokens;
+
+    @Mixin
+    private ModelOptions model = new ModelOptions();
+
+    @Option(
+            names = "--dtype",
+            paramLabel = "TYPE",
+            defaultValue = "bf16",
+            description = "What dispatches send: bf16 or fp8. Default: ${DEFAULT-VALUE}.")
+    private Wire dtype = Wire.BF16;
+
+    @Option(
+            names = "--expert-groups",
+            paramLabel = "G:N",
+            defaultValue = "1:1",
+            description = "Group-limited routing: a token first chooses N of G groups of experts. Default: none.")
+    private String groups = "1:1";
+
+    @Option(names = "--require", paramLabel = "ID", split = ",", description = "Backends that alone may be used.")
+    private List<String> require = List.of();
+
+    @Option(
+            names = "--prefer",
+            paramLabel = "ID",
+            split = ",",
+            description = "Backends to take where they have a path.")
+    private List<String> prefer = List.of();
+
+    @Option(names = "--exclude", paramLabel = "ID", split = ",", description = "Backends never to use.")
+    private List<String> exclude = List.of();
+
+    @Option(
+            names = "--nic-map",
+            paramLabel = "MAP",
+            defaultValue = "",
+            description = "NICs of each GPU, as 0:mlx5_0:1,1:mlx5_1:1.")
+    private String nicMap = "";
+
+    @Option(
+            names = "--nic-include",
+            paramLabel = "LIST",
+            defaultValue = "",
+            description = "NICs that alone may be used, as in ep.nic.include.")
+    private String nicInclude = "";
+
+    @Option(names = "--nic-exclude", paramLabel = "LIST", defaultValue = "", description = "NICs never to use.")
+    private String nicExclude = "";
+
+    @Option(
+            names = "--benchmark",
+            paramLabel = "RANKS",
+            description = "Measure how long planning takes for so many ranks, instead of planning for a machine.")
+    private Optional<Integer> benchmark = Optional.empty();
+
+    @Option(
+            names = "--json",
+            paramLabel = "FILE",
+            arity = "0..1",
+            fallbackValue = STDOUT,
+            description = "Write the plan as JSON to this file, or print it instead of the tables where none is named.")
+    private Optional<String> json = Optional.empty();
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
+
+    /** Made by picocli. */
+    PlanCommand() {}
+
+    @Override
+    public Integer call() {
+        if (benchmark.isPresent()) {
+            return measure(benchmark.get());
+        }
+        PlanRequest request = request();
+        Topology machine = file.map(Topologies::read).orElseGet(Topologies::live);
+        PlanReport report = PlanStudy.of(machine, request);
+        PrintWriter out = spec.commandLine().getOut();
+        if (json.filter(STDOUT::equals).isPresent()) {
+            out.println(report.json());
+        } else {
+            out.print(PlanTables.of(report));
+            json.ifPresent(to -> write(Path.of(to), report.json()));
+        }
+        out.flush();
+        return ExitCodes.OK;
+    }
+
+    private Integer measure(int ranks) {
+        PrintWriter out = spec.commandLine().getOut();
+        out.println(PlanBenchmark.run(ranks, BENCHMARK_ROUNDS).text());
+        out.flush();
+        return ExitCodes.OK;
+    }
+
+    private PlanRequest request() {
+        model.check();
+        ModelOptions.checkTokens("--tokens", tokens);
+        ModelOptions.checkTokens("--ll-tokens", lowLatencyTokens);
+        SimulationOptions simulation = new SimulationOptions(
+                number("--hosts", hosts, MOST_HOSTS),
+                number("--ranks-per-host", ranksPerHost, MOST_RANKS_PER_HOST),
+                number("--domain-hosts", domainHosts, MOST_HOSTS),
+                gpuLinks,
+                hostDevice ? "host" : "");
+        int[] limited = groups();
+        return new PlanRequest(
+                simulation,
+                new BackendChoice(require, prefer, exclude),
+                new NicChoice(nicMap, nicInclude, nicExclude),
+                model.hidden,
+                model.experts,
+                model.topK,
+                mode == ModeChoice.LL ? 0 : tokens,
+                mode == ModeChoice.HT ? 0 : lowLatencyTokens,
+                dtype == Wire.FP8,
+                limited[0],
+                limited[1]);
+    }
+
+    private static int number(String option, Optional<Integer> value, int most) {
+        value.ifPresent(given -> ModelOptions.range(option, given, 1, most, "name a number in this range"));
+        return value.orElse(0);
+    }
+
+    private int[] groups() {
+        String[] parts = groups.split(":", -1);
+        try {
+            int all = Integer.parseInt(parts[0]);
+            int chosen = Integer.parseInt(parts[parts.length - 1]);
+            if (parts.length == 2 && chosen >= 1 && all >= chosen && model.experts % all == 0) {
+                return new int[] {all, chosen};
+            }
+        } catch (NumberFormatException e) {
+            throw badGroups(e);
+        }
+        throw badGroups(new NumberFormatException("out of range"));
+    }
+
+    private EpArgumentException badGroups(NumberFormatException cause) {
+        return new EpArgumentException(
+                "--expert-groups",
+                groups,
+                "G:N with 1 <= N <= G, and G a divisor of the " + model.experts + " experts",
+                "DeepSeek-V3 has 8:4",
+                cause);
+    }
+
+    private static void write(Path to, String text) {
+        try {
+            Files.writeString(to, text + "\n", StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new EpUnavailableException("cannot write " + to + ": " + e + "; name a file that can be written", e);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+package org.ep4j.cli;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.cli.topo.MachineDrawing;
+import org.ep4j.cli.topo.MachineFile;
+import org.ep4j.cli.topo.PathMatrix;
+import org.ep4j.cli.topo.TopologyJson;
+import org.ep4j.cli.topo.TopologyTree;
+import org.ep4j.topology.Topology;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code ep topo}: what a machine is made of. */
+@Command(
+        name = "topo",
+        description = {
+            "Show a machine: processors, PCI switches, GPUs, NICs and how near they are to each other.",
+            "Without --file it is this machine. A file may be a topology XML of NCCL or RCCL, an XML of hwloc, the text of"
+                    + " nvidia-smi topo -m or rocm-smi --showtopo, a folder with recorded files of /sys and /proc, or a"
+                    + " .tar.gz of one."
+        },
+        exitCodeListHeading = "%nExit codes:%n",
+        exitCodeList = {
+            "0:the machine was read",
+            "2:wrong usage, or a description of a machine that cannot be understood",
+            "3:a file cannot be written",
+            "5:an error inside ep4j",
+        })
+final class TopoCommand implements Callable<Integer> {
+    private static final String STDOUT = "-";
+
+    @Option(names = "--file", paramLabel = "FILE", description = "Description of the machine. Default: this machine.")
+    private Optional<Path> file = Optional.empty();
+
+    @Option(
+            names = "--merge",
+            paramLabel = "FILE",
+            description = "Output of ibv_devinfo -v of the same machine, for states, rates and GIDs of its ports.")
+    private Optional<Path> merge = Optional.empty();
+
+    @Option(
+            names = "--json",
+            paramLabel = "OUT",
+            arity = "0..1",
+            fallbackValue = STDOUT,
+            description = "Write the whole model as JSON to this file; without a file, print it instead of the text.")
+    private Optional<String> json = Optional.empty();
+
+    @Option(names = "--svg", paramLabel = "OUT", description = "Draw the machine to this file.")
+    private Optional<Path> svg = Optional.empty();
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
+
+    /** Made by picocli. */
+    TopoCommand() {}
+
+    @Override
+    public Integer call() {
+        PrintWriter out = spec.commandLine().getOut();
+        Topology machine = MachineFile.read(file, merge);
+        svg.ifPresent(drawing -> write(drawing, MachineDrawing.of(machine)));
+        if (json.filter(STDOUT::equals).isPresent()) {
+            out.print(TopologyJson.of(machine));
+        } else {
+            json.ifPresent(name -> write(Path.of(name), TopologyJson.of(machine)));
+            out.print(TopologyTree.of(machine));
+            out.println();
+            out.print(PathMatrix.of(machine));
+            machine.warnings().forEach(warning -> out.println("warning: " + warning));
+        }
+        out.flush();
+        return ExitCodes.OK;
+    }
+
+    private static void write(Path file, String text) {
+        try {
+            Files.writeString(file, text, StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new EpUnavailableException(
+                    "cannot write " + file + ": " + e + "; name a file that can be written", e);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+package org.ep4j.cli.doctor;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.doctor.Doctor;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.Check.Status;
+
+/** An examination for people. */
+public final class DoctorText {
+    private static final String NL = System.lineSeparator();
+
+    private final Examined examined;
+    private final boolean problemsOnly;
+    private final StringBuilder text = new StringBuilder();
+
+    private DoctorText(Examined examined, boolean problemsOnly) {
+        this.examined = examined;
+        this.problemsOnly = problemsOnly;
+    }
+
+    /** The whole text; with {@code problemsOnly} without what passed or could not be looked at. */
+    public static String of(Examined examined, boolean problemsOnly) {
+        return new DoctorText(examined, problemsOnly).write();
+    }
+
+    private String write() {
+        probes("device", "devices");
+        probes("backend", "backends");
+        checks();
+        examined.notes().forEach(note -> text.append("note: ").append(note).append(NL));
+        summary();
+        return text.toString();
+    }
+
+    private void probes(String kind, String title) {
+        List<Probe> shown = examined.probes().stream()
+                .filter(probe -> probe.kind().equals(kind))
+                .filter(probe -> !problemsOnly || examined.trouble(probe))
+                .toList();
+        if (shown.isEmpty()) {
+            return;
+        }
+        text.append(title).append(NL);
+        for (Probe probe : shown) {
+            text.append("  ").append(probe.name());
+            text.append(probe.devices().isEmpty() ? "" : " on " + String.join(", ", probe.devices()));
+            text.append(probe.usable() ? ": usable" : ": not usable").append(NL);
+            probe.checks().stream()
+                    .filter(check -> !problemsOnly || Examined.trouble(check))
+                    .forEach(this::line);
+        }
+        text.append(NL);
+    }
+
+    private void checks() {
+        List<Check> shown = examined.checks().stream()
+                .filter(check -> !Doctor.notApplicable(check))
+                .filter(check -> !problemsOnly || Examined.trouble(check))
+                .toList();
+        if (!shown.isEmpty()) {
+            text.append("machine: ").append(examined.source()).append(NL);
+            shown.forEach(this::line);
+            text.append(NL);
+        }
+        if (!problemsOnly) {
+            notApplicable();
+        }
+    }
+
+    private void line(Check check) {
+        text.append(String.format("    %-7s  %-11s  %s%n", name(check.status()), check.code(), check.detail()));
+        if (!check.remedy().isEmpty()) {
+            text.append(" ".repeat(26)).append("-> ").append(check.remedy()).append(NL);
+        }
+    }
+
+    private static String name(Status status) {
+        return status == Status.NOT_RUN ? "NOT RUN" : status.toString();
+    }
+
+    /** One line for each reason. */
+    private void notApplicable() {
+        Map<String, List<String>> byReason = new LinkedHashMap<>();
+        examined.checks().stream()
+                .filter(Doctor::notApplicable)
+                .forEach(check -> byReason.computeIfAbsent(
+                                check.detail().replaceFirst("^not applicable here: ", ""), r -> new ArrayList<>())
+                        .add(check.code()));
+        if (!byReason.isEmpty()) {
+            text.append("not applicable here").append(NL);
+            byReason.forEach((reason, codes) -> text.append("    ")
+                    .append(reason)
+                    .append(": ")
+                    .append(String.join(", ", codes))
+                    .append(NL));
+            text.append(NL);
+        }
+    }
+
+    private void summary() {
+        List<Check> all = new ArrayList<>(examined.checks());
+        examined.probes().forEach(probe -> all.addAll(probe.checks()));
+        text.append(examined.verdict()).append(": ");
+        text.append(count(all, Status.PASS)).append(" passed, ");
+        text.append(count(all, Status.WARN)).append(" warnings, ");
+        text.append(count(all, Status.FAIL)).append(" failed, ");
+        long absent = all.stream().filter(Doctor::notApplicable).count();
+        text.append(count(all, Status.NOT_RUN) - absent).append(" not run, ");
+        text.append(absent).append(" not applicable");
+        List<String> usable = examined.usable();
+        text.append(usable.isEmpty() ? "" : "; usable: " + String.join(", ", usable))
+                .append(NL);
+    }
+
+    private static long count(List<Check> checks, Status status) {
+        return checks.stream().filter(check -> check.status() == status).count();
+    }
+}

@@ -1,0 +1,119 @@
+package org.ep4j.cli.doctor;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.Device;
+import org.ep4j.EpException;
+import org.ep4j.EpShape;
+import org.ep4j.config.EpConfig;
+import org.ep4j.doctor.Doctor;
+import org.ep4j.doctor.DoctorInput;
+import org.ep4j.doctor.DoctorInput.Need;
+import org.ep4j.doctor.LibrarySearch;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.Check.Status;
+import org.ep4j.spi.EpRuntime;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.FileTree;
+import org.ep4j.topology.read.Topologies;
+
+/**
+ * All that was found.
+ *
+ * @param source where the machine was read from
+ * @param live false for a recording, where nothing can be probed
+ * @param probes what devices and backends say
+ * @param checks what the doctor found
+ * @param notes what could not be done and why
+ */
+public record Examined(String source, boolean live, List<Probe> probes, List<Check> checks, List<String> notes) {
+    /** Ranks, and tokens of prefill and decode, of ./ep demo. */
+    private static final int DEMO_RANKS = 4;
+
+    private static final int PREFILL = 1024;
+    private static final int DECODE = 128;
+
+    /** Copies the lists. */
+    public Examined {
+        probes = List.copyOf(probes);
+        checks = List.copyOf(checks);
+        notes = List.copyOf(notes);
+    }
+
+    /** Examines the machine that this process runs on. */
+    public static Examined here() {
+        EpConfig config = EpConfig.load();
+        Topology machine = Topologies.live();
+        FileTree files = FileTree.of(Path.of("/"));
+        return of(machine, files, System.getenv(), config, Probes.of(machine, config), true);
+    }
+
+    /** Examines a recording of {@code /sys}, {@code /proc} and whatever else it holds. */
+    public static Examined recorded(Path root) {
+        EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
+        return of(Topologies.read(root), FileTree.of(root), Map.of(), config, List.of(), false);
+    }
+
+    private static Examined of(
+            Topology machine,
+            FileTree files,
+            Map<String, String> environment,
+            EpConfig config,
+            List<Probe> probes,
+            boolean live) {
+        List<String> notes = new ArrayList<>();
+        Map<Integer, List<String>> nics = Map.of();
+        try {
+            nics = PlannedNics.of(machine, config);
+        } catch (EpException e) {
+            notes.add("no plan could be made, so NICs are not assigned: " + e.getMessage());
+        }
+        DoctorInput input = new DoctorInput(
+                machine, files, environment, config, nics, LibrarySearch.in(files, environment), need(machine));
+        return new Examined(machine.source(), live, probes, Doctor.examine(input), notes);
+    }
+
+    private static Need need(Topology machine) {
+        int gpus = (int) machine.gpus().stream().filter(gpu -> gpu.host() == 0).count();
+        int ranks = gpus == 0 ? DEMO_RANKS : gpus;
+        EpShape shape = EpShape.builder(7168, 256, 8)
+                .maxTokens(PREFILL)
+                .maxLowLatencyTokens(DECODE)
+                .build();
+        return new Need(ranks, EpRuntime.installed().bufferSize(shape, ranks, 0).symmetric());
+    }
+
+    /** What it comes to. */
+    public Verdict verdict() {
+        if (live && usable().stream().allMatch(device -> device.startsWith(Device.HOST.type() + ":"))) {
+            return Verdict.HOST_ONLY;
+        }
+        return notes.isEmpty()
+                        && checks.stream().noneMatch(Examined::trouble)
+                        && probes.stream().noneMatch(this::trouble)
+                ? Verdict.USABLE
+                : Verdict.WARNINGS;
+    }
+
+    static boolean trouble(Check check) {
+        return check.status() == Status.WARN || check.status() == Status.FAIL;
+    }
+
+    /** A backend that is not for a device is no trouble as long as another is. */
+    boolean trouble(Probe probe) {
+        return probe.usable()
+                ? probe.troubled()
+                : !usable().containsAll(probe.devices()) || probe.devices().isEmpty();
+    }
+
+    /** Devices that some backend can use. */
+    List<String> usable() {
+        return probes.stream()
+                .filter(probe -> probe.kind().equals("backend") && probe.usable())
+                .flatMap(probe -> probe.devices().stream())
+                .distinct()
+                .toList();
+    }
+}

@@ -1,0 +1,22 @@
+package org.ep4j.cli.doctor;
+
+/** What an examination comes to. */
+public enum Verdict {
+    /** A device besides the host can be used, and nothing is amiss. */
+    USABLE("usable"),
+    /** It can be used, or is a recording, but something is amiss. */
+    WARNINGS("usable with warnings"),
+    /** Nothing can be used but the host device, if that. */
+    HOST_ONLY("nothing can be used but the host device");
+
+    private final String text;
+
+    Verdict(String text) {
+        this.text = text;
+    }
+
+    @Override
+    public String toString() {
+        return text;
+    }
+}

@@ -1,0 +1,77 @@
+package org.ep4j.cli.plan;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
+import org.ep4j.plan.GpuPaths;
+import org.ep4j.topology.Distance;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuPeer;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.LinkBandwidths;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.PathType;
+
+/** Puts GPU links into a description that leaves them out, or takes them away, and says so. */
+final class GpuLinkChoice {
+    private final GpuLinks choice;
+    private final Set<String> assumptions;
+
+    GpuLinkChoice(GpuLinks choice, Set<String> assumptions) {
+        this.choice = choice;
+        this.assumptions = assumptions;
+    }
+
+    Locality apply(Gpu gpu, List<Gpu> gpus, Locality locality) {
+        String architecture = KnownGpuLinks.architecture(gpu);
+        return switch (choice) {
+            case FILE -> with(locality, architecture, locality.peers());
+            case NONE -> {
+                assumptions.add("GPUs without links between them, as asked");
+                yield with(locality, architecture, withoutLinks(locality));
+            }
+            case ALL -> {
+                assumptions.add("all GPUs of a host joined by links through switches, as asked");
+                yield with(locality, architecture, joined(gpu, gpus, architecture));
+            }
+            case AUTO -> {
+                boolean silent = locality.peers().stream().noneMatch(peer -> peer.link() != LinkType.PCI);
+                if (!silent || gpus.size() < 2 || !gpus.stream().allMatch(KnownGpuLinks::joined)) {
+                    yield with(locality, architecture, locality.peers());
+                }
+                assumptions.add("the description shows no GPU links, but GPUs of this model (" + gpu.id()
+                        + ") are always joined by NVLink: taken as such (--gpu-links file plans without)");
+                yield with(locality, architecture, joined(gpu, gpus, architecture));
+            }
+        };
+    }
+
+    private static Locality with(Locality old, String architecture, List<GpuPeer> peers) {
+        return new Locality(old.gpu(), old.vendor(), architecture, old.numa(), old.gpus(), peers, old.nics());
+    }
+
+    private static List<GpuPeer> joined(Gpu gpu, List<Gpu> gpus, String architecture) {
+        boolean amd = gpu.vendor() == GpuVendor.AMD;
+        // xGMI joins every pair directly, NVLink goes through switches that all links of a GPU lead to.
+        Distance distance = amd
+                ? new Distance(PathType.NVL, LinkBandwidths.xgmi(architecture), 1)
+                : new Distance(PathType.NVL, GpuPaths.nvlink(architecture), 2);
+        List<GpuPeer> peers = new ArrayList<>();
+        for (Gpu other : gpus) {
+            if (!other.equals(gpu)) {
+                peers.add(new GpuPeer(other.index(), distance, amd ? LinkType.XGMI : LinkType.NVLINK));
+            }
+        }
+        return peers;
+    }
+
+    private static List<GpuPeer> withoutLinks(Locality locality) {
+        return locality.peers().stream()
+                .map(peer -> peer.link() == LinkType.PCI
+                        ? peer
+                        : new GpuPeer(peer.gpu(), new Distance(PathType.SYS, 0, 0), LinkType.PCI))
+                .toList();
+    }
+}

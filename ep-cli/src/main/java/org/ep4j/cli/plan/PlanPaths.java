@@ -1,0 +1,103 @@
+package org.ep4j.cli.plan;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.GpuPath;
+import org.ep4j.plan.GpuPaths;
+import org.ep4j.plan.NicPath;
+import org.ep4j.plan.PairGroup;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.topology.NicReach;
+
+/** The paths of a plan as rows of a report. */
+final class PlanPaths {
+    private PlanPaths() {}
+
+    /** Backends by rank and peer, for the ranks of the first two hosts. */
+    static List<List<String>> table(EpPlan plan) {
+        int[] hosts = plan.hostIndex();
+        List<Integer> shown = new ArrayList<>();
+        for (int rank = 0; rank < hosts.length; rank++) {
+            if (hosts[rank] < 2) {
+                shown.add(rank);
+            }
+        }
+        List<List<String>> rows = new ArrayList<>();
+        for (int from : shown) {
+            if (hosts[from] == 0) {
+                rows.add(shown.stream()
+                        .map(to -> from == to ? "" : plan.path(from, to).backend())
+                        .toList());
+            }
+        }
+        return rows;
+    }
+
+    static List<PlanReport.Paths> groups(EpPlan plan) {
+        List<PlanReport.Paths> rows = new ArrayList<>();
+        for (PairGroup group : plan.groups()) {
+            PairPath path = group.example();
+            rows.add(new PlanReport.Paths(
+                    group.pairs(),
+                    path.from(),
+                    path.to(),
+                    path.backend(),
+                    path.offer().kind().name().toLowerCase(Locale.ROOT).replace('_', '-'),
+                    path.offer().gigabytesPerSecond(),
+                    path.offer().latencyMicros(),
+                    path.offer().staged(),
+                    path.lanes(),
+                    path.nics(),
+                    note(plan, path),
+                    path.rejected()));
+        }
+        return rows;
+    }
+
+    private static String note(EpPlan plan, PairPath path) {
+        if (path.offer().staged()) {
+            return "bytes take a detour through host memory";
+        }
+        Optional<GpuPath> way = GpuPaths.between(
+                plan.profiles().get(path.from()), plan.profiles().get(path.to()));
+        boolean pci = way.filter(found -> !found.gpuLinks()).isPresent();
+        return pci && path.nics().isEmpty()
+                ? "PCIe peer-to-peer: trust it only after a self-test of the order of writes; IOMMU and ACS can break it"
+                : "";
+    }
+
+    /** NICs of the ranks of the first host. */
+    static List<PlanReport.RankNics> nics(EpPlan plan) {
+        List<PlanReport.RankNics> rows = new ArrayList<>();
+        for (int rank : plan.hostRanks(0)) {
+            RankProfile profile = plan.profiles().get(rank);
+            rows.add(new PlanReport.RankNics(
+                    rank,
+                    profile.device().toString(),
+                    profile.locality().numa(),
+                    plan.nics(rank).stream()
+                            .map(port -> describe(profile, port))
+                            .toList(),
+                    plan.nicReason(rank)));
+        }
+        return rows;
+    }
+
+    private static String describe(RankProfile profile, String port) {
+        for (NicReach nic : profile.locality().nics()) {
+            for (NicReach.Port one : nic.ports()) {
+                if (new NicPath(nic, one, true).name().equals(port)) {
+                    return port + " " + nic.distance().type()
+                            + (one.gigabitsPerSecond() > 0
+                                    ? String.format(Locale.ROOT, " %.0fG", one.gigabitsPerSecond())
+                                    : "");
+                }
+            }
+        }
+        return port;
+    }
+}

@@ -1,0 +1,183 @@
+package org.ep4j.cli.plan;
+
+import java.util.List;
+import java.util.Map;
+import tools.jackson.databind.SerializationFeature;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * A plan with what it takes and gives, as it stands in the JSON.
+ *
+ * @param format version of this form
+ * @param source where the machine was read
+ * @param hosts number of hosts
+ * @param ranks number of ranks
+ * @param device kind of device of the ranks
+ * @param assumptions what the description does not say and was supposed
+ * @param warnings what was odd in the description
+ * @param backends every backend that was planned with
+ * @param table backend of the path from every rank of the first host, by rank and peer, for the ranks of the first two hosts
+ * @param paths pairs of ranks with like paths, together
+ * @param nics NICs of the ranks of the first host
+ * @param sizes memory, queue pairs, threads
+ * @param forecasts predicted operations
+ */
+public record PlanReport(
+        int format,
+        String source,
+        int hosts,
+        int ranks,
+        String device,
+        List<String> assumptions,
+        List<String> warnings,
+        List<Backend> backends,
+        List<List<String>> table,
+        List<Paths> paths,
+        List<RankNics> nics,
+        Sizes sizes,
+        List<Operation> forecasts) {
+    /** Version of the form. */
+    static final int FORMAT = 1;
+
+    /** Copies the lists. */
+    public PlanReport {
+        assumptions = List.copyOf(assumptions);
+        warnings = List.copyOf(warnings);
+        backends = List.copyOf(backends);
+        table = table.stream().map(List::copyOf).toList();
+        paths = List.copyOf(paths);
+        nics = List.copyOf(nics);
+        forecasts = List.copyOf(forecasts);
+    }
+
+    /**
+     * A backend.
+     *
+     * @param id its name
+     * @param installed false when its rules alone were planned with
+     * @param used whether some pair takes it
+     */
+    public record Backend(String id, boolean installed, boolean used) {}
+
+    /**
+     * Pairs of ranks with like paths.
+     *
+     * @param pairs how many
+     * @param from writing rank of one of them
+     * @param to its peer
+     * @param backend who moves the bytes
+     * @param kind how
+     * @param gigabytesPerSecond estimate
+     * @param micros estimate for one small counted write
+     * @param staged whether bytes take a detour through host memory
+     * @param lanes channels
+     * @param nics ports of the writing rank of the example
+     * @param note what to be careful of; empty when there is nothing
+     * @param rejected every other backend with the reason
+     */
+    public record Paths(
+            long pairs,
+            int from,
+            int to,
+            String backend,
+            String kind,
+            double gigabytesPerSecond,
+            double micros,
+            boolean staged,
+            int lanes,
+            List<String> nics,
+            String note,
+            List<String> rejected) {
+        /** Copies the lists. */
+        public Paths {
+            nics = List.copyOf(nics);
+            rejected = List.copyOf(rejected);
+        }
+    }
+
+    /**
+     * NICs of a rank.
+     *
+     * @param rank which
+     * @param device its device
+     * @param numa its NUMA node; -1 when unknown
+     * @param nics its ports, with the path type
+     * @param reason why these
+     */
+    public record RankNics(int rank, String device, int numa, List<String> nics, String reason) {
+        /** Copies the list. */
+        public RankNics {
+            nics = List.copyOf(nics);
+        }
+    }
+
+    /**
+     * What the plan takes.
+     *
+     * @param symmetricBytes memory of a rank that peers reach; 0 when the engine refuses the shape
+     * @param localBytes memory of a rank for its results
+     * @param lanesPerRank by backend
+     * @param lanesPerHost by backend
+     * @param endpointsPerRank queue pairs where they are not connected
+     * @param proxiesPerRank host threads that post for a rank
+     * @param proxiesPerHost for all ranks of a host
+     * @param multiprocessors multiprocessors that move bytes at full rate
+     */
+    public record Sizes(
+            long symmetricBytes,
+            long localBytes,
+            Map<String, Long> lanesPerRank,
+            Map<String, Long> lanesPerHost,
+            int endpointsPerRank,
+            int proxiesPerRank,
+            int proxiesPerHost,
+            int multiprocessors) {}
+
+    /**
+     * A predicted operation.
+     *
+     * @param mode {@code ht} or {@code ll}
+     * @param operation {@code dispatch} or {@code combine}
+     * @param tokens tokens a rank
+     * @param micros predicted time
+     * @param latencyMicros part of it that does not depend on bytes
+     * @param bottleneck what limits it
+     * @param logicalGigabytesPerSecond bytes of a rank's messages, those to itself among them, over time
+     * @param wireGigabytesPerSecond bytes that leave a rank over time
+     * @param loads the most loaded resource of each kind, the slowest first
+     */
+    public record Operation(
+            String mode,
+            String operation,
+            int tokens,
+            double micros,
+            double latencyMicros,
+            String bottleneck,
+            double logicalGigabytesPerSecond,
+            double wireGigabytesPerSecond,
+            List<Load> loads) {
+        /** Copies the list. */
+        public Operation {
+            loads = List.copyOf(loads);
+        }
+    }
+
+    /**
+     * A resource.
+     *
+     * @param resource the most loaded of its kind
+     * @param alike how many of the kind are loaded
+     * @param bytes bytes through it
+     * @param gigabytesPerSecond what it carries
+     * @param micros time that it is busy
+     */
+    public record Load(String resource, int alike, double bytes, double gigabytesPerSecond, double micros) {}
+
+    /** As JSON. */
+    public String json() {
+        return JsonMapper.builder()
+                .enable(SerializationFeature.INDENT_OUTPUT)
+                .build()
+                .writeValueAsString(this);
+    }
+}

@@ -1,0 +1,32 @@
+package org.ep4j.cli.plan;
+
+import org.ep4j.plan.BackendChoice;
+import org.ep4j.plan.NicChoice;
+
+/**
+ * What {@code ep plan} is asked.
+ *
+ * @param simulation how the machine becomes a cluster
+ * @param backends what is wished of backends
+ * @param nics what is wished of NICs
+ * @param hidden H
+ * @param experts E
+ * @param topK K
+ * @param tokens T of the high-throughput mode; 0 leaves it out
+ * @param lowLatencyTokens T of the low-latency mode; 0 leaves it out
+ * @param fp8 whether dispatches send FP8 rows
+ * @param groups groups of experts of which a token chooses {@code topGroups}; 1 for none
+ * @param topGroups how many
+ */
+public record PlanRequest(
+        SimulationOptions simulation,
+        BackendChoice backends,
+        NicChoice nics,
+        int hidden,
+        int experts,
+        int topK,
+        int tokens,
+        int lowLatencyTokens,
+        boolean fp8,
+        int groups,
+        int topGroups) {}

@@ -1,0 +1,183 @@
+package org.ep4j.cli.plan;
+
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.Set;
+import org.ep4j.BufferSize;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpShape;
+import org.ep4j.ExpertPlacement;
+import org.ep4j.cli.plan.PlanReport.Load;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.Exchange;
+import org.ep4j.plan.Exchange.Mode;
+import org.ep4j.plan.Forecast;
+import org.ep4j.plan.Forecast.Operation;
+import org.ep4j.plan.NicPaths;
+import org.ep4j.plan.Objective;
+import org.ep4j.plan.PlanOptions;
+import org.ep4j.plan.Planner;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.ResourceLoad;
+import org.ep4j.plan.Sizing;
+import org.ep4j.spi.EpRuntime;
+import org.ep4j.topology.Topology;
+
+/** Plans for a machine and puts everything about the plan together. */
+public final class PlanStudy {
+    private final Topology machine;
+    private final PlanRequest request;
+    private final List<PlannedBackend> backends = PlannedBackend.all();
+    private final SimulatedRanks simulated;
+    private final EpPlan plan;
+    private final Set<String> assumptions = new LinkedHashSet<>();
+
+    private PlanStudy(Topology machine, PlanRequest request) {
+        this.machine = machine;
+        this.request = request;
+        this.simulated = SimulatedRanks.of(machine, backends, request.simulation());
+        this.plan = Planner.plan(
+                simulated.profiles(),
+                backends.stream().map(PlannedBackend::candidate).toList(),
+                new PlanOptions(request.backends(), request.nics(), objective()));
+        assumptions.addAll(simulated.assumptions());
+    }
+
+    /** Plans. */
+    public static PlanReport of(Topology machine, PlanRequest request) {
+        return new PlanStudy(machine, request).report();
+    }
+
+    private Objective objective() {
+        if (request.tokens() == 0) {
+            return Objective.LOW_LATENCY;
+        }
+        return request.lowLatencyTokens() == 0 ? Objective.HIGH_THROUGHPUT : Objective.BALANCED;
+    }
+
+    private PlanReport report() {
+        List<String> used = plan.backends();
+        RankProfile first = plan.profiles().get(0);
+        assumeRates();
+        if (request.experts() < plan.ranks()) {
+            assumptions.add(request.experts() + " experts on " + plan.ranks() + " ranks: only " + request.experts()
+                    + " ranks hold one, and all tokens go there (--experts plans with more)");
+        }
+        if (first.device().type().equals("host")) {
+            assumptions.add(
+                    "forecasts for the host device count copies between ranks alone; ./ep bench measures the rest");
+        }
+        PlanReport.Sizes sizes = sizes();
+        List<PlanReport.Operation> forecasts = forecasts();
+        return new PlanReport(
+                PlanReport.FORMAT,
+                machine.source(),
+                (int) plan.profiles().stream()
+                        .map(RankProfile::hostId)
+                        .distinct()
+                        .count(),
+                plan.ranks(),
+                first.device().type(),
+                List.copyOf(assumptions),
+                machine.warnings(),
+                backends.stream()
+                        .map(b -> new PlanReport.Backend(b.id(), b.installed(), used.contains(b.id())))
+                        .toList(),
+                PlanPaths.table(plan),
+                PlanPaths.groups(plan),
+                PlanPaths.nics(plan),
+                sizes,
+                forecasts);
+    }
+
+    private void assumeRates() {
+        for (RankProfile profile : plan.profiles()) {
+            Optional<NicPaths> nics = NicPaths.of(profile.locality(), nic -> true);
+            boolean assumed = nics.isPresent() && nics.get().nearest().rateAssumed();
+            if (assumed) {
+                assumptions.add("the rates of NICs such as "
+                        + nics.get().nearest().name() + " are not described: 100 Gb/s is taken");
+                return;
+            }
+        }
+    }
+
+    private EpShape shape() {
+        return EpShape.builder(request.hidden(), request.experts(), request.topK())
+                .maxTokens(request.tokens())
+                .maxLowLatencyTokens(request.lowLatencyTokens())
+                .build();
+    }
+
+    private PlanReport.Sizes sizes() {
+        BufferSize buffer = new BufferSize(0, 0);
+        try {
+            buffer = EpRuntime.installed().bufferSize(shape(), plan.ranks(), 0);
+        } catch (EpArgumentException e) {
+            assumptions.add("buffers of this shape are refused: " + e.getMessage());
+        }
+        Sizing sizing = Sizing.of(plan, buffer);
+        return new PlanReport.Sizes(
+                buffer.symmetric(),
+                buffer.local(),
+                sizing.lanesPerRank(),
+                sizing.lanesPerHost(),
+                sizing.endpointsPerRank(),
+                sizing.proxiesPerRank(),
+                sizing.proxiesPerHost(),
+                sizing.multiprocessors());
+    }
+
+    private List<PlanReport.Operation> forecasts() {
+        List<PlanReport.Operation> all = new ArrayList<>();
+        ExpertPlacement placement = shape().placementFor(plan.ranks());
+        for (Mode mode : Mode.values()) {
+            int tokens = mode == Mode.HIGH_THROUGHPUT ? request.tokens() : request.lowLatencyTokens();
+            if (tokens > 0) {
+                Exchange exchange = Exchange.of(shape(), mode, tokens, request.fp8())
+                        .grouped(request.groups(), request.topGroups());
+                for (Operation operation : Operation.values()) {
+                    all.add(operation(mode, tokens, operation, Forecast.of(plan, exchange, placement, operation)));
+                }
+            }
+        }
+        return all;
+    }
+
+    private static PlanReport.Operation operation(Mode mode, int tokens, Operation operation, Forecast forecast) {
+        return new PlanReport.Operation(
+                mode == Mode.HIGH_THROUGHPUT ? "ht" : "ll",
+                operation.name().toLowerCase(Locale.ROOT),
+                tokens,
+                forecast.micros(),
+                forecast.latencyMicros(),
+                forecast.bottleneck(),
+                forecast.logicalGigabytesPerSecond(),
+                forecast.wireGigabytesPerSecond(),
+                loads(forecast.loads()));
+    }
+
+    /** The first, most loaded, of each kind: names that differ in numbers or direction alone are of one kind. */
+    private static List<Load> loads(List<ResourceLoad> all) {
+        List<Load> kinds = new ArrayList<>();
+        List<String> names = new ArrayList<>();
+        for (ResourceLoad load : all) {
+            String name =
+                    load.resource().replaceAll("[0-9a-f:.]*\\d[0-9a-f:.]*", "#").replaceAll(", (in|out)$", "");
+            int at = names.indexOf(name);
+            if (at < 0) {
+                names.add(name);
+                kinds.add(new Load(load.resource(), 1, load.bytes(), load.gigabytesPerSecond(), load.micros()));
+            } else {
+                Load old = kinds.get(at);
+                kinds.set(
+                        at,
+                        new Load(old.resource(), old.alike() + 1, old.bytes(), old.gigabytesPerSecond(), old.micros()));
+            }
+        }
+        return kinds;
+    }
+}

@@ -1,0 +1,230 @@
+package org.ep4j.cli.plan;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.ep4j.cli.plan.PlanReport.Load;
+import org.ep4j.cli.plan.PlanReport.Operation;
+import org.ep4j.cli.plan.PlanReport.Paths;
+import org.ep4j.cli.plan.PlanReport.RankNics;
+import org.ep4j.cli.report.TextTable;
+
+/** A {@link PlanReport} for people. */
+public final class PlanTables {
+    private static final int LOADS = 4;
+    private static final int WIDEST_TABLE = 32;
+
+    private final PlanReport report;
+    private final StringBuilder text = new StringBuilder();
+
+    private PlanTables(PlanReport report) {
+        this.report = report;
+    }
+
+    /** The text. */
+    public static String of(PlanReport report) {
+        PlanTables tables = new PlanTables(report);
+        tables.head();
+        tables.matrix();
+        tables.paths();
+        tables.nics();
+        tables.sizes();
+        tables.forecasts();
+        return tables.text.toString();
+    }
+
+    private void line(String format, Object... values) {
+        text.append(String.format(Locale.ROOT, format, values)).append(System.lineSeparator());
+    }
+
+    private void indented(Object table) {
+        text.append(table.toString().indent(2));
+    }
+
+    private void title(String title) {
+        line("");
+        line("%s", title);
+    }
+
+    private void head() {
+        line(
+                "%s: %d host%s, %d rank%s of device %s",
+                report.source(),
+                report.hosts(),
+                report.hosts() == 1 ? "" : "s",
+                report.ranks(),
+                report.ranks() == 1 ? "" : "s",
+                report.device());
+        report.assumptions().forEach(text -> line("  assumed: %s", text));
+        report.warnings().forEach(text -> line("  odd: %s", text));
+    }
+
+    private String mark(String backend) {
+        boolean described = report.backends().stream().anyMatch(b -> b.id().equals(backend) && !b.installed());
+        return described ? backend + "*" : backend;
+    }
+
+    private void matrix() {
+        List<List<String>> table = report.table();
+        if (report.ranks() < 2 || table.get(0).size() > WIDEST_TABLE) {
+            return;
+        }
+        Map<String, String> letters = new TreeMap<>();
+        table.stream()
+                .flatMap(List::stream)
+                .filter(backend -> !backend.isEmpty())
+                .distinct()
+                .sorted()
+                .forEach(backend -> letters.put(backend, letter(backend, letters)));
+        title("Rank x rank" + (report.hosts() > 2 ? " (the first two of " + report.hosts() + " hosts)" : ""));
+        List<String> header = new ArrayList<>(List.of("from"));
+        for (int to = 0; to < table.get(0).size(); to++) {
+            header.add(Integer.toString(to));
+        }
+        TextTable rows = new TextTable(header);
+        for (int from = 0; from < table.size(); from++) {
+            List<String> row = new ArrayList<>(List.of(Integer.toString(from)));
+            table.get(from).forEach(backend -> row.add(backend.isEmpty() ? "." : letters.getOrDefault(backend, "?")));
+            rows.row(row);
+        }
+        indented(rows);
+        line(
+                "  %s",
+                letters.entrySet().stream()
+                        .map(e -> e.getValue() + " = " + mark(e.getKey()))
+                        .collect(Collectors.joining(", ")));
+    }
+
+    private static String letter(String backend, Map<String, String> taken) {
+        for (char c : (backend.toUpperCase(Locale.ROOT) + "ABCDEFGHIJKLMNOPQRSTUVWXYZ").toCharArray()) {
+            if (Character.isLetter(c) && !taken.containsValue(String.valueOf(c))) {
+                return String.valueOf(c);
+            }
+        }
+        return "?";
+    }
+
+    private void paths() {
+        if (report.paths().isEmpty()) {
+            return;
+        }
+        title("Paths (like pairs together)");
+        TextTable table =
+                new TextTable(List.of("pairs", "such as", "backend", "kind", "GB/s", "us", "lanes", "detour"));
+        for (Paths group : report.paths()) {
+            table.row(List.of(
+                    Long.toString(group.pairs()),
+                    group.from() + "->" + group.to(),
+                    mark(group.backend()),
+                    group.kind(),
+                    number(group.gigabytesPerSecond()),
+                    number(group.micros()),
+                    Integer.toString(group.lanes()),
+                    group.staged() ? "host memory" : ""));
+        }
+        indented(table);
+        if (report.backends().stream().anyMatch(b -> b.used() && !b.installed())) {
+            line("  * described, not installed: planned with by its rules");
+        }
+        for (Paths group : report.paths()) {
+            if (group.note().isEmpty() && group.rejected().isEmpty()) {
+                continue;
+            }
+            line("  %d->%d:", group.from(), group.to());
+            if (!group.note().isEmpty()) {
+                line("    note: %s", group.note());
+            }
+            group.rejected().forEach(reason -> line("    not taken: %s", reason));
+        }
+    }
+
+    private void nics() {
+        if (report.nics().stream().allMatch(rank -> rank.nics().isEmpty())) {
+            return;
+        }
+        title("NICs (ranks of the first host)");
+        TextTable table = new TextTable(List.of("rank", "device", "NUMA", "NICs", "why"));
+        for (RankNics rank : report.nics()) {
+            table.row(List.of(
+                    Integer.toString(rank.rank()),
+                    rank.device(),
+                    rank.numa() < 0 ? "-" : Integer.toString(rank.numa()),
+                    String.join(", ", rank.nics()),
+                    rank.reason()));
+        }
+        indented(table);
+    }
+
+    private void sizes() {
+        PlanReport.Sizes sizes = report.sizes();
+        title("Sizes");
+        TextTable table = new TextTable(List.of("what", "a rank", "a host"));
+        long ranks = report.nics().size();
+        if (sizes.symmetricBytes() > 0) {
+            table.row(
+                    List.of("symmetric buffer", bytes(sizes.symmetricBytes()), bytes(ranks * sizes.symmetricBytes())));
+            table.row(List.of("results", bytes(sizes.localBytes()), bytes(ranks * sizes.localBytes())));
+        }
+        sizes.lanesPerRank()
+                .forEach((backend, lanes) -> table.row(List.of(
+                        "lanes of " + mark(backend),
+                        lanes.toString(),
+                        sizes.lanesPerHost().getOrDefault(backend, 0L).toString())));
+        if (sizes.proxiesPerRank() > 0) {
+            table.row(List.of(
+                    "proxy threads",
+                    Integer.toString(sizes.proxiesPerRank()),
+                    Integer.toString(sizes.proxiesPerHost())));
+            table.row(List.of(
+                    "endpoints, where unconnected",
+                    Integer.toString(sizes.endpointsPerRank()),
+                    Long.toString(ranks * sizes.endpointsPerRank())));
+        }
+        if (sizes.multiprocessors() > 0) {
+            table.row(List.of("multiprocessors", Integer.toString(sizes.multiprocessors()), ""));
+        }
+        indented(table);
+    }
+
+    private void forecasts() {
+        title("Forecast (a rank; uniform routing)");
+        TextTable table = new TextTable(
+                List.of("operation", "tokens", "us", "latency us", "logical GB/s", "wire GB/s", "limited by"));
+        for (Operation op : report.forecasts()) {
+            table.row(List.of(
+                    op.mode() + " " + op.operation(),
+                    Integer.toString(op.tokens()),
+                    number(op.micros()),
+                    number(op.latencyMicros()),
+                    number(op.logicalGigabytesPerSecond()),
+                    number(op.wireGigabytesPerSecond()),
+                    op.bottleneck()));
+        }
+        indented(table);
+        for (Operation op : report.forecasts()) {
+            line("  %s %s: bytes over what carries them", op.mode(), op.operation());
+            for (Load load : op.loads().subList(0, Math.min(LOADS, op.loads().size()))) {
+                line(
+                        "    %10s us  %s%s: %s at %s GB/s",
+                        number(load.micros()),
+                        load.resource(),
+                        load.alike() > 1 ? " and " + (load.alike() - 1) + " like it" : "",
+                        bytes(Math.round(load.bytes())),
+                        number(load.gigabytesPerSecond()));
+            }
+        }
+    }
+
+    private static String number(double value) {
+        return String.format(Locale.ROOT, value >= 100 ? "%.0f" : "%.1f", value);
+    }
+
+    private static String bytes(long bytes) {
+        return bytes >= 1L << 30
+                ? String.format(Locale.ROOT, "%.2f GiB", bytes / (double) (1L << 30))
+                : String.format(Locale.ROOT, "%.1f MiB", bytes / (double) (1L << 20));
+    }
+}

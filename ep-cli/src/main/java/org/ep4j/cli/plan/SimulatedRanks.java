@@ -1,0 +1,167 @@
+package org.ep4j.cli.plan;
+
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import org.ep4j.Device;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.spi.DescribeRequest;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.NumaNode;
+import org.ep4j.topology.Topology;
+
+/**
+ * The ranks that a cluster of described machines would have: host by host, on each in the order of its GPUs.
+ *
+ * @param profiles what the ranks would report
+ * @param assumptions what the description does not say and was supposed, for people
+ */
+public record SimulatedRanks(List<RankProfile> profiles, List<String> assumptions) {
+    /** GPUs of one NVL72 rack, the largest domain of NVLink that is sold. */
+    private static final int LARGEST_DOMAIN = 72;
+
+    /** Copies both. */
+    public SimulatedRanks {
+        profiles = List.copyOf(profiles);
+        assumptions = List.copyOf(assumptions);
+    }
+
+    /**
+     * Makes them.
+     *
+     * @throws EpArgumentException when the machine has fewer GPUs than ranks are wanted
+     * @throws EpUnavailableException when it has GPUs of which none can be used
+     */
+    public static SimulatedRanks of(Topology topology, List<PlannedBackend> backends, SimulationOptions options) {
+        return new Maker(topology, backends, options).make();
+    }
+
+    private record Seat(Device device, Locality locality, String clique) {}
+
+    private static final class Maker {
+        private final Topology topology;
+        private final List<PlannedBackend> backends;
+        private final SimulationOptions options;
+        private final Set<String> assumptions = new LinkedHashSet<>();
+        private final List<RankProfile> profiles = new ArrayList<>();
+
+        Maker(Topology topology, List<PlannedBackend> backends, SimulationOptions options) {
+            this.topology = topology;
+            this.backends = backends;
+            this.options = options;
+        }
+
+        SimulatedRanks make() {
+            int templates = topology.hosts().size();
+            int hosts = options.hosts() == 0 ? templates : options.hosts();
+            List<List<Seat>> seats = new ArrayList<>();
+            for (int t = 0; t < Math.min(templates, hosts); t++) {
+                seats.add(seats(t));
+            }
+            for (int host = 0; host < hosts; host++) {
+                for (Seat seat : seats.get(host % seats.size())) {
+                    profiles.add(profile(host, seat));
+                }
+            }
+            return new SimulatedRanks(profiles, List.copyOf(assumptions));
+        }
+
+        private List<Seat> seats(int host) {
+            List<Gpu> gpus = topology.gpus().stream()
+                    .filter(gpu -> gpu.host() == host)
+                    .filter(gpu -> !gpu.vendor().deviceType().isEmpty())
+                    .toList();
+            boolean onHost = options.device().equals("host");
+            if (!onHost && gpus.isEmpty()) {
+                long others = topology.gpus().stream()
+                        .filter(gpu -> gpu.host() == host)
+                        .count();
+                assumptions.add((others == 0
+                                ? "the description has no GPU"
+                                : "none of its " + others + " accelerators is known")
+                        + ": ranks use the host device");
+            }
+            return onHost || gpus.isEmpty() ? hostSeats(host) : gpuSeats(gpus);
+        }
+
+        private List<Seat> gpuSeats(List<Gpu> gpus) {
+            int ranks = options.ranksPerHost() == 0 ? gpus.size() : options.ranksPerHost();
+            if (ranks > gpus.size()) {
+                throw new EpArgumentException(
+                        "--ranks-per-host",
+                        ranks,
+                        "at most " + gpus.size() + ", the GPUs of a host of " + topology.source(),
+                        "start one rank a GPU");
+            }
+            GpuLinkChoice links = new GpuLinkChoice(options.gpuLinks(), assumptions);
+            List<Seat> seats = new ArrayList<>();
+            for (Gpu gpu : gpus.subList(0, ranks)) {
+                Locality locality = links.apply(gpu, gpus, Locality.of(topology, gpu));
+                seats.add(new Seat(new Device(gpu.vendor().deviceType(), gpu.index()), locality, gpu.clique()));
+            }
+            return seats;
+        }
+
+        private List<Seat> hostSeats(int host) {
+            List<Integer> numa = topology.numaNodes().stream()
+                    .filter(node -> node.host() == host)
+                    .map(NumaNode::number)
+                    .collect(Collectors.toCollection(TreeSet::new))
+                    .stream()
+                    .toList();
+            int ranks = options.ranksPerHost() == 0 ? Math.max(1, numa.size()) : options.ranksPerHost();
+            List<Seat> seats = new ArrayList<>();
+            for (int i = 0; i < ranks; i++) {
+                int node = numa.isEmpty() ? -1 : numa.get(i % numa.size());
+                seats.add(new Seat(new Device("host", 0), Locality.ofHost(topology, host, node), ""));
+            }
+            return seats;
+        }
+
+        private RankProfile profile(int host, Seat seat) {
+            String hostId = "host-" + host;
+            Map<String, BackendProfile> found = new TreeMap<>();
+            for (PlannedBackend backend : backends) {
+                ProbeReport report =
+                        backend.describe().apply(new DescribeRequest(seat.device(), seat.locality(), hostId));
+                String why = report.failures().stream().map(Object::toString).collect(Collectors.joining("; "));
+                found.put(backend.id(), new BackendProfile(report.usable(), why, report.facts(), report.identity()));
+            }
+            return new RankProfile(
+                    profiles.size(),
+                    hostId,
+                    hostId,
+                    0,
+                    seat.device(),
+                    seat.locality(),
+                    domain(host, seat),
+                    found,
+                    Map.of());
+        }
+
+        private String domain(int host, Seat seat) {
+            if (seat.locality().gpu() < 0 || (seat.clique().isEmpty() && options.domainHosts() == 0)) {
+                return "";
+            }
+            int gpus = Math.max(1, seat.locality().gpus());
+            int size = options.domainHosts() > 0
+                    ? options.domainHosts()
+                    : Math.max(topology.hosts().size(), LARGEST_DOMAIN / gpus);
+            if (options.domainHosts() == 0) {
+                assumptions.add(
+                        "NVLink domains of up to " + size + " hosts, from the clique that the description names");
+            }
+            return (seat.clique().isEmpty() ? "domain" : seat.clique()) + "#" + host / size;
+        }
+    }
+}

@@ -1,0 +1,128 @@
+package org.ep4j.cli.topo;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuSwitch;
+import org.ep4j.topology.Host;
+import org.ep4j.topology.Link;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.Part;
+import org.ep4j.topology.PathType;
+import org.ep4j.topology.Topology;
+
+/** Links between GPUs, below them: a bar for their switches or for a full mesh, else a wire for every pair. */
+final class GpuLinkWires {
+    private static final double BAR = 26;
+    private static final double GAP = 22;
+    private static final double LANE = 7;
+    private static final String COLOUR = "#2e7d32";
+
+    private final Topology topology;
+    private final Canvas canvas;
+
+    private record Pair(Gpu a, Gpu b, String name, int count) {}
+
+    GpuLinkWires(Topology topology, Canvas canvas) {
+        this.topology = topology;
+        this.canvas = canvas;
+    }
+
+    void draw() {
+        double y = canvas.bottom() + GAP;
+        for (GpuSwitch bar : topology.only(GpuSwitch.class)) {
+            List<Gpu> gpus = topology.gpus().stream()
+                    .filter(gpu -> topology.neighbours(bar).contains(gpu))
+                    .toList();
+            bar(gpus, new PartText(topology).gpuSwitch(bar), y);
+            y += gpus.isEmpty() ? 0 : BAR + GAP;
+        }
+        double lowest = y;
+        for (Host host : topology.hosts()) {
+            lowest = Math.max(lowest, host(host.index(), y));
+        }
+    }
+
+    private double host(int host, double y) {
+        List<Gpu> gpus =
+                topology.gpus().stream().filter(gpu -> gpu.host() == host).toList();
+        List<Pair> pairs = pairs(gpus);
+        int all = gpus.size() * (gpus.size() - 1) / 2;
+        boolean alike = pairs.stream().map(Pair::name).distinct().count() == 1;
+        if (gpus.size() > 2 && pairs.size() == all && alike) {
+            bar(gpus, pairs.get(0).name() + " between every two of " + gpus.size() + " GPUs", y);
+            return y + BAR;
+        }
+        return arcs(pairs, y);
+    }
+
+    private List<Pair> pairs(List<Gpu> gpus) {
+        List<Pair> found = new ArrayList<>();
+        for (int i = 0; i < gpus.size(); i++) {
+            Map<Part, ?> reach = topology.stated() ? topology.distances(gpus.get(i)) : Map.of();
+            for (int j = i + 1; j < gpus.size(); j++) {
+                Gpu a = gpus.get(i);
+                Gpu b = gpus.get(j);
+                for (Link link : topology.links(a, b)) {
+                    if (link.type() == LinkType.NVLINK || link.type() == LinkType.XGMI) {
+                        found.add(new Pair(a, b, PartText.name(link.type()), link.count()));
+                    }
+                }
+                if (reach.containsKey(b)
+                        && topology.distance(a, b)
+                                .filter(d -> d.type() == PathType.NVL)
+                                .isPresent()) {
+                    found.add(new Pair(a, b, "GPU links", 1));
+                }
+            }
+        }
+        return found;
+    }
+
+    private void bar(List<Gpu> gpus, String text, double y) {
+        List<Rect> places =
+                gpus.stream().filter(canvas::has).map(canvas::outer).distinct().toList();
+        if (places.isEmpty()) {
+            return;
+        }
+        double from = places.stream().mapToDouble(Rect::x).min().orElse(0);
+        double to = places.stream().mapToDouble(Rect::right).max().orElse(0);
+        canvas.add(new Box(BoxKind.GPU_LINKS, new Rect(from, y, to - from, BAR), List.of(text), text));
+        for (Rect place : places) {
+            Wire.Segment down = new Wire.Segment(place.centreX(), place.bottom(), place.centreX(), y);
+            canvas.add(new Wire(List.of(down), COLOUR, 3, ""));
+        }
+    }
+
+    private double arcs(List<Pair> pairs, double y) {
+        Map<Gpu, Integer> degree = new HashMap<>();
+        Map<Gpu, Integer> used = new HashMap<>();
+        pairs.forEach(pair -> List.of(pair.a(), pair.b()).forEach(gpu -> degree.merge(gpu, 1, Integer::sum)));
+        Lanes lanes = new Lanes();
+        double lowest = y;
+        for (Pair pair : pairs) {
+            double a = port(pair.a(), degree, used);
+            double b = port(pair.b(), degree, used);
+            int lane = lanes.take(Math.min(a, b), Math.max(a, b));
+            double at = y + lane * LANE;
+            lowest = Math.max(lowest, at);
+            canvas.add(new Wire(
+                    List.of(
+                            new Wire.Segment(a, canvas.place(pair.a()).bottom(), a, at),
+                            new Wire.Segment(a, at, b, at),
+                            new Wire.Segment(b, at, b, canvas.place(pair.b()).bottom())),
+                    COLOUR,
+                    Math.min(3, 1 + 0.5 * (pair.count() - 1)),
+                    pair.a().name() + " to " + pair.b().name() + ": " + pair.name() + " x" + pair.count()));
+        }
+        return lowest;
+    }
+
+    private double port(Gpu gpu, Map<Gpu, Integer> degree, Map<Gpu, Integer> used) {
+        int port = used.merge(gpu, 1, Integer::sum);
+        Rect place = canvas.place(gpu);
+        return place.x() + place.width() * port / (degree.getOrDefault(gpu, 1) + 1);
+    }
+}

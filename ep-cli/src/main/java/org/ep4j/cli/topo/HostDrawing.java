@@ -1,0 +1,145 @@
+package org.ep4j.cli.topo;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.Host;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NumaNode;
+import org.ep4j.topology.Part;
+import org.ep4j.topology.Topology;
+
+/**
+ * One host: a bar for it, below it bars for NUMA nodes, PCI roots and switches, each as wide as what hangs on it, then
+ * NICs, a corridor for the wires to the nearest NICs, and GPUs.
+ */
+final class HostDrawing {
+    private static final double BAR = 30;
+    private static final double GAP = 8;
+
+    private final Topology topology;
+    private final Canvas canvas;
+    private final PartText words;
+    private final Host host;
+    private final double left;
+    private final double top;
+    private final List<Placed> blocks = new ArrayList<>();
+
+    private record Placed(DeviceBlock block, double x, double barBottom) {}
+
+    HostDrawing(Topology topology, Canvas canvas, Host host, double left, double top) {
+        this.topology = topology;
+        this.canvas = canvas;
+        this.words = new PartText(topology);
+        this.host = host;
+        this.left = left;
+        this.top = top;
+    }
+
+    /** Draws it and gives its width. */
+    double draw() {
+        List<Branch> trees = Branch.ofHost(topology, host.index());
+        List<Part> loose = trees.stream()
+                .filter(tree -> device(tree.part()))
+                .map(Branch::part)
+                .toList();
+        double x = left;
+        int levels = 0;
+        for (Branch tree : trees) {
+            if (!device(tree.part()) && (tree.part() instanceof NumaNode || holdsDevices(tree))) {
+                x += bar(tree, x, 1) + GAP;
+                levels = Math.max(levels, depth(tree));
+            }
+        }
+        if (!loose.isEmpty()) {
+            x += loose(loose, x) + GAP;
+            levels = Math.max(levels, 1);
+        }
+        double width = Math.max(x - GAP - left, DeviceBlock.CELL);
+        String name = host.name().isEmpty() ? "host " + host.index() : "host " + host.name();
+        canvas.add(new Box(BoxKind.HOST, new Rect(left, top, width, BAR), List.of(name), name));
+        devices(top + (levels + 1) * (BAR + GAP));
+        return width;
+    }
+
+    private static boolean device(Part part) {
+        return part instanceof Gpu || part instanceof Nic;
+    }
+
+    private static boolean holdsDevices(Branch branch) {
+        return branch.flat().stream().anyMatch(below -> device(below.part()));
+    }
+
+    /** Bars on the longest way down. */
+    private static int depth(Branch branch) {
+        return 1
+                + branch.children().stream()
+                        .filter(child -> !device(child.part()) && holdsDevices(child))
+                        .mapToInt(HostDrawing::depth)
+                        .max()
+                        .orElse(0);
+    }
+
+    private double bar(Branch branch, double x, int level) {
+        double barTop = top + level * (BAR + GAP);
+        List<Part> own = new ArrayList<>();
+        branch.children().stream()
+                .filter(child -> device(child.part()))
+                .forEach(child -> child.flat().forEach(below -> own.add(below.part())));
+        DeviceBlock block = new DeviceBlock(words, own);
+        double at = x;
+        if (!block.empty()) {
+            blocks.add(new Placed(block, at, barTop + BAR));
+            at += block.width() + GAP;
+        }
+        for (Branch child : branch.children()) {
+            if (!device(child.part()) && holdsDevices(child)) {
+                at += bar(child, at, level + 1) + GAP;
+            }
+        }
+        double width = Math.max(at - GAP - x, DeviceBlock.CELL);
+        BoxKind kind = branch.part() instanceof NumaNode ? BoxKind.NUMA : BoxKind.SWITCH;
+        canvas.add(new Box(
+                kind,
+                new Rect(x, barTop, width, BAR),
+                List.of(branch.part().label(), words.details(branch.part())),
+                words.line(branch)));
+        return width;
+    }
+
+    private double loose(List<Part> devices, double x) {
+        DeviceBlock block = new DeviceBlock(words, devices);
+        double barTop = top + BAR + GAP;
+        blocks.add(new Placed(block, x, barTop + BAR));
+        String name = "place not known";
+        canvas.add(new Box(BoxKind.NUMA, new Rect(x, barTop, block.width(), BAR), List.of(name), name));
+        return block.width();
+    }
+
+    private void devices(double nicTop) {
+        double nicBottom = nicTop;
+        for (Placed placed : blocks) {
+            placed.block().drawNics(canvas, placed.x(), nicTop);
+            nicBottom = Math.max(nicBottom, nicTop + placed.block().nicHeight());
+            if (nicTop - placed.barBottom() > GAP) {
+                double x = placed.x() + DeviceBlock.CELL / 2;
+                canvas.add(Wire.plain(new Wire.Segment(x, placed.barBottom(), x, nicTop)));
+            }
+        }
+        double gpuTop = nicBottom + wires().height();
+        for (Placed placed : blocks) {
+            placed.block().drawGpus(canvas, placed.x(), gpuTop);
+        }
+        wires().draw(canvas, nicBottom);
+    }
+
+    /** Lanes depend on columns alone, so they are known before the rows are. */
+    private NearestWires wires() {
+        Canvas columns = new Canvas();
+        for (Placed placed : blocks) {
+            placed.block().drawNics(columns, placed.x(), 0);
+            placed.block().drawGpus(columns, placed.x(), 0);
+        }
+        return new NearestWires(topology, columns, host.index());
+    }
+}

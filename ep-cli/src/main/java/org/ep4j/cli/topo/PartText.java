@@ -1,0 +1,184 @@
+package org.ep4j.cli.topo;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuSwitch;
+import org.ep4j.topology.HostBridge;
+import org.ep4j.topology.Link;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicPort;
+import org.ep4j.topology.NumaNode;
+import org.ep4j.topology.Part;
+import org.ep4j.topology.PciAddress;
+import org.ep4j.topology.PciId;
+import org.ep4j.topology.PciSwitch;
+import org.ep4j.topology.Processor;
+import org.ep4j.topology.Topology;
+
+/** Parts in words. */
+final class PartText {
+    private static final double UNLIMITED = 5000;
+
+    private final Topology topology;
+
+    PartText(Topology topology) {
+        this.topology = topology;
+    }
+
+    /** One line with all that is known of a part. */
+    String line(Branch branch) {
+        Part part = branch.part();
+        return joined(part.label().equals("") ? "?" : name(part), details(part), up(branch.up()));
+    }
+
+    /** Name with the kind where the name alone does not tell it. */
+    static String name(Part part) {
+        if (part instanceof PciSwitch pci) {
+            return "PCI switch " + pci.label();
+        }
+        return part instanceof HostBridge bridge ? "PCI root " + bridge.label() : part.label();
+    }
+
+    /** What is known of a part besides its name and links. */
+    String details(Part part) {
+        if (part instanceof Gpu gpu) {
+            return gpu(gpu);
+        }
+        if (part instanceof Nic nic) {
+            return nic(nic);
+        }
+        if (part instanceof NumaNode node) {
+            return joined(processor(node.processor()), processorLinks(node));
+        }
+        return part instanceof PciSwitch pci ? id(pci.id()) : "";
+    }
+
+    private String gpu(Gpu gpu) {
+        return joined(
+                gpu.address().map(PciAddress::toString).orElse(""),
+                gpu.model(),
+                gpu.architecture(),
+                gpuLinks(gpu),
+                gpu.gpuDirect().map(yes -> yes ? "" : "no GPUDirect").orElse(""),
+                gpu.clique().isEmpty() ? "" : "clique " + gpu.clique());
+    }
+
+    /** Links to other GPUs, their switches and processors: {@code NVLink x18}. */
+    String gpuLinks(Gpu gpu) {
+        List<String> found = new ArrayList<>();
+        for (LinkType type : List.of(LinkType.NVLINK, LinkType.XGMI, LinkType.C2C)) {
+            int count = 0;
+            double width = 0;
+            for (Part neighbour : topology.neighbours(gpu)) {
+                for (Link link : topology.links(gpu, neighbour)) {
+                    count += link.type() == type ? link.count() : 0;
+                    width += link.type() == type ? link.gigabytesPerSecond() : 0;
+                }
+            }
+            if (count > 0) {
+                found.add(name(type) + " x" + count + rate(width));
+            }
+        }
+        return String.join(", ", found);
+    }
+
+    /** NCCL counts what it does not know, and what never limits, as 5000 GB/s (graph/topo.h). */
+    private static String rate(double gigabytesPerSecond) {
+        return gigabytesPerSecond > 0 && gigabytesPerSecond < UNLIMITED
+                ? " " + number(gigabytesPerSecond) + " GB/s"
+                : "";
+    }
+
+    private static String nic(Nic nic) {
+        return joined(
+                nic.address().map(PciAddress::toString).orElse(""),
+                nic.family().toString(),
+                nic.driver().isEmpty() ? "" : "driver " + nic.driver(),
+                nic.ports().stream().map(PartText::port).collect(Collectors.joining("; ")),
+                nic.gpuDirect().map(yes -> yes ? "" : "no GPUDirect").orElse(""),
+                nic.compute() ? "" : "not for traffic of applications");
+    }
+
+    /** A port: {@code port 1 ACTIVE InfiniBand 400 Gb/s}. */
+    static String port(NicPort port) {
+        return "port " + port.number()
+                + (port.state() == NicPort.State.UNKNOWN ? "" : " " + port.state())
+                + layer(port.linkLayer())
+                + (port.gigabitsPerSecond() > 0 ? " " + number(port.gigabitsPerSecond()) + " Gb/s" : "")
+                + (port.netdev().isEmpty() ? "" : " (" + port.netdev() + ")");
+    }
+
+    private static String layer(NicPort.LinkLayer layer) {
+        return switch (layer) {
+            case INFINIBAND -> " InfiniBand";
+            case ETHERNET -> " Ethernet";
+            case UNSPECIFIED -> "";
+        };
+    }
+
+    private static String processor(Processor processor) {
+        return joined(
+                processor.architecture(),
+                processor.vendor().strip(),
+                processor.family() < 0 ? "" : "family " + processor.family() + " model " + processor.model());
+    }
+
+    private String processorLinks(NumaNode node) {
+        return topology.neighbours(node).stream()
+                .filter(NumaNode.class::isInstance)
+                .flatMap(other -> topology.links(node, other).stream()
+                        .filter(link -> link.type() == LinkType.CPU)
+                        .map(link -> "to " + other.label() + rate(link.gigabytesPerSecond())))
+                .sorted()
+                .collect(Collectors.joining(", "));
+    }
+
+    private static String up(Optional<Link> up) {
+        return up.filter(link -> link.type() == LinkType.PCI)
+                .map(link -> rate(link.gigabytesPerSecond()))
+                .filter(rate -> !rate.isEmpty())
+                .map(rate -> "PCIe" + rate)
+                .orElse("");
+    }
+
+    /** The switches between GPUs, with what is connected. */
+    String gpuSwitch(GpuSwitch bar) {
+        List<Part> gpus =
+                topology.neighbours(bar).stream().filter(Gpu.class::isInstance).toList();
+        String links = gpus.stream()
+                .flatMap(gpu -> topology.links(gpu, bar).stream())
+                .map(link -> link.count() + (link.count() == 1 ? " link" : " links") + rate(link.gigabytesPerSecond()))
+                .distinct()
+                .sorted()
+                .collect(Collectors.joining(" or "));
+        return joined(bar.label(), gpus.size() + " GPUs", links.isEmpty() ? "" : links + " each");
+    }
+
+    private static String id(PciId id) {
+        return id.vendor() < 0 ? "" : id.toString();
+    }
+
+    static String name(LinkType type) {
+        return switch (type) {
+            case NVLINK -> "NVLink";
+            case XGMI -> "xGMI";
+            case PCI -> "PCIe";
+            case ROOT, CPU, C2C -> type.toString();
+        };
+    }
+
+    /** A number with one decimal at most. */
+    static String number(double value) {
+        String text = String.format(Locale.ROOT, "%.1f", value);
+        return text.endsWith(".0") ? text.substring(0, text.length() - 2) : text;
+    }
+
+    static String joined(String... texts) {
+        return java.util.Arrays.stream(texts).filter(text -> !text.isEmpty()).collect(Collectors.joining(", "));
+    }
+}

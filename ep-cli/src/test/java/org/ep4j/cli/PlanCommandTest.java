@@ -1,0 +1,117 @@
+package org.ep4j.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** {@code ep plan} on a machine of two GPUs and two NICs that is written here, and on this one. */
+final class PlanCommandTest {
+    private static final String MACHINE = """
+            <system version="1">
+              <cpu numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
+                <pci busid="0000:10:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">
+                  <pci busid="0000:11:00.0" class="0x030200" vendor="0x10de" device="0x2330" link_speed="32.0 GT/s PCIe" link_width="16">
+                    <gpu dev="0" sm="90" rank="0" gdr="1"><nvlink target="ffffffff:ffff:ff" count="18" tclass="0x068000"/></gpu>
+                  </pci>
+                  <pci busid="0000:12:00.0" class="0x020700" vendor="0x15b3" device="0x1021" link_speed="32.0 GT/s PCIe" link_width="16">
+                    <nic><net name="mlx5_0" dev="0" speed="400000" port="1" guid="0x1" gdr="1"/></nic>
+                  </pci>
+                </pci>
+                <pci busid="0000:20:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">
+                  <pci busid="0000:21:00.0" class="0x030200" vendor="0x10de" device="0x2330" link_speed="32.0 GT/s PCIe" link_width="16">
+                    <gpu dev="1" sm="90" rank="1" gdr="1"><nvlink target="ffffffff:ffff:ff" count="18" tclass="0x068000"/></gpu>
+                  </pci>
+                  <pci busid="0000:22:00.0" class="0x020700" vendor="0x15b3" device="0x1021" link_speed="32.0 GT/s PCIe" link_width="16">
+                    <nic><net name="mlx5_1" dev="1" speed="400000" port="1" guid="0x2" gdr="1"/></nic>
+                  </pci>
+                </pci>
+              </cpu>
+            </system>
+            """;
+
+    private static String machine(Path folder) throws Exception {
+        return Files.writeString(folder.resolve("machine.xml"), MACHINE).toString();
+    }
+
+    @Test
+    void aDescribedClusterGetsPathsNicsSizesAndForecasts(@TempDir Path folder) throws Exception {
+        Ran ran = Ran.ep("plan", "--file", machine(folder), "--hosts", "4");
+        assertThat(ran.code()).as(ran.err()).isZero();
+        assertThat(ran.out())
+                .contains("4 hosts, 8 ranks of device cuda")
+                .contains("the first two of 4 hosts")
+                .contains("ipc-nvlink*", "nvshmem-ibgda*", "described, not installed")
+                .contains("not taken: ibrc-multiqp: slower")
+                .contains("mlx5_0:1 PIX 400G", "mlx5_1:1 PIX 400G")
+                .contains("symmetric buffer", "lanes of nvshmem-ibgda*", "multiprocessors")
+                .contains("ht dispatch", "ll combine", "mlx5_0:1 of host-0");
+    }
+
+    @Test
+    void theJsonHoldsTheSame(@TempDir Path folder) throws Exception {
+        Ran ran = Ran.ep("plan", "--file", machine(folder), "--hosts", "2", "--mode", "ll", "--json");
+        assertThat(ran.code()).as(ran.err()).isZero();
+        JsonNode json = JsonMapper.shared().readTree(ran.out());
+        assertThat(json.get("ranks").asInt()).isEqualTo(4);
+        assertThat(json.get("table").get(0).get(2).asString()).isEqualTo("nvshmem-ibgda");
+        assertThat(json.get("paths").get(0).get("rejected").size()).isPositive();
+        assertThat(json.get("forecasts").size()).isEqualTo(2);
+        assertThat(json.get("forecasts").get(0).get("micros").asDouble()).isPositive();
+        assertThat(json.get("sizes").get("symmetricBytes").asLong()).isPositive();
+    }
+
+    @Test
+    void theJsonCanGoToAFile(@TempDir Path folder) throws Exception {
+        Path out = folder.resolve("plan.json");
+        Ran ran = Ran.ep("plan", "--file", machine(folder), "--json", out.toString());
+        assertThat(ran.code()).as(ran.err()).isZero();
+        assertThat(ran.out()).contains("Forecast");
+        assertThat(JsonMapper.shared()
+                        .readTree(Files.readString(out))
+                        .get("ranks")
+                        .asInt())
+                .isEqualTo(2);
+    }
+
+    @Test
+    void wishesAreFollowedAndNamedAsReasons(@TempDir Path folder) throws Exception {
+        Ran required = Ran.ep("plan", "--file", machine(folder), "--hosts", "2", "--require", "ibrc-multiqp");
+        assertThat(required.out()).contains("not among ep.backend.require").doesNotContain("I = ipc-nvlink");
+        Ran excluded = Ran.ep("plan", "--file", machine(folder), "--hosts", "2", "--exclude", "nvshmem-ibgda,efa");
+        assertThat(excluded.out()).contains("ibrc-multiqp*", "excluded by ep.backend.exclude");
+        Ran mapped = Ran.ep("plan", "--file", machine(folder), "--hosts", "2", "--nic-map", "0:mlx5_1:1,1:mlx5_1:1");
+        assertThat(mapped.code()).as(mapped.err()).isZero();
+        assertThat(mapped.out()).doesNotContain("mlx5_0:1 PIX");
+    }
+
+    @Test
+    void whatCannotBePlannedIsRefusedWithTheReason(@TempDir Path folder) throws Exception {
+        Ran none = Ran.ep("plan", "--file", machine(folder), "--hosts", "2", "--require", "ipc-nvlink");
+        assertThat(none.code()).isEqualTo(ExitCodes.UNAVAILABLE);
+        assertThat(none.err()).contains("have no path", "NVLink domain");
+        Ran unknown = Ran.ep("plan", "--file", machine(folder), "--require", "carrier-pigeon");
+        assertThat(unknown.code()).isEqualTo(ExitCodes.UNAVAILABLE);
+        assertThat(unknown.err()).contains("carrier-pigeon", "nvshmem-ibgda");
+        Ran ranks = Ran.ep("plan", "--file", machine(folder), "--ranks-per-host", "3");
+        assertThat(ranks.code()).isEqualTo(ExitCodes.USAGE);
+        assertThat(ranks.err()).contains("--ranks-per-host", "3", "at most 2");
+    }
+
+    @Test
+    void moreRanksThanExpertsAreRemarkedUpon(@TempDir Path folder) throws Exception {
+        Ran ran = Ran.ep("plan", "--file", machine(folder), "--hosts", "8", "--experts", "8");
+        assertThat(ran.out()).contains("8 experts on 16 ranks: only 8 ranks hold one");
+    }
+
+    @Test
+    void thisMachineCanBePlannedFor() {
+        Ran ran = Ran.ep("plan", "--hosts", "2", "--ranks-per-host", "2", "--host-device");
+        assertThat(ran.code()).as(ran.err()).isZero();
+        assertThat(ran.out()).contains("2 hosts, 4 ranks of device host", "host-shm", "efa*");
+    }
+}

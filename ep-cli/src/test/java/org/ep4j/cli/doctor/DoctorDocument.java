@@ -1,0 +1,124 @@
+package org.ep4j.cli.doctor;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.ep4j.doctor.DoctorCode;
+
+/** Writes {@code docs/doctor.md} from {@link DoctorCode} and from the lists of codes in the Javadoc of probes. */
+final class DoctorDocument {
+    private static final String CODE = "EP-[A-Z0-9]+-[0-9]{3}";
+    private static final Pattern LISTED = Pattern.compile("<li>\\{@code (" + CODE + ")} ([^\n]+)");
+    private static final Pattern CONSTANT =
+            Pattern.compile("/\\*\\* ([^*]+?)\\.? \\*/\\s+(?:private )?static final String \\w+ = \"(" + CODE + ")\"");
+    private static final Pattern LITERAL = Pattern.compile("\"(" + CODE + ")\"");
+    private static final Map<String, String> OTHERS = Map.of(
+            "EP-HOST-001", "the host device exists",
+            "EP-PLAN-001", "the backend can be planned with from a description");
+
+    private DoctorDocument() {}
+
+    static String text(Path repository) {
+        StringBuilder text = new StringBuilder("""
+                # What `./ep doctor` looks at
+
+                Generated from `DoctorCode`; `DoctorDocumentTest` keeps it true. Every check has a code that is never reused, and
+                ends as PASS, WARN (works, but slower or less safely than it could), FAIL (a backend cannot be used) or NOT_RUN
+                (could not be looked at: with a remedy when somebody can change that, without one when the machine lacks what it
+                looks at).
+
+                | code | when all is well |
+                |---|---|
+                """);
+        for (DoctorCode code : DoctorCode.values()) {
+            text.append("| [")
+                    .append(code.code())
+                    .append("](#")
+                    .append(anchor(code))
+                    .append(") | ");
+            text.append(code.title()).append(" |\n");
+        }
+        for (DoctorCode code : DoctorCode.values()) {
+            text.append("\n## ").append(code.code()).append("\n\n");
+            text.append("**").append(code.title()).append(".**\n\n");
+            text.append("- Looks at: ").append(code.looksAt()).append(".\n");
+            text.append("- Otherwise: ").append(code.why()).append(".\n");
+            text.append("- Remedy: ").append(code.remedy()).append(".\n");
+            text.append("- Source: ").append(code.source()).append(".\n");
+        }
+        text.append(
+                "\n## Codes of devices, backends and plans\n\nDevices and backends report these of themselves.\n\n| code | meaning |\n|---|---|\n");
+        probes(repository)
+                .forEach((code, meaning) -> text.append("| ")
+                        .append(code)
+                        .append(" | ")
+                        .append(meaning)
+                        .append(" |\n"));
+        return text.toString();
+    }
+
+    private static String anchor(DoctorCode code) {
+        return code.code().toLowerCase(Locale.ROOT);
+    }
+
+    private static Map<String, String> probes(Path repository) {
+        Map<String, String> found = new TreeMap<>(OTHERS);
+        for (Path source : sources(repository)) {
+            String text = read(source);
+            LISTED.matcher(text)
+                    .results()
+                    .forEach(code -> found.put(code.group(1), code.group(2).strip()));
+            CONSTANT.matcher(text).results().forEach(code -> found.putIfAbsent(code.group(2), lower(code.group(1))));
+        }
+        return found;
+    }
+
+    private static String lower(String sentence) {
+        return sentence.substring(0, 1).toLowerCase(Locale.ROOT) + sentence.substring(1);
+    }
+
+    /** Every code that a source names. */
+    static Set<String> used(Path repository) {
+        Set<String> found = new TreeSet<>();
+        sources(repository)
+                .forEach(source -> LITERAL.matcher(read(source)).results().forEach(code -> found.add(code.group(1))));
+        return found;
+    }
+
+    private static List<Path> sources(Path repository) {
+        List<Path> found = new ArrayList<>();
+        try (Stream<Path> modules = Files.list(repository)) {
+            for (Path module : modules.sorted().toList()) {
+                Path main = module.resolve("src/main/java");
+                if (Files.isDirectory(main)) {
+                    try (Stream<Path> files = Files.walk(main)) {
+                        files.filter(file -> file.toString().endsWith(".java"))
+                                .sorted()
+                                .forEach(found::add);
+                    }
+                }
+            }
+            return found;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static String read(Path file) {
+        try {
+            return Files.readString(file);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+package org.ep4j.cli.doctor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.Check.Status;
+import org.junit.jupiter.api.Test;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+final class ExaminedTest {
+    private static final Check PASS = Check.pass("EP-X-001", "fine");
+    private static final Check WARN = Check.warn("EP-X-002", "slow", "make it fast");
+    private static final Check FAIL = Check.fail("EP-X-003", "absent", "add it");
+    private static final Check ABSENT = new Check("EP-X-004", Status.NOT_RUN, "not applicable here: no GPU", "");
+    private static final Check ROOT = new Check("EP-X-005", Status.NOT_RUN, "cannot be read", "run it as root");
+
+    private static Probe backend(String name, String device, boolean usable, Check check) {
+        return new Probe("backend", name, List.of(device), usable, List.of(check));
+    }
+
+    private static Examined live(List<Probe> probes, Check... checks) {
+        return new Examined("this machine", true, probes, List.of(checks), List.of());
+    }
+
+    @Test
+    void aGpuThatABackendCanUseIsUsable() {
+        List<Probe> probes = List.of(backend("nvlink", "cuda:0", true, PASS), backend("shm", "cuda:0", false, FAIL));
+        assertThat(live(probes, PASS, ABSENT, ROOT).verdict()).isEqualTo(Verdict.USABLE);
+    }
+
+    @Test
+    void warningsAndFailuresOfChecksCount() {
+        List<Probe> probes = List.of(backend("nvlink", "cuda:0", true, PASS));
+        assertThat(live(probes, WARN).verdict()).isEqualTo(Verdict.WARNINGS);
+        assertThat(live(probes, FAIL).verdict()).isEqualTo(Verdict.WARNINGS);
+        assertThat(live(List.of(backend("nvlink", "cuda:0", true, WARN))).verdict())
+                .isEqualTo(Verdict.WARNINGS);
+    }
+
+    @Test
+    void aDeviceThatNoBackendCanUseIsAWarningWhereAnotherCan() {
+        List<Probe> probes = List.of(backend("nvlink", "cuda:0", true, PASS), backend("nvlink", "cuda:1", false, FAIL));
+        assertThat(live(probes).verdict()).isEqualTo(Verdict.WARNINGS);
+    }
+
+    @Test
+    void onlyTheHostDeviceOrNothingIsAVerdictOfItsOwn() {
+        assertThat(live(List.of(backend("shm", "host:0", true, PASS)), WARN).verdict())
+                .isEqualTo(Verdict.HOST_ONLY);
+        assertThat(live(List.of()).verdict()).isEqualTo(Verdict.HOST_ONLY);
+    }
+
+    @Test
+    void aRecordingIsJudgedByItsChecks() {
+        assertThat(new Examined("tree", false, List.of(), List.of(PASS), List.of()).verdict())
+                .isEqualTo(Verdict.USABLE);
+        assertThat(new Examined("tree", false, List.of(), List.of(WARN), List.of()).verdict())
+                .isEqualTo(Verdict.WARNINGS);
+    }
+
+    @Test
+    void everyLineHasCodeStatusDetailAndRemedy() {
+        String text = DoctorText.of(live(List.of(backend("nvlink", "cuda:0", true, PASS)), WARN, ROOT, ABSENT), false);
+        assertThat(text.lines())
+                .contains("  nvlink on cuda:0: usable")
+                .anyMatch(line -> line.matches(" +PASS +EP-X-001 +fine"))
+                .anyMatch(line -> line.matches(" +WARN +EP-X-002 +slow"))
+                .anyMatch(line -> line.matches(" +-> make it fast"))
+                .anyMatch(line -> line.matches(" +NOT RUN +EP-X-005 +cannot be read"))
+                .contains("    no GPU: EP-X-004")
+                .last()
+                .asString()
+                .isEqualTo("usable with warnings: 1 passed, 1 warnings, 0 failed, 1 not run, 1 not applicable;"
+                        + " usable: cuda:0");
+    }
+
+    @Test
+    void problemsAloneAreShownOnRequest() {
+        String text =
+                DoctorText.of(live(List.of(backend("nvlink", "cuda:0", true, PASS)), PASS, WARN, ROOT, ABSENT), true);
+        assertThat(text).contains("EP-X-002").doesNotContain("EP-X-001", "EP-X-004", "EP-X-005", "nvlink on");
+    }
+
+    @Test
+    void theJsonSaysTheSame() {
+        JsonNode json = JsonMapper.builder()
+                .build()
+                .readTree(DoctorJson.of(live(List.of(backend("nvlink", "cuda:0", true, PASS)), WARN, ABSENT), false));
+        assertThat(json.get("verdict").asString()).isEqualTo("WARNINGS");
+        assertThat(json.get("probes").get(0).get("checks").get(0).get("code").asString())
+                .isEqualTo("EP-X-001");
+        assertThat(json.get("checks").get(0).get("remedy").asString()).isEqualTo("make it fast");
+        assertThat(json.get("checks").get(1).get("applicable").asBoolean()).isFalse();
+    }
+}

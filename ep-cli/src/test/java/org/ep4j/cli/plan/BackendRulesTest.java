@@ -1,0 +1,285 @@
+package org.ep4j.cli.plan;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import java.util.stream.IntStream;
+import org.ep4j.cli.plan.Machines.Joined;
+import org.ep4j.cli.plan.Machines.NicKind;
+import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
+import org.ep4j.plan.BackendChoice;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.NicChoice;
+import org.ep4j.plan.Objective;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.PlanOptions;
+import org.ep4j.plan.Planner;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort.LinkLayer;
+import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Which backend each kind of machine gets, and what is said of the others. */
+final class BackendRulesTest {
+    private static final List<PlannedBackend> BACKENDS = PlannedBackend.all();
+
+    private static EpPlan plan(Topology machine, SimulationOptions options) {
+        SimulatedRanks ranks = SimulatedRanks.of(machine, BACKENDS, options);
+        return Planner.plan(
+                ranks.profiles(),
+                BACKENDS.stream().map(PlannedBackend::candidate).toList(),
+                BackendChoice.AUTO);
+    }
+
+    private static EpPlan plan(Topology machine, int hosts) {
+        return plan(machine, SimulationOptions.AS_DESCRIBED.withHosts(hosts));
+    }
+
+    /** Ranks are on two hosts of two: 0 and 1, 2 and 3. */
+    private static PairPath inside(EpPlan plan) {
+        return plan.path(0, 1);
+    }
+
+    private static PairPath across(EpPlan plan) {
+        return plan.path(0, plan.ranks() - 1);
+    }
+
+    private static String reason(PairPath path, String backend) {
+        return path.rejected().stream()
+                .filter(text -> text.startsWith(backend + ":"))
+                .findFirst()
+                .orElse("");
+    }
+
+    @Test
+    void nvlinkAndConnectXGiveMappedMemoryInsideAndTheGpusOwnPostsAcross() {
+        EpPlan plan = plan(
+                Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(NicKind.of(NicFamily.MLX5, 1, 400))), 2);
+        assertThat(inside(plan).backend()).isEqualTo("ipc-nvlink");
+        assertThat(inside(plan).offer().kind()).isEqualTo(PathKind.MAPPED);
+        assertThat(across(plan).backend()).isEqualTo("nvshmem-ibgda");
+        assertThat(across(plan).offer().kind()).isEqualTo(PathKind.DEVICE_POSTED);
+        assertThat(across(plan).offer().nics()).containsExactly("mlx5_0_0:1");
+        assertThat(reason(across(plan), "ipc-nvlink")).contains("different hosts", "NVLink domain", "IMEX");
+        assertThat(reason(across(plan), "host-shm")).contains("different machines");
+        assertThat(reason(across(plan), "rocm")).contains("cuda", "not an AMD GPU");
+    }
+
+    @Test
+    void nvlinkAndEfaGiveLibfabricAcross() {
+        EpPlan plan = plan(
+                Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(NicKind.of(NicFamily.EFA, 4, 100))), 2);
+        assertThat(inside(plan).backend()).isEqualTo("ipc-nvlink");
+        assertThat(across(plan).backend()).isEqualTo("efa");
+        assertThat(across(plan).offer().staged()).isFalse();
+        assertThat(across(plan).offer().nics()).hasSize(4);
+        assertThat(across(plan).offer().gigabytesPerSecond()).isBetween(40.0, 50.0);
+        assertThat(reason(across(plan), "nvshmem-ibgda")).contains("no mlx5 NIC", "EFA");
+        assertThat(reason(across(plan), "ibrc-multiqp")).contains("mlx5, bnxt, ionic, irdma", "EFA");
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"BNXT", "IONIC", "IRDMA"})
+    void otherVerbsNicsAreDrivenByAHostThread(NicFamily family) {
+        for (GpuVendor vendor : List.of(GpuVendor.NVIDIA, GpuVendor.AMD)) {
+            boolean amd = vendor == GpuVendor.AMD;
+            EpPlan plan = plan(
+                    Machines.gpus(2, vendor, amd ? Joined.XGMI : Joined.NVSWITCH, List.of(NicKind.of(family, 1, 400))),
+                    2);
+            assertThat(inside(plan).backend()).isEqualTo(amd ? "rocm" : "ipc-nvlink");
+            assertThat(across(plan).backend()).isEqualTo("ibrc-multiqp");
+            assertThat(across(plan).offer().kind()).isEqualTo(PathKind.HOST_POSTED);
+        }
+    }
+
+    @Test
+    void amdGpusWithConnectXUseAHostThreadBecauseIbgdaIsForNvidia() {
+        EpPlan plan =
+                plan(Machines.gpus(2, GpuVendor.AMD, Joined.XGMI, List.of(NicKind.of(NicFamily.MLX5, 1, 400))), 2);
+        assertThat(inside(plan).backend()).isEqualTo("rocm");
+        assertThat(across(plan).backend()).isEqualTo("ibrc-multiqp");
+        assertThat(reason(across(plan), "nvshmem-ibgda")).contains("device hip is not an NVIDIA GPU");
+        assertThat(reason(across(plan), "rocm")).contains("different hosts", "add a NIC backend");
+    }
+
+    @Test
+    void oneNvlinkDomainOverHostsNeedsNoNicInsideIt() {
+        Topology machine = Machines.inClique(4, "uuid/1", List.of(NicKind.of(NicFamily.MLX5, 1, 400)));
+        EpPlan two = plan(machine, 2);
+        assertThat(two.backends()).containsExactly("ipc-nvlink");
+        EpPlan split = plan(machine, new SimulationOptions(2, 0, 1, GpuLinks.AUTO, ""));
+        assertThat(inside(split).backend()).isEqualTo("ipc-nvlink");
+        assertThat(across(split).backend()).isEqualTo("nvshmem-ibgda");
+    }
+
+    @Test
+    void nvidiaGpusWithoutNvlinkInDifferentPcieTreesTakeAnotherWay() {
+        EpPlan plan = plan(Machines.gpus(2, GpuVendor.NVIDIA, Joined.NOT, List.of()), 1);
+        assertThat(inside(plan).backend()).isEqualTo("host-shm");
+        assertThat(inside(plan).offer().staged()).isTrue();
+        assertThat(reason(inside(plan), "ipc-nvlink")).contains("no NVLink", "PHB", "PXB");
+    }
+
+    @Test
+    void amdGpusWithoutXgmiReachEachOtherByPcie() {
+        EpPlan plan = plan(Machines.gpus(2, GpuVendor.AMD, Joined.NOT, List.of()), 1);
+        assertThat(inside(plan).backend()).isEqualTo("rocm");
+        assertThat(inside(plan).offer().latencyMicros())
+                .isGreaterThan(inside(plan(Machines.gpus(2, GpuVendor.AMD, Joined.XGMI, List.of()), 1))
+                        .offer()
+                        .latencyMicros());
+    }
+
+    @Test
+    void withoutAnyNicHostsAreConnectedBySocketsForCorrectnessAlone() {
+        EpPlan plan = plan(Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of()), 2);
+        assertThat(across(plan).backend()).isEqualTo("efa");
+        assertThat(across(plan).offer().staged()).isTrue();
+        assertThat(across(plan).offer().gigabytesPerSecond()).isLessThan(5);
+        assertThat(reason(across(plan), "nvshmem-ibgda")).contains("no mlx5 NIC", "none");
+    }
+
+    @Test
+    void aNicThatIsTooFarForGpuDirectIsStagedAndNeverPostedToByTheGpu() {
+        EpPlan plan = plan(
+                Machines.farNics(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(NicKind.of(NicFamily.MLX5, 1, 400))), 2);
+        assertThat(across(plan).backend()).isEqualTo("ibrc-multiqp");
+        assertThat(across(plan).offer().staged()).isTrue();
+        assertThat(reason(across(plan), "nvshmem-ibgda")).contains("PHB", "GPUDirect", "one PCIe switch");
+    }
+
+    @Test
+    void aNicThatCannotDoGpuDirectIsStaged() {
+        EpPlan plan = plan(
+                Machines.gpus(
+                        2,
+                        GpuVendor.NVIDIA,
+                        Joined.NVSWITCH,
+                        List.of(NicKind.of(NicFamily.MLX5, 1, 400).withoutGpuDirect())),
+                2);
+        assertThat(across(plan).backend()).isEqualTo("ibrc-multiqp");
+        assertThat(across(plan).offer().staged()).isTrue();
+    }
+
+    @Test
+    void aPortThatIsDownIsNoPort() {
+        EpPlan plan = plan(
+                Machines.gpus(
+                        2,
+                        GpuVendor.NVIDIA,
+                        Joined.NVSWITCH,
+                        List.of(NicKind.of(NicFamily.MLX5, 1, 400).down())),
+                2);
+        assertThat(across(plan).backend()).isEqualTo("efa");
+        assertThat(reason(across(plan), "nvshmem-ibgda")).contains("port that is up");
+    }
+
+    @Test
+    void anExpertCanKeepEverythingOnTheNicsOfOneHost() {
+        Topology machine =
+                Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(NicKind.of(NicFamily.MLX5, 1, 400)));
+        SimulatedRanks ranks = SimulatedRanks.of(machine, BACKENDS, SimulationOptions.AS_DESCRIBED);
+        EpPlan plan = Planner.plan(
+                ranks.profiles(),
+                BACKENDS.stream().map(PlannedBackend::candidate).toList(),
+                new BackendChoice(List.of("ibrc-multiqp"), List.of(), List.of()));
+        assertThat(plan.backends()).containsExactly("ibrc-multiqp");
+    }
+
+    @Test
+    void softwareVerbsServeHostMemoryAlone() {
+        NicKind rxe = NicKind.of(NicFamily.RXE, 1, 10);
+        assertThat(across(plan(Machines.hostOnly(List.of(rxe)), 2)).backend()).isEqualTo("ibrc-multiqp");
+        EpPlan gpus = plan(Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(rxe)), 2);
+        assertThat(across(gpus).backend()).isEqualTo("efa");
+        assertThat(reason(across(gpus), "ibrc-multiqp")).contains("RXE");
+    }
+
+    @ParameterizedTest
+    @EnumSource(Objective.class)
+    void linksBetweenGpusAreTakenForEveryObjectiveAlsoWhereOneNicIsFasterThanOneLink(Objective objective) {
+        Topology machine = Machines.gpus(8, GpuVendor.AMD, Joined.XGMI, List.of(NicKind.of(NicFamily.MLX5, 1, 400)));
+        EpPlan plan = Planner.plan(
+                SimulatedRanks.of(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(2))
+                        .profiles(),
+                BACKENDS.stream().map(PlannedBackend::candidate).toList(),
+                new PlanOptions(BackendChoice.AUTO, NicChoice.AUTO, objective));
+        assertThat(inside(plan).backend()).isEqualTo("rocm");
+        assertThat(across(plan).backend()).isEqualTo("ibrc-multiqp");
+    }
+
+    @Test
+    void slingshotIsServedByLibfabric() {
+        EpPlan plan = plan(Machines.gpus(2, GpuVendor.AMD, Joined.XGMI, List.of(NicKind.of(NicFamily.CXI, 1, 200))), 2);
+        assertThat(across(plan).backend()).isEqualTo("efa");
+        assertThat(across(plan).offer().gigabytesPerSecond()).isBetween(20.0, 25.0);
+    }
+
+    @Test
+    void infiniBandDoesNotSpeakToEthernet() {
+        NicKind nic = NicKind.of(NicFamily.MLX5, 1, 400);
+        List<SimulatedRanks> sides = List.of(
+                one(Machines.gpus(1, GpuVendor.NVIDIA, Joined.NOT, List.of(nic.layer(LinkLayer.INFINIBAND)))),
+                one(Machines.gpus(1, GpuVendor.NVIDIA, Joined.NOT, List.of(nic.layer(LinkLayer.ETHERNET)))));
+        VerbsRule rule = new VerbsRule();
+        var offer = rule.offer(
+                sides.get(0).profiles().get(0), sides.get(1).profiles().get(0));
+        assertThat(offer.toString()).contains("InfiniBand", "Ethernet");
+    }
+
+    private static SimulatedRanks one(Topology machine) {
+        return SimulatedRanks.of(machine, BACKENDS, SimulationOptions.AS_DESCRIBED);
+    }
+
+    @Test
+    void gpusThatAreAlwaysJoinedAreJoinedWhereTheDescriptionIsSilent() {
+        Topology h200 = Machines.ofModel(8, 0x2335);
+        SimulatedRanks ranks = one(h200);
+        assertThat(ranks.assumptions()).singleElement().asString().contains("NVLink", "10de:2335");
+        assertThat(inside(plan(h200, 1)).backend()).isEqualTo("ipc-nvlink");
+        EpPlan asWritten = plan(h200, new SimulationOptions(1, 0, 0, GpuLinks.FILE, ""));
+        assertThat(inside(asWritten).backend()).isEqualTo("host-shm");
+    }
+
+    @Test
+    void hostsWithoutAcceleratorsShareMemoryInsideAndSocketsAcross() {
+        EpPlan plan = plan(Machines.hostOnly(List.of()), new SimulationOptions(2, 2, 0, GpuLinks.AUTO, ""));
+        assertThat(inside(plan).backend()).isEqualTo("host-shm");
+        assertThat(inside(plan).offer().staged()).isFalse();
+        assertThat(across(plan).backend()).isEqualTo("efa");
+    }
+
+    @Test
+    void everyRefusalSaysWhatToDo() {
+        for (NicFamily family : NicFamily.values()) {
+            for (GpuVendor vendor : List.of(GpuVendor.NVIDIA, GpuVendor.AMD)) {
+                EpPlan plan = plan(
+                        Machines.gpus(
+                                2,
+                                vendor,
+                                vendor == GpuVendor.AMD ? Joined.XGMI : Joined.NVSWITCH,
+                                List.of(NicKind.of(family, 1, 100))),
+                        2);
+                for (PairPath path : List.of(inside(plan), across(plan))) {
+                    assertThat(path.rejected())
+                            .allSatisfy(text -> assertThat(text).containsAnyOf("(", "slower", "taken last"));
+                    assertThat(path.rejected().size() + 1).isEqualTo(BACKENDS.size());
+                }
+            }
+        }
+    }
+
+    @Test
+    void offersDependOnNothingButTheTwoPlaces() {
+        Topology machine =
+                Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(NicKind.of(NicFamily.MLX5, 2, 200)));
+        EpPlan plan = plan(machine, 4);
+        IntStream.range(1, 4)
+                .forEach(h -> assertThat(plan.path(0, 2 * h).offer())
+                        .isEqualTo(plan.path(0, 2).offer()));
+    }
+}

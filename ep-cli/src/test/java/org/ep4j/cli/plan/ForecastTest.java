@@ -1,0 +1,180 @@
+package org.ep4j.cli.plan;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import java.util.List;
+import org.ep4j.ExpertPlacement;
+import org.ep4j.cli.plan.Machines.Joined;
+import org.ep4j.cli.plan.Machines.NicKind;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.Estimates;
+import org.ep4j.plan.Exchange;
+import org.ep4j.plan.Exchange.Messages;
+import org.ep4j.plan.Exchange.Mode;
+import org.ep4j.plan.Forecast;
+import org.ep4j.plan.Forecast.Operation;
+import org.ep4j.plan.PlanOptions;
+import org.ep4j.plan.Planner;
+import org.ep4j.plan.ResourceLoad;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** The linear model: what moves it, and by how much. */
+final class ForecastTest {
+    private static final List<PlannedBackend> BACKENDS = PlannedBackend.all();
+    private static final int EXPERTS = 256;
+    private static final long ROW = 14336;
+
+    private static Topology machine(int nicsPerGpu, double gigabits) {
+        return Machines.gpus(
+                8, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(NicKind.of(NicFamily.MLX5, nicsPerGpu, gigabits)));
+    }
+
+    private static EpPlan plan(Topology machine, int hosts) {
+        return Planner.plan(
+                SimulatedRanks.of(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(hosts))
+                        .profiles(),
+                BACKENDS.stream().map(PlannedBackend::candidate).toList(),
+                PlanOptions.AUTO);
+    }
+
+    private static Exchange exchange(Mode mode, int tokens) {
+        return new Exchange(mode, tokens, EXPERTS, 8, ROW, ROW, Messages.PER_RANK, Messages.PER_RANK, 1, 1);
+    }
+
+    private static Forecast forecast(EpPlan plan, Exchange exchange, Operation operation) {
+        return Forecast.of(plan, exchange, ExpertPlacement.block(EXPERTS, plan.ranks()), operation);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"HIGH_THROUGHPUT,1", "HIGH_THROUGHPUT,4", "LOW_LATENCY,1", "LOW_LATENCY,4"})
+    void moreTokensTakeLongerAndNoneTakeTheLatencyAlone(Mode mode, int hosts) {
+        EpPlan plan = plan(machine(1, 400), hosts);
+        for (Operation operation : Operation.values()) {
+            Forecast none = forecast(plan, exchange(mode, 0), operation);
+            assertThat(none.micros()).isEqualTo(none.latencyMicros()).isPositive();
+            assertThat(none.bottleneck()).isEqualTo("latency");
+            double before = none.micros();
+            for (int tokens : new int[] {1, 64, 4096, 65536}) {
+                double now = forecast(plan, exchange(mode, tokens), operation).micros();
+                assertThat(now).isGreaterThan(before);
+                before = now;
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"HIGH_THROUGHPUT", "LOW_LATENCY"})
+    void moreOrFasterNicsAreNeverSlower(Mode mode) {
+        double before = Double.MAX_VALUE;
+        for (Topology machine : List.of(machine(1, 100), machine(1, 200), machine(2, 200), machine(4, 200))) {
+            double now = forecast(plan(machine, 4), exchange(mode, 4096), Operation.DISPATCH)
+                    .micros();
+            assertThat(now).isLessThanOrEqualTo(before);
+            before = now;
+        }
+    }
+
+    @Test
+    void onEqualHostsEveryResourceOfAKindCarriesTheSame() {
+        for (Mode mode : Mode.values()) {
+            Forecast forecast = forecast(plan(machine(2, 200), 4), exchange(mode, 4096), Operation.DISPATCH);
+            // 32 GPUs and 64 ports, out and in.
+            assertThat(forecast.loads()).hasSize(32 * 2 + 64 * 2);
+            for (String kind : List.of("NVLINK", "mlx5")) {
+                List<ResourceLoad> alike = forecast.loads().stream()
+                        .filter(load -> load.resource().startsWith(kind))
+                        .toList();
+                assertThat(alike)
+                        .allSatisfy(load ->
+                                assertThat(load.bytes()).isCloseTo(alike.get(0).bytes(), within(1.0)));
+            }
+        }
+    }
+
+    @Test
+    void aCombineCarriesWhatItsDispatchCarriedBackwards() {
+        EpPlan plan = plan(machine(1, 400), 4);
+        Exchange exchange = exchange(Mode.HIGH_THROUGHPUT, 4096);
+        assertThat(forecast(plan, exchange, Operation.COMBINE).micros())
+                .isCloseTo(forecast(plan, exchange, Operation.DISPATCH).micros(), within(1e-6));
+    }
+
+    @Test
+    void theBytesOfAMeasuredExchangeAreMet() {
+        // 4 H200, 4096 tokens: 211.8 MB received a rank with those of its own, 158.7 MB without; 487 us at best.
+        Topology four = Machines.gpus(4, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of());
+        Forecast forecast = forecast(plan(four, 1), exchange(Mode.HIGH_THROUGHPUT, 4096), Operation.DISPATCH);
+        assertThat(forecast.logicalBytes()).isCloseTo(211.8e6, within(0.5e6));
+        assertThat(forecast.wireBytes()).isCloseTo(158.7e6, within(0.5e6));
+        assertThat(forecast.micros()).isCloseTo(487, within(25.0));
+        assertThat(forecast.wireGigabytesPerSecond()).isLessThan(370.8 * Estimates.GPU_LINK_EFFICIENCY);
+        assertThat(forecast.bottleneck()).startsWith("NVLINK of rank");
+    }
+
+    @Test
+    void acrossHostsATokenCrossesTheNetworkOncePerHostInHighThroughputAndOncePerRankInLowLatency() {
+        EpPlan plan = plan(machine(1, 400), 2);
+        double once = port(forecast(plan, exchange(Mode.HIGH_THROUGHPUT, 1000), Operation.DISPATCH));
+        double each = port(forecast(plan, exchange(Mode.LOW_LATENCY, 1000), Operation.DISPATCH));
+        double reachesOtherHost = 1 - product(256, 128, 8);
+        double ranksThere = 8 * (1 - product(256, 16, 8));
+        assertThat(once).isCloseTo(1000 * ROW * reachesOtherHost, within(1.0));
+        assertThat(each).isCloseTo(1000 * ROW * ranksThere, within(1.0));
+        Exchange selections = exchange(Mode.LOW_LATENCY, 1000).messages(Messages.PER_SELECTION, Messages.PER_SELECTION);
+        assertThat(port(forecast(plan, selections, Operation.DISPATCH))).isCloseTo(1000 * ROW * 4.0, within(1.0));
+    }
+
+    /** Probability that {@code draws} of {@code all} miss {@code held}. */
+    private static double product(int all, int held, int draws) {
+        double missed = 1;
+        for (int i = 0; i < draws; i++) {
+            missed *= (double) (all - held - i) / (all - i);
+        }
+        return missed;
+    }
+
+    private static double port(Forecast forecast) {
+        return forecast.loads().stream()
+                .filter(load -> load.resource().startsWith("mlx5_0_0:1 of host-0, out"))
+                .mapToDouble(ResourceLoad::bytes)
+                .findFirst()
+                .orElseThrow();
+    }
+
+    @Test
+    void groupLimitedRoutingReachesFewerHosts() {
+        EpPlan plan = plan(machine(1, 400), 8);
+        Exchange free = exchange(Mode.HIGH_THROUGHPUT, 4096);
+        Forecast limited = forecast(plan, free.grouped(8, 4), Operation.DISPATCH);
+        assertThat(limited.micros())
+                .isLessThan(forecast(plan, free, Operation.DISPATCH).micros());
+        assertThat(limited.logicalDomainBytes()).isLessThan(4.0 * 4096 * ROW);
+        assertThat(forecast(plan, free.grouped(8, 8), Operation.DISPATCH).micros())
+                .isCloseTo(forecast(plan, free, Operation.DISPATCH).micros(), within(1e-6));
+    }
+
+    @Test
+    void linksThatTwoGpusHaveForThemselvesAreCountedOneByOne() {
+        Topology mesh = Machines.gpus(8, GpuVendor.AMD, Joined.XGMI, List.of());
+        Forecast forecast = forecast(plan(mesh, 1), exchange(Mode.HIGH_THROUGHPUT, 4096), Operation.DISPATCH);
+        assertThat(forecast.loads()).hasSize(56);
+        assertThat(forecast.bottleneck()).startsWith("XGMI from rank");
+    }
+
+    @Test
+    void bytesThatTakeADetourThroughHostMemoryAreSlower() {
+        NicKind nic = NicKind.of(NicFamily.MLX5, 1, 400);
+        Topology near = Machines.gpus(8, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(nic));
+        Topology far = Machines.farNics(8, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(nic));
+        Exchange exchange = exchange(Mode.HIGH_THROUGHPUT, 4096);
+        assertThat(forecast(plan(far, 2), exchange, Operation.DISPATCH).micros())
+                .isGreaterThan(
+                        forecast(plan(near, 2), exchange, Operation.DISPATCH).micros());
+    }
+}
