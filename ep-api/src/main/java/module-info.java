@@ -9,6 +9,8 @@ module org.ep4j {
     exports org.ep4j.config;
     exports org.ep4j.doctor;
     exports org.ep4j.plan;
+    exports org.ep4j.plan.forecast;
+    exports org.ep4j.plan.offer;
     exports org.ep4j.spi;
     exports org.ep4j.topology;
     exports org.ep4j.topology.read;

@@ -3,7 +3,7 @@ package org.ep4j.backend.host;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.plan.RankProfile;
-import org.ep4j.plan.Staging;
+import org.ep4j.plan.offer.Staging;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.Offer;

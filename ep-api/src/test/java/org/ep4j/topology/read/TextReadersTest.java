@@ -37,7 +37,7 @@ final class TextReadersTest {
         Topology machine = read(Texts.NVIDIA_SMI);
 
         Part between = machine.only(GpuSwitch.class).get(0);
-        assertThat(machine.links(machine.gpus().get(0), between)).containsExactly(new Link(LinkType.NVLINK, 0, 18));
+        assertThat(machine.links(machine.gpus().get(0), between)).containsExactly(new Link(LinkType.NVLINK, 360, 18));
     }
 
     @Test
@@ -47,7 +47,7 @@ final class TextReadersTest {
         assertThat(machine.nics()).extracting(Nic::name).containsExactly("mlx5_0");
         assertThat(type(machine, 0, machine.nics().get(0))).isEqualTo(PathType.SYS);
         assertThat(machine.links(machine.gpus().get(0), machine.gpus().get(1)))
-                .containsExactly(new Link(LinkType.NVLINK, 0, 2));
+                .containsExactly(new Link(LinkType.NVLINK, 40, 2));
     }
 
     @Test

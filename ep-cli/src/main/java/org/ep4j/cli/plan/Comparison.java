@@ -10,13 +10,13 @@ import org.ep4j.cli.plan.Published.Unit;
 import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.Exchange;
-import org.ep4j.plan.Forecast;
-import org.ep4j.plan.Forecast.Operation;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.Objective;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
+import org.ep4j.plan.forecast.Exchange;
+import org.ep4j.plan.forecast.Forecast;
+import org.ep4j.plan.forecast.Forecast.Operation;
 
 /**
  * One published figure beside the forecast.

@@ -7,9 +7,9 @@ import java.util.Locale;
 import java.util.Map;
 import org.ep4j.cli.plan.Published.Series;
 import org.ep4j.cli.plan.Published.Unit;
-import org.ep4j.plan.Estimates;
-import org.ep4j.plan.Exchange.Messages;
-import org.ep4j.plan.Exchange.Mode;
+import org.ep4j.plan.forecast.Exchange.Messages;
+import org.ep4j.plan.forecast.Exchange.Mode;
+import org.ep4j.plan.offer.Estimates;
 
 /** The page of the documents that holds the forecast model against published measurements. */
 public final class ForecastPage {
@@ -51,7 +51,8 @@ public final class ForecastPage {
     private void model() {
         line("## The forecast model");
         line("");
-        line("`./ep plan` and `org.ep4j.plan.Forecast` predict the time of one dispatch or combine on a plan:");
+        line(
+                "`./ep plan` and `org.ep4j.plan.forecast.Forecast` predict the time of one dispatch or combine on a plan:");
         line("");
         line("    time = latency + largest over all shared resources of (bytes through it / what it carries)");
         line("");

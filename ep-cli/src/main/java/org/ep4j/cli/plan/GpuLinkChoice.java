@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
-import org.ep4j.plan.GpuPaths;
+import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuPeer;

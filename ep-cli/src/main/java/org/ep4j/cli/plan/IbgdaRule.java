@@ -1,11 +1,11 @@
 package org.ep4j.cli.plan;
 
 import java.util.Optional;
-import org.ep4j.plan.Estimates;
-import org.ep4j.plan.NicOffers;
-import org.ep4j.plan.NicPaths;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.offer.Estimates;
+import org.ep4j.plan.offer.NicOffers;
+import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.Offer;

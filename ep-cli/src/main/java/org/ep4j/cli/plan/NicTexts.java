@@ -1,7 +1,7 @@
 package org.ep4j.cli.plan;
 
 import java.util.stream.Collectors;
-import org.ep4j.plan.NicPaths;
+import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.PathType;
 

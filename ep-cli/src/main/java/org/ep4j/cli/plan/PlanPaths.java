@@ -5,12 +5,12 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.GpuPath;
-import org.ep4j.plan.GpuPaths;
-import org.ep4j.plan.NicPath;
 import org.ep4j.plan.PairGroup;
 import org.ep4j.plan.PairPath;
 import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.offer.GpuPath;
+import org.ep4j.plan.offer.GpuPaths;
+import org.ep4j.plan.offer.NicPath;
 import org.ep4j.topology.NicReach;
 
 /** The paths of a plan as rows of a report. */

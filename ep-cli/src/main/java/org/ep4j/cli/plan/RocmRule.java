@@ -1,9 +1,9 @@
 package org.ep4j.cli.plan;
 
 import java.util.Optional;
-import org.ep4j.plan.GpuPath;
-import org.ep4j.plan.GpuPaths;
 import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.offer.GpuPath;
+import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;

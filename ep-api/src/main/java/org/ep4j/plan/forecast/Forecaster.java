@@ -1,10 +1,12 @@
-package org.ep4j.plan;
+package org.ep4j.plan.forecast;
 
 import java.util.List;
 import org.ep4j.EpArgumentException;
 import org.ep4j.ExpertPlacement;
-import org.ep4j.plan.Exchange.Messages;
-import org.ep4j.plan.Forecast.Operation;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.forecast.Exchange.Messages;
+import org.ep4j.plan.forecast.Forecast.Operation;
+import org.ep4j.plan.offer.Estimates;
 
 /** Computes {@link Forecast}s of one exchange. */
 final class Forecaster {

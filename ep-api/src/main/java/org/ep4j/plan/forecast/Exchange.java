@@ -1,4 +1,4 @@
-package org.ep4j.plan;
+package org.ep4j.plan.forecast;
 
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpShape;

@@ -1,4 +1,4 @@
-package org.ep4j.plan;
+package org.ep4j.plan.forecast;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
@@ -14,8 +14,8 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.ep4j.ExpertPlacement;
-import org.ep4j.plan.Exchange.Messages;
-import org.ep4j.plan.Exchange.Mode;
+import org.ep4j.plan.forecast.Exchange.Messages;
+import org.ep4j.plan.forecast.Exchange.Mode;
 import org.junit.jupiter.api.Test;
 
 final class RoutingTest {

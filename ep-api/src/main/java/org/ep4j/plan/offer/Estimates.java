@@ -1,4 +1,4 @@
-package org.ep4j.plan;
+package org.ep4j.plan.offer;
 
 /** The figures behind offers and forecasts, each with its source. They are few on purpose, and none belongs to one product. */
 public final class Estimates {

@@ -1,4 +1,4 @@
-package org.ep4j.plan;
+package org.ep4j.plan.forecast;
 
 import java.util.ArrayList;
 import java.util.List;

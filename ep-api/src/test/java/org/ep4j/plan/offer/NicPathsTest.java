@@ -1,4 +1,4 @@
-package org.ep4j.plan;
+package org.ep4j.plan.offer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
@@ -7,6 +7,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.ep4j.Device;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;

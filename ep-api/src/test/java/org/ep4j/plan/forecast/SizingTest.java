@@ -1,4 +1,4 @@
-package org.ep4j.plan;
+package org.ep4j.plan.forecast;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -7,6 +7,10 @@ import java.util.List;
 import java.util.Map;
 import org.ep4j.BufferSize;
 import org.ep4j.Device;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.GpuPeer;

@@ -1,9 +1,11 @@
-package org.ep4j.plan;
+package org.ep4j.plan.forecast;
 
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.RankProfile;
 
 /**
  * The {@link PathTraits} of all pairs of a plan, numbered. Ranks at equal places of equal hosts have equal paths, so that

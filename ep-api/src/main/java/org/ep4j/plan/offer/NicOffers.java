@@ -1,6 +1,8 @@
-package org.ep4j.plan;
+package org.ep4j.plan.offer;
 
 import java.util.Optional;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;

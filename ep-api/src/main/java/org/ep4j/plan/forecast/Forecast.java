@@ -1,7 +1,8 @@
-package org.ep4j.plan;
+package org.ep4j.plan.forecast;
 
 import java.util.List;
 import org.ep4j.ExpertPlacement;
+import org.ep4j.plan.EpPlan;
 
 /**
  * The time that one operation would take on a plan, by a linear model: latency, and bytes over the slowest of the things that

@@ -1,10 +1,14 @@
-package org.ep4j.plan;
+package org.ep4j.plan.forecast;
 
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.offer.Estimates;
+import org.ep4j.plan.offer.GpuPath;
+import org.ep4j.plan.offer.NicPath;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicReach;
 

@@ -1,6 +1,7 @@
-package org.ep4j.plan;
+package org.ep4j.plan.offer;
 
 import java.util.List;
+import org.ep4j.plan.PathKind;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.PathType;

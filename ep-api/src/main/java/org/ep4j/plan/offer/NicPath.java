@@ -1,4 +1,4 @@
-package org.ep4j.plan;
+package org.ep4j.plan.offer;
 
 import org.ep4j.topology.NicReach;
 

@@ -1,7 +1,12 @@
-package org.ep4j.plan;
+package org.ep4j.plan.forecast;
 
 import java.util.List;
 import java.util.Optional;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.offer.GpuPath;
+import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.spi.PathOffer;
 
 /**

@@ -1,6 +1,7 @@
-package org.ep4j.plan;
+package org.ep4j.plan.offer;
 
 import java.util.Optional;
+import org.ep4j.plan.RankProfile;
 import org.ep4j.topology.GpuPeer;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.LinkBandwidths;

@@ -1,4 +1,4 @@
-package org.ep4j.plan;
+package org.ep4j.plan.forecast;
 
 /**
  * What an operation asks of one thing that ranks share.

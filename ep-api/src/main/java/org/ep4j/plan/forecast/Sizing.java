@@ -1,8 +1,11 @@
-package org.ep4j.plan;
+package org.ep4j.plan.forecast;
 
 import java.util.Map;
 import java.util.TreeMap;
 import org.ep4j.BufferSize;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
 import org.ep4j.topology.GpuVendor;
 
 /**
