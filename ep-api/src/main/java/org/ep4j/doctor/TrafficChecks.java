@@ -14,6 +14,9 @@ import org.ep4j.topology.NicPort.LinkLayer;
 
 /** What other traffic on the same NICs does. */
 final class TrafficChecks implements Examination {
+    /** PCI device id of the network function. */
+    private static final int BLUEFIELD_3 = 0xa2dc;
+
     @Override
     public List<Check> examine(DoctorInput input) {
         return List.of(lazyConnect(input), classes(input), adaptiveRouting(input));
@@ -27,6 +30,11 @@ final class TrafficChecks implements Examination {
         List<FoundLibrary> found = input.found(KnownLibrary.NCCL);
         if (found.isEmpty()) {
             return code.notApplicable("no NCCL was found");
+        }
+        if (input.rdmaNics().stream()
+                .filter(nic -> nic.family() == NicFamily.MLX5)
+                .allMatch(nic -> nic.id().device() == BLUEFIELD_3)) {
+            return code.notApplicable("BlueField-3 showed no difference between versions of NCCL");
         }
         String wanted = dualPort(input)
                 ? "NCCL_RUNTIME_CONNECT=0"

@@ -18,8 +18,6 @@ public final class Planner {
     /** Backend name on the path of a rank to itself. */
     public static final String LOCAL = "local";
 
-    private static final int SHOWN = 8;
-
     private Planner() {}
 
     /**
@@ -84,9 +82,8 @@ public final class Planner {
             List<RankProfile> profiles, List<NicRules> rules, PairKinds kinds, Chooser chooser) {
         Map<Decision, Decision> once = new HashMap<>();
         List<Decision> decisions = new ArrayList<>();
-        List<String> failures = new ArrayList<>();
+        Failures failures = new Failures();
         Map<Integer, RankProfile> narrowed = new HashMap<>();
-        long failed = 0;
         for (Kind kind : kinds.kinds()) {
             RankProfile from = narrowed.computeIfAbsent(kind.from(), r -> narrow(profiles.get(r), rules.get(r)));
             RankProfile to = narrowed.computeIfAbsent(kind.to(), r -> narrow(profiles.get(r), rules.get(r)));
@@ -94,28 +91,14 @@ public final class Planner {
             Optional<Decision> decision = chooser.choose(from, to, rules.get(kind.from()), rejected);
             decision.ifPresent(made -> decisions.add(once.computeIfAbsent(made, same -> same)));
             if (decision.isEmpty()) {
-                failed += kind.pairs();
-                failures.add(failure(from, to, kind.pairs(), rejected));
+                failures.add(from, to, kind.pairs(), rejected);
             }
         }
-        if (failed > 0) {
-            int shown = Math.min(failures.size(), SHOWN);
-            throw new EpUnavailableException(failed + " pairs of ranks have no path"
-                    + (shown < failures.size() ? ", the first " + shown + " kinds of them" : "") + ":\n  "
-                    + String.join("\n  ", failures.subList(0, shown))
-                    + "\nadd a backend that connects them, or correct what the reasons name");
-        }
+        failures.throwIfAny();
         return decisions;
     }
 
     private static RankProfile narrow(RankProfile profile, NicRules rules) {
         return profile.withLocality(rules.locality());
-    }
-
-    private static String failure(RankProfile from, RankProfile to, long pairs, List<Rejection> rejected) {
-        List<String> reasons =
-                rejected.stream().map(rejection -> rejection.describe(from, to)).toList();
-        return from.label() + " -> " + to.label() + (pairs > 1 ? " and " + (pairs - 1) + " like it" : "") + ": "
-                + (reasons.isEmpty() ? "no backend on the class path" : String.join("; ", reasons));
     }
 }

@@ -160,11 +160,16 @@ final class FakeSystem {
 
     /** A NIC on the switch with this number. */
     FakeSystem nic(int number, String name, NicFamily family, NicPort... ports) {
+        return nic(number, name, family, PciId.UNKNOWN, ports);
+    }
+
+    /** A NIC of known PCI ids on the switch with this number. */
+    FakeSystem nic(int number, String name, NicFamily family, PciId id, NicPort... ports) {
         Nic nic = new Nic(
                 0,
                 name,
                 Optional.of(nicAddress(name)),
-                PciId.UNKNOWN,
+                id,
                 family,
                 "",
                 name,

@@ -8,6 +8,7 @@ import org.ep4j.spi.Check.Status;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
+import org.ep4j.topology.PciId;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -54,6 +55,19 @@ final class TrafficChecksTest {
         assertThat(system.check(DoctorCode.NCCL_LAZY_CONNECT).remedy())
                 .contains("two ports", "NCCL_RUNTIME_CONNECT=0")
                 .doesNotContain("NCCL_MAX_NCHANNELS");
+    }
+
+    @Test
+    void blueField3DoesNotMindLazyConnections() {
+        PciId blueField = new PciId(0x15b3, 0xa2dc, -1, -1, 0x020700);
+        NicPort port = FakeSystem.port(NicPort.State.ACTIVE, 400, FakeSystem.INFINIBAND);
+        FakeSystem system =
+                FakeSystem.plain(root).file(NCCL + "2.27.3", "").nic(0, "mlx5_0", NicFamily.MLX5, blueField, port);
+        assertThat(system.check(DoctorCode.NCCL_LAZY_CONNECT).detail()).contains("BlueField-3");
+        assertThat(system.nic(1, "mlx5_1", NicFamily.MLX5, port)
+                        .check(DoctorCode.NCCL_LAZY_CONNECT)
+                        .status())
+                .isEqualTo(Status.WARN);
     }
 
     @Test

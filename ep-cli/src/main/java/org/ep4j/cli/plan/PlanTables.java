@@ -127,7 +127,7 @@ public final class PlanTables {
         }
         indented(table);
         if (report.backends().stream().anyMatch(b -> b.used() && !b.installed())) {
-            line("  * described, not installed: planned with by its rules");
+            line("  * described, not installed: planned by its rules");
         }
         for (Paths group : report.paths()) {
             if (group.note().isEmpty() && group.rejected().isEmpty()) {
