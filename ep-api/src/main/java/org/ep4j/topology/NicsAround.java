@@ -24,7 +24,7 @@ final class NicsAround {
                         .flatMap(g -> nic.gpuDirect().map(n -> g && n))
                         .or(() -> gpu.gpuDirect().filter(g -> !g))
                         .or(() -> nic.gpuDirect().filter(n -> !n));
-                found.add(reach(nic, distance, direct));
+                found.add(reach(topology, nic, distance, direct));
             }
         }
         found.sort(NEAREST);
@@ -37,7 +37,7 @@ final class NicsAround {
             if (nic.compute() && nic.host() == host) {
                 boolean far = numa >= 0 && nic.numa() >= 0 && nic.numa() != numa;
                 Distance distance = new Distance(far ? PathType.SYS : PathType.PHB, nic.gigabitsPerSecond() / 8, 1);
-                found.add(reach(nic, distance, Optional.empty()));
+                found.add(reach(topology, nic, distance, Optional.empty()));
             }
         }
         found.sort(NEAREST);
@@ -45,17 +45,29 @@ final class NicsAround {
     }
 
     /** A source that lists no ports says nothing about them: one is taken, of unknown rate. */
-    private static NicReach reach(Nic nic, Distance distance, Optional<Boolean> direct) {
+    private static NicReach reach(Topology topology, Nic nic, Distance distance, Optional<Boolean> direct) {
         List<NicPort> listed = nic.ports().isEmpty() ? List.of(NicPort.of(1, 0)) : nic.ports();
         List<NicReach.Port> ports = listed.stream()
                 .filter(port -> port.state() != NicPort.State.DOWN)
                 .map(port -> new NicReach.Port(port.number(), port.linkLayer(), rate(nic, port)))
                 .toList();
-        return new NicReach(nic.name(), nic.family(), nic.card(), distance, direct, ports);
+        return new NicReach(nic.name(), nic.family(), card(topology, nic), distance, direct, ports);
     }
 
     private static double rate(Nic nic, NicPort port) {
         boolean told = port.gigabitsPerSecond() > 0 || nic.family() != NicFamily.EFA;
         return told ? port.gigabitsPerSecond() : EfaRates.gigabits(nic.id());
+    }
+
+    /** Cards are named by their first device: what names them on the machine, such as a GUID, is another on every host. */
+    private static String card(Topology topology, Nic nic) {
+        if (nic.card().isEmpty()) {
+            return "";
+        }
+        return topology.nics().stream()
+                .filter(other -> other.host() == nic.host() && other.card().equals(nic.card()))
+                .findFirst()
+                .orElse(nic)
+                .name();
     }
 }

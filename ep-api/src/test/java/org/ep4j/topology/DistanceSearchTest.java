@@ -16,6 +16,34 @@ class DistanceSearchTest {
     private final Nic nic = nic("mlx5_0", 0);
 
     @Test
+    void cardsAreNamedAlikeAroundTheDevicesOfEqualHosts() {
+        assertThat(aroundTheGpu("1070:fd03:0000:0001"))
+                .isEqualTo(aroundTheGpu("1070:fd03:0000:0002"))
+                .extracting(NicReach::card)
+                .containsExactly("mlx5_0", "mlx5_0");
+    }
+
+    private List<NicReach> aroundTheGpu(String card) {
+        Topology.Builder machine = Topology.builder("test").add(gpu);
+        for (String name : List.of("mlx5_0", "mlx5_1")) {
+            Nic port = new Nic(
+                    0,
+                    name,
+                    Optional.empty(),
+                    NO_ID,
+                    NicFamily.MLX5,
+                    "",
+                    card,
+                    0,
+                    Optional.empty(),
+                    true,
+                    List.of(NicPort.of(1, 400)));
+            machine.add(port).link(zero, port, pci(48));
+        }
+        return Locality.of(machine.link(zero, gpu, pci(48)).build(), gpu).nics();
+    }
+
+    @Test
     void takesTheNearerWayEvenWhenItIsNarrower() {
         PciSwitch between = bridge("0000:01:00.0", NO_ID);
         Topology topology = builder.link(zero, gpu, pci(48))

@@ -44,8 +44,13 @@ final class VisibleDevices {
     /** GPUs that HIP numbers from 0: the runtime below HIP leaves some of them visible, and HIP some of these. */
     List<Gpu> hip() {
         List<Gpu> gpus = visible("ROCR_VISIBLE_DEVICES", of(GpuVendor.AMD), this::amdUuid);
-        String own = environment.containsKey("HIP_VISIBLE_DEVICES") ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
-        return visible(own, gpus, this::amdUuid);
+        // To HIP, unlike to CUDA and the runtime below, an empty variable is none (ROCm clr, rocdevice.cpp).
+        for (String own : List.of("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")) {
+            if (!environment.getOrDefault(own, "").isEmpty()) {
+                return visible(own, gpus, this::amdUuid);
+            }
+        }
+        return gpus;
     }
 
     private List<Gpu> of(GpuVendor vendor) {

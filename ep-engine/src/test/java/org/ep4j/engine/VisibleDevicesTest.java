@@ -89,6 +89,15 @@ final class VisibleDevicesTest {
     }
 
     @Test
+    void anEmptyVariableIsNoneToHip() {
+        environment.put("HIP_VISIBLE_DEVICES", "");
+        assertThat(hip()).isNotEmpty();
+
+        environment.put("CUDA_VISIBLE_DEVICES", "1");
+        assertThat(hip()).containsExactly(5);
+    }
+
+    @Test
     void theRuntimeBelowHipKnowsGpusByTheirUniqueId() {
         files.put("/sys/bus/pci/devices/0000:17:00.0/unique_id", "e3a95edd9f7f7b31");
         environment.put("ROCR_VISIBLE_DEVICES", "GPU-e3a95edd9f7f7b31");

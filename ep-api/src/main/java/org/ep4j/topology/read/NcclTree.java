@@ -30,7 +30,7 @@ final class NcclTree {
     private final Map<Integer, Map<Integer, NumaNode>> nodes = new LinkedHashMap<>();
     private final Map<Slot, Seen> switches = new HashMap<>();
     private final Map<Slot, Integer> devices = new HashMap<>();
-    private final Map<Slot, XmlElement> shortcuts = new LinkedHashMap<>();
+    private final Map<Slot, List<XmlElement>> shortcuts = new LinkedHashMap<>();
     private final NcclGpus gpus;
     private final NcclNics nics;
 
@@ -137,13 +137,13 @@ final class NcclTree {
         PciSwitch part = new PciSwitch(seat.host(), address, id);
         switches.put(slot, new Seen(part, seat.parent(), pci.line()));
         topology.add(part).link(seat.parent(), part, NcclSeat.link(pci));
-        pci.children("pcilink").forEach(link -> shortcuts.put(slot, link));
+        shortcuts.put(slot, pci.children("pcilink"));
         return part;
     }
 
     /** Links between Broadcom switches past their common parent. */
     private void shortcuts() {
-        shortcuts.forEach((slot, link) -> {
+        shortcuts.forEach((slot, links) -> links.forEach(link -> {
             Seen from = switches.get(slot);
             Seen to = PciAddress.parse(link.value("target"))
                     .map(address -> switches.get(new Slot(slot.host(), address)))
@@ -154,7 +154,7 @@ final class NcclTree {
                 Link local = NcclSeat.local();
                 topology.link(from.part(), to.part(), new Link(LinkType.PCI, local.gigabytesPerSecond(), 1));
             }
-        });
+        }));
     }
 
     private static Processor processor(XmlElement cpu) {

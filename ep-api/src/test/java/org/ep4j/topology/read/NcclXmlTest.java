@@ -44,6 +44,19 @@ class NcclXmlTest {
     }
 
     @Test
+    void aSwitchMayHaveSeveralLinksToOthers() {
+        StringBuilder xml = new StringBuilder("<system version='1'><cpu numaid='0'>");
+        for (int i = 1; i <= 3; i++) {
+            xml.append("<pci busid='0000:" + i + "0:00.0' class='0x060400'>");
+            xml.append(i > 1 ? "" : "<pcilink target='0000:20:00.0'/><pcilink target='0000:30:00.0'/>");
+            xml.append("<pci busid='0000:" + i + "1:00.0' class='0x030200'><gpu dev='" + i + "'/></pci></pci>");
+        }
+        Topology linked = NcclXml.read("linked", xml + "</cpu></system>");
+        assertThat(type(linked, gpu(linked, 0), gpu(linked, 1))).isEqualTo(PathType.PXB);
+        assertThat(type(linked, gpu(linked, 0), gpu(linked, 2))).isEqualTo(PathType.PXB);
+    }
+
+    @Test
     void waysThroughTheProcessorAreNamedByHowManyNodesTheyPass() {
         assertThat(type(hopper, gpu(hopper, 1), "eno1")).isEqualTo(PathType.PHB);
         assertThat(type(hopper, gpu(hopper, 0), "mlx5_2")).isEqualTo(PathType.SYS);
