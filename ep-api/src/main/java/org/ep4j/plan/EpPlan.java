@@ -80,6 +80,14 @@ public final class EpPlan {
                 from, to, decision.backend(), decision.offer(), rejected, nics, lanes(decision, nics, from, to));
     }
 
+    /**
+     * Number of the kind of a pair of different ranks: pairs of one kind have the same backend, offer and reasons; their
+     * NICs may differ.
+     */
+    public int kind(int from, int to) {
+        return kinds.index(from, to);
+    }
+
     /** Path from rank {@code i} to rank {@code j} at index {@code i * ranks + j}; each is made when asked for. */
     public List<PairPath> paths() {
         return new Paths(this);
@@ -247,9 +255,11 @@ public final class EpPlan {
         return Lanes.count(options.lanes(), options.objective(), Math.max(1, Math.max(nics.size(), back)), ranks());
     }
 
+    /** True for a plan of the same ranks with the same options, paths and NICs that was made in the same way. */
     @Override
     public boolean equals(Object other) {
         return other instanceof EpPlan plan
+                && given == plan.given
                 && profiles.equals(plan.profiles)
                 && options.equals(plan.options)
                 && decisions.equals(plan.decisions)

@@ -26,7 +26,7 @@ import java.util.stream.IntStream;
  *       made 38.7 GB/s into 13.8.
  * </ul>
  *
- * Lower GPUs get lower ports: names count as people count, ports of one card stay together. The order of ranks is the order
+ * Ports that the user fixed for a rank are left alone by ranks that have others as near. Lower GPUs get lower ports: names count as people count, ports of one card stay together. The order of ranks is the order
  * of the argument; the order of their candidates does not matter, except where the user fixed it.
  */
 final class NicAssignment {
@@ -61,6 +61,23 @@ final class NicAssignment {
             reasons.add("");
         }
         this.load = new int[ports.size()];
+        keepFixed();
+    }
+
+    /** What the user fixed is taken: others leave it alone while they have something else as near. */
+    private void keepFixed() {
+        for (int rank = 0; rank < views.size(); rank++) {
+            if (seekers.get(rank).fixed()) {
+                views.get(rank).keySet().forEach(port -> load[port]++);
+            }
+        }
+        for (int rank = 0; rank < near.size(); rank++) {
+            List<Integer> left =
+                    near.get(rank).stream().filter(port -> load[port] == 0).toList();
+            if (!left.isEmpty()) {
+                near.set(rank, left);
+            }
+        }
     }
 
     /** Assigns; the result is in the order of the argument. */

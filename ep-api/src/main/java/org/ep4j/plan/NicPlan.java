@@ -19,6 +19,7 @@ final class NicPlan {
     private final List<Decision> decisions;
     private final Map<Place, Map<String, List<String>>> candidates = new HashMap<>();
     private final Map<List<Object>, List<NicShare>> like = new HashMap<>();
+    private final Map<String, NicNetwork> networks = new HashMap<>();
 
     private NicPlan(List<RankProfile> profiles, List<NicRules> rules, PairKinds kinds, List<Decision> decisions) {
         this.profiles = profiles;
@@ -44,6 +45,7 @@ final class NicPlan {
         for (RankProfile profile : profiles) {
             hosts.computeIfAbsent(profile.hostId(), k -> new ArrayList<>()).add(profile.rank());
         }
+        findNetworks();
         List<Map<String, NicShare>> shares = new ArrayList<>();
         profiles.forEach(profile -> shares.add(new TreeMap<>()));
         for (List<Integer> ranks : hosts.values()) {
@@ -64,6 +66,25 @@ final class NicPlan {
                 .toList();
     }
 
+    /** Ranks of one place see the same, so each place votes once for every rank there. */
+    private void findNetworks() {
+        Map<Place, List<Integer>> places = new LinkedHashMap<>();
+        profiles.forEach(profile -> places.computeIfAbsent(kinds.place(profile.rank()), k -> new ArrayList<>())
+                .add(profile.rank()));
+        places.forEach((place, ranks) -> candidates(place)
+                .forEach((id, nics) -> networks.computeIfAbsent(id, k -> new NicNetwork())
+                        .add(nics, rules.get(ranks.get(0)).locality(), ranks.size())));
+    }
+
+    /** Candidates on the network of the group; what the user fixed stays as it is. */
+    private List<String> seekable(String backend, int rank) {
+        List<String> nics = candidates(kinds.place(rank)).getOrDefault(backend, List.of());
+        NicNetwork network = networks.get(backend);
+        return network == null || rules.get(rank).fixed()
+                ? nics
+                : network.narrow(nics, rules.get(rank).locality());
+    }
+
     private void assign(String backend, List<Integer> ranks, List<Map<String, NicShare>> shares) {
         List<Object> shape = new ArrayList<>(List.of(backend));
         // Ranks of one place have the same machine around them, the same wishes and the same offers.
@@ -73,7 +94,7 @@ final class NicPlan {
                 k -> NicAssignment.assign(ranks.stream()
                         .map(rank -> new NicSeeker(
                                 rules.get(rank).locality(),
-                                candidates(kinds.place(rank)).getOrDefault(backend, List.of()),
+                                seekable(backend, rank),
                                 rules.get(rank).fixed()))
                         .toList()));
         for (int i = 0; i < assigned.size(); i++) {

@@ -7,7 +7,8 @@ import org.ep4j.spi.PathOffer;
 
 /**
  * What a path is to be good at. The cost of an offer is the time of one message: its latency, and its bytes over its
- * bandwidth.
+ * bandwidth. Offers that take a detour through host memory are compared with each other alone, and taken where there is no
+ * other: the detour costs memory and threads that no time of a message shows.
  */
 public enum Objective {
     /** One BF16 row of hidden size 7168. */

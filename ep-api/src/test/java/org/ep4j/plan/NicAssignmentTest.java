@@ -70,6 +70,16 @@ class NicAssignmentTest {
     }
 
     @Test
+    void portsThatTheUserFixedAreLeftAloneWhereOthersAreAsNear() {
+        List<NicSeeker> free = gpus(2, PathType.PIX, PathType.SYS, all(2, 2));
+        NicSeeker fixed = new NicSeeker(free.get(0).locality(), List.of("mlx5_0:1"), true);
+        assertThat(ports(List.of(fixed, free.get(1)))).containsExactly(List.of("mlx5_0:1"), List.of("mlx5_1:1"));
+        NicSeeker both = new NicSeeker(free.get(0).locality(), List.of("mlx5_0:1", "mlx5_1:1"), true);
+        assertThat(NicAssignment.assign(List.of(both, free.get(1))).get(1).reason())
+                .contains("shared by 2 ranks");
+    }
+
+    @Test
     void allFourNearNicsOfAGpuAreItsOwn() {
         List<NicSeeker> seekers = IntStream.range(0, 8)
                 .mapToObj(gpu -> seeker(Machines.ownNics(gpu, 8, 4)))

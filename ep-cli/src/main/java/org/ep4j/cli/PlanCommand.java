@@ -18,10 +18,10 @@ import org.ep4j.cli.plan.PlanTables;
 import org.ep4j.cli.plan.SimulationOptions;
 import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
 import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.cli.topo.MachineFile;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.topology.Topology;
-import org.ep4j.topology.read.Topologies;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -185,7 +185,7 @@ final class PlanCommand implements Callable<Integer> {
             return measure(benchmark.get());
         }
         PlanRequest request = request();
-        Topology machine = file.map(Topologies::read).orElseGet(Topologies::live);
+        Topology machine = MachineFile.read(file, Optional.empty());
         PlanReport report = PlanStudy.of(machine, request);
         PrintWriter out = spec.commandLine().getOut();
         if (json.filter(STDOUT::equals).isPresent()) {
