@@ -32,7 +32,7 @@ final class GidChecks implements Examination {
         if (ports.isEmpty()) {
             return DoctorCode.GID_INDEX.notApplicable("no active port of a NIC with RDMA");
         }
-        if (ports.values().stream().allMatch(port -> port.gids().isEmpty())) {
+        if (ports.entrySet().stream().noneMatch(port -> told(input, port.getKey(), port.getValue()))) {
             return DoctorCode.GID_INDEX.notRun(
                     "the source does not tell GIDs", "run it on the machine, or merge the output of ibv_devinfo -v");
         }
@@ -41,6 +41,10 @@ final class GidChecks implements Examination {
         List<String> weak = new ArrayList<>();
         List<String> fine = new ArrayList<>();
         ports.forEach((name, port) -> {
+            if (port.gids().isEmpty() && told(input, name, port)) {
+                unusable.add(name + " has no GID, all entries of its table are empty");
+                return;
+            }
             GidChoice choice = GidChoice.of(port, wanted);
             String text = name + " " + choice + better(port, choice);
             boolean works = choice.verdict().usable() || choice.verdict() == Verdict.UNKNOWN;
@@ -53,6 +57,15 @@ final class GidChecks implements Examination {
         return weak.isEmpty()
                 ? DoctorCode.GID_INDEX.pass(String.join("; ", fine))
                 : DoctorCode.GID_INDEX.warn(String.join("; ", weak));
+    }
+
+    /** Whether the table was there to be read; readers leave out its empty entries. */
+    private static boolean told(DoctorInput input, String name, NicPort port) {
+        int colon = name.lastIndexOf(':');
+        return !port.gids().isEmpty()
+                || input.files()
+                        .exists("/sys/class/infiniband/" + name.substring(0, colon) + "/ports/"
+                                + name.substring(colon + 1) + "/gids");
     }
 
     /** What to use instead, when the rules would choose something else that works. */

@@ -29,14 +29,14 @@ final class GpuMemoryChecks implements Examination {
 
     private static Check nvidia(DoctorInput input, DoctorCode code) {
         Optional<String> peermem = Stream.concat(
-                        Stream.of("/sys/module/nvidia_peermem"),
+                        Stream.of("/sys/module/nvidia_peermem", "/sys/module/efa_nv_peermem"),
                         input.files().list("/sys/kernel/mm/memory_peers").stream()
                                 .filter(name -> name.startsWith("nv_mem"))
                                 .map(name -> "/sys/kernel/mm/memory_peers/" + name))
                 .filter(input.files()::exists)
                 .findFirst();
         if (peermem.isPresent()) {
-            return code.pass("by nvidia_peermem (" + peermem.get() + ")");
+            return code.pass("by " + peermem.get().replaceFirst(".*/", "") + " (" + peermem.get() + ")");
         }
         String driver = input.files().text("/proc/driver/nvidia/version").orElse("");
         String release = input.files().text(RELEASE).orElse("");

@@ -2,6 +2,8 @@ package org.ep4j.topology;
 
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * Finds the family of a NIC: by kernel driver, then by PCI ids. Names do not count, since udev rules and administrators
@@ -14,6 +16,8 @@ public final class NicFamilies {
     private static final int MELLANOX = 0x15b3;
 
     /** Kernel drivers: of the PCI function, or of the verbs device on it. */
+    private static final Pattern KERNEL_NAME = Pattern.compile("(mlx5_|bnxt_re|ionic_|irdma|efa_|rdmap)\\w*");
+
     private static final Map<String, NicFamily> DRIVERS = Map.ofEntries(
             Map.entry("mlx5_core", NicFamily.MLX5),
             Map.entry("mlx5_ib", NicFamily.MLX5),
@@ -69,6 +73,19 @@ public final class NicFamilies {
      */
     public static boolean compute(PciId id) {
         return !(id.vendor() == MELLANOX && id.subVendor() == MELLANOX && id.subDevice() == 0x0087);
+    }
+
+    /** By the name that the kernel driver gives a device, where a description has neither driver nor PCI ids. */
+    public static NicFamily named(String name) {
+        Matcher driver = KERNEL_NAME.matcher(name);
+        return switch (driver.matches() ? driver.group(1) : "") {
+            case "mlx5_" -> NicFamily.MLX5;
+            case "bnxt_re" -> NicFamily.BNXT;
+            case "ionic_" -> NicFamily.IONIC;
+            case "irdma" -> NicFamily.IRDMA;
+            case "efa_", "rdmap" -> NicFamily.EFA;
+            default -> NicFamily.OTHER_RDMA;
+        };
     }
 
     private static NicFamily of(PciId id) {

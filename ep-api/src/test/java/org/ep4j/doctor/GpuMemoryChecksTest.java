@@ -28,6 +28,13 @@ final class GpuMemoryChecksTest {
     }
 
     @Test
+    void theModuleThatComesWithEfaIsEnough() {
+        FakeSystem system = nvidiaWithoutPeermem("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.1", "5.4.0-100")
+                .file("/sys/module/efa_nv_peermem/version", "1.1");
+        assertThat(system.check(CODE).detail()).contains("efa_nv_peermem");
+    }
+
+    @Test
     void withoutPeermemTheOpenModulesOnANewKernelAreEnough() {
         Check check = nvidiaWithoutPeermem("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65", "6.8.0")
                 .check(CODE);

@@ -54,11 +54,17 @@ final class PlanCommand implements Callable<Integer> {
     }
 
     @Option(
+            names = "--merge",
+            paramLabel = "FILE",
+            description = "Output of ibv_devinfo -v of the same machine, for states, rates and GIDs of its ports.")
+    private Optional<Path> merge = Optional.empty();
+
+    @Option(
             names = "--file",
             paramLabel = "FILE",
             description =
                     "Machine to plan for: topology XML of NCCL, RCCL or hwloc, output of nvidia-smi topo -m or rocm-smi"
-                            + " --showtopo, or a folder with a recorded /sys. By default this machine.")
+                            + " --showtopo, or a folder or .tar.gz with a recorded /sys. By default this machine.")
     private Optional<Path> file = Optional.empty();
 
     @Option(
@@ -185,7 +191,7 @@ final class PlanCommand implements Callable<Integer> {
             return measure(benchmark.get());
         }
         PlanRequest request = request();
-        Topology machine = MachineFile.read(file, Optional.empty());
+        Topology machine = MachineFile.read(file, merge);
         PlanReport report = PlanStudy.of(machine, request);
         PrintWriter out = spec.commandLine().getOut();
         if (json.filter(STDOUT::equals).isPresent()) {

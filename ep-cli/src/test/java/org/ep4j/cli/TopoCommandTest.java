@@ -91,6 +91,8 @@ final class TopoCommandTest {
         Ran ran = Ran.ep("topo", "--file", archive.toString());
         assertThat(ran.code()).as(ran.err()).isZero();
         assertThat(ran.out()).startsWith(archive.toString()).contains("1 NUMA node");
+        Ran planned = Ran.ep("plan", "--file", archive.toString(), "--hosts", "2", "--mode", "ll");
+        assertThat(planned.code()).as(planned.err()).isZero();
     }
 
     @Test

@@ -14,6 +14,7 @@ import org.ep4j.topology.Part;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyCopy;
+import org.ep4j.topology.TopologyException;
 
 /** The output of {@code ibv_devinfo}: of its own, or merged onto a machine that another source described. */
 final class IbvDevinfo {
@@ -39,6 +40,10 @@ final class IbvDevinfo {
     static Topology merge(Topology machine, String source, String text) {
         Map<String, IbvDevice> devices = new LinkedHashMap<>();
         IbvDevice.all(source, text).forEach(device -> devices.put(device.name(), device));
+        if (devices.isEmpty()) {
+            throw new TopologyException(source + ": holds no device of ibv_devinfo (no line \"hca_id:\"); give the output of"
+                    + " ibv_devinfo -v");
+        }
         Map<String, IbvDevice> lacking = new LinkedHashMap<>(devices);
         machine.nics().stream().filter(nic -> nic.host() == 0).map(Nic::name).forEach(lacking::remove);
         Topology.Builder copy = TopologyCopy.of(machine, machine.source() + " and " + source, part -> {

@@ -86,7 +86,7 @@ final class NcclNics {
             List<NicPort> ports = nets.stream()
                     .map(net -> port(net, speed(net.element()) / (double) parts.length, card.id()))
                     .toList();
-            place(card, first, part, family(first, card.id()), ports);
+            place(card, first, part, family(first, part, card.id()), ports);
         }
     }
 
@@ -123,11 +123,16 @@ final class NcclNics {
     }
 
     /** Port 0 is NCCL's plugin for sockets; all others are RDMA. */
-    private static NicFamily family(XmlElement net, PciId id) {
+    private static NicFamily family(XmlElement net, String name, PciId id) {
         NicFamily family = NicFamilies.of("", id);
         int port = net.number("port").orElse(0);
         if (port < 1) {
             return NicFamily.ETHERNET;
+        }
+        // Templates leave vendor and device out; then the name of the verbs device is all there is.
+        boolean guess = id.vendor() <= 0 && (family == NicFamily.ETHERNET || family == NicFamily.OTHER_RDMA);
+        if (guess) {
+            return NicFamilies.named(name);
         }
         return family == NicFamily.ETHERNET ? NicFamily.OTHER_RDMA : family;
     }

@@ -18,6 +18,7 @@ import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkBandwidths;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicFamilies;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NumaNode;
 import org.ep4j.topology.Part;
@@ -31,7 +32,6 @@ import org.ep4j.topology.Topology;
  * NICs the name at most.
  */
 final class NvidiaSmiTopology {
-    private static final Pattern KERNEL_NAME = Pattern.compile("(mlx5_|bnxt_re|ionic_|irdma|efa_|rdmap)\\w*");
     private static final Pattern NVLINKS = Pattern.compile("NV(\\d{1,3})");
 
     /** {@code NIC0: mlx5_0} of the legend; in prose {@code NIC0=mlx5_0/rdma0 (NUMA 0)}. */
@@ -125,23 +125,10 @@ final class NvidiaSmiTopology {
             builder.warn("the legend names " + name + " twice; " + column + " keeps its own name");
             name = column;
         }
-        NicFamily family = family(name);
+        NicFamily family = NicFamilies.named(name);
         guessed.add(name + " " + family);
         return new Nic(
                 host, name, Optional.empty(), PciId.UNKNOWN, family, "", name, numa, Optional.empty(), true, List.of());
-    }
-
-    /** The names that kernel drivers give are all there is to tell families by. */
-    private static NicFamily family(String name) {
-        Matcher driver = KERNEL_NAME.matcher(name);
-        return switch (driver.matches() ? driver.group(1) : "") {
-            case "mlx5_" -> NicFamily.MLX5;
-            case "bnxt_re" -> NicFamily.BNXT;
-            case "ionic_" -> NicFamily.IONIC;
-            case "irdma" -> NicFamily.IRDMA;
-            case "efa_", "rdmap" -> NicFamily.EFA;
-            default -> NicFamily.OTHER_RDMA;
-        };
     }
 
     private static Map<String, Matcher> legend(String text) {

@@ -63,6 +63,15 @@ class NcclXmlTest {
     }
 
     @Test
+    void familiesOfCardsWithoutIdsAreTakenFromTheNamesOfTheirDevices() {
+        Topology aws = NcclXml.read(
+                "aws",
+                "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:50:00.0\" class=\"0x020000\"><nic>"
+                        + "<net name=\"rdmap79s0\" dev=\"0\" speed=\"100000\" port=\"1\"/></nic></pci></cpu></system>");
+        assertThat(nic(aws, "rdmap79s0").family()).isEqualTo(NicFamily.EFA);
+    }
+
+    @Test
     void thePortIsTheLastLinkOfAWay() {
         Distance distance =
                 hopper.distance(gpu(hopper, 0), nic(hopper, "mlx5_0")).orElseThrow();
@@ -124,12 +133,13 @@ class NcclXmlTest {
     }
 
     @Test
-    void renamedNicsAreKnownByTheirIdsAndUnknownOnesByTheirPort() {
+    void renamedNicsAreKnownByTheirIdsAndThoseWithoutIdsByTheirNames() {
         Topology renamed = NcclXml.read(
                 "renamed",
                 cpu(card("0000:01:00.0", "vendor='0x14e4' device='0x1760'", net("mlx5_0", "port='1'"))
-                        + card("0000:02:00.0", "", net("mlx5_1", "port='1'"))));
-        assertThat(renamed.nics()).extracting(Nic::family).containsExactly(NicFamily.BNXT, NicFamily.OTHER_RDMA);
+                        + card("0000:02:00.0", "", net("mlx5_1", "port='1'"))
+                        + card("0000:03:00.0", "", net("fast0", "port='1'"))));
+        assertThat(renamed.nics()).extracting(Nic::family).containsExactly(NicFamily.BNXT, NicFamily.MLX5, NicFamily.OTHER_RDMA);
     }
 
     @Test

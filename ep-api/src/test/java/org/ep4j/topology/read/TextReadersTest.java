@@ -127,6 +127,14 @@ final class TextReadersTest {
     }
 
     @Test
+    void textWithoutAnyDeviceIsNotMerged() {
+        Topology machine = Topology.builder("machine").build();
+        assertThatThrownBy(() -> Topologies.merge(machine, "notes", "# notes"))
+                .isInstanceOf(org.ep4j.topology.TopologyException.class)
+                .hasMessageContaining("ibv_devinfo -v");
+    }
+
+    @Test
     void ibvDevinfoIsMergedOntoAMachine() {
         Topology machine = read(Texts.NVIDIA_SMI);
 
