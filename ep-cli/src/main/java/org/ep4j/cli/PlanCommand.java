@@ -6,21 +6,25 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.plan.PlanBenchmark;
 import org.ep4j.cli.plan.PlanReport;
 import org.ep4j.cli.plan.PlanRequest;
+import org.ep4j.cli.plan.PlanSettings;
 import org.ep4j.cli.plan.PlanStudy;
 import org.ep4j.cli.plan.PlanTables;
 import org.ep4j.cli.plan.SimulationOptions;
 import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
 import org.ep4j.cli.rank.WorkSpec.Wire;
 import org.ep4j.cli.topo.MachineFile;
-import org.ep4j.plan.BackendChoice;
-import org.ep4j.plan.NicChoice;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.config.EpKeys;
+import org.ep4j.plan.Objective;
 import org.ep4j.topology.Topology;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -166,6 +170,12 @@ final class PlanCommand implements Callable<Integer> {
     private String nicExclude = "";
 
     @Option(
+            names = "--set",
+            paramLabel = "NAME=VALUE",
+            description = "A setting, for example ep.lanes=4. May be repeated.")
+    private Map<String, String> set = new TreeMap<>();
+
+    @Option(
             names = "--benchmark",
             paramLabel = "RANKS",
             description = "Measure how long planning takes for so many ranks, instead of planning for a machine.")
@@ -222,10 +232,11 @@ final class PlanCommand implements Callable<Integer> {
                 gpuLinks,
                 hostDevice ? "host" : "");
         int[] limited = groups();
+        PlanSettings settings = settings();
         return new PlanRequest(
                 simulation,
-                new BackendChoice(require, prefer, exclude),
-                new NicChoice(nicMap, nicInclude, nicExclude),
+                settings.options(objective()),
+                settings.ofProcess(),
                 model.hidden,
                 model.experts,
                 model.topK,
@@ -234,6 +245,31 @@ final class PlanCommand implements Callable<Integer> {
                 dtype == Wire.FP8,
                 limited[0],
                 limited[1]);
+    }
+
+    private PlanSettings settings() {
+        Map<String, String> given = new TreeMap<>(set);
+        putIfGiven(given, EpKeys.REQUIRE, String.join(",", require));
+        putIfGiven(given, EpKeys.PREFER, String.join(",", prefer));
+        putIfGiven(given, EpKeys.EXCLUDE, String.join(",", exclude));
+        putIfGiven(given, EpKeys.NIC_MAP, nicMap);
+        putIfGiven(given, EpKeys.NIC_INCLUDE, nicInclude);
+        putIfGiven(given, EpKeys.NIC_EXCLUDE, nicExclude);
+        return PlanSettings.of(given);
+    }
+
+    private static void putIfGiven(Map<String, String> given, ConfigKey<?> key, String value) {
+        if (!value.isBlank()) {
+            given.put(key.name(), value);
+        }
+    }
+
+    private Objective objective() {
+        return switch (mode) {
+            case LL -> Objective.LOW_LATENCY;
+            case HT -> Objective.HIGH_THROUGHPUT;
+            case BOTH -> Objective.BALANCED;
+        };
     }
 
     private static int number(String option, Optional<Integer> value, int most) {

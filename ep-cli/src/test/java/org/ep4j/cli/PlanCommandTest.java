@@ -53,6 +53,31 @@ final class PlanCommandTest {
     }
 
     @Test
+    void settingsCountAsInAGroup(@TempDir Path folder) throws Exception {
+        String machine = machine(folder);
+        Ran lanes = Ran.ep("plan", "--file", machine, "--hosts", "2", "--set", "ep.lanes=5", "--json");
+        assertThat(lanes.code()).as(lanes.err()).isZero();
+        assertThat(lanes.out()).contains("\"lanes\" : 5");
+        Ran required =
+                Ran.ep("plan", "--file", machine, "--hosts", "2", "--set", "ep.backend.require=ibrc-multiqp", "--json");
+        assertThat(required.out())
+                .contains("\"backend\" : \"ibrc-multiqp\"")
+                .doesNotContain("\"backend\" : \"ipc-nvlink\"");
+        Ran unknown = Ran.ep("plan", "--file", machine, "--set", "ep.lane=5");
+        assertThat(unknown.code()).isEqualTo(2);
+        assertThat(unknown.err()).contains("ep.lane", "ep.lanes");
+    }
+
+    @Test
+    void aFileThatIsSilentAboutGpuLinksSaysWhatIsTaken(@TempDir Path folder) throws Exception {
+        String silent = MACHINE.replaceAll("<nvlink[^>]*/>", "").replaceAll("device=\"0x2330\"", "device=\"0x20b5\"");
+        Path file = Files.writeString(folder.resolve("silent.xml"), silent);
+        Ran ran = Ran.ep("plan", "--file", file.toString());
+        assertThat(ran.code()).as(ran.err()).isZero();
+        assertThat(ran.out()).contains("shows no GPU links", "--gpu-links all");
+    }
+
+    @Test
     void theJsonHoldsTheSame(@TempDir Path folder) throws Exception {
         Ran ran = Ran.ep("plan", "--file", machine(folder), "--hosts", "2", "--mode", "ll", "--json");
         assertThat(ran.code()).as(ran.err()).isZero();

@@ -38,7 +38,13 @@ final class GpuLinkChoice {
             }
             case AUTO -> {
                 boolean silent = locality.peers().stream().noneMatch(peer -> peer.link() != LinkType.PCI);
-                if (!silent || gpus.size() < 2 || !gpus.stream().allMatch(KnownGpuLinks::joined)) {
+                if (!silent || gpus.size() < 2) {
+                    yield with(locality, architecture, locality.peers());
+                }
+                if (!gpus.stream().allMatch(KnownGpuLinks::joined)) {
+                    assumptions.add("the description shows no GPU links, and "
+                            + (gpu.id().device() < 0 ? "not what GPUs these are" : "GPUs of this model may have none")
+                            + ": taken as having none (--gpu-links all plans with them)");
                     yield with(locality, architecture, locality.peers());
                 }
                 assumptions.add("the description shows no GPU links, but GPUs of this model (" + gpu.id()

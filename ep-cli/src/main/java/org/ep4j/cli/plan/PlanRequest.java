@@ -1,14 +1,14 @@
 package org.ep4j.cli.plan;
 
-import org.ep4j.plan.BackendChoice;
-import org.ep4j.plan.NicChoice;
+import java.util.List;
+import org.ep4j.plan.PlanOptions;
 
 /**
  * What {@code ep plan} is asked.
  *
  * @param simulation how the machine becomes a cluster
- * @param backends what is wished of backends
- * @param nics what is wished of NICs
+ * @param options what is wished of backends, NICs and paths
+ * @param settings settings of this process that count, for people
  * @param hidden H
  * @param experts E
  * @param topK K
@@ -20,8 +20,8 @@ import org.ep4j.plan.NicChoice;
  */
 public record PlanRequest(
         SimulationOptions simulation,
-        BackendChoice backends,
-        NicChoice nics,
+        PlanOptions options,
+        List<String> settings,
         int hidden,
         int experts,
         int topK,
@@ -29,4 +29,9 @@ public record PlanRequest(
         int lowLatencyTokens,
         boolean fp8,
         int groups,
-        int topGroups) {}
+        int topGroups) {
+    /** Copies the list. */
+    public PlanRequest {
+        settings = List.copyOf(settings);
+    }
+}

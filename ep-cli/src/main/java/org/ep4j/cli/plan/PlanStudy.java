@@ -12,8 +12,6 @@ import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.cli.plan.PlanReport.Load;
 import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.Objective;
-import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.forecast.Exchange;
@@ -42,20 +40,14 @@ public final class PlanStudy {
         this.plan = Planner.plan(
                 simulated.profiles(),
                 backends.stream().map(PlannedBackend::candidate).toList(),
-                new PlanOptions(request.backends(), request.nics(), objective()));
+                request.options());
+        assumptions.addAll(request.settings());
         assumptions.addAll(simulated.assumptions());
     }
 
     /** Plans. */
     public static PlanReport of(Topology machine, PlanRequest request) {
         return new PlanStudy(machine, request).report();
-    }
-
-    private Objective objective() {
-        if (request.tokens() == 0) {
-            return Objective.LOW_LATENCY;
-        }
-        return request.lowLatencyTokens() == 0 ? Objective.HIGH_THROUGHPUT : Objective.BALANCED;
     }
 
     private PlanReport report() {
