@@ -98,7 +98,11 @@ final class NicPlan {
                                 rules.get(rank).fixed()))
                         .toList()));
         for (int i = 0; i < assigned.size(); i++) {
-            shares.get(ranks.get(i)).put(backend, assigned.get(i));
+            NicShare share = assigned.get(i);
+            boolean limited =
+                    rules.get(ranks.get(i)).limits() && !share.reason().isEmpty();
+            String reason = share.reason() + (limited ? "; of those that the settings allow" : "");
+            shares.get(ranks.get(i)).put(backend, new NicShare(share.ports(), reason));
         }
     }
 

@@ -59,6 +59,11 @@ final class NicRules {
         return fixed;
     }
 
+    /** True when the user's wishes leave some NICs out. */
+    boolean limits() {
+        return !fixed && locality().nics().size() < profile.locality().nics().size();
+    }
+
     /** The machine around the rank, with the NICs that it may use. */
     Locality locality() {
         Locality all = profile.locality();

@@ -50,6 +50,14 @@ class NicWishesTest {
     }
 
     @Test
+    void reasonsSayWhenSettingsLeftSomeNicsOut() {
+        EpPlan plan = plan(Map.of("ep.nic.include", "mlx5_1"));
+        assertThat(plan.nics(2)).containsExactly("mlx5_1:1");
+        assertThat(plan.nicReason(2)).contains("of those that the settings allow");
+        assertThat(plan.nicReason(0)).doesNotContain("settings");
+    }
+
+    @Test
     void aGpuMayBeGivenSeveralNicsInAnOrder() {
         EpPlan plan = plan(Map.of("ep.nic.map", "0:mlx5_1,0:mlx5_0,*:mlx5_0"));
         assertThat(plan.nics(2)).containsExactly("mlx5_1:1", "mlx5_0:1");
