@@ -11,11 +11,10 @@ import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.Part;
 import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.ImexChannels;
 
 /** Links between GPUs, on the host and beyond. */
 final class GpuChecks implements Examination {
-    private static final String CHANNELS = "/dev/nvidia-caps-imex-channels";
-
     @Override
     public List<Check> examine(DoctorInput input) {
         return List.of(links(input.topology()), channels(input));
@@ -64,9 +63,10 @@ final class GpuChecks implements Examination {
         if (members.isEmpty()) {
             return DoctorCode.IMEX_CHANNELS.notApplicable("no GPU belongs to an NVLink domain of several hosts");
         }
-        List<String> channels = input.files().list(CHANNELS);
+        List<String> channels = ImexChannels.of(input.files());
         return channels.isEmpty()
-                ? DoctorCode.IMEX_CHANNELS.warn(CHANNELS + " has no channel for " + String.join(", ", members))
-                : DoctorCode.IMEX_CHANNELS.pass(CHANNELS + " has " + String.join(", ", channels));
+                ? DoctorCode.IMEX_CHANNELS.warn(
+                        ImexChannels.FOLDER + " has no channel for " + String.join(", ", members))
+                : DoctorCode.IMEX_CHANNELS.pass(ImexChannels.FOLDER + " has " + String.join(", ", channels));
     }
 }

@@ -6,6 +6,7 @@ import java.util.stream.Stream;
 import org.ep4j.spi.Check;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.read.NvidiaPeerMemory;
 
 /** Whether NICs can read and write GPU memory. */
 final class GpuMemoryChecks implements Examination {
@@ -28,31 +29,29 @@ final class GpuMemoryChecks implements Examination {
     }
 
     private static Check nvidia(DoctorInput input, DoctorCode code) {
-        Optional<String> peermem = Stream.concat(
-                        Stream.of("/sys/module/nvidia_peermem", "/sys/module/efa_nv_peermem"),
-                        input.files().list("/sys/kernel/mm/memory_peers").stream()
-                                .filter(name -> name.startsWith("nv_mem"))
-                                .map(name -> "/sys/kernel/mm/memory_peers/" + name))
-                .filter(input.files()::exists)
-                .findFirst();
-        if (peermem.isPresent()) {
-            return code.pass("by " + peermem.get().replaceFirst(".*/", "") + " (" + peermem.get() + ")");
+        NvidiaPeerMemory memory = NvidiaPeerMemory.of(input.files());
+        if (memory.peermem().isPresent()) {
+            String file = memory.peermem().get();
+            return code.pass("by " + file.replaceFirst(".*/", "") + " (" + file + ")");
         }
-        String driver = input.files().text("/proc/driver/nvidia/version").orElse("");
-        String release = input.files().text(RELEASE).orElse("");
-        if (driver.isEmpty() && release.isEmpty()) {
-            return code.notRun("nothing is known of driver and kernel", "run it on the machine");
+        if (memory.possible().isEmpty()) {
+            return code.notRun(
+                    "nvidia_peermem is absent, and too little is known of driver and kernel", "run it on the machine");
         }
-        // GPUDirect RDMA documentation: dma-buf needs the open kernel modules and Linux 5.12.
-        boolean open = driver.contains("Open Kernel Module");
-        boolean kernel = Version.parse(release).atLeast(5, 12);
+        boolean open = memory.openModules();
+        boolean kernel = memory.newKernel();
         if (open && kernel) {
-            return code.pass("by dma-buf (open kernel modules, Linux " + release + "); nvidia_peermem is absent");
+            return code.pass(
+                    "by dma-buf (open kernel modules, Linux " + memory.kernel() + "); nvidia_peermem is absent");
         }
         return code.fail("nvidia_peermem is absent, and dma-buf needs "
                 + (open ? "" : "the open kernel modules (these are not)")
                 + (open || kernel ? "" : " and ")
-                + (kernel ? "" : "Linux 5.12 or newer (this is " + (release.isEmpty() ? "unknown" : release) + ")"));
+                + (kernel ? "" : "Linux 5.12 or newer (this is " + shown(memory.kernel()) + ")"));
+    }
+
+    private static String shown(String kernel) {
+        return kernel.isEmpty() ? "unknown" : kernel;
     }
 
     private static Check amd(DoctorInput input, DoctorCode code) {

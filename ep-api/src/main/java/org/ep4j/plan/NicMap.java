@@ -18,7 +18,7 @@ record NicMap(Map<String, List<PortName>> entries) {
     /** Stands for every GPU that has no entry. */
     static final String REST = "*";
 
-    private static final Pattern ENTRY = Pattern.compile("(\\d{1,4}|\\*):([^:].*)");
+    private static final Pattern ENTRY = Pattern.compile("(\\d{1,4}|\\*)\\s*:\\s*([^:\\s].*)");
 
     static NicMap parse(String text) {
         Map<String, List<PortName>> entries = new LinkedHashMap<>();
@@ -28,13 +28,21 @@ record NicMap(Map<String, List<PortName>> entries) {
             }
             Matcher matcher = ENTRY.matcher(part.trim());
             if (!matcher.matches()) {
-                throw new EpConfigException(EpKeys.NIC_MAP.name() + " is \"" + text + "\", in which \"" + part.trim()
-                        + "\" is not GPU:NIC or GPU:NIC:PORT; write for example 0:mlx5_0:1,1:mlx5_1:1");
+                throw wrong(text, part);
+            }
+            PortName port = PortName.parse(matcher.group(2));
+            if (port.nic().endsWith(":")) {
+                throw wrong(text, part);
             }
             String gpu = matcher.group(1).equals(REST) ? REST : Integer.toString(Integer.parseInt(matcher.group(1)));
-            entries.computeIfAbsent(gpu, k -> new ArrayList<>()).add(PortName.parse(matcher.group(2)));
+            entries.computeIfAbsent(gpu, k -> new ArrayList<>()).add(port);
         }
         return new NicMap(entries);
+    }
+
+    private static EpConfigException wrong(String text, String part) {
+        return new EpConfigException(EpKeys.NIC_MAP.name() + " is \"" + text + "\", in which \"" + part.trim()
+                + "\" is not GPU:NIC or GPU:NIC:PORT; write for example 0:mlx5_0:1,1:mlx5_1:1");
     }
 
     boolean isEmpty() {

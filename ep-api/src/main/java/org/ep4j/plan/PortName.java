@@ -11,13 +11,15 @@ import java.util.regex.Pattern;
  */
 record PortName(String nic, int port) {
     /** Names may contain colons themselves, as {@code nic@0000:0c:00.0} does. */
-    private static final Pattern WITH_PORT = Pattern.compile("(.+):(\\d{1,4})");
+    private static final Pattern WITH_PORT = Pattern.compile("(.*\\S)\\s*:\\s*(\\d{1,4})");
 
+    /** White space around the name and the port does not count. */
     static PortName parse(String text) {
-        Matcher matcher = WITH_PORT.matcher(text);
+        String stripped = text.strip();
+        Matcher matcher = WITH_PORT.matcher(stripped);
         return matcher.matches()
                 ? new PortName(matcher.group(1), Integer.parseInt(matcher.group(2)))
-                : new PortName(text, 0);
+                : new PortName(stripped, 0);
     }
 
     @Override

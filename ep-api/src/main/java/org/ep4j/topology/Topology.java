@@ -173,6 +173,7 @@ public final class Topology {
         private final Set<Part> parts = new LinkedHashSet<>();
         private final Map<Pair, Distance> stated = new HashMap<>();
         private final List<String> warnings = new ArrayList<>();
+        private boolean merged;
 
         private Builder(String source) {
             this.source = source;
@@ -228,12 +229,20 @@ public final class Topology {
             return this;
         }
 
+        /** For copies: levels of switches are merged already, and merging once more would join different switches. */
+        Builder merged() {
+            merged = true;
+            return this;
+        }
+
         /** The topology. Levels of one Broadcom switch are merged, as NCCL does. */
         public Topology build() {
             if (hosts.isEmpty()) {
                 host("");
             }
-            BroadcomSwitches.flatten(graph, parts);
+            if (!merged) {
+                BroadcomSwitches.flatten(graph, parts);
+            }
             return new Topology(this);
         }
     }

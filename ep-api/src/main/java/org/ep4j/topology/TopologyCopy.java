@@ -1,8 +1,10 @@
 package org.ep4j.topology;
 
 import java.util.HashMap;
-import java.util.List;
+import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
 import java.util.function.UnaryOperator;
 
 /** Topologies made from others, by readers that add to what another source told. */
@@ -18,34 +20,42 @@ public final class TopologyCopy {
      *     order stay
      */
     public static Topology.Builder of(Topology topology, String source, UnaryOperator<Part> change) {
-        Topology.Builder copy = Topology.builder(source);
+        return some(topology, source, part -> Optional.of(change.apply(part)));
+    }
+
+    /**
+     * A builder with some parts of a topology.
+     *
+     * @param topology where to copy from
+     * @param source name of the copy for messages
+     * @param change what becomes of every part, as in {@link #of}; empty leaves it out with its links and distances
+     */
+    public static Topology.Builder some(Topology topology, String source, Function<Part, Optional<Part>> change) {
+        Topology.Builder copy = Topology.builder(source).merged();
         topology.hosts().forEach(host -> copy.host(host.name()));
-        List<Part> parts = topology.parts();
-        Map<Part, Part> changed = new HashMap<>();
+        Map<Part, Part> changed = new LinkedHashMap<>();
         Map<Part, Integer> place = new HashMap<>();
-        for (int i = 0; i < parts.size(); i++) {
-            Part made = change.apply(parts.get(i));
-            place.put(parts.get(i), i);
-            changed.put(parts.get(i), made);
-            copy.add(made);
+        for (Part part : topology.parts()) {
+            change.apply(part).ifPresent(made -> {
+                place.put(part, place.size());
+                changed.put(part, made);
+                copy.add(made);
+            });
         }
-        for (Part part : parts) {
+        changed.forEach((part, made) -> {
             for (Part neighbour : topology.neighbours(part)) {
                 if (place.getOrDefault(part, 0) < place.getOrDefault(neighbour, 0)) {
                     topology.links(part, neighbour)
-                            .forEach(link -> copy.link(
-                                    changed.getOrDefault(part, part),
-                                    changed.getOrDefault(neighbour, neighbour),
-                                    link));
+                            .forEach(link -> copy.link(made, changed.getOrDefault(neighbour, neighbour), link));
                 }
             }
-        }
+        });
         if (topology.stated()) {
-            for (Part part : parts) {
-                topology.distances(part)
-                        .forEach((other, distance) -> copy.state(
-                                changed.getOrDefault(part, part), changed.getOrDefault(other, other), distance));
-            }
+            changed.forEach((part, made) -> topology.distances(part).forEach((other, distance) -> {
+                if (changed.containsKey(other)) {
+                    copy.state(made, changed.getOrDefault(other, other), distance);
+                }
+            }));
         }
         topology.warnings().forEach(copy::warn);
         return copy;

@@ -54,8 +54,26 @@ class NicPatternTest {
         assertThat(map.rest()).containsExactly(new PortName("mlx5_7", 0));
     }
 
+    @Test
+    void whiteSpaceInAMapDoesNotCount() {
+        NicMap map = NicMap.parse(" 0: mlx5_0 , 1 :mlx5_1 : 2");
+        assertThat(map.of(0)).containsExactly(new PortName("mlx5_0", 0));
+        assertThat(map.of(1)).containsExactly(new PortName("mlx5_1", 2));
+    }
+
     @ParameterizedTest
-    @ValueSource(strings = {"mlx5_0", "0:", "0::1", "x:mlx5_0:1", "-1:mlx5_0", "0 mlx5_0"})
+    @ValueSource(
+            strings = {
+                "mlx5_0",
+                "0:",
+                "0::1",
+                "x:mlx5_0:1",
+                "-1:mlx5_0",
+                "0 mlx5_0",
+                "0:mlx5_0:",
+                "0:mlx5_0::1",
+                "0: :1"
+            })
     void aMapThatIsNotOneIsRefusedWithAnExample(String text) {
         assertThatThrownBy(() -> NicMap.parse(text))
                 .isInstanceOf(EpConfigException.class)

@@ -1,27 +1,22 @@
 package org.ep4j.plan;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.Corpus;
 import org.ep4j.topology.read.Topologies;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** NICs of the GPUs of real machines. */
 class RealMachinesNicsTest {
-    private static final Path FOLDER = Path.of("../../shared/topologies");
-
     private static List<NicShare> assign(String file) {
-        assumeTrue(Files.isRegularFile(FOLDER.resolve(file)), "there is no " + FOLDER.resolve(file));
-        Topology topology = Topologies.read(FOLDER.resolve(file));
+        Topology topology = Topologies.read(Corpus.required().resolve(file));
         return NicAssignment.assign(topology.gpus().stream()
                 .filter(gpu -> gpu.host() == 0)
                 .map(gpu -> seeker(topology, gpu))

@@ -136,6 +136,43 @@ class DistanceSearchTest {
     }
 
     @Test
+    void aCopyDoesNotMergeTheLevelsOfSwitchesOnceMore() {
+        PciId id = new PciId(0x1000, 0xc010, 0x1000, 0xa016, 0x060400);
+        List<PciSwitch> chain = List.of(
+                bridge("0000:01:00.0", id),
+                bridge("0000:02:00.0", id),
+                bridge("0000:03:00.0", id),
+                bridge("0000:04:00.0", id));
+        chain.forEach(builder::add);
+        for (int i = 1; i < chain.size(); i++) {
+            builder.link(chain.get(i - 1), chain.get(i), pci(24));
+        }
+        Topology read = builder.add(gpu)
+                .add(nic)
+                .link(chain.get(1), nic, pci(24))
+                .link(chain.get(3), gpu, pci(24))
+                .build();
+        Topology copy = TopologyCopy.of(read, "copy", part -> part).build();
+        assertThat(read.distance(gpu, nic)).contains(new Distance(PathType.PXB, 24, 3));
+        assertThat(copy.distance(gpu, nic)).isEqualTo(read.distance(gpu, nic));
+    }
+
+    @Test
+    void partsLeftOutOfACopyTakeTheirLinksWithThem() {
+        Topology read = builder.add(zero)
+                .add(gpu)
+                .add(nic)
+                .link(zero, gpu, pci(48))
+                .link(zero, nic, pci(48))
+                .build();
+        Topology copy = TopologyCopy.some(
+                        read, "copy", part -> part instanceof Gpu ? Optional.empty() : Optional.of(part))
+                .build();
+        assertThat(copy.parts()).containsExactly(zero, nic);
+        assertThat(copy.neighbours(nic)).containsExactly(zero);
+    }
+
+    @Test
     void mergesNoSwitchesOfDifferentGenerations() {
         PciSwitch upper = bridge("0000:c1:00.0", new PciId(0x1000, 0xc030, 0x1000, 0x0072, 0x060400));
         PciSwitch lower = bridge("0000:c3:00.0", new PciId(0x1000, 0xc010, 0x1000, 0xa032, 0x060400));

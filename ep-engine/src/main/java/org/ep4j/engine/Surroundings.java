@@ -9,6 +9,7 @@ import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.read.FileTree;
+import org.ep4j.topology.read.ImexChannels;
 import org.ep4j.topology.read.LinuxTopology;
 import org.ep4j.topology.read.Topologies;
 
@@ -16,7 +17,7 @@ import org.ep4j.topology.read.Topologies;
  * The machine around the device of a rank. A machine that cannot be read leaves it unknown, and the group forms all the same.
  *
  * @param locality what planning uses of it
- * @param domain NVLink domain beyond the host, {@code cluster-uuid/clique-id}; empty when there is none
+ * @param domain NVLink domain beyond the host, {@code cluster-uuid/clique-id}; empty when there is none, or no IMEX channel
  */
 record Surroundings(Locality locality, String domain) {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
@@ -31,7 +32,7 @@ record Surroundings(Locality locality, String domain) {
     /**
      * Of a device, on a machine that need not be this one.
      *
-     * @param files its {@code /sys} and {@code /proc}
+     * @param files its {@code /sys}, {@code /proc} and {@code /dev}
      * @param gpus the machine with all that is known of its GPUs; not asked for the host device, since asking the libraries of
      *     GPUs takes time
      * @param environment variables of the process
@@ -71,7 +72,19 @@ record Surroundings(Locality locality, String domain) {
             return UNKNOWN;
         }
         Gpu gpu = gpus.get(device.ordinal());
-        return new Surroundings(Locality.of(topology, gpu), gpu.clique());
+        return new Surroundings(Locality.of(topology, gpu), domain(gpu, files));
+    }
+
+    /** Without a channel nothing is shared beyond the host, whatever NVLinks reach. */
+    private static String domain(Gpu gpu, FileTree files) {
+        if (!gpu.clique().isEmpty() && ImexChannels.of(files).isEmpty()) {
+            LOG.log(
+                    System.Logger.Level.DEBUG,
+                    () -> gpu.name() + " belongs to NVLink domain " + gpu.clique() + ", but " + ImexChannels.FOLDER
+                            + " has no channel, so the plan keeps NVLink within the host");
+            return "";
+        }
+        return gpu.clique();
     }
 
     private static void note(String warning) {

@@ -32,7 +32,10 @@ final class VisibleDevices {
     /** GPUs that CUDA numbers from 0; empty when the order cannot be known. */
     List<Gpu> cuda() {
         List<Gpu> gpus = of(GpuVendor.NVIDIA);
-        long models = gpus.stream().map(Gpu::id).distinct().count();
+        long models = gpus.stream()
+                .map(gpu -> List.of(gpu.id().vendor(), gpu.id().device()))
+                .distinct()
+                .count();
         boolean busOrder = "PCI_BUS_ID".equals(environment.get("CUDA_DEVICE_ORDER"));
         if (models > 1 && !busOrder) {
             // The default is the fastest first, and which that is CUDA alone knows.

@@ -42,13 +42,22 @@ final class SurroundingsTest {
     void aGpuHasItsPlaceAndItsDomain() {
         Surroundings around = Surroundings.of(
                 Device.parse("cuda:0"),
-                new RecordedFiles(Map.of()),
+                new RecordedFiles(Map.of("/dev/nvidia-caps-imex-channels/channel0", "")),
                 SurroundingsTest::twoGpus,
                 Map.of("CUDA_VISIBLE_DEVICES", "1"));
 
         assertThat(around.locality().gpu()).isEqualTo(1);
         assertThat(around.locality().architecture()).isEqualTo("sm_100");
         assertThat(around.domain()).isEqualTo("cluster/7");
+    }
+
+    @Test
+    void withoutAChannelNoDomainReachesBeyondTheHost() {
+        Surroundings around = Surroundings.of(
+                Device.parse("cuda:0"), new RecordedFiles(Map.of()), SurroundingsTest::twoGpus, Map.of());
+
+        assertThat(around.locality().gpu()).isZero();
+        assertThat(around.domain()).isEmpty();
     }
 
     @Test

@@ -133,7 +133,7 @@ final class VisibleDevicesTest {
                     i,
                     "GPU" + i,
                     PciAddress.parse("0000:1" + i + ":00.0"),
-                    new PciId(0x10de, i == 3 ? lastKind : 0x2335, -1, -1, 0x030200),
+                    new PciId(0x10de, i == 3 ? lastKind : 0x2335, 0x10de, i, 0x030200),
                     vendor,
                     "",
                     "",

@@ -67,7 +67,7 @@ final class GpuPlaces {
                         ? nvidiaModel(sys, found.place())
                         : sys.text(found.place().device() + "/product_name"),
                 pci.numa(found.place()),
-                Optional.empty(),
+                vendor == GpuVendor.NVIDIA ? NvidiaPeerMemory.of(sys.tree()).gpuDirect() : Optional.empty(),
                 "");
     }
 

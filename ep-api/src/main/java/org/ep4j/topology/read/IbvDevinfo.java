@@ -14,7 +14,6 @@ import org.ep4j.topology.Part;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyCopy;
-import org.ep4j.topology.TopologyException;
 
 /** The output of {@code ibv_devinfo}: of its own, or merged onto a machine that another source described. */
 final class IbvDevinfo {
@@ -40,9 +39,13 @@ final class IbvDevinfo {
     static Topology merge(Topology machine, String source, String text) {
         Map<String, IbvDevice> devices = new LinkedHashMap<>();
         IbvDevice.all(source, text).forEach(device -> devices.put(device.name(), device));
-        if (devices.isEmpty()) {
-            throw new TopologyException(source + ": holds no device of ibv_devinfo (no line \"hca_id:\"); give the output of"
-                    + " ibv_devinfo -v");
+        boolean none = text.lines().anyMatch(line -> line.strip().startsWith("No IB devices found"));
+        if (devices.isEmpty() && !none) {
+            throw Faults.at(
+                    source,
+                    1,
+                    "expected the output of ibv_devinfo, which has \"hca_id:\" for every device; the line is "
+                            + Faults.quote(text.lines().findFirst().orElse("")));
         }
         Map<String, IbvDevice> lacking = new LinkedHashMap<>(devices);
         machine.nics().stream().filter(nic -> nic.host() == 0).map(Nic::name).forEach(lacking::remove);
@@ -54,6 +57,9 @@ final class IbvDevinfo {
             }
             return part;
         });
+        if (devices.isEmpty()) {
+            copy.warn(source + " says that ibv_devinfo found no device (\"No IB devices found\")");
+        }
         devices.values().forEach(device -> odd(device).forEach(copy::warn));
         lacking.values().forEach(device -> {
             copy.add(nic(device, 0));

@@ -11,15 +11,10 @@ package org.ep4j.topology.read;
  * @param flags bit 0 says that it is enabled, bits 2 and 3 that it has no atomics of 32 and 64 bits
  */
 record KfdLink(int to, long type, long weight, long leastMegabytes, long mostMegabytes, long flags) {
-    private static final int PCI = 2;
     private static final int XGMI = 11;
     private static final int XGMI_WEIGHT = 15;
     private static final int INSIDE_WEIGHT = 13;
     private static final int NO_ATOMICS = 0b1100;
-
-    boolean pci() {
-        return type == PCI;
-    }
 
     boolean xgmi() {
         return type == XGMI;
@@ -32,7 +27,11 @@ record KfdLink(int to, long type, long weight, long leastMegabytes, long mostMeg
 
     /** xGMI links on the way; with partitions, the ways to and from the link inside the packages are no hops. */
     int hops() {
-        return weight == 2 * INSIDE_WEIGHT + XGMI_WEIGHT ? 1 : (int) Math.max(1, Math.min(99, weight / XGMI_WEIGHT));
+        long between = weight;
+        for (int inside = INSIDE_WEIGHT; inside <= 2 * INSIDE_WEIGHT; inside += INSIDE_WEIGHT) {
+            between = (weight - inside) % XGMI_WEIGHT == 0 ? weight - inside : between;
+        }
+        return (int) Math.max(1, Math.min(99, between / XGMI_WEIGHT));
     }
 
     /** Parallel links. */

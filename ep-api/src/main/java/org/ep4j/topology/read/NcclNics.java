@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.stream.Stream;
 import org.ep4j.topology.Link;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamilies;
@@ -61,33 +62,40 @@ final class NcclNics {
     }
 
     private void nets(XmlElement nic, Card card) {
-        Map<String, List<Net>> byName = new LinkedHashMap<>();
+        Map<List<String>, List<Net>> byName = new LinkedHashMap<>();
         List<XmlElement> nets = nic.children("net");
         for (int i = 0; i < nets.size(); i++) {
-            String name = nets.get(i).value("name").strip();
+            List<String> joined = names(nets.get(i));
             Net net = new Net(nets.get(i), i);
-            if (name.isEmpty()) {
-                device(card, name, List.of(net));
+            if (joined.isEmpty()) {
+                device(card, List.of(nameless(card, nets.get(i))), List.of(net));
             } else {
-                byName.computeIfAbsent(name, any -> new ArrayList<>()).add(net);
+                byName.computeIfAbsent(joined, any -> new ArrayList<>()).add(net);
             }
         }
-        byName.forEach((name, same) -> device(card, name, same));
+        byName.forEach((joined, same) -> device(card, joined, same));
         if (nets.isEmpty()) {
             card.address().ifPresent(address -> unnamed(nic, card, address));
         }
     }
 
     /** NCCL joins the ports of a card to one device that has their names and the sum of their speeds. */
-    private void device(Card card, String name, List<Net> nets) {
+    private void device(Card card, List<String> joined, List<Net> nets) {
         XmlElement first = nets.get(0).element();
-        String[] parts = name.isEmpty() ? new String[] {nameless(card, first)} : name.split("\\+", MOST_JOINED);
-        for (String part : parts) {
+        for (String name : joined) {
             List<NicPort> ports = nets.stream()
-                    .map(net -> port(net, speed(net.element()) / (double) parts.length, card.id()))
+                    .map(net -> port(net, speed(net.element()) / (double) joined.size(), card.id()))
                     .toList();
-            place(card, first, part, family(first, part, card.id()), ports);
+            place(card, first, name, family(first, name, card.id()), ports);
         }
+    }
+
+    /** Names of the devices that were joined, without blank ones; empty when there is no name. */
+    private static List<String> names(XmlElement net) {
+        return Stream.of(net.value("name").split("\\++", MOST_JOINED))
+                .map(String::strip)
+                .filter(name -> !name.isEmpty())
+                .toList();
     }
 
     private void unnamed(XmlElement at, Card card, PciAddress address) {

@@ -12,7 +12,7 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /** Files of real machines beside the sources, with worked-out answers. They are not part of this project. */
-final class Corpus {
+public final class Corpus {
     private static final List<Path> PLACES =
             List.of(Path.of("../../shared/topologies"), Path.of("../shared/topologies"));
 
@@ -23,7 +23,7 @@ final class Corpus {
     }
 
     /** The folder; the test is skipped with the reason when it is not there. */
-    static Path required() {
+    public static Path required() {
         Optional<Path> folder = folder();
         if (folder.isEmpty()) {
             System.out.println("Skipped: no folder " + PLACES + " with files of real machines");

@@ -205,6 +205,41 @@ final class LinuxTopologyTest {
     }
 
     @Test
+    void gpusOfNvidiaHaveNoGpuDirectWhereNeitherWayToItIsThere() {
+        String closed = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.1";
+        String open = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65";
+
+        assertThat(gpuDirect(closed, "6.8.0")).contains(false);
+        assertThat(gpuDirect(open, "5.4.0-100")).contains(false);
+        assertThat(gpuDirect(open, "5.12.0")).isEmpty();
+        assertThat(gpuDirect(open, "")).isEmpty();
+        assertThat(gpuDirect("", "6.8.0")).isEmpty();
+        assertThat(gpuDirect(closed, "6.8.0", "/sys/module/nvidia_peermem/version"))
+                .isEmpty();
+        assertThat(gpuDirect(closed, "5.4.0", "/sys/kernel/mm/memory_peers/nv_mem/version"))
+                .isEmpty();
+    }
+
+    @Test
+    void withoutTheDriverGpuDirectIsUnknown() {
+        assertThat(read(Machines.twoSockets()).gpus())
+                .extracting(Gpu::gpuDirect)
+                .containsOnly(Optional.empty());
+    }
+
+    private static Optional<Boolean> gpuDirect(String driver, String kernel, String... others) {
+        SysTree tree = new SysTree().nodes(1).pci("pci0000:00/0000:00:01.0", Machines.GPU, 0);
+        tree.files
+                .file("/sys/module/nvidia/version", "")
+                .file("/proc/driver/nvidia/version", driver)
+                .file("/proc/sys/kernel/osrelease", kernel);
+        for (String other : others) {
+            tree.files.file(other, "");
+        }
+        return read(tree).gpus().get(0).gpuDirect();
+    }
+
+    @Test
     void gpusOfAmdAreInTheOrderOfKfd() {
         Topology machine = read(Machines.instinct());
 

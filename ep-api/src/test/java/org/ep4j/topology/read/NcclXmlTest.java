@@ -133,13 +133,25 @@ class NcclXmlTest {
     }
 
     @Test
+    void blankNamesOfJoinedDevicesAreNoDevices() {
+        Topology joined = NcclXml.read(
+                "joined",
+                cpu(card("0000:01:00.0", "", net("mlx5_0+ ++mlx5_1+", "port='1' speed='400000'"))
+                        + card("0000:02:00.0", "", net("+", "port='1'"))));
+        assertThat(joined.nics()).extracting(Nic::name).containsExactly("mlx5_0", "mlx5_1", "nic@0000:02:00.0");
+        assertThat(joined.nics().get(0).gigabitsPerSecond()).isEqualTo(200);
+    }
+
+    @Test
     void renamedNicsAreKnownByTheirIdsAndThoseWithoutIdsByTheirNames() {
         Topology renamed = NcclXml.read(
                 "renamed",
                 cpu(card("0000:01:00.0", "vendor='0x14e4' device='0x1760'", net("mlx5_0", "port='1'"))
                         + card("0000:02:00.0", "", net("mlx5_1", "port='1'"))
                         + card("0000:03:00.0", "", net("fast0", "port='1'"))));
-        assertThat(renamed.nics()).extracting(Nic::family).containsExactly(NicFamily.BNXT, NicFamily.MLX5, NicFamily.OTHER_RDMA);
+        assertThat(renamed.nics())
+                .extracting(Nic::family)
+                .containsExactly(NicFamily.BNXT, NicFamily.MLX5, NicFamily.OTHER_RDMA);
     }
 
     @Test

@@ -127,14 +127,6 @@ final class TextReadersTest {
     }
 
     @Test
-    void textWithoutAnyDeviceIsNotMerged() {
-        Topology machine = Topology.builder("machine").build();
-        assertThatThrownBy(() -> Topologies.merge(machine, "notes", "# notes"))
-                .isInstanceOf(org.ep4j.topology.TopologyException.class)
-                .hasMessageContaining("ibv_devinfo -v");
-    }
-
-    @Test
     void ibvDevinfoIsMergedOntoAMachine() {
         Topology machine = read(Texts.NVIDIA_SMI);
 
@@ -163,6 +155,20 @@ final class TextReadersTest {
         assertThat(after.ports().get(0).gigabitsPerSecond()).isEqualTo(200);
         assertThat(after.ports().get(0).gids()).isEqualTo(before.ports().get(0).gids());
         assertThat(after.ports().get(0).netdev()).isEqualTo("eth1");
+    }
+
+    @Test
+    void aTextWithoutAnyDeviceIsNotMerged() {
+        Topology machine = LinuxTopology.read("sys", Machines.twoSockets().tree());
+
+        for (String text : List.of("", "# notes", "sh: ibv_devinfo: command not found\n", Texts.NVIDIA_SMI)) {
+            assertThatThrownBy(() -> Topologies.merge(machine, "devinfo", text))
+                    .isInstanceOf(TopologyException.class)
+                    .hasMessageContaining("devinfo, line 1: expected the output of ibv_devinfo");
+        }
+        Topology merged = Topologies.merge(machine, "devinfo", "No IB devices found\n");
+        assertThat(merged.nics()).isEqualTo(machine.nics());
+        assertThat(merged.warnings()).last().asString().contains("ibv_devinfo found no device");
     }
 
     @Test

@@ -15,8 +15,10 @@ import org.ep4j.topology.Locality;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.NumaNode;
+import org.ep4j.topology.Part;
 import org.ep4j.topology.PathType;
 import org.ep4j.topology.Topology;
+import org.ep4j.topology.TopologyCopy;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -119,5 +121,15 @@ class TopologyRulesTest {
 
     private static boolean gpuLink(List<Link> links) {
         return links.stream().anyMatch(link -> link.type() == LinkType.NVLINK || link.type() == LinkType.XGMI);
+    }
+
+    @ParameterizedTest
+    @MethodSource("machines")
+    void aCopyHasTheSameDistances(Topology machine) {
+        Topology copy = TopologyCopy.of(machine, machine.source(), part -> part).build();
+        assertThat(copy.parts()).isEqualTo(machine.parts());
+        for (Part part : machine.parts()) {
+            assertThat(copy.distances(part)).isEqualTo(machine.distances(part));
+        }
     }
 }

@@ -1,7 +1,6 @@
 package org.ep4j.engine.topology;
 
 import com.sun.jna.Memory;
-import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
 import com.sun.jna.ptr.IntByReference;
 import com.sun.jna.ptr.PointerByReference;
@@ -19,7 +18,9 @@ import org.ep4j.topology.PciAddress;
  */
 final class Nvml {
     private static final int SUCCESS = 0;
+    private static final int NO_PERMISSION = 4;
     private static final int FUNCTION_NOT_FOUND = 13;
+    private static final int GPU_IS_LOST = 15;
 
     /** {@code nvmlPciInfo_t} has 68 bytes: the long bus id of 32 characters is at its end. */
     private static final int PCI_INFO_BYTES = 128;
@@ -46,23 +47,38 @@ final class Nvml {
     private static final int FABRIC_VERSION = FABRIC_BYTES | 2 << 24;
     private static final int FABRIC_COMPLETED = 3;
 
-    private final NativeLibrary library;
+    private final Functions functions;
+    private final List<String> warnings = new ArrayList<>();
 
-    Nvml(NativeLibrary library) {
-        this.library = library;
+    Nvml(Functions functions) {
+        this.functions = functions;
+    }
+
+    /** Functions of the library by name. */
+    interface Functions {
+        /** Calls one, and gives its result; {@link UnsatisfiedLinkError} when the library lacks it. */
+        int call(String name, Object... arguments);
     }
 
     static Optional<Nvml> find() {
         return NativeLibraries.load(List.of("libnvidia-ml.so.1", "libnvidia-ml.so"))
-                .map(Nvml::new);
+                .map(library ->
+                        new Nvml((name, arguments) -> library.getFunction(name).invokeInt(arguments)));
+    }
+
+    /** GPUs that {@link #gpus} left out last and why, for people. */
+    List<String> warnings() {
+        return List.copyOf(warnings);
     }
 
     /**
-     * All GPUs that this process may see.
+     * All GPUs that this process may use, numbered one after the other as CUDA does. One that is lost or that this process
+     * may not use is left out with a warning.
      *
      * @throws IllegalStateException when NVML does not work; the message has the number of its error
      */
     List<NvmlGpu> gpus() {
+        warnings.clear();
         int started = call("nvmlInit_v2");
         if (started != SUCCESS) {
             throw new IllegalStateException("nvmlInit_v2 gives " + error(started));
@@ -75,7 +91,7 @@ final class Nvml {
             }
             List<NvmlGpu> gpus = new ArrayList<>();
             for (int i = 0; i < count.getValue(); i++) {
-                gpus.add(gpu(i));
+                gpu(i, gpus.size()).ifPresent(gpus::add);
             }
             return gpus;
         } finally {
@@ -83,16 +99,26 @@ final class Nvml {
         }
     }
 
-    private NvmlGpu gpu(int index) {
+    /**
+     * A GPU; empty when it cannot be used.
+     *
+     * @param position number in NVML
+     * @param index number among those that can be used
+     */
+    private Optional<NvmlGpu> gpu(int position, int index) {
         PointerByReference handle = new PointerByReference();
-        int result = call("nvmlDeviceGetHandleByIndex_v2", index, handle);
+        int result = call("nvmlDeviceGetHandleByIndex_v2", position, handle);
         Memory info = zeroed(PCI_INFO_BYTES);
         if (result == SUCCESS) {
             result = call("nvmlDeviceGetPciInfo_v3", handle.getValue(), info);
         }
+        if (result == NO_PERMISSION || result == GPU_IS_LOST) {
+            warnings.add("GPU " + position + " of NVML is left out, and the next have its number: " + error(result));
+            return Optional.empty();
+        }
         Optional<PciAddress> address = result == SUCCESS ? PciAddress.parse(busId(info)) : Optional.empty();
         if (address.isEmpty()) {
-            throw new IllegalStateException("the PCI address of GPU " + index + " cannot be read: " + error(result));
+            throw new IllegalStateException("the PCI address of GPU " + position + " cannot be read: " + error(result));
         }
         Pointer device = handle.getValue();
         int capability = capability(device);
@@ -106,7 +132,7 @@ final class Nvml {
                 chipMegabytes = bandwidth;
             }
         }
-        return new NvmlGpu(
+        return Optional.of(new NvmlGpu(
                 index,
                 address.get(),
                 name(device),
@@ -114,7 +140,7 @@ final class Nvml {
                 clique(device),
                 links(device, capability),
                 chipLinks,
-                chipMegabytes);
+                chipMegabytes));
     }
 
     private String name(Pointer device) {
@@ -219,7 +245,7 @@ final class Nvml {
 
     private int call(String function, Object... arguments) {
         try {
-            return library.getFunction(function).invokeInt(arguments);
+            return functions.call(function, arguments);
         } catch (UnsatisfiedLinkError e) {
             return FUNCTION_NOT_FOUND;
         }
@@ -228,6 +254,7 @@ final class Nvml {
     private static String error(int code) {
         return code
                 + switch (code) {
+                    case 4 -> " (no permission)";
                     case 9 -> " (the driver is not loaded)";
                     case 13 -> " (function not found)";
                     case 15 -> " (a GPU is lost)";

@@ -7,7 +7,7 @@ import org.ep4j.topology.PciAddress;
 /**
  * A GPU as NVML shows it.
  *
- * @param index number in NVML, which is in the order of PCI addresses
+ * @param index number among the GPUs of NVML that this process may use, which are in the order of PCI addresses
  * @param address its PCI function
  * @param name name for people; empty when it cannot be read
  * @param capability CUDA compute capability, major times ten plus minor; -1 when it cannot be read

@@ -1,11 +1,12 @@
 package org.ep4j.engine.topology;
 
-import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.GpuVendor;
@@ -21,12 +22,14 @@ import org.ep4j.topology.TopologyCopy;
 
 /**
  * Adds to a machine what NVML tells. GPUs that NVML shows come first, in its order, which is that of CUDA with
- * {@code CUDA_DEVICE_ORDER=PCI_BUS_ID}; others stay behind them, since no process may use these.
+ * {@code CUDA_DEVICE_ORDER=PCI_BUS_ID}. Those of NVIDIA that it does not show are left out: {@code /sys} has all GPUs of the
+ * host also in a container, and CUDA does not number those that the process may not use.
  */
 final class NvmlMerge {
     private final Topology topology;
     private final List<NvmlGpu> shown;
     private final Map<PciAddress, Gpu> gpus = new LinkedHashMap<>();
+    private final Set<PciAddress> hidden = new HashSet<>();
 
     NvmlMerge(Topology topology, List<NvmlGpu> shown) {
         this.topology = topology;
@@ -36,33 +39,31 @@ final class NvmlMerge {
     Topology merge() {
         Map<PciAddress, NvmlGpu> unknown = new LinkedHashMap<>();
         shown.forEach(gpu -> unknown.put(gpu.address(), gpu));
-        Map<Gpu, Gpu> changed = new HashMap<>();
-        List<Gpu> hidden = new ArrayList<>();
+        Map<Part, Gpu> changed = new HashMap<>();
+        int next = shown.size();
+        long invisible = 0;
         for (Gpu old : topology.gpus()) {
             Optional<NvmlGpu> known = old.address().map(unknown::remove);
             if (known.isPresent()) {
                 Gpu gpu = gpu(old, known.get());
                 changed.put(old, gpu);
                 gpus.put(known.get().address(), gpu);
+            } else if (old.vendor() == GpuVendor.NVIDIA) {
+                invisible++;
+                old.address().ifPresent(hidden::add);
             } else {
-                hidden.add(old);
+                changed.put(old, renamed(old, next++));
             }
         }
-        int next = shown.size();
-        for (Gpu old : hidden) {
-            Gpu gpu = renamed(old, next++);
-            changed.put(old, gpu);
-            // Links of those that are shown may end there.
-            old.address().ifPresent(address -> gpus.put(address, gpu));
-        }
-        Topology.Builder builder = TopologyCopy.of(
-                topology, topology.source(), part -> part instanceof Gpu gpu ? changed.getOrDefault(gpu, gpu) : part);
+        Topology.Builder builder = TopologyCopy.some(
+                topology,
+                topology.source(),
+                part -> part instanceof Gpu ? Optional.ofNullable(changed.get(part)) : Optional.of(part));
         unknown.values().forEach(lacking -> add(builder, lacking));
-        long invisible =
-                hidden.stream().filter(gpu -> gpu.vendor() == GpuVendor.NVIDIA).count();
         if (invisible > 0) {
-            builder.warn("NVML does not show " + invisible
-                    + " of NVIDIA's GPUs that are on PCI; they are outside of this container, or without the driver");
+            builder.warn(
+                    "NVML does not show " + invisible
+                            + " of NVIDIA's GPUs that are on PCI; they are left out, being outside of this container, or without the driver");
         }
         shown.forEach(gpu -> links(builder, gpu));
         return builder.build();
@@ -115,7 +116,7 @@ final class NvmlMerge {
         gpus.put(lacking.address(), gpu);
         builder.add(gpu);
         builder.warn(gpu.name() + " at " + lacking.address()
-                + " is known to NVML but not in /sys; how near it is to NICs is" + " not known");
+                + " is known to NVML but not in /sys; how near it is to NICs is not known");
     }
 
     private void links(Topology.Builder builder, NvmlGpu from) {
@@ -149,6 +150,9 @@ final class NvmlMerge {
         Optional<Gpu> peer = remote.address().map(gpus::get);
         if (peer.isPresent()) {
             return Optional.of(peer.get());
+        }
+        if (remote.address().filter(hidden::contains).isPresent()) {
+            return Optional.empty();
         }
         return switch (remote.kind()) {
             case PROCESSOR -> numa(gpu).map(node -> node);

@@ -1,6 +1,5 @@
 package org.ep4j.engine.topology;
 
-import java.util.List;
 import java.util.Optional;
 import org.ep4j.spi.TopologySource;
 import org.ep4j.topology.GpuVendor;
@@ -27,14 +26,22 @@ public final class NvmlSource implements TopologySource {
                     : topology;
         }
         try {
-            List<NvmlGpu> gpus = nvml.get().gpus();
-            return gpus.isEmpty() ? topology : new NvmlMerge(topology, gpus).merge();
+            return refine(topology, nvml.get());
         } catch (IllegalStateException e) {
             // The library without a driver is usual in images that run anywhere.
             return expected ? warned(topology, "NVLinks are not known: " + e.getMessage()) : topology;
         } catch (RuntimeException | LinkageError e) {
             return warned(topology, "NVML could not be used: " + e);
         }
+    }
+
+    /** What a library tells, with a warning for each GPU that it refuses. */
+    static Topology refine(Topology topology, Nvml nvml) {
+        Topology refined = new NvmlMerge(topology, nvml.gpus()).merge();
+        for (String warning : nvml.warnings()) {
+            refined = warned(refined, warning);
+        }
+        return refined;
     }
 
     private static Topology warned(Topology topology, String warning) {
