@@ -56,8 +56,8 @@ final class GidChecksTest {
 
     @Test
     void aPortWhoseEntriesAreAllEmptyFails() {
-        FakeSystem system = roce()
-                .file("/sys/class/infiniband/bnxt_re0/ports/1/gids/0", "0000:0000:0000:0000:0000:0000:0000:0000");
+        FakeSystem system =
+                roce().file("/sys/class/infiniband/bnxt_re0/ports/1/gids/0", "0000:0000:0000:0000:0000:0000:0000:0000");
         Check check = system.check(DoctorCode.GID_INDEX);
         assertThat(check.status()).isEqualTo(Status.FAIL);
         assertThat(check.detail()).contains("bnxt_re0:1 has no GID");
