@@ -59,6 +59,11 @@ public record DoctorInput(
                 .toList();
     }
 
+    /** NICs with RDMA that the exchanges use. */
+    List<Nic> trafficNics() {
+        return TrafficNics.of(this);
+    }
+
     boolean has(NicFamily family) {
         return rdmaNics().stream().anyMatch(nic -> nic.family() == family);
     }

@@ -34,6 +34,12 @@ final class GpuMemoryChecks implements Examination {
             String file = memory.peermem().get();
             return code.pass("by " + file.replaceFirst(".*/", "") + " (" + file + ")");
         }
+        if (memory.driver().isEmpty() && !memory.kernel().isEmpty()) {
+            return code.notRun(
+                    "nvidia_peermem is absent, and /proc/driver/nvidia/version cannot be read: the NVIDIA driver is not"
+                            + " loaded, or a recording lacks it",
+                    "load the NVIDIA driver (modprobe nvidia)");
+        }
         if (memory.possible().isEmpty()) {
             return code.notRun(
                     "nvidia_peermem is absent, and too little is known of driver and kernel", "run it on the machine");

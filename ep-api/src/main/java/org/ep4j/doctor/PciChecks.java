@@ -1,8 +1,6 @@
 package org.ep4j.doctor;
 
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -11,7 +9,6 @@ import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.PciAddress;
 
 /** What is between devices on PCIe: atomics, IOMMU, ACS. */
 final class PciChecks implements Examination {
@@ -80,10 +77,7 @@ final class PciChecks implements Examination {
     }
 
     private static Check acs(DoctorInput input) {
-        Set<String> bridges = new LinkedHashSet<>();
-        for (PciAddress address : Iommu.devices(input).values()) {
-            bridges.addAll(above(input, address));
-        }
+        Set<String> bridges = AcsBridges.of(input);
         if (bridges.isEmpty()) {
             return DoctorCode.ACS.notApplicable("no PCI bridge above a GPU or a NIC with RDMA");
         }
@@ -107,14 +101,5 @@ final class PciChecks implements Examination {
                 : DoctorCode.ACS.notRun(
                         "configuration of " + unread.size() + " of " + bridges.size() + " bridges cannot be read",
                         "run it as root");
-    }
-
-    /** Bridges on the way from the root to a function. */
-    private static List<String> above(DoctorInput input, PciAddress address) {
-        String path = input.files().real("/sys/bus/pci/devices/" + address).orElse("");
-        List<String> functions = Arrays.stream(path.split("/", -1))
-                .filter(part -> PciAddress.parse(part).isPresent())
-                .toList();
-        return functions.isEmpty() ? List.of() : functions.subList(0, functions.size() - 1);
     }
 }

@@ -9,6 +9,9 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Check;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gpu;
@@ -49,8 +52,10 @@ final class PlacementChecks implements Examination {
         nics.values().forEach(used::addAll);
         List<String> usable = usable(input);
         if (nics.size() > 1 && used.size() == 1 && usable.size() > 1) {
-            return DoctorCode.ONE_NIC_FOR_ALL.warn("all " + nics.size() + " GPUs use "
-                    + used.iterator().next() + ", " + (usable.size() - 1) + " other NICs are idle");
+            return DoctorCode.ONE_NIC_FOR_ALL.warn(
+                    "all " + nics.size() + " GPUs use " + used.iterator().next() + ", " + (usable.size() - 1)
+                            + " other NICs are idle",
+                    remedy(input, DoctorCode.ONE_NIC_FOR_ALL));
         }
         return DoctorCode.ONE_NIC_FOR_ALL.pass(nics.size() + " GPUs use " + used.size() + " of " + usable.size()
                 + " NICs: "
@@ -60,7 +65,7 @@ final class PlacementChecks implements Examination {
     }
 
     /** Names of NICs with RDMA by index of the GPU, without ports; a plan may name others where sockets are all there is. */
-    private static Map<Integer, Set<String>> assigned(DoctorInput input) {
+    static Map<Integer, Set<String>> assigned(DoctorInput input) {
         Map<Integer, Set<String>> all = new TreeMap<>();
         List<String> rdma = input.rdmaNics().stream().map(Nic::name).toList();
         input.nics().forEach((gpu, ports) -> {
@@ -107,7 +112,21 @@ final class PlacementChecks implements Examination {
         });
         return findings.isEmpty()
                 ? DoctorCode.NIC_SHARED_WHILE_ANOTHER_IDLES.pass("no NIC is idle that is as near as a shared one")
-                : DoctorCode.NIC_SHARED_WHILE_ANOTHER_IDLES.warn(String.join("; ", findings));
+                : DoctorCode.NIC_SHARED_WHILE_ANOTHER_IDLES.warn(
+                        String.join("; ", findings), remedy(input, DoctorCode.NIC_SHARED_WHILE_ANOTHER_IDLES));
+    }
+
+    /** Whoever chose the NICs by hand reads which setting did it. */
+    private static String remedy(DoctorInput input, DoctorCode code) {
+        String set = Stream.of(EpKeys.NIC_MAP, EpKeys.NIC_INCLUDE, EpKeys.NIC_EXCLUDE)
+                .map(key -> input.config().resolve(key))
+                .filter(one ->
+                        one.origin() != EpConfig.Origin.DEFAULT && !one.text().isBlank())
+                .map(one -> one.source().isEmpty() || one.source().equals(one.name())
+                        ? one.name() + "=" + one.text()
+                        : one.source() + "=" + one.text() + " (read as " + one.name() + ")")
+                .collect(Collectors.joining(" and "));
+        return set.isEmpty() ? code.remedy() : "the likely cause is " + set + ": unset it, or name more NICs there";
     }
 
     private static Optional<String> idleAsNear(DoctorInput input, Set<String> used, String shared, List<Integer> gpus) {

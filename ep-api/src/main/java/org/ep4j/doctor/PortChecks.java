@@ -29,7 +29,8 @@ final class PortChecks implements Examination {
 
     private static Map<String, NicPort> ports(DoctorInput input) {
         Map<String, NicPort> all = new LinkedHashMap<>();
-        input.rdmaNics().forEach(nic -> nic.ports().forEach(port -> all.put(nic.name() + ":" + port.number(), port)));
+        input.trafficNics()
+                .forEach(nic -> nic.ports().forEach(port -> all.put(nic.name() + ":" + port.number(), port)));
         return all;
     }
 

@@ -29,7 +29,9 @@ final class ReadingChecks implements Examination {
     }
 
     private static Check machine(DoctorInput input) {
-        List<String> warnings = input.topology().warnings();
+        List<String> warnings = input.topology().warnings().stream()
+                .filter(warning -> !GpuLinks.untold(warning))
+                .toList();
         return warnings.isEmpty()
                 ? DoctorCode.MACHINE_READ.pass(input.topology().gpus().size() + " GPUs, "
                         + input.topology().nics().size() + " NICs, "

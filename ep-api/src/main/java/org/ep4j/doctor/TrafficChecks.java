@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.ep4j.config.ConfigKey;
+import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Check;
 import org.ep4j.topology.Nic;
@@ -24,56 +25,54 @@ final class TrafficChecks implements Examination {
 
     private static Check lazyConnect(DoctorInput input) {
         DoctorCode code = DoctorCode.NCCL_LAZY_CONNECT;
-        if (!input.has(NicFamily.MLX5)) {
+        List<Nic> nics = input.trafficNics().stream()
+                .filter(nic -> nic.family() == NicFamily.MLX5)
+                .toList();
+        if (nics.isEmpty()) {
             return code.notApplicable("seen with NVIDIA NICs only, of which there is none");
         }
         List<FoundLibrary> found = input.found(KnownLibrary.NCCL);
         if (found.isEmpty()) {
             return code.notApplicable("no NCCL was found");
         }
-        if (input.rdmaNics().stream()
-                .filter(nic -> nic.family() == NicFamily.MLX5)
-                .allMatch(nic -> nic.id().device() == BLUEFIELD_3)) {
+        if (nics.stream().allMatch(nic -> nic.id().device() == BLUEFIELD_3)) {
             return code.notApplicable("BlueField-3 showed no difference between versions of NCCL");
         }
-        String wanted = dualPort(input)
+        String wanted = dualPort(nics)
                 ? "NCCL_RUNTIME_CONNECT=0"
                 : "NCCL_RUNTIME_CONNECT=0 NCCL_NVLS_ENABLE=0 NCCL_IB_QPS_PER_CONNECTION=4 NCCL_MAX_NCHANNELS=4";
         if (input.variable("NCCL_RUNTIME_CONNECT").equals("0")) {
-            return code.pass("NCCL_RUNTIME_CONNECT=0 (" + ports(input) + ": " + wanted + " was measured best)");
+            return code.pass("NCCL_RUNTIME_CONNECT=0 (" + ports(nics) + ": " + wanted + " was measured best)");
         }
         Optional<FoundLibrary> lazy =
                 found.stream().filter(one -> one.number().atLeast(2, 22)).findFirst();
         if (lazy.isPresent()) {
             return code.warn(
-                    "NCCL " + lazy.get() + " connects on first use",
-                    ports(input) + ": set " + wanted + " on all ranks");
+                    "NCCL " + lazy.get() + " connects on first use", ports(nics) + ": set " + wanted + " on all ranks");
         }
         return found.stream().allMatch(one -> one.number().known())
                 ? code.pass("NCCL " + found.get(0) + " connects at once")
                 : code.notRun(
                         "version of " + found.get(0).path() + " is not known",
-                        ports(input) + ": with NCCL 2.22 or" + " newer set " + wanted + " on all ranks");
+                        ports(nics) + ": with NCCL 2.22 or" + " newer set " + wanted + " on all ranks");
     }
 
-    private static String ports(DoctorInput input) {
-        return dualPort(input) ? "NICs of two ports" : "NICs of one port";
+    private static String ports(List<Nic> nics) {
+        return dualPort(nics) ? "NICs of two ports" : "NICs of one port";
     }
 
     /** Two ports of one device, or two devices of one card. */
-    private static boolean dualPort(DoctorInput input) {
+    private static boolean dualPort(List<Nic> nics) {
         Map<String, Integer> ports = new HashMap<>();
-        for (Nic nic : input.rdmaNics()) {
-            if (nic.family() == NicFamily.MLX5) {
-                String card = nic.card().isEmpty() ? nic.name() : nic.card();
-                ports.merge(card, Math.max(1, nic.ports().size()), Integer::sum);
-            }
+        for (Nic nic : nics) {
+            String card = nic.card().isEmpty() ? nic.name() : nic.card();
+            ports.merge(card, Math.max(1, nic.ports().size()), Integer::sum);
         }
         return ports.values().stream().anyMatch(count -> count > 1);
     }
 
     private static boolean layer(DoctorInput input, LinkLayer layer) {
-        return input.rdmaNics().stream()
+        return input.trafficNics().stream()
                 .flatMap(nic -> nic.ports().stream())
                 .anyMatch(port -> port.linkLayer() == layer);
     }
@@ -90,20 +89,36 @@ final class TrafficChecks implements Examination {
             return code.notApplicable("neither NCCL nor RCCL was found");
         }
         List<String> same = new ArrayList<>();
+        List<String> open = new ArrayList<>();
         if (infiniBand) {
-            compare(input, EpKeys.NIC_SERVICE_LEVEL, "NCCL_IB_SL", "service level", same);
+            compare(input, EpKeys.NIC_SERVICE_LEVEL, "NCCL_IB_SL", "service level", same, open);
         }
         if (roce) {
-            compare(input, EpKeys.NIC_TRAFFIC_CLASS, "NCCL_IB_TC", "traffic class", same);
+            compare(input, EpKeys.NIC_TRAFFIC_CLASS, "NCCL_IB_TC", "traffic class", same, open);
         }
-        return same.isEmpty()
+        if (!same.isEmpty()) {
+            return code.warn("ep4j and NCCL both use " + String.join(" and ", same));
+        }
+        return open.isEmpty()
                 ? code.pass("ep4j and NCCL have classes of their own")
-                : code.warn("ep4j and NCCL both use " + String.join(" and ", same));
+                : code.notRun(
+                        "neither " + String.join(" nor ", open)
+                                + " is set, and what the fabric offers is not known here",
+                        code.remedy());
     }
 
     private static void compare(
-            DoctorInput input, ConfigKey<Integer> key, String variable, String what, List<String> same) {
+            DoctorInput input,
+            ConfigKey<Integer> key,
+            String variable,
+            String what,
+            List<String> same,
+            List<String> open) {
         String nccl = input.variable(variable);
+        if (nccl.isEmpty() && input.config().resolve(key).origin() == EpConfig.Origin.DEFAULT) {
+            open.add(key.name() + " nor " + variable);
+            return;
+        }
         int theirs = nccl.matches("[0-9]{1,4}") ? Integer.parseInt(nccl) : 0;
         int ours = Math.max(0, input.setting(key).orElse(0));
         if (ours == theirs) {

@@ -116,13 +116,18 @@ final class FakeSystem {
 
     /** A GPU on the switch with this number, joined to NVSwitch when it is NVIDIA's. */
     FakeSystem gpu(int number, GpuVendor vendor, String architecture, String clique) {
+        return linkedGpu(number, vendor, architecture, clique, 18);
+    }
+
+    /** A GPU on the switch with this number, joined to NVSwitch by so many links when it is NVIDIA's. */
+    FakeSystem linkedGpu(int number, GpuVendor vendor, String architecture, String clique, int links) {
         Gpu gpu = lonelyGpu(number, vendor, architecture, clique);
         if (vendor == GpuVendor.NVIDIA) {
             if (!switched) {
                 machine.add(gpuSwitch);
                 switched = true;
             }
-            machine.link(gpu, gpuSwitch, new Link(LinkType.NVLINK, 370.8, 18));
+            machine.link(gpu, gpuSwitch, new Link(LinkType.NVLINK, 20.6 * links, links));
         }
         return this;
     }

@@ -82,4 +82,14 @@ final class GpuMemoryChecksTest {
         PciChecksTest.translate(system, FakeSystem.nicAddress("irdma0"), "DMA-FQ");
         assertThat(system.check(DoctorCode.LARGE_REGISTRATIONS).status()).isEqualTo(Status.WARN);
     }
+
+    @Test
+    void withoutTheDriverNothingIsSaidOfItsModules() {
+        FakeSystem system = FakeSystem.nvidia(root);
+        system.remove("/sys/module/nvidia_peermem/version").remove("/sys/module/nvidia_peermem");
+        Check check = system.check(CODE);
+        assertThat(check.status()).isEqualTo(Status.NOT_RUN);
+        assertThat(check.remedy()).contains("load the NVIDIA driver");
+        assertThat(check.detail()).doesNotContain("open kernel modules");
+    }
 }

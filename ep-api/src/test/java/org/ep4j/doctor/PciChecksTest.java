@@ -143,4 +143,41 @@ final class PciChecksTest {
         assertThat(system.check(DoctorCode.PCIE_ATOMICS).status()).isEqualTo(Status.NOT_RUN);
         assertThat(system.check(DoctorCode.ACS).status()).isEqualTo(Status.PASS);
     }
+
+    /** A GPU and a NIC, each below a downstream port, with redirection at the root port alone. */
+    private FakeSystem redirectingRootPort(boolean nicBelowTheSwitch) {
+        FakeSystem system = oneGpu().nic(0, "mlx5_0", NicFamily.MLX5);
+        String root = "0000:00:01.0";
+        String upstream = root + "/0000:01:00.0";
+        String forGpu = upstream + "/0000:02:00.0";
+        String forNic = nicBelowTheSwitch ? upstream + "/0000:02:01.0" : "0000:00:02.0";
+        for (String bridge : new String[] {root, upstream, forGpu, forNic}) {
+            system.file(DEVICES + bridge + "/config", config(0, 0, bridge.equals(root) ? 0x1d : 0))
+                    .link(
+                            "/sys/bus/pci/devices/" + bridge.substring(bridge.lastIndexOf('/') + 1),
+                            "../../../devices/pci0000:00/" + bridge);
+        }
+        place(system, forGpu, FakeSystem.gpuAddress(0));
+        place(system, forNic, FakeSystem.nicAddress("mlx5_0"));
+        return system;
+    }
+
+    private static void place(FakeSystem system, String port, PciAddress address) {
+        system.file(DEVICES + port + "/" + address + "/config", new byte[64])
+                .link("/sys/bus/pci/devices/" + address, "../../../devices/pci0000:00/" + port + "/" + address);
+    }
+
+    @Test
+    void aRootPortAboveASwitchWithBothGpuAndNicMayRedirect() {
+        Check check = redirectingRootPort(true).check(DoctorCode.ACS);
+        assertThat(check.status()).isEqualTo(Status.PASS);
+        assertThat(check.detail()).contains("3 bridges");
+    }
+
+    @Test
+    void aRootPortBetweenGpuAndNicMayNotRedirect() {
+        Check check = redirectingRootPort(false).check(DoctorCode.ACS);
+        assertThat(check.status()).isEqualTo(Status.WARN);
+        assertThat(check.detail()).contains("0000:00:01.0");
+    }
 }

@@ -37,6 +37,7 @@ final class PlacementChecksTest {
         Check check = system.check(DoctorCode.ONE_NIC_FOR_ALL);
         assertThat(check.status()).isEqualTo(Status.WARN);
         assertThat(check.detail()).contains("all 8 GPUs use mlx5_0", "7 other NICs");
+        assertThat(check.remedy()).isEqualTo(DoctorCode.ONE_NIC_FOR_ALL.remedy());
     }
 
     @Test
@@ -102,5 +103,20 @@ final class PlacementChecksTest {
         pair.farNic("eth0", NicFamily.ETHERNET).nics.put(0, List.of("eth0:1"));
         assertThat(pair.check(DoctorCode.ONE_NIC_FOR_ALL).status()).isEqualTo(Status.NOT_RUN);
         assertThat(pair.check(DoctorCode.NIC_FAR).status()).isEqualTo(Status.PASS);
+    }
+
+    @Test
+    void theSettingThatChoseTheNicIsNamedAsTheCause() {
+        FakeSystem pair = pair();
+        pair.gpuOn(0, 1, GpuVendor.NVIDIA, "sm_90", "");
+        pair.nics.put(0, List.of("mlx5_0:1"));
+        pair.nics.put(1, List.of("mlx5_0:1"));
+        pair.environment.put("NCCL_IB_HCA", "=mlx5_0");
+        pair.settings.put("ep.nic.map", "*:mlx5_0");
+        for (DoctorCode code : List.of(DoctorCode.ONE_NIC_FOR_ALL, DoctorCode.NIC_SHARED_WHILE_ANOTHER_IDLES)) {
+            assertThat(pair.check(code).status()).isEqualTo(Status.WARN);
+            assertThat(pair.check(code).remedy())
+                    .contains("ep.nic.map=*:mlx5_0", "NCCL_IB_HCA==mlx5_0 (read as ep.nic.include)");
+        }
     }
 }

@@ -80,4 +80,25 @@ final class PortChecksTest {
                         .status())
                 .isEqualTo(status);
     }
+
+    @Test
+    void aNicThatManagesTheMachineIsNoneOfThose() {
+        for (boolean assigned : new boolean[] {true, false}) {
+            FakeSystem system = FakeSystem.nvidia(root.resolve("assigned-" + assigned))
+                    .farNic("mlx5_8", NicFamily.MLX5, port(State.ACTIVE, 25))
+                    .farNic("mlx5_9", NicFamily.MLX5, port(State.DOWN, 25));
+            if (!assigned) {
+                system.nics.clear();
+            }
+            assertThat(system.check(DoctorCode.PORT_RATES).detail()).isEqualTo("all have 400 Gb/s");
+            assertThat(system.check(DoctorCode.PORT_DOWN).status()).isEqualTo(Status.PASS);
+        }
+    }
+
+    @Test
+    void aNicOfAGpuThatThePlanLeftOutBecauseItIsDownIsStillTold() {
+        FakeSystem system = FakeSystem.nvidia(root).nic(7, "mlx5_8", NicFamily.MLX5, port(State.DOWN, 400));
+        assertThat(system.check(DoctorCode.PORT_DOWN).status()).isEqualTo(Status.WARN);
+        assertThat(system.check(DoctorCode.PORT_DOWN).detail()).isEqualTo("down: mlx5_8:1");
+    }
 }

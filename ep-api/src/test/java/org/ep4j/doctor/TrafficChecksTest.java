@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.file.Path;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
-import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
 import org.ep4j.topology.PciId;
@@ -58,6 +57,16 @@ final class TrafficChecksTest {
     }
 
     @Test
+    void aNicOfTwoPortsThatManagesTheMachineDoesNotDecideTheAdvice() {
+        NicPort port = FakeSystem.port(NicPort.State.ACTIVE, 25, FakeSystem.ROCE_V2);
+        FakeSystem system = withNccl("2.27.3").farNic("mlx5_bond_0", NicFamily.MLX5, port, port);
+        assertThat(system.check(DoctorCode.NCCL_LAZY_CONNECT).remedy()).contains("one port", "NCCL_MAX_NCHANNELS=4");
+        system.nics.clear();
+        assertThat(system.check(DoctorCode.NCCL_LAZY_CONNECT).remedy()).contains("one port", "NCCL_MAX_NCHANNELS=4");
+        assertThat(system.check(DoctorCode.TRAFFIC_CLASSES).status()).isEqualTo(Status.PASS);
+    }
+
+    @Test
     void blueField3DoesNotMindLazyConnections() {
         PciId blueField = new PciId(0x15b3, 0xa2dc, -1, -1, 0x020700);
         NicPort port = FakeSystem.port(NicPort.State.ACTIVE, 400, FakeSystem.INFINIBAND);
@@ -81,10 +90,13 @@ final class TrafficChecksTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"1, '', PASS", "0, '', WARN", "0, 1, PASS", "2, 2, WARN"})
+    @CsvSource({"1, '', PASS", "0, '', WARN", "0, 1, PASS", "2, 2, WARN", "'', 3, WARN", "'', '', NOT_RUN"})
     void oneServiceLevelForBothIsAWarning(String ours, String theirs, Status status) {
         FakeSystem system = FakeSystem.nvidia(root);
-        system.settings.put("ep.nic.service-level", ours);
+        system.settings.remove("ep.nic.service-level");
+        if (!ours.isEmpty()) {
+            system.settings.put("ep.nic.service-level", ours);
+        }
         system.environment.put("NCCL_IB_SL", theirs);
         assertThat(system.check(DoctorCode.TRAFFIC_CLASSES).status()).isEqualTo(status);
     }
@@ -94,6 +106,11 @@ final class TrafficChecksTest {
         FakeSystem system = FakeSystem.plain(root)
                 .farNic("mlx5_0", NicFamily.MLX5, FakeSystem.port(NicPort.State.ACTIVE, 400, FakeSystem.ROCE_V2))
                 .file(NCCL + "2.21.5", "");
+        Check open = system.check(DoctorCode.TRAFFIC_CLASSES);
+        assertThat(open.status()).isEqualTo(Status.NOT_RUN);
+        assertThat(open.detail()).contains("neither ep.nic.traffic-class nor NCCL_IB_TC");
+        assertThat(open.remedy()).isEqualTo(DoctorCode.TRAFFIC_CLASSES.remedy());
+        system.settings.put("ep.nic.traffic-class", "0");
         assertThat(system.check(DoctorCode.TRAFFIC_CLASSES).detail()).contains("traffic class 0");
         system.settings.put("ep.nic.traffic-class", "104");
         assertThat(system.check(DoctorCode.TRAFFIC_CLASSES).status()).isEqualTo(Status.PASS);
@@ -104,21 +121,5 @@ final class TrafficChecksTest {
         Check check = FakeSystem.nvidia(root).check(DoctorCode.ADAPTIVE_ROUTING);
         assertThat(check.status()).isEqualTo(Status.NOT_RUN);
         assertThat(check.remedy()).contains("heavy load");
-    }
-
-    @Test
-    void aGpuWithoutTheLinksOfTheOthersIsAWarning() {
-        FakeSystem system = FakeSystem.nvidia(root);
-        assertThat(system.check(DoctorCode.GPU_LINKS).status()).isEqualTo(Status.PASS);
-        system.lonelyGpu(8, GpuVendor.NVIDIA, "sm_90", "");
-        assertThat(system.check(DoctorCode.GPU_LINKS).detail()).contains("GPU8 without any link", "18");
-    }
-
-    @Test
-    void aDomainBeyondTheHostNeedsAChannel() {
-        FakeSystem system = FakeSystem.plain(root).gpu(0, GpuVendor.NVIDIA, "sm_100", "uuid/1");
-        assertThat(system.check(DoctorCode.IMEX_CHANNELS).status()).isEqualTo(Status.WARN);
-        system.file("/dev/nvidia-caps-imex-channels/channel0", "");
-        assertThat(system.check(DoctorCode.IMEX_CHANNELS).status()).isEqualTo(Status.PASS);
     }
 }

@@ -5,15 +5,18 @@ import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.doctor.DoctorJson;
 import org.ep4j.cli.doctor.DoctorText;
+import org.ep4j.cli.doctor.EnvironmentFile;
 import org.ep4j.cli.doctor.Examined;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** {@code ep doctor}: what works on this machine, what does not, and what to do. */
@@ -53,6 +56,13 @@ final class DoctorCommand implements Callable<Integer> {
                     "Examine a recording of /sys, /proc and other folders instead of this machine; nothing is probed.")
     private Optional<Path> root = Optional.empty();
 
+    @Option(
+            names = "--env",
+            paramLabel = "FILE",
+            description = "With --root: variables of a process of that machine, as NAME=VALUE on lines or a copy of"
+                    + " /proc/PID/environ; without it none is set.")
+    private Optional<Path> environment = Optional.empty();
+
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
@@ -62,7 +72,15 @@ final class DoctorCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         PrintWriter out = spec.commandLine().getOut();
-        Examined examined = root.map(Examined::recorded).orElseGet(Examined::here);
+        if (environment.isPresent() && root.isEmpty()) {
+            throw new ParameterException(
+                    spec.commandLine(),
+                    "--env " + environment.get() + " belongs to a recording: give --root DIR too, or set the variables"
+                            + " of this process");
+        }
+        Map<String, String> variables = environment.map(EnvironmentFile::read).orElseGet(Map::of);
+        Examined examined =
+                root.map(folder -> Examined.recorded(folder, variables)).orElseGet(Examined::here);
         if (json.filter(STDOUT::equals).isPresent()) {
             out.print(DoctorJson.of(examined, problems));
         } else {
@@ -71,8 +89,8 @@ final class DoctorCommand implements Callable<Integer> {
         }
         out.flush();
         return switch (examined.verdict()) {
-            case USABLE -> ExitCodes.OK;
-            case WARNINGS -> ExitCodes.WARNINGS;
+            case USABLE, CLEAN -> ExitCodes.OK;
+            case WARNINGS, PROBLEMS -> ExitCodes.WARNINGS;
             case HOST_ONLY -> ExitCodes.HOST_ONLY;
         };
     }

@@ -30,7 +30,7 @@ final class DoctorCommandTest {
                 .isEqualTo(
                         switch (json.get("verdict").asString()) {
                             case "USABLE" -> 0;
-                            case "WARNINGS" -> 1;
+                            case "WARNINGS", "PROBLEMS" -> 1;
                             default -> 2;
                         });
         List<String> found = new ArrayList<>();
@@ -63,7 +63,16 @@ final class DoctorCommandTest {
         assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(1);
         assertThat(ran.out())
                 .containsPattern("FAIL +EP-NIC-004 +down: mlx5_0:1")
+                .containsPattern("recording examined by [0-9]+ of [0-9]+ checks, .*probed; problems found: ")
                 .doesNotContain("host-shm");
+    }
+
+    @Test
+    void aRecordingInAFolderOfItsOwnIsExaminedWithItsFiles() throws IOException {
+        recording("4: ACTIVE");
+        assertThat(Ran.ep("doctor", "--root", folder.toString()).out())
+                .containsPattern("PASS +EP-NIC-004 ")
+                .containsPattern("EP-MEM-002 +/dev/shm has ");
     }
 
     @Test
@@ -88,5 +97,35 @@ final class DoctorCommandTest {
         Ran ran = Ran.ep("doctor", "--root", folder.toString());
         assertThat(ran.code()).isEqualTo(ExitCodes.USAGE);
         assertThat(ran.err()).contains(folder.toString());
+    }
+
+    @Test
+    void variablesOfAProcessOnTheRecordedMachineAreExamined() throws IOException {
+        String root = recording("4: ACTIVE").toString();
+        Path file = folder.resolve("environ");
+        assertThat(Ran.ep("doctor", "--root", root).out()).doesNotContain("mlx5_77");
+        for (String between : List.of("\n", "\0")) {
+            Files.writeString(
+                    file, String.join(between, "PATH=/bin", "NCCL_IB_HCA==mlx5_77", "EP_NIC_GID_INDEX=no", ""));
+            Ran ran = Ran.ep("doctor", "--root", root, "--env", file.toString());
+            assertThat(ran.out())
+                    .containsPattern("WARN +EP-NIC-006 +.*NCCL_IB_HCA names mlx5_77")
+                    .containsPattern("FAIL +EP-CFG-001 +.*ep.nic.gid-index is \"no\"");
+        }
+    }
+
+    @Test
+    void variablesWithoutARecordingOrInAnUnknownFormAreRefused() throws IOException {
+        Path file = Files.writeString(folder.resolve("environ"), "{\"NCCL_IB_HCA\": 1}");
+        Ran alone = Ran.ep("doctor", "--env", file.toString());
+        assertThat(alone.code()).isEqualTo(ExitCodes.USAGE);
+        assertThat(alone.err()).contains("--root");
+        String root = recording("4: ACTIVE").toString();
+        Ran odd = Ran.ep("doctor", "--root", root, "--env", file.toString());
+        assertThat(odd.code()).isEqualTo(ExitCodes.USAGE);
+        assertThat(odd.err()).contains(file.toString(), "NAME=VALUE");
+        Ran missing = Ran.ep("doctor", "--root", root, "--env", file + "-not-there");
+        assertThat(missing.code()).isEqualTo(ExitCodes.USAGE);
+        assertThat(missing.err()).contains("cannot be read");
     }
 }

@@ -103,7 +103,7 @@ public final class DoctorText {
     private void summary() {
         List<Check> all = new ArrayList<>(examined.checks());
         examined.probes().forEach(probe -> all.addAll(probe.checks()));
-        text.append(examined.verdict()).append(": ");
+        text.append(examined.outcome()).append(": ");
         text.append(count(all, Status.PASS)).append(" passed, ");
         text.append(count(all, Status.WARN)).append(" warnings, ");
         text.append(count(all, Status.FAIL)).append(" failed, ");

@@ -4,6 +4,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.ep4j.Device;
 import org.ep4j.EpException;
 import org.ep4j.EpShape;
@@ -32,6 +33,9 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
     /** Ranks, and tokens of prefill and decode, of ./ep demo. */
     private static final int DEMO_RANKS = 4;
 
+    /** Folders in folders that a recording may be in. */
+    private static final int DEPTH = 4;
+
     private static final int PREFILL = 1024;
     private static final int DECODE = 128;
 
@@ -50,10 +54,27 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
         return of(machine, files, System.getenv(), config, Probes.of(machine, config), true);
     }
 
-    /** Examines a recording of {@code /sys}, {@code /proc} and whatever else it holds. */
-    public static Examined recorded(Path root) {
-        EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
-        return of(Topologies.read(root), FileTree.of(root), Map.of(), config, List.of(), false);
+    /**
+     * Examines a recording of {@code /sys}, {@code /proc} and whatever else it holds.
+     *
+     * @param environment variables of a process there, which give settings too
+     */
+    public static Examined recorded(Path root, Map<String, String> environment) {
+        EpConfig config = EpConfig.builder(Map.of(), environment).build();
+        return of(Topologies.read(root), FileTree.of(base(root)), environment, config, List.of(), false);
+    }
+
+    /** Archives often hold everything in one folder, which {@link Topologies#read(Path)} looks into too. */
+    private static Path base(Path root) {
+        Path folder = root;
+        for (int depth = 0; depth < DEPTH; depth++) {
+            List<String> entries = FileTree.of(folder).list("/");
+            if (entries.size() != 1 || entries.contains("sys")) {
+                break;
+            }
+            folder = folder.resolve(entries.get(0));
+        }
+        return folder;
     }
 
     private static Examined of(
@@ -90,11 +111,27 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
         if (live && usable().stream().allMatch(device -> device.startsWith(Device.HOST.type() + ":"))) {
             return Verdict.HOST_ONLY;
         }
-        return notes.isEmpty()
-                        && checks.stream().noneMatch(Examined::trouble)
-                        && probes.stream().noneMatch(this::trouble)
-                ? Verdict.USABLE
-                : Verdict.WARNINGS;
+        List<Probe> troubled = probes.stream().filter(this::trouble).toList();
+        if (Stream.concat(checks.stream(), troubled.stream().flatMap(probe -> probe.checks().stream()))
+                .anyMatch(check -> check.status() == Status.FAIL)) {
+            return Verdict.PROBLEMS;
+        }
+        if (!notes.isEmpty() || !troubled.isEmpty() || checks.stream().anyMatch(Examined::trouble)) {
+            return Verdict.WARNINGS;
+        }
+        return live ? Verdict.USABLE : Verdict.CLEAN;
+    }
+
+    /** The verdict for people: of a recording nobody knows whether it is usable, so what was examined is said. */
+    String outcome() {
+        if (live) {
+            return verdict().toString();
+        }
+        long made = checks.stream()
+                .filter(check -> check.status() != Status.NOT_RUN)
+                .count();
+        return "recording examined by " + made + " of " + checks.size() + " checks, no device or backend was probed; "
+                + (verdict() == Verdict.WARNINGS ? "warnings" : verdict());
     }
 
     static boolean trouble(Check check) {

@@ -4,8 +4,12 @@ package org.ep4j.cli.doctor;
 public enum Verdict {
     /** A device besides the host can be used, and nothing is amiss. */
     USABLE("usable"),
-    /** It can be used, or is a recording, but something is amiss. */
+    /** A recording, of which nothing could be probed, in which nothing is amiss. */
+    CLEAN("nothing amiss"),
+    /** It can be used, or is a recording, but a check warns. */
     WARNINGS("usable with warnings"),
+    /** A check failed. */
+    PROBLEMS("problems found"),
     /** Nothing can be used but the host device, if that. */
     HOST_ONLY("nothing can be used but the host device");
 

@@ -37,6 +37,33 @@ final class DoctorDocument {
                 (could not be looked at: with a remedy when somebody can change that, without one when the machine lacks what it
                 looks at).
 
+                `./ep doctor --root DIR` examines a recording of another machine, with `--env FILE` the variables of a process
+                there too (the output of `env`, or a copy of `/proc/PID/environ`). This makes a recording; as root it holds
+                the PCI configuration that some checks want. NVLinks, libraries and `/dev` are not in it. Take it from
+                the shell or container that the job runs in, because limits and mounts are those of the reader:
+
+                ```bash
+                (cd / && out=$(mktemp -d) && {
+                  find sys/bus/pci/devices sys/class/{infiniband,cxi,net,kfd,iommu} -type l
+                  find sys/devices -type l \\( -name driver -o -name device -o -name iommu_group \\)
+                  find sys/devices -type f \\( -name class -o -name vendor -o -name device -o -name 'subsystem_*' \\
+                    -o -name numa_node -o -name 'max_link_*' -o -name config -o -name uevent -o -name product_name \\
+                    -o -path '*/net/*/type' -o -path '*/net/*/operstate' -o -path '*/net/*/speed' -o -path '*/net/*/mtu' \\
+                    -o -path '*/net/*/dev_port' -o -path '*/node/node*/cpulist' -o -path '*/kfd/topology/*' \\
+                    -o -path '*/infiniband/*' \\) -not -path '*counters/*'
+                  find sys/kernel/iommu_groups -name type
+                  find sys/module/{nvidia,nvidia_peermem,efa_nv_peermem} -maxdepth 1 -type f
+                  find sys/kernel/mm/{hugepages,transparent_hugepage,memory_peers} sys/kernel/memory_peers sys/memory_peers -type f
+                  find proc/driver/nvidia/{version,params,gpus} -type f
+                  ls proc/{cmdline,cpuinfo,meminfo,mounts} proc/self/{limits,mounts,status} proc/sys/kernel/{hostname,osrelease}
+                  ls "boot/config-$(uname -r)"
+                } 2>/dev/null | xargs cp -P --parents -t "$out" 2>/dev/null
+                tar czf /tmp/machine.tar.gz -C "$out" . && rm -r "$out")
+                ```
+
+                It is copied before it is packed because files of `/sys` and `/proc` are shorter or longer than they say. Unpack
+                it on any machine and give the folder to `./ep topo --file DIR` and `./ep doctor --root DIR`.
+
                 | code | when all is well |
                 |---|---|
                 """);

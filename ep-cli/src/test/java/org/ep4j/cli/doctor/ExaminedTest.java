@@ -34,15 +34,18 @@ final class ExaminedTest {
     void warningsAndFailuresOfChecksCount() {
         List<Probe> probes = List.of(backend("nvlink", "cuda:0", true, PASS));
         assertThat(live(probes, WARN).verdict()).isEqualTo(Verdict.WARNINGS);
-        assertThat(live(probes, FAIL).verdict()).isEqualTo(Verdict.WARNINGS);
+        assertThat(live(probes, FAIL).verdict()).isEqualTo(Verdict.PROBLEMS);
+        assertThat(DoctorText.of(live(probes, WARN, FAIL), false))
+                .contains("problems found: ")
+                .doesNotContain("usable with warnings");
         assertThat(live(List.of(backend("nvlink", "cuda:0", true, WARN))).verdict())
                 .isEqualTo(Verdict.WARNINGS);
     }
 
     @Test
-    void aDeviceThatNoBackendCanUseIsAWarningWhereAnotherCan() {
+    void aDeviceThatNoBackendCanUseIsAProblemWhereAnotherCan() {
         List<Probe> probes = List.of(backend("nvlink", "cuda:0", true, PASS), backend("nvlink", "cuda:1", false, FAIL));
-        assertThat(live(probes).verdict()).isEqualTo(Verdict.WARNINGS);
+        assertThat(live(probes).verdict()).isEqualTo(Verdict.PROBLEMS);
     }
 
     @Test
@@ -55,9 +58,19 @@ final class ExaminedTest {
     @Test
     void aRecordingIsJudgedByItsChecks() {
         assertThat(new Examined("tree", false, List.of(), List.of(PASS), List.of()).verdict())
-                .isEqualTo(Verdict.USABLE);
+                .isEqualTo(Verdict.CLEAN);
+        assertThat(new Examined("tree", false, List.of(), List.of(FAIL), List.of()).verdict())
+                .isEqualTo(Verdict.PROBLEMS);
         assertThat(new Examined("tree", false, List.of(), List.of(WARN), List.of()).verdict())
                 .isEqualTo(Verdict.WARNINGS);
+    }
+
+    @Test
+    void ofARecordingItIsSaidWhatWasExaminedAndNotThatItIsUsable() {
+        assertThat(DoctorText.of(new Examined("tree", false, List.of(), List.of(PASS, ABSENT), List.of()), false))
+                .contains(
+                        "recording examined by 1 of 2 checks, no device or backend was probed; nothing amiss: 1 passed")
+                .doesNotContain("usable");
     }
 
     @Test
