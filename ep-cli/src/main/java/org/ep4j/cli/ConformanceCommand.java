@@ -1,9 +1,6 @@
 package org.ep4j.cli;
 
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.EnumSet;
 import java.util.Map;
@@ -12,9 +9,9 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import org.ep4j.EpArgumentException;
-import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.report.ConformanceTable;
 import org.ep4j.cli.report.ProgressView;
+import org.ep4j.cli.report.TextFile;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.Conformance;
 import org.ep4j.tck.ConformanceReport;
@@ -131,8 +128,8 @@ final class ConformanceCommand implements Callable<Integer> {
         }
         out.println();
         out.print(ConformanceTable.of(report));
-        json.ifPresent(file -> write(file, report.toJson()));
-        markdown.ifPresent(file -> write(file, report.toMarkdown()));
+        json.ifPresent(file -> TextFile.write(file, report.toJson()));
+        markdown.ifPresent(file -> TextFile.write(file, report.toMarkdown()));
         out.flush();
         return exitCode(report);
     }
@@ -152,14 +149,5 @@ final class ConformanceCommand implements Callable<Integer> {
         boolean missing = report.counts().getOrDefault(Outcome.FAIL, 0) == 0
                 && report.counts().getOrDefault(Outcome.UNAVAILABLE, 0) > 0;
         return missing ? ExitCodes.UNAVAILABLE : ExitCodes.CHECK_FAILED;
-    }
-
-    private static void write(Path file, String text) {
-        try {
-            Files.writeString(file, text, StandardCharsets.UTF_8);
-        } catch (IOException e) {
-            throw new EpUnavailableException(
-                    "cannot write " + file + ": " + e + "; name a file that can be written", e);
-        }
     }
 }

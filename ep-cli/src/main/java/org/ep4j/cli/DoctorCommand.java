@@ -1,18 +1,15 @@
 package org.ep4j.cli;
 
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
-import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.doctor.DoctorJson;
 import org.ep4j.cli.doctor.DoctorText;
 import org.ep4j.cli.doctor.EnvironmentFile;
 import org.ep4j.cli.doctor.Examined;
+import org.ep4j.cli.report.TextFile;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -84,7 +81,7 @@ final class DoctorCommand implements Callable<Integer> {
         if (json.filter(STDOUT::equals).isPresent()) {
             out.print(DoctorJson.of(examined, problems));
         } else {
-            json.ifPresent(name -> write(Path.of(name), DoctorJson.of(examined, problems)));
+            json.ifPresent(name -> TextFile.write(Path.of(name), DoctorJson.of(examined, problems)));
             out.print(DoctorText.of(examined, problems));
         }
         out.flush();
@@ -93,14 +90,5 @@ final class DoctorCommand implements Callable<Integer> {
             case WARNINGS, PROBLEMS -> ExitCodes.WARNINGS;
             case HOST_ONLY -> ExitCodes.HOST_ONLY;
         };
-    }
-
-    private static void write(Path file, String text) {
-        try {
-            Files.writeString(file, text, StandardCharsets.UTF_8);
-        } catch (IOException e) {
-            throw new EpUnavailableException(
-                    "cannot write " + file + ": " + e + "; name a file that can be written", e);
-        }
     }
 }

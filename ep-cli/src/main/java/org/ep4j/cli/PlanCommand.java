@@ -1,9 +1,6 @@
 package org.ep4j.cli;
 
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -11,7 +8,6 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import org.ep4j.EpArgumentException;
-import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.plan.PlanBenchmark;
 import org.ep4j.cli.plan.PlanReport;
 import org.ep4j.cli.plan.PlanRequest;
@@ -21,6 +17,7 @@ import org.ep4j.cli.plan.PlanTables;
 import org.ep4j.cli.plan.SimulationOptions;
 import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
 import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.cli.report.TextFile;
 import org.ep4j.cli.topo.MachineFile;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
@@ -208,7 +205,7 @@ final class PlanCommand implements Callable<Integer> {
             out.println(report.json());
         } else {
             out.print(PlanTables.of(report));
-            json.ifPresent(to -> write(Path.of(to), report.json()));
+            json.ifPresent(to -> TextFile.write(Path.of(to), report.json()));
         }
         out.flush();
         return ExitCodes.OK;
@@ -298,13 +295,5 @@ final class PlanCommand implements Callable<Integer> {
                 "G:N with 1 <= N <= G, and G a divisor of the " + model.experts + " experts",
                 "DeepSeek-V3 has 8:4",
                 cause);
-    }
-
-    private static void write(Path to, String text) {
-        try {
-            Files.writeString(to, text + "\n", StandardCharsets.UTF_8);
-        } catch (IOException e) {
-            throw new EpUnavailableException("cannot write " + to + ": " + e + "; name a file that can be written", e);
-        }
     }
 }

@@ -1,13 +1,10 @@
 package org.ep4j.cli;
 
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.Callable;
-import org.ep4j.EpUnavailableException;
+import org.ep4j.cli.report.TextFile;
 import org.ep4j.cli.topo.MachineDrawing;
 import org.ep4j.cli.topo.MachineFile;
 import org.ep4j.cli.topo.PathMatrix;
@@ -68,11 +65,11 @@ final class TopoCommand implements Callable<Integer> {
     public Integer call() {
         PrintWriter out = spec.commandLine().getOut();
         Topology machine = MachineFile.read(file, merge);
-        svg.ifPresent(drawing -> write(drawing, MachineDrawing.of(machine)));
+        svg.ifPresent(drawing -> TextFile.write(drawing, MachineDrawing.of(machine)));
         if (json.filter(STDOUT::equals).isPresent()) {
             out.print(TopologyJson.of(machine));
         } else {
-            json.ifPresent(name -> write(Path.of(name), TopologyJson.of(machine)));
+            json.ifPresent(name -> TextFile.write(Path.of(name), TopologyJson.of(machine)));
             out.print(TopologyTree.of(machine));
             out.println();
             out.print(PathMatrix.of(machine));
@@ -80,14 +77,5 @@ final class TopoCommand implements Callable<Integer> {
         }
         out.flush();
         return ExitCodes.OK;
-    }
-
-    private static void write(Path file, String text) {
-        try {
-            Files.writeString(file, text, StandardCharsets.UTF_8);
-        } catch (IOException e) {
-            throw new EpUnavailableException(
-                    "cannot write " + file + ": " + e + "; name a file that can be written", e);
-        }
     }
 }

@@ -1,15 +1,11 @@
 package org.ep4j.cli.report;
 
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.rank.Operations;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.rank.WorkSpec.Mode;
@@ -148,12 +144,7 @@ public record BenchReport(
                 .enable(SerializationFeature.INDENT_OUTPUT)
                 .build()
                 .writeValueAsString(this);
-        try {
-            Files.writeString(file, text + "\n", StandardCharsets.UTF_8);
-        } catch (IOException e) {
-            throw new EpUnavailableException(
-                    "cannot write " + file + ": " + e + "; name a file that can be written", e);
-        }
+        TextFile.write(file, text);
     }
 
     private static int tokens(WorkSpec spec, Mode mode) {
