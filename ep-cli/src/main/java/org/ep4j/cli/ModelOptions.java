@@ -38,7 +38,7 @@ final class ModelOptions {
 
     /** Refuses a number of tokens that no buffer can be made for. */
     static void checkTokens(String option, int tokens) {
-        range(option, tokens, 1, EpShape.MAX_TOKENS, "send at least one token");
+        range(option, tokens, 1, EpShape.MAX_TOKENS, "name a number in this range");
     }
 
     static void range(String name, int value, int min, int max, String fix) {

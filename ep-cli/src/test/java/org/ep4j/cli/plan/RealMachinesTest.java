@@ -1,11 +1,9 @@
 package org.ep4j.cli.plan;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
+import org.ep4j.cli.RealMachineFiles;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.NicChoice;
@@ -20,19 +18,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** Described real machines get the backends that their hardware calls for. Needs the files beside the repository. */
 final class RealMachinesTest {
     private static final List<PlannedBackend> BACKENDS = PlannedBackend.all();
-
-    private static Path file(String name) {
-        Path folder = Path.of("").toAbsolutePath();
-        while (folder != null) {
-            Path found = folder.resolveSibling("shared/topologies").resolve(name);
-            if (Files.exists(found)) {
-                return found;
-            }
-            folder = folder.getParent();
-        }
-        assumeTrue(false, "skipped: there is no ../shared/topologies/" + name + " beside the repository");
-        return Path.of(name);
-    }
 
     @ParameterizedTest
     @CsvSource({
@@ -49,7 +34,7 @@ final class RealMachinesTest {
     })
     void getTheirBackendsOn8AndOn32Hosts(
             String name, int gpus, String inside, String across, boolean staged, int nics) {
-        var machine = Topologies.read(file(name));
+        var machine = Topologies.read(RealMachineFiles.required().resolve(name));
         for (int hosts : new int[] {8, 32}) {
             Objective objective = hosts == 8 ? Objective.LOW_LATENCY : Objective.HIGH_THROUGHPUT;
             SimulatedRanks ranks =

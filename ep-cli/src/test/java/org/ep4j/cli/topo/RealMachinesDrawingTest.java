@@ -1,7 +1,6 @@
 package org.ep4j.cli.topo;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.io.StringReader;
@@ -12,6 +11,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 import javax.xml.parsers.DocumentBuilderFactory;
+import org.ep4j.cli.RealMachineFiles;
 import org.ep4j.topology.Host;
 import org.ep4j.topology.Part;
 import org.ep4j.topology.Topology;
@@ -21,14 +21,12 @@ import tools.jackson.databind.json.JsonMapper;
 
 /** Real machines are shown whole, in every form. */
 final class RealMachinesDrawingTest {
-    private static final Path FOLDER = Path.of("../../shared/topologies");
-
     private static List<Path> files() throws IOException {
-        assumeTrue(Files.isDirectory(FOLDER), "there is no " + FOLDER);
+        Path folder = RealMachineFiles.required();
         List<Path> found = new ArrayList<>();
         for (String kind :
                 List.of("nccl-xml", "hwloc-xml", "nvidia-smi-topo", "rocm-smi-topo", "ibv-devinfo", "sysfs")) {
-            try (Stream<Path> all = Files.list(FOLDER.resolve(kind))) {
+            try (Stream<Path> all = Files.list(folder.resolve(kind))) {
                 all.sorted().forEach(found::add);
             }
         }
