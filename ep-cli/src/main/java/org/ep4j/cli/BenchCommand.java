@@ -13,7 +13,6 @@ import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.cli.rank.WorkSpec.Part;
-import org.ep4j.cli.rank.WorkSpec.Wire;
 import org.ep4j.cli.report.BenchPlot;
 import org.ep4j.cli.report.BenchReport;
 import org.ep4j.cli.report.FigureTable;
@@ -36,16 +35,6 @@ import picocli.CommandLine.Spec;
                     + " wire bytes do not."
         })
 final class BenchCommand implements Callable<Integer> {
-    /** Which modes to measure. */
-    enum ModeChoice {
-        /** High throughput. */
-        HT,
-        /** Low latency, and its tokens through the other mode. */
-        LL,
-        /** One after the other. */
-        BOTH
-    }
-
     /** Row orders, as they are written on the command line. */
     enum LayoutChoice {
         /** {@link RowLayout#BY_RANK}. */
@@ -69,35 +58,17 @@ final class BenchCommand implements Callable<Integer> {
     private int ranks;
 
     @Option(
-            names = "--mode",
-            paramLabel = "MODE",
-            defaultValue = "both",
-            description = "ht (high throughput), ll (low latency) or both. Default: ${DEFAULT-VALUE}.")
-    private ModeChoice mode = ModeChoice.BOTH;
-
-    @Option(
             names = "--tokens",
             paramLabel = "T",
             defaultValue = "1024",
             description = "Tokens a rank in high-throughput mode. Default: ${DEFAULT-VALUE}.")
     private int tokens;
 
-    @Option(
-            names = "--ll-tokens",
-            paramLabel = "T",
-            defaultValue = "128",
-            description = "Tokens a rank in low-latency mode. Default: ${DEFAULT-VALUE}.")
-    private int lowLatencyTokens;
+    @Mixin
+    private TrafficOptions traffic = new TrafficOptions();
 
     @Mixin
     private ShapeOptions shape = new ShapeOptions();
-
-    @Option(
-            names = "--dtype",
-            paramLabel = "TYPE",
-            defaultValue = "bf16",
-            description = "What dispatches send: bf16 or fp8. Default: ${DEFAULT-VALUE}.")
-    private Wire dtype = Wire.BF16;
 
     @Option(
             names = "--layout",
@@ -196,7 +167,7 @@ final class BenchCommand implements Callable<Integer> {
     private void check() {
         shape.check(ranks, iterations);
         ModelOptions.checkTokens("--tokens", tokens);
-        ModelOptions.checkTokens("--ll-tokens", lowLatencyTokens);
+        traffic.check();
         if (warmup < 0) {
             throw new EpArgumentException("--warmup", warmup, ">= 0", "0 counts the first round, too");
         }
@@ -207,11 +178,11 @@ final class BenchCommand implements Callable<Integer> {
 
     private WorkSpec work(String barrierFile) {
         List<Part> parts = new ArrayList<>();
-        if (mode != ModeChoice.LL) {
-            parts.add(new Part(Mode.HT, tokens, dtype, true));
+        if (traffic.mode != TrafficOptions.Modes.LL) {
+            parts.add(new Part(Mode.HT, tokens, traffic.dtype, true));
         }
-        if (mode != ModeChoice.HT) {
-            parts.add(new Part(Mode.LL, lowLatencyTokens, dtype, true));
+        if (traffic.mode != TrafficOptions.Modes.HT) {
+            parts.add(new Part(Mode.LL, traffic.lowLatencyTokens, traffic.dtype, true));
         }
         return new WorkSpec(
                 ranks,
@@ -254,7 +225,7 @@ final class BenchCommand implements Callable<Integer> {
                 .ifPresent(times -> out.printf(
                         Locale.ROOT,
                         "Low-latency dispatch of %d tokens is %.2f times as fast as the same exchange through high-throughput mode.%n",
-                        lowLatencyTokens,
+                        traffic.lowLatencyTokens,
                         times));
         report.operations().stream()
                 .filter(f -> !f.valid())

@@ -44,16 +44,6 @@ final class PlanCommand implements Callable<Integer> {
     private static final int MOST_RANKS_PER_HOST = 1024;
     private static final int BENCHMARK_ROUNDS = 5;
 
-    /** Which modes to plan for. */
-    enum ModeChoice {
-        /** High throughput. */
-        HT,
-        /** Low latency. */
-        LL,
-        /** Both, with paths for rows in between. */
-        BOTH
-    }
-
     @Option(
             names = "--merge",
             paramLabel = "FILE",
@@ -99,35 +89,17 @@ final class PlanCommand implements Callable<Integer> {
     private boolean hostDevice;
 
     @Option(
-            names = "--mode",
-            paramLabel = "MODE",
-            defaultValue = "both",
-            description = "ht (high throughput), ll (low latency) or both. Default: ${DEFAULT-VALUE}.")
-    private ModeChoice mode = ModeChoice.BOTH;
-
-    @Option(
             names = "--tokens",
             paramLabel = "T",
             defaultValue = "4096",
             description = "Tokens a rank in high-throughput mode. Default: ${DEFAULT-VALUE}.")
     private int tokens;
 
-    @Option(
-            names = "--ll-tokens",
-            paramLabel = "T",
-            defaultValue = "128",
-            description = "Tokens a rank in low-latency mode. Default: ${DEFAULT-VALUE}.")
-    private int lowLatencyTokens;
+    @Mixin
+    private TrafficOptions traffic = new TrafficOptions();
 
     @Mixin
     private ModelOptions model = new ModelOptions();
-
-    @Option(
-            names = "--dtype",
-            paramLabel = "TYPE",
-            defaultValue = "bf16",
-            description = "What dispatches send: bf16 or fp8. Default: ${DEFAULT-VALUE}.")
-    private Wire dtype = Wire.BF16;
 
     @Option(
             names = "--expert-groups",
@@ -221,7 +193,7 @@ final class PlanCommand implements Callable<Integer> {
     private PlanRequest request() {
         model.check();
         ModelOptions.checkTokens("--tokens", tokens);
-        ModelOptions.checkTokens("--ll-tokens", lowLatencyTokens);
+        traffic.check();
         SimulationOptions simulation = new SimulationOptions(
                 number("--hosts", hosts, MOST_HOSTS),
                 number("--ranks-per-host", ranksPerHost, MOST_RANKS_PER_HOST),
@@ -237,9 +209,9 @@ final class PlanCommand implements Callable<Integer> {
                 model.hidden,
                 model.experts,
                 model.topK,
-                mode == ModeChoice.LL ? 0 : tokens,
-                mode == ModeChoice.HT ? 0 : lowLatencyTokens,
-                dtype == Wire.FP8,
+                traffic.mode == TrafficOptions.Modes.LL ? 0 : tokens,
+                traffic.mode == TrafficOptions.Modes.HT ? 0 : traffic.lowLatencyTokens,
+                traffic.dtype == Wire.FP8,
                 limited[0],
                 limited[1]);
     }
@@ -262,7 +234,7 @@ final class PlanCommand implements Callable<Integer> {
     }
 
     private Objective objective() {
-        return switch (mode) {
+        return switch (traffic.mode) {
             case LL -> Objective.LOW_LATENCY;
             case HT -> Objective.HIGH_THROUGHPUT;
             case BOTH -> Objective.BALANCED;
