@@ -4,7 +4,7 @@ package org.ep4j;
  * The routing of one dispatch: needed to combine, and to dispatch again along the same routes. It stays valid for as long
  * as the buffer is open, whatever else the buffer does meanwhile.
  */
-public interface DispatchHandle {
+public interface DispatchHandle extends AutoCloseable {
     /** T, tokens that this rank sent. */
     int tokens();
 
@@ -13,4 +13,11 @@ public interface DispatchHandle {
 
     /** Order of these rows. */
     RowLayout layout();
+
+    /**
+     * Gives the memory of the routing back now; otherwise that happens some time after the handle can no longer be
+     * reached. Operations that were queued with it are not disturbed; later ones are refused. A second call does nothing.
+     */
+    @Override
+    default void close() {}
 }

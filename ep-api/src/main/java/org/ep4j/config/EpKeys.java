@@ -7,7 +7,9 @@ import java.util.List;
 public final class EpKeys {
     /** Device of this rank. */
     public static final ConfigKey<String> DEVICE = ConfigKey.text(
-            "ep.device", "host", "device of this rank: host, cuda, hip, with :ORDINAL where there are several");
+            "ep.device",
+            "host",
+            "device of this rank: host, cuda or hip, with :ORDINAL for a certain one; without it the local rank counts");
 
     /** Longest wait of one operation. */
     public static final ConfigKey<Duration> TIMEOUT =
@@ -127,6 +129,22 @@ public final class EpKeys {
             "5s",
             "longest time that rank 0, its own bootstrap closed, keeps serving the ranks that have not closed theirs");
 
+    /** Multiprocessors for high throughput. */
+    public static final ConfigKey<Integer> SMS = ConfigKey.integer(
+            "ep.gpu.sms",
+            0,
+            0,
+            4096,
+            "multiprocessors of a GPU that move rows in high throughput; 0 takes what fills its links");
+
+    /** Multiprocessors for low latency. */
+    public static final ConfigKey<Integer> LOW_LATENCY_SMS = ConfigKey.integer(
+            "ep.gpu.low-latency.sms",
+            0,
+            0,
+            4096,
+            "multiprocessors of a GPU that move rows in low latency; 0 takes all, or its share beside other buffers");
+
     private EpKeys() {}
 
     /** All of them. */
@@ -150,6 +168,8 @@ public final class EpKeys {
                 BOOTSTRAP_PORT,
                 BOOTSTRAP_HEARTBEAT,
                 BOOTSTRAP_HEARTBEAT_TIMEOUT,
-                BOOTSTRAP_LINGER);
+                BOOTSTRAP_LINGER,
+                SMS,
+                LOW_LATENCY_SMS);
     }
 }

@@ -15,6 +15,14 @@ public interface DeviceProvider {
     ProbeReport probe(ProbeRequest request);
 
     /**
+     * Number of devices of this type that the process sees, and so the ordinals there are: 0 to one less. Never throws; 0 when
+     * there is none or it cannot be known.
+     */
+    default int count() {
+        return 1;
+    }
+
+    /**
      * Opens a device.
      *
      * @throws org.ep4j.EpException with reason and remedy

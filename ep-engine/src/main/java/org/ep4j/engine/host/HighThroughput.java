@@ -1,13 +1,17 @@
 package org.ep4j.engine.host;
 
 import java.util.List;
-import java.util.Locale;
 import java.util.stream.IntStream;
 import org.ep4j.EpMismatchException;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.Mask;
+import org.ep4j.engine.sync.OperationNames;
+import org.ep4j.engine.sync.Peers;
+import org.ep4j.engine.sync.Validity;
 
 /**
  * Numbering and agreement of the high-throughput operations of one buffer. Every operation begins by telling each rank
@@ -27,20 +31,12 @@ final class HighThroughput {
             this.code = code;
         }
 
-        static String name(long code) {
-            for (Kind kind : values()) {
-                if (kind.code == code) {
-                    return kind.lowerName();
-                }
-            }
-            return "operation " + code;
-        }
-
         String lowerName() {
-            return name().toLowerCase(Locale.ROOT).replace('_', ' ');
+            return OperationNames.kind(code);
         }
     }
 
+    private static final int NUMBER = 0;
     private static final int KIND = 1;
     private static final int FLAGS = 2;
     private static final int HANDLE = 3;
@@ -94,7 +90,7 @@ final class HighThroughput {
      */
     Begun begin(Kind kind, long flags, long handle, long input, int[] rowsTo, Deadline deadline) {
         number++;
-        Peers peers = state.peers();
+        Peers<HostMemory> peers = state.peers();
         Mask mask = state.waits().mask();
         state.waits().begin(Counter.HT_ENTER, number);
         long[] words = {number, kind.code, flags, handle, mask.digest(), input, 0, 0};
@@ -130,27 +126,12 @@ final class HighThroughput {
     }
 
     private void checkSame(int source, long[] mine, long[] theirs) {
-        String who = state.peers().label(source);
-        if (theirs[0] != mine[0]) {
-            throw new EpMismatchException(who + " is at operation " + theirs[0] + ", this rank at " + mine[0]
-                    + "; call recover on all ranks");
-        }
-        if (theirs[MASK] != mine[MASK]) {
-            throw new EpMismatchException(who + " has masked other ranks than this one, which has masked "
-                    + state.waits().mask().toSet()
-                    + "; mask the same ranks before the same operation, or call recover");
-        }
-        for (int word : new int[] {KIND, FLAGS, HANDLE}) {
+        for (int word : new int[] {NUMBER, MASK, KIND, FLAGS, HANDLE}) {
             if (theirs[word] != mine[word]) {
-                throw new EpMismatchException(who + " calls " + describe(theirs) + ", this rank calls " + describe(mine)
-                        + "; all ranks must call the operations of a buffer in the same order with the same options");
+                throw OperationNames.highThroughput(
+                        state.peers().label(source), state.waits().mask(), mine, theirs);
             }
         }
-    }
-
-    private static String describe(long[] words) {
-        return Kind.name(words[KIND]) + " (options 0x" + Long.toHexString(words[FLAGS])
-                + (words[HANDLE] == 0 ? "" : ", routing of dispatch " + words[HANDLE]) + ")";
     }
 
     /** Advances a counter at every rank that is not masked, this one among them. */

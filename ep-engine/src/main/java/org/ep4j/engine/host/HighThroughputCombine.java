@@ -17,6 +17,8 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.RowSum;
+import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.Mask;
 
 /**
  * One high-throughput combine. One row a (token, rank) is read by the token's rank where it lies in the other rank's

@@ -24,6 +24,8 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.Mask;
 
 /**
  * One high-throughput dispatch: counts, then every row written once to its final place in the memory of each rank that
@@ -252,8 +254,9 @@ final class HighThroughputDispatch {
 
     private long worstRows() {
         int ranks = state.ranks();
+        int alignment = cached.map(HighThroughputHandle::alignment).orElse(request.expertAlignment());
         return request.layout() == RowLayout.BY_EXPERT
-                ? LocalLayout.expandedCapacity(state.shape(), ranks, state.localExperts(), request.expertAlignment())
+                ? LocalLayout.expandedCapacity(state.shape(), ranks, state.localExperts(), alignment)
                 : state.shape().receiveCapacity(ranks);
     }
 

@@ -1,12 +1,8 @@
 package org.ep4j.engine.host;
 
 import java.lang.ref.Reference;
-import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.Arrays;
-import java.util.BitSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
@@ -21,7 +17,6 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpEvent;
 import org.ep4j.EpGroup;
-import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.ExpertPlacement;
@@ -35,13 +30,14 @@ import org.ep4j.Tensor;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.numeric.RowSum;
+import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.Receipt;
+import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.MemberState;
 
 /** A buffer whose device is the host and whose paths are all mapped. */
 final class HostBuffer implements EpBuffer {
     private final EpGroup group;
-    private final Bootstrap bootstrap;
     private final String name;
     private final BufferSize size;
     private final HostState state;
@@ -53,7 +49,6 @@ final class HostBuffer implements EpBuffer {
     private final Operations operations;
     private final RowSum sum;
     private long completed;
-    private long maskClears;
 
     /**
      * Over memory that is mapped already.
@@ -70,7 +65,6 @@ final class HostBuffer implements EpBuffer {
             Duration timeout,
             Runnable free) {
         this.group = group;
-        this.bootstrap = bootstrap;
         this.name = name;
         this.size = size;
         this.state = state;
@@ -78,7 +72,7 @@ final class HostBuffer implements EpBuffer {
         this.free = free;
         highThroughput = new HighThroughput(state);
         lowLatency = new LowLatency(state);
-        recoverer = new Recoverer(highThroughput, lowLatency, state, bootstrap);
+        recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap);
         operations = new Operations(name, timeout, state.waits());
         sum = new RowSum(state.shape().hidden());
     }
@@ -107,26 +101,13 @@ final class HostBuffer implements EpBuffer {
     public DispatchLayout layout(Tensor topkIds) {
         requireOpen();
         int tokens = Args.tokens("topkIds", topkIds, EpShape.MAX_TOKENS, "the largest number of tokens");
-        Routing routing = Routing.of(
-                topkIds, tokens, state.shape(), state.placement(), state.waits().mask());
-        int[] hostOf = group.plan().hostIndex();
-        int[] perHost = new int[Arrays.stream(hostOf).max().orElse(0) + 1];
-        int[] perExpert = new int[state.shape().experts()];
-        boolean[][] onRank = new boolean[tokens][state.ranks()];
-        for (int id : routing.ids()) {
-            if (id >= 0) {
-                perExpert[id]++;
-            }
-        }
-        for (int t = 0; t < tokens; t++) {
-            BitSet hosts = new BitSet();
-            for (int i = routing.firstTarget()[t]; i < routing.firstTarget()[t + 1]; i++) {
-                onRank[t][routing.targets()[i]] = true;
-                hosts.set(hostOf[routing.targets()[i]]);
-            }
-            hosts.stream().forEach(h -> perHost[h]++);
-        }
-        return new DispatchLayout(routing.rowsTo().clone(), perHost, perExpert, onRank);
+        return RoutingLayout.of(
+                topkIds,
+                tokens,
+                state.shape(),
+                state.placement(),
+                state.waits().mask(),
+                group.plan().hostIndex());
     }
 
     @Override
@@ -291,34 +272,7 @@ final class HostBuffer implements EpBuffer {
     @Override
     public void clearMask(Duration longest) {
         requireOpen();
-        operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> {
-            for (int rank : maskedRanks()) {
-                if (bootstrap.state(rank) != MemberState.ALIVE) {
-                    throw new EpPeerLostException(
-                            "rank " + rank + " cannot be taken back: it is "
-                                    + bootstrap.state(rank).name().toLowerCase(Locale.ROOT)
-                                    + "; leave it masked, or join a new group",
-                            rank,
-                            "clear mask");
-                }
-            }
-            maskClears++;
-            var numbers = ByteBuffer.allocate(24)
-                    .putLong(highThroughput.number())
-                    .putLong(lowLatency.dispatches().number())
-                    .putLong(lowLatency.combines().number());
-            long[] most = new long[3];
-            for (byte[] theirs : bootstrap.allGather(name + "-clear-mask-" + maskClears, numbers.array(), longest)) {
-                var words = ByteBuffer.wrap(theirs);
-                for (int i = 0; i < most.length; i++) {
-                    most[i] = Math.max(most[i], words.getLong());
-                }
-            }
-            state.waits().mask(Mask.NONE);
-            recoverer.number(most[0], most[1], most[2]);
-            // Nobody sends before everybody has taken the numbers.
-            bootstrap.barrier(name + "-mask-cleared-" + maskClears, longest);
-        });
+        operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> recoverer.clearMask(name, longest));
     }
 
     @Override
@@ -366,5 +320,23 @@ final class HostBuffer implements EpBuffer {
     @Override
     public String toString() {
         return name + " " + state.shape();
+    }
+
+    private final class Numbers implements Recoverer.Numbers {
+        @Override
+        public long[] begun() {
+            return new long[] {
+                highThroughput.number(),
+                lowLatency.dispatches().number(),
+                lowLatency.combines().number()
+            };
+        }
+
+        @Override
+        public void restart(long high, long dispatch, long combine) {
+            highThroughput.number(high);
+            lowLatency.dispatches().reset(dispatch);
+            lowLatency.combines().reset(combine);
+        }
     }
 }

@@ -15,6 +15,8 @@ import org.ep4j.ExpertPlacement;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.sync.Peers;
+import org.ep4j.engine.sync.Waits;
 import org.ep4j.spi.Bootstrap;
 
 /** Makes buffers of the host engine. */
@@ -81,7 +83,7 @@ public final class HostBuffers {
             List<HostState.Region> low = List.of(
                     allocate(group.device(), local.lowLatencyBytes(), owned),
                     allocate(group.device(), local.lowLatencyBytes(), owned));
-            Peers peers = new Peers(
+            Peers<HostMemory> peers = new Peers<>(
                     group.plan(),
                     rank,
                     new BufferLayout(shape, ranks),

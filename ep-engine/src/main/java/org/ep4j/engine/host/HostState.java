@@ -8,6 +8,8 @@ import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.sync.Peers;
+import org.ep4j.engine.sync.Waits;
 
 /**
  * What both modes of one buffer share.
@@ -24,7 +26,7 @@ import org.ep4j.engine.memory.HostMemory;
 record HostState(
         EpShape shape,
         ExpertPlacement placement,
-        Peers peers,
+        Peers<HostMemory> peers,
         Waits waits,
         DeviceMemory symmetric,
         LocalLayout layout,

@@ -1,9 +1,12 @@
 package org.ep4j.engine.host;
 
-import org.ep4j.EpMismatchException;
 import org.ep4j.EpStateException;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.Mask;
+import org.ep4j.engine.sync.OperationNames;
+import org.ep4j.engine.sync.Validity;
 
 /**
  * Numbering and flow control of one kind of low-latency operation of one buffer. Operations alternate between two banks;
@@ -120,16 +123,13 @@ final class LowLatency {
         int await(int source, long operation, long options, long handle, Mask mask, Deadline deadline, long[] waited) {
             waited[source] += state.waits().await(data, source, operation, deadline, name + " receive");
             long[] words = state.peers().readBlock(block, operation, source);
-            String who = state.peers().label(source);
-            if (words[0] != operation || words[OPTIONS] != options || words[HANDLE] != handle) {
-                throw new EpMismatchException(who + " calls " + name + " number " + words[0] + " (options 0x"
-                        + Long.toHexString(words[OPTIONS]) + ", dispatch " + words[HANDLE] + "), this rank number "
-                        + operation + " (options 0x" + Long.toHexString(options) + ", dispatch " + handle
-                        + "); all ranks must call the operations of a buffer in the same order with the same options");
-            }
-            if (words[MASK] != mask.digest()) {
-                throw new EpMismatchException(who + " has masked other ranks than this one, which has masked "
-                        + mask.toSet() + "; mask the same ranks before the same operation, or call recover");
+            if (words[0] != operation
+                    || words[OPTIONS] != options
+                    || words[HANDLE] != handle
+                    || words[MASK] != mask.digest()) {
+                long[] mine = {operation, options, mask.digest(), 0, handle};
+                throw OperationNames.lowLatency(
+                        state.peers().label(source), mask, block == Block.LL_DISPATCH, mine, words);
             }
             return (int) words[COUNT];
         }
@@ -137,8 +137,11 @@ final class LowLatency {
         /** Says that this rank has emptied its bank of an operation, whether that ended well or not. */
         void release(long operation) {
             pending[(int) (operation & 1)] = false;
+            // The other bank may hold an operation before this one, which is received later.
+            boolean other = pending[(int) (operation + 1 & 1)];
+            long emptied = !other ? number : (operation == number ? number - 2 : operation);
             for (int r = 0; r < state.ranks(); r++) {
-                state.peers().advance(r, credit, operation);
+                state.peers().advance(r, credit, emptied);
             }
         }
 

@@ -16,6 +16,8 @@ import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.LogFmt;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.numeric.ValueSum;
+import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.Mask;
 
 /**
  * One low-latency combine. Send: the row of every selection, or one partial sum for each (token, rank), goes to its slot on

@@ -19,6 +19,8 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.Fp8Rows;
+import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.Mask;
 
 /**
  * One low-latency dispatch. Send: one message for each (token, rank) into the next free slot of this rank's part of the
@@ -73,7 +75,7 @@ final class LowLatencyDispatch {
         if (request.outScales().isPresent() && !fp8()) {
             throw new EpArgumentException("outScales", "present", "absent with BF16 rows", "leave it out");
         }
-        message = new int[2 + 2 * topK + scales];
+        message = new int[layout.messageScales() + scales];
     }
 
     private boolean fp8() {
@@ -132,7 +134,7 @@ final class LowLatencyDispatch {
             if (cast != null && first < end) {
                 cast.cast(x, 2L * t * hidden, format != WireFormat.FP8, codes, rowScales);
                 for (int s = 0; s < scales; s++) {
-                    message[2 + 2 * topK + s] = Float.floatToRawIntBits(rowScales[s]);
+                    message[layout.messageScales() + s] = Float.floatToRawIntBits(rowScales[s]);
                 }
             }
             for (int i = first; i < end; i++) {
@@ -273,11 +275,11 @@ final class LowLatencyDispatch {
                 return;
             }
             if (format != WireFormat.FP8_UE8M0) {
-                scaleMemory.putInts(scalesBase + 4 * row * scales, message, 2 + 2 * topK, scales);
+                scaleMemory.putInts(scalesBase + 4 * row * scales, message, layout.messageScales(), scales);
                 return;
             }
             for (int s = 0; s < scaleCount(); s++) {
-                int exponent = s < scales ? message[2 + 2 * topK + s] >>> 23 : 0;
+                int exponent = s < scales ? message[layout.messageScales() + s] >>> 23 : 0;
                 scaleMemory.putByte(scalesBase + row * scaleCount() + s, (byte) exponent);
             }
         }

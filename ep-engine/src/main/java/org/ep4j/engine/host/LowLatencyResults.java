@@ -11,6 +11,8 @@ import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.Tensor;
+import org.ep4j.engine.sync.Receipt;
+import org.ep4j.engine.sync.Validity;
 
 /** Results of low-latency operations that have been sent. */
 final class LowLatencyResults {

@@ -11,6 +11,8 @@ import org.ep4j.EpEvent;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
+import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.Waits;
 import org.jspecify.annotations.Nullable;
 
 /**

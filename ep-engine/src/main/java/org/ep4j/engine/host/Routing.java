@@ -8,6 +8,7 @@ import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.sync.Mask;
 
 /**
  * Where one rank's tokens go. Immutable once built; arrays are shared inside the package and not changed.

@@ -1,6 +1,8 @@
 package org.ep4j.engine.layout;
 
+import java.util.stream.IntStream;
 import org.ep4j.EpShape;
+import org.ep4j.ExpertPlacement;
 
 /**
  * Where everything lies in the symmetric buffer, in bytes from its start; the same on all ranks. Immutable.
@@ -31,6 +33,7 @@ public final class BufferLayout {
     private final int recordBytes;
     private final int messageHead;
     private final int messageBytes;
+    private final int countBytes;
     private final int combineSlotBytes;
 
     private final long blocks;
@@ -39,7 +42,10 @@ public final class BufferLayout {
     private final long combineArea;
     private final long combineWeights;
     private final long messages;
+    private final long messageFlags;
+    private final long counts;
     private final long combineSlots;
+    private final long combineFlags;
     private final long bytes;
 
     /** The layout of a shape in a group of {@code ranks}. */
@@ -53,8 +59,9 @@ public final class BufferLayout {
         this.receiveCapacity = shape.receiveCapacity(ranks);
         this.blockBytes = align(8 * BLOCK_WORDS + 4 * ranks, LINE);
         this.recordBytes = align(4 + 8 * topK + 4 * scales, 16);
-        this.messageHead = align(8 + 8 * topK + 4 * scales, 16);
+        this.messageHead = align(8 + 16 * topK + 4 * scales, 16);
         this.messageBytes = messageHead + 2 * hidden;
+        this.countBytes = align(8 * (1 + localExperts(shape.placementFor(ranks))), LINE);
         this.combineSlotBytes = align(4 * scales, 16) + 2 * hidden;
 
         long next = (long) Counter.values().length * ranks * LINE;
@@ -70,9 +77,23 @@ public final class BufferLayout {
         next = combineWeights + Math.max(receiveCapacity, maxTokens) * 4L * topK;
         messages = page(next);
         next = messages + 2L * ranks * maxLowLatencyTokens * messageBytes;
+        messageFlags = page(next);
+        next = messageFlags + 2L * ranks * maxLowLatencyTokens * Long.BYTES;
+        counts = page(next);
+        next = counts + (maxLowLatencyTokens == 0 ? 0 : 2L * ranks * countBytes);
         combineSlots = page(next);
         next = combineSlots + 2L * maxLowLatencyTokens * topK * combineSlotBytes;
+        combineFlags = page(next);
+        next = combineFlags + 2L * maxLowLatencyTokens * topK * Long.BYTES;
         bytes = page(next);
+    }
+
+    /** Most experts of a rank. */
+    private static int localExperts(ExpertPlacement placement) {
+        return IntStream.range(0, placement.ranks())
+                .map(placement::localExperts)
+                .max()
+                .orElse(0);
     }
 
     private static int align(int value, int to) {
@@ -101,6 +122,11 @@ public final class BufferLayout {
     /** The block of {@code source} for operation {@code number}: {@link #BLOCK_WORDS} longs, then R ints. */
     public long block(Block kind, long number, int source) {
         return blocks + ((kind.ordinal() * 2L + (number & 1)) * ranks + source) * blockBytes;
+    }
+
+    /** Bytes of a block. */
+    public int blockBytes() {
+        return blockBytes;
     }
 
     /** Offset of the ints in a block. */
@@ -148,9 +174,17 @@ public final class BufferLayout {
         return combineWeights + row * 4L * topK;
     }
 
-    /** Low-latency message {@code index} of {@code source}: two ints, K local experts, K weights, S scales, the row. */
+    /**
+     * Low-latency message {@code index} of {@code source}: two ints, of which the first is the token, K experts by their
+     * index on their rank, K weights, {@link #messageScales S scales} behind 2 K ints of an engine's own, the row.
+     */
     public long message(long number, int source, int index) {
         return messages + (((number & 1) * ranks + source) * maxLowLatencyTokens + index) * (long) messageBytes;
+    }
+
+    /** Ints before the scales in a message. */
+    public int messageScales() {
+        return 2 + 4 * topK;
     }
 
     /** Bytes before the row in a message. */
@@ -158,9 +192,42 @@ public final class BufferLayout {
         return messageHead;
     }
 
+    /** Bytes of a message, its row included. */
+    public int messageBytes() {
+        return messageBytes;
+    }
+
+    /** Number of the dispatch whose message is in a slot. */
+    public long messageFlag(long number, int source, int index) {
+        return messageFlags + (((number & 1) * ranks + source) * maxLowLatencyTokens + index) * Long.BYTES;
+    }
+
+    /**
+     * What {@code source} sends in a low-latency dispatch: the number of messages, then of selections of each of this
+     * rank's experts. In the upper half of each long is the number of the dispatch, so that they need no counter.
+     */
+    public long counts(long number, int source) {
+        return counts + ((number & 1) * ranks + source) * countBytes;
+    }
+
+    /** Bytes of what one source says so. */
+    public int countBytes() {
+        return countBytes;
+    }
+
+    /** Bytes of a combine slot, its row included. */
+    public int combineSlotBytes() {
+        return combineSlotBytes;
+    }
+
     /** Low-latency combine slot of a selection: S pairs of BF16, then the row. */
     public long combineSlot(long number, int token, int k) {
         return combineSlots + (((number & 1) * maxLowLatencyTokens + token) * (long) topK + k) * combineSlotBytes;
+    }
+
+    /** Number of the combine whose row is in a slot. */
+    public long combineFlag(long number, int token, int k) {
+        return combineFlags + (((number & 1) * maxLowLatencyTokens + token) * (long) topK + k) * Long.BYTES;
     }
 
     /** Bytes before the row in a combine slot. */

@@ -24,6 +24,9 @@ public final class HostDevice implements EpDevice {
     private final Cleaner cleaner = Cleaner.create();
     private final ConcurrentSkipListMap<Long, TrackedMemory> tracked = new ConcurrentSkipListMap<>();
 
+    /** The one host device; allocates nothing yet. */
+    public HostDevice() {}
+
     @Override
     public Device id() {
         return Device.HOST;

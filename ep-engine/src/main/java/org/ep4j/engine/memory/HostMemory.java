@@ -16,7 +16,7 @@ import org.ep4j.DeviceMemory;
  * <p>A {@link ByteBuffer} covers at most 2^31 - 1 bytes, so the range is seen through overlapping buffers that start at
  * every multiple of 2^30: any piece of up to 2^30 - 1 bytes lies inside one of them.
  */
-public final class HostMemory {
+public final class HostMemory implements Words {
     private static final int STRIDE_SHIFT = 30;
     private static final long STRIDE = 1L << STRIDE_SHIFT;
     private static final VarHandle LONG = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
@@ -54,7 +54,7 @@ public final class HostMemory {
     }
 
     /** Address of the first byte (not of the position) of a direct buffer. */
-    static long address(ByteBuffer direct) {
+    public static long address(ByteBuffer direct) {
         return Pointer.nativeValue(Native.getDirectBufferPointer(direct));
     }
 
@@ -127,12 +127,12 @@ public final class HostMemory {
         window(offset).put(position(offset), value);
     }
 
-    /** Reads a 32-bit integer. */
+    @Override
     public int getInt(long offset) {
         return window(offset).getInt(position(offset));
     }
 
-    /** Writes a 32-bit integer. */
+    @Override
     public void putInt(long offset, int value) {
         window(offset).putInt(position(offset), value);
     }
@@ -147,23 +147,28 @@ public final class HostMemory {
         window(offset).putFloat(position(offset), value);
     }
 
-    /** Reads a 64-bit integer. */
+    @Override
     public long getLong(long offset) {
         return window(offset).getLong(position(offset));
     }
 
-    /** Writes a 64-bit integer. */
+    @Override
     public void putLong(long offset, long value) {
         window(offset).putLong(position(offset), value);
     }
 
-    /** Reads a 64-bit word with acquire order; its address is a multiple of 8. */
+    @Override
     public long getLongAcquire(long offset) {
         return (long) LONG.getAcquire(window(offset), position(offset));
     }
 
-    /** Writes a 64-bit word with release order; its address is a multiple of 8. */
+    @Override
     public void putLongRelease(long offset, long value) {
         LONG.setRelease(window(offset), position(offset), value);
+    }
+
+    /** Stores {@code value} where {@code expected} is; false when something else is there. */
+    public boolean replaceLong(long offset, long expected, long value) {
+        return LONG.compareAndSet(window(offset), position(offset), expected, value);
     }
 }

@@ -109,9 +109,13 @@ final class PlainRowKernels implements RowKernels {
     public void encode(int[] row, float[] scales, int blockPairs, int[] codes) {
         for (int i = 0; i < row.length; i++) {
             float scale = scales[i / blockPairs];
-            codes[i] = encode(Float.intBitsToFloat(row[i] << 16) * scale)
-                    | encode(Float.intBitsToFloat(row[i] & 0xffff0000) * scale) << 8;
+            codes[i] = encode(row[i] << 16, scale) | encode(row[i] & 0xffff0000, scale) << 8;
         }
+    }
+
+    /** The product keeps the value's sign also where it is a NaN, whose sign processors choose differently. */
+    static int encode(int valueBits, float scale) {
+        return (encode(Float.intBitsToFloat(valueBits) * scale) & 0x7f) | ((valueBits >>> 24) & 0x80);
     }
 
     /** Rounds to nearest even, saturates at the largest finite value, keeps NaN. */

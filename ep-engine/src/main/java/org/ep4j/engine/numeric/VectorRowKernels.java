@@ -140,8 +140,9 @@ final class VectorRowKernels implements RowKernels {
         }
     }
 
-    private static IntVector encode(FloatVector values) {
-        IntVector bits = values.reinterpretAsInts();
+    /** The product keeps the value's sign also where it is a NaN, whose sign processors choose differently. */
+    private static IntVector encode(FloatVector values, FloatVector scale) {
+        IntVector bits = values.mul(scale).reinterpretAsInts();
         IntVector magnitude = bits.and(0x7fffffff);
         VectorMask<Integer> nan = magnitude.compare(VectorOperators.GT, INFINITY);
         IntVector clamped = magnitude.min(E4m3.MAX_BITS);
@@ -155,7 +156,8 @@ final class VectorRowKernels implements RowKernels {
                 .reinterpretAsInts()
                 .sub(E4m3.SUBNORMAL_MAGIC_BITS);
         VectorMask<Integer> small = clamped.compare(VectorOperators.LT, E4m3.SMALLEST_NORMAL_BITS);
-        IntVector sign = bits.lanewise(VectorOperators.LSHR, 24).and(0x80);
+        IntVector sign =
+                values.reinterpretAsInts().lanewise(VectorOperators.LSHR, 24).and(0x80);
         return normal.blend(subnormal, small).blend(0x7f, nan).or(sign);
     }
 
@@ -167,13 +169,13 @@ final class VectorRowKernels implements RowKernels {
             FloatVector scale = FloatVector.broadcast(FLOATS, scales[b]);
             for (; i + INTS.length() <= to; i += INTS.length()) {
                 IntVector packed = IntVector.fromArray(INTS, row, i);
-                IntVector low = encode(even(packed).mul(scale));
-                IntVector high = encode(odd(packed).mul(scale));
+                IntVector low = encode(even(packed), scale);
+                IntVector high = encode(odd(packed), scale);
                 low.or(high.lanewise(VectorOperators.LSHL, 8)).intoArray(codes, i);
             }
             for (; i < to; i++) {
-                codes[i] = PlainRowKernels.encode(Float.intBitsToFloat(row[i] << 16) * scales[b])
-                        | PlainRowKernels.encode(Float.intBitsToFloat(row[i] & UPPER) * scales[b]) << 8;
+                codes[i] = PlainRowKernels.encode(row[i] << 16, scales[b])
+                        | PlainRowKernels.encode(row[i] & UPPER, scales[b]) << 8;
             }
         }
     }

@@ -1,25 +1,30 @@
-package org.ep4j.engine.host;
+package org.ep4j.engine.sync;
 
 import java.util.concurrent.CompletableFuture;
 import org.ep4j.EpEvent;
 import org.ep4j.EpStateException;
 
 /** The receiving half of a low-latency operation that was asked for with the hook: it runs once, when it is called. */
-final class Receipt {
+public final class Receipt {
     private final CompletableFuture<Void> done = new CompletableFuture<>();
     private final boolean hook;
     private boolean taken;
 
-    Receipt(boolean hook) {
+    public Receipt(boolean hook) {
         this.hook = hook;
     }
 
-    EpEvent event() {
+    /** True when the receiving half is the caller's to start. */
+    public boolean isHook() {
+        return hook;
+    }
+
+    public EpEvent event() {
         return EpEvent.of(done);
     }
 
     /** True when the receiving half has ended well. */
-    void requireDone(String kind) {
+    public void requireDone(String kind) {
         if (!done.isDone()) {
             throw new EpStateException("the " + kind + " has not been received; call receive() first");
         }
@@ -27,7 +32,7 @@ final class Receipt {
     }
 
     /** Claims the receiving half for {@code receive()}. */
-    synchronized void take() {
+    public synchronized void take() {
         if (!hook) {
             throw new EpStateException(
                     "receive() goes with the hook option; without it the operation has received already");
@@ -38,7 +43,7 @@ final class Receipt {
         taken = true;
     }
 
-    void run(Runnable receive) {
+    public void run(Runnable receive) {
         try {
             receive.run();
             done.complete(null);

@@ -1,9 +1,13 @@
-package org.ep4j.engine.host;
+package org.ep4j.engine.sync;
 
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
+import org.ep4j.EpException;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
@@ -18,7 +22,7 @@ import org.ep4j.spi.MemberState;
  * Waits for counters: spins, then yields, then parks, so that more ranks than processors still move. Ends with an
  * exception at the deadline, when a rank that is not masked dies, when the awaited rank goes another way, or on close.
  */
-final class Waits {
+public final class Waits {
     /** About 20 us of spinning: longer than a hop, shorter than a time slice. */
     private static final int SPINS = 1000;
 
@@ -30,7 +34,7 @@ final class Waits {
     /** Counters that tell that a rank has begun an operation; each rank begins them in the same order. */
     private static final Counter[] BEGINNINGS = {Counter.HT_ENTER, Counter.LL_DISPATCH, Counter.LL_COMBINE};
 
-    private final Peers peers;
+    private final Peers<?> peers;
     private final Bootstrap bootstrap;
     private final int spins;
     private final Map<Counter, Long> begun = new EnumMap<>(Counter.class);
@@ -38,7 +42,7 @@ final class Waits {
     private volatile boolean closing;
     private volatile long recoveryRounds;
 
-    Waits(Peers peers, Bootstrap bootstrap, int ranksOnHost) {
+    public Waits(Peers<?> peers, Bootstrap bootstrap, int ranksOnHost) {
         this.peers = peers;
         this.bootstrap = bootstrap;
         // With more ranks than processors a spinning rank only keeps the awaited one from running.
@@ -48,25 +52,25 @@ final class Waits {
         }
     }
 
-    Mask mask() {
+    public Mask mask() {
         return mask;
     }
 
-    void mask(Mask next) {
+    public void mask(Mask next) {
         mask = next;
     }
 
-    void close() {
+    public void close() {
         closing = true;
     }
 
     /** Remembers that this rank begins operation {@code number} of a kind; called by the thread that runs operations. */
-    void begin(Counter beginning, long number) {
+    public void begin(Counter beginning, long number) {
         begun.put(beginning, number);
     }
 
     /** Rounds of recovery that this rank has been through. */
-    void recovered(long rounds) {
+    public void recovered(long rounds) {
         recoveryRounds = rounds;
     }
 
@@ -75,7 +79,7 @@ final class Waits {
      *
      * @return nanoseconds waited, 0 when it was there already
      */
-    long await(Counter counter, int source, long expected, Deadline deadline, String phase) {
+    public long await(Counter counter, int source, long expected, Deadline deadline, String phase) {
         if (peers.seen(counter, source) >= expected) {
             return 0;
         }
@@ -180,6 +184,55 @@ final class Waits {
                         phase);
             }
         }
+    }
+
+    /**
+     * Why a wait that a device made ended without success, as precisely as can be told now.
+     *
+     * @param timeout of the operation, for the message
+     */
+    public EpException failure(Counter counter, int source, long expected, Duration timeout, String phase) {
+        try {
+            checkMembers(counter, source, expected, phase);
+            checkOrder(counter, source, expected, phase);
+        } catch (EpException e) {
+            return e;
+        }
+        if (closing) {
+            return new EpStateException("the buffer was closed while " + phase + " waited for rank " + source);
+        }
+        return timeout(counter, source, expected, new Deadline(0, timeout), phase);
+    }
+
+    /** Longer than any operation takes that still ends, for waits behind which a kernel has a deadline of its own. */
+    public Duration longest() {
+        return Duration.ofDays(1);
+    }
+
+    /** Who a rank is and how it is reached, for messages. */
+    public String label(int rank) {
+        return peers.label(rank);
+    }
+
+    /** Ranks that have left the group, masked or not. */
+    public List<Integer> left() {
+        List<Integer> left = new ArrayList<>();
+        for (int r = 0; r < peers.ranks(); r++) {
+            if (r != peers.rank() && bootstrap.state(r) == MemberState.LEFT) {
+                left.add(r);
+            }
+        }
+        return left;
+    }
+
+    /** True when a rank that is not masked is known to be lost. */
+    public boolean isAnyLost() {
+        for (int r = 0; r < peers.ranks(); r++) {
+            if (r != peers.rank() && !mask.has(r) && bootstrap.state(r) == MemberState.LOST) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private EpTimeoutException timeout(Counter counter, int source, long expected, Deadline deadline, String phase) {

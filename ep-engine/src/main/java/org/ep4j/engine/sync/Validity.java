@@ -1,29 +1,29 @@
-package org.ep4j.engine.host;
+package org.ep4j.engine.sync;
 
 import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.EpStateException;
 
 /** Until when a result may be read: as long as fewer than {@code alive} newer operations of its kind have begun. */
-final class Validity {
+public final class Validity {
     private final AtomicLong newest = new AtomicLong();
     private final String kind;
     private final int alive;
     private volatile boolean closed;
 
-    Validity(String kind, int alive) {
+    public Validity(String kind, int alive) {
         this.kind = kind;
         this.alive = alive;
     }
 
-    void begin(long number) {
+    public void begin(long number) {
         newest.set(number);
     }
 
-    void close() {
+    public void close() {
         closed = true;
     }
 
-    void check(long number) {
+    public void check(long number) {
         if (closed) {
             throw new EpStateException(
                     "the buffer of this " + kind + " result is closed; copy results before closing it");

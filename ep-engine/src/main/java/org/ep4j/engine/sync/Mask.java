@@ -1,11 +1,11 @@
-package org.ep4j.engine.host;
+package org.ep4j.engine.sync;
 
 import java.util.BitSet;
 import java.util.Set;
 import java.util.TreeSet;
 
 /** Ranks that are left out. Immutable; a change makes a new one. */
-final class Mask {
+public final class Mask {
     static final Mask NONE = new Mask(new BitSet());
 
     private final BitSet ranks;
@@ -14,24 +14,24 @@ final class Mask {
         this.ranks = ranks;
     }
 
-    static Mask of(Set<Integer> ranks) {
+    public static Mask of(Set<Integer> ranks) {
         BitSet bits = new BitSet();
         ranks.forEach(bits::set);
         return new Mask(bits);
     }
 
-    boolean has(int rank) {
+    public boolean has(int rank) {
         return ranks.get(rank);
     }
 
-    Mask with(int rank) {
+    public Mask with(int rank) {
         BitSet bits = (BitSet) ranks.clone();
         bits.set(rank);
         return new Mask(bits);
     }
 
     /** Equal for equal sets; sent along so that ranks notice when their masks differ. */
-    long digest() {
+    public long digest() {
         long digest = 0;
         for (int r = ranks.nextSetBit(0); r >= 0; r = ranks.nextSetBit(r + 1)) {
             digest = digest * 0x9E3779B97F4A7C15L + r + 1;
@@ -39,7 +39,7 @@ final class Mask {
         return digest;
     }
 
-    Set<Integer> toSet() {
+    public Set<Integer> toSet() {
         Set<Integer> set = new TreeSet<>();
         ranks.stream().forEach(set::add);
         return set;

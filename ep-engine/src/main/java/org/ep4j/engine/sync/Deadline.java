@@ -1,4 +1,4 @@
-package org.ep4j.engine.host;
+package org.ep4j.engine.sync;
 
 import java.time.Duration;
 
@@ -8,12 +8,12 @@ import java.time.Duration;
  * @param nanos value of {@link System#nanoTime} at the end
  * @param whole how long it was, for messages
  */
-record Deadline(long nanos, Duration whole) {
-    static Deadline in(Duration duration) {
+public record Deadline(long nanos, Duration whole) {
+    public static Deadline in(Duration duration) {
         return new Deadline(System.nanoTime() + duration.toNanos(), duration);
     }
 
-    boolean passed() {
+    public boolean passed() {
         return System.nanoTime() - nanos >= 0;
     }
 }

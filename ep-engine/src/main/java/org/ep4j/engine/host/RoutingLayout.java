@@ -1,0 +1,44 @@
+package org.ep4j.engine.host;
+
+import java.util.Arrays;
+import java.util.BitSet;
+import org.ep4j.DispatchLayout;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpShape;
+import org.ep4j.ExpertPlacement;
+import org.ep4j.Tensor;
+import org.ep4j.engine.sync.Mask;
+
+/** Counts where tokens would go. */
+public final class RoutingLayout {
+    private RoutingLayout() {}
+
+    /**
+     * From ids in host memory.
+     *
+     * @param topkIds {@code [tokens, K]}
+     * @param hostOf {@code [R]}: host of each rank
+     * @throws EpArgumentException when an id is neither -1 nor an expert's
+     */
+    public static DispatchLayout of(
+            Tensor topkIds, int tokens, EpShape shape, ExpertPlacement placement, Mask mask, int[] hostOf) {
+        Routing routing = Routing.of(topkIds, tokens, shape, placement, mask);
+        int[] perHost = new int[Arrays.stream(hostOf).max().orElse(0) + 1];
+        int[] perExpert = new int[shape.experts()];
+        boolean[][] onRank = new boolean[tokens][placement.ranks()];
+        for (int id : routing.ids()) {
+            if (id >= 0) {
+                perExpert[id]++;
+            }
+        }
+        for (int t = 0; t < tokens; t++) {
+            BitSet hosts = new BitSet();
+            for (int i = routing.firstTarget()[t]; i < routing.firstTarget()[t + 1]; i++) {
+                onRank[t][routing.targets()[i]] = true;
+                hosts.set(hostOf[routing.targets()[i]]);
+            }
+            hosts.stream().forEach(h -> perHost[h]++);
+        }
+        return new DispatchLayout(routing.rowsTo().clone(), perHost, perExpert, onRank);
+    }
+}
