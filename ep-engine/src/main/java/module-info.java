@@ -4,12 +4,18 @@ module org.ep4j.engine {
     requires com.sun.jna;
     requires transitive org.ep4j;
 
+    exports org.ep4j.engine.collective;
+    exports org.ep4j.engine.cuda;
+    exports org.ep4j.engine.gpu;
+    exports org.ep4j.engine.memory;
+
     uses org.ep4j.spi.DeviceProvider;
     uses org.ep4j.spi.EpBackendProvider;
 
     provides org.ep4j.spi.EpRuntime with
             org.ep4j.engine.EngineRuntime;
     provides org.ep4j.spi.DeviceProvider with
+            org.ep4j.engine.cuda.CudaDeviceProvider,
             org.ep4j.engine.HostDeviceProvider;
     provides org.ep4j.spi.TopologySource with
             org.ep4j.engine.topology.HipSource,

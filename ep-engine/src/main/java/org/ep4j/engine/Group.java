@@ -25,6 +25,8 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.gpu.GpuBuffers;
+import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.host.HostBuffers;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.TrackedMemory;
@@ -110,10 +112,19 @@ final class Group implements EpGroup {
         }
         checkSameShape(agreement.exchange(name + "-shape", describe(shape).getBytes(StandardCharsets.UTF_8), setup));
         EpBuffer buffer = expose(name, shape, size, setup);
-        synchronized (this) {
-            buffers.put(name, buffer);
+        if (!remember(name, buffer)) {
+            buffer.close();
+            throw new EpStateException("the group was closed while " + name + " was created; join again");
         }
         return buffer;
+    }
+
+    private synchronized boolean remember(String name, EpBuffer buffer) {
+        if (closed) {
+            return false;
+        }
+        buffers.put(name, buffer);
+        return true;
     }
 
     private String describe(EpShape shape) {
@@ -141,7 +152,9 @@ final class Group implements EpGroup {
                 forget(name);
                 freeMemory.run();
             };
-            buffer = HostBuffers.create(this, bootstrap, name, shape, symmetric, free, config.get(EpKeys.TIMEOUT));
+            buffer = device instanceof GpuDevice gpu
+                    ? GpuBuffers.create(this, gpu, bootstrap, name, shape, size, symmetric, free, config)
+                    : HostBuffers.create(this, bootstrap, name, shape, symmetric, free, config.get(EpKeys.TIMEOUT));
         } catch (RuntimeException e) {
             exposed.forEach(SymmetricBuffer::close);
             agreement.refuse(name, e, setup);
@@ -227,7 +240,7 @@ final class Group implements EpGroup {
         SymmetricBuffer buffer = byBackend.get(backend);
         return Optional.ofNullable(buffer)
                 .flatMap(b -> b.as(MappedPeers.class))
-                .orElseThrow(() -> new EpUnavailableException("the host engine writes through mapped memory only, and "
+                .orElseThrow(() -> new EpUnavailableException("the engine writes through mapped memory only, and "
                         + backend + " does not map rank " + peer + "; exclude it with " + EpKeys.EXCLUDE.name()))
                 .peer(peer);
     }
@@ -292,12 +305,31 @@ final class Group implements EpGroup {
             closed = true;
             open = new ArrayList<>(buffers.values());
         }
+        List<Runnable> steps = new ArrayList<>();
         for (int i = open.size() - 1; i >= 0; i--) {
-            open.get(i).close();
+            steps.add(open.get(i)::close);
         }
-        backends.release();
-        device.close();
-        bootstrap.close();
+        steps.addAll(List.of(backends::release, device::close, bootstrap::close));
+        closeAll(steps);
+    }
+
+    /** All of them, also when one fails: ranks that are told nothing would wait for this one. Throws the first failure. */
+    private static void closeAll(List<Runnable> steps) {
+        RuntimeException first = null;
+        for (Runnable step : steps) {
+            try {
+                step.run();
+            } catch (RuntimeException e) {
+                if (first == null) {
+                    first = e;
+                } else {
+                    first.addSuppressed(e);
+                }
+            }
+        }
+        if (first != null) {
+            throw first;
+        }
     }
 
     @Override

@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -35,6 +36,7 @@ import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.topology.PciAddress;
 
 /** One rank's way into a group: probe, exchange profiles, plan, open. */
 final class Joining {
@@ -48,6 +50,12 @@ final class Joining {
     private final Services<DeviceProvider> devices =
             Services.load(DeviceProvider.class, DeviceProvider::type, DeviceProvider::spiVersion);
 
+    /** PCI address of this rank's device, when it has one and told it. */
+    private Optional<PciAddress> place = Optional.empty();
+
+    /** What is closed again when joining fails. */
+    private Optional<EpDevice> opened = Optional.empty();
+
     Joining(Bootstrap bootstrap, EpConfig config) {
         this.bootstrap = bootstrap;
         this.config = config;
@@ -57,6 +65,7 @@ final class Joining {
         try {
             return tryJoin();
         } catch (RuntimeException e) {
+            opened.ifPresent(EpDevice::close);
             bootstrap.close();
             throw e;
         }
@@ -113,19 +122,24 @@ final class Joining {
     }
 
     private EpDevice openDevice() {
-        Device wanted = Device.parse(config.get(EpKeys.DEVICE));
-        DeviceProvider provider = devices.usable().get(wanted.type());
+        String text = config.get(EpKeys.DEVICE);
+        String type = Device.parse(text).type();
+        DeviceProvider provider = devices.usable().get(type);
         if (provider == null) {
-            throw new EpUnavailableException("no provider of device type " + wanted.type() + "; there is "
+            throw new EpUnavailableException("no provider of device type " + type + "; there is "
                     + devices.usable().keySet() + brokenText(devices.broken())
                     + "; add the artifact that brings it, or set " + EpKeys.DEVICE.name() + " to another device");
         }
+        Device wanted = RankDevice.of(text, System.getenv(), provider.count());
         ProbeReport report = provider.probe(new ProbeRequest(wanted, config, PROBE_DEADLINE));
         if (!report.usable()) {
             throw new EpUnavailableException(wanted + " cannot be used: "
                     + report.failures().stream().map(Object::toString).collect(Collectors.joining("; ")));
         }
-        return provider.open(wanted);
+        place = Optional.ofNullable(report.facts().get("bus")).flatMap(PciAddress::parse);
+        EpDevice device = provider.open(wanted);
+        opened = Optional.of(device);
+        return device;
     }
 
     private static String brokenText(List<String> broken) {
@@ -142,7 +156,7 @@ final class Joining {
         keys.stream()
                 .filter(key -> key.agreed() || NicChoice.KEYS.contains(key))
                 .forEach(key -> settings.put(key.name(), config.resolve(key).text()));
-        Surroundings around = Surroundings.of(device);
+        Surroundings around = Surroundings.of(device, place);
         return new RankProfile(
                 bootstrap.rank(),
                 hostId(),

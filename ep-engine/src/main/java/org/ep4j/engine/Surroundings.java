@@ -3,10 +3,12 @@ package org.ep4j.engine;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Supplier;
 import org.ep4j.Device;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Locality;
+import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.ImexChannels;
@@ -24,20 +26,30 @@ record Surroundings(Locality locality, String domain) {
 
     static final Surroundings UNKNOWN = new Surroundings(Locality.UNKNOWN, "");
 
-    /** Of a device of this process. */
-    static Surroundings of(Device device) {
-        return of(device, FileTree.of(Path.of("/")), Topologies::live, System.getenv());
+    /**
+     * Of a device of this process.
+     *
+     * @param place its PCI address, where its driver tells
+     */
+    static Surroundings of(Device device, Optional<PciAddress> place) {
+        return of(device, place, FileTree.of(Path.of("/")), Topologies::live, System.getenv());
     }
 
     /**
      * Of a device, on a machine that need not be this one.
      *
+     * @param place its PCI address, where its driver tells; else the environment tells which GPU a number means
      * @param files its {@code /sys}, {@code /proc} and {@code /dev}
      * @param gpus the machine with all that is known of its GPUs; not asked for the host device, since asking the libraries of
      *     GPUs takes time
      * @param environment variables of the process
      */
-    static Surroundings of(Device device, FileTree files, Supplier<Topology> gpus, Map<String, String> environment) {
+    static Surroundings of(
+            Device device,
+            Optional<PciAddress> place,
+            FileTree files,
+            Supplier<Topology> gpus,
+            Map<String, String> environment) {
         try {
             return switch (device.type()) {
                 case "host" -> {
@@ -45,7 +57,7 @@ record Surroundings(Locality locality, String domain) {
                     topology.warnings().forEach(Surroundings::note);
                     yield new Surroundings(Locality.ofHost(topology, 0, ProcessNuma.of(files)), "");
                 }
-                case "cuda", "hip" -> gpu(device, files, gpus.get(), environment);
+                case "cuda", "hip" -> gpu(device, place, files, gpus.get(), environment);
                 default -> UNKNOWN;
             };
         } catch (RuntimeException | LinkageError e) {
@@ -57,8 +69,27 @@ record Surroundings(Locality locality, String domain) {
         }
     }
 
-    private static Surroundings gpu(Device device, FileTree files, Topology topology, Map<String, String> environment) {
+    private static Surroundings gpu(
+            Device device,
+            Optional<PciAddress> place,
+            FileTree files,
+            Topology topology,
+            Map<String, String> environment) {
         topology.warnings().forEach(Surroundings::note);
+        Optional<Gpu> there = place.flatMap(address -> topology.gpus().stream()
+                .filter(gpu -> gpu.address().equals(Optional.of(address)))
+                .findFirst());
+        if (there.isPresent()) {
+            return around(there.get(), topology, files);
+        }
+        if (place.isPresent()) {
+            LOG.log(
+                    System.Logger.Level.INFO,
+                    () -> device + " at " + place.get() + " is not among the "
+                            + topology.gpus().size()
+                            + " GPUs that /sys and the libraries of GPUs show, so the plan does without its place");
+            return UNKNOWN;
+        }
         VisibleDevices visible = new VisibleDevices(topology, files, environment);
         List<Gpu> gpus = device.type().equals("cuda") ? visible.cuda() : visible.hip();
         if (device.ordinal() >= gpus.size()) {
@@ -71,7 +102,10 @@ record Surroundings(Locality locality, String domain) {
                             + " CUDA_DEVICE_ORDER=PCI_BUS_ID, and name devices in CUDA_VISIBLE_DEVICES by number");
             return UNKNOWN;
         }
-        Gpu gpu = gpus.get(device.ordinal());
+        return around(gpus.get(device.ordinal()), topology, files);
+    }
+
+    private static Surroundings around(Gpu gpu, Topology topology, FileTree files) {
         return new Surroundings(Locality.of(topology, gpu), domain(gpu, files));
     }
 

@@ -1,0 +1,161 @@
+package org.ep4j.engine.collective;
+
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.Supplier;
+import org.ep4j.EpException;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpResourceException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.OpenContext;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Steps that the ranks of a backend take together: a step that fails on one rank fails on all, with that rank's reason.
+ * Each step is one all-gather. Callers undo what they did when a step throws. Safe for use from several threads.
+ */
+public final class Collective {
+    private static final byte DONE = 0;
+    private static final byte TOO_LITTLE = 1;
+    private static final byte FAILED = 2;
+
+    private static final int SHOWN = 4;
+
+    private final String backend;
+    private final Bootstrap bootstrap;
+    private final EpPlan plan;
+    private final List<Integer> ranks;
+
+    /**
+     * Over the ranks that open a backend.
+     *
+     * @param backend its id, for messages and tags
+     */
+    public Collective(String backend, OpenContext context) {
+        this.backend = backend;
+        this.bootstrap = context.bootstrap();
+        this.plan = context.plan();
+        this.ranks = context.ranks();
+    }
+
+    /** Ranks that take part, ascending. */
+    public List<Integer> ranks() {
+        return ranks;
+    }
+
+    /** Name of a rank for messages. */
+    public String label(int rank) {
+        return plan.profiles().get(rank).label();
+    }
+
+    /**
+     * Does this rank's part and waits for the others'.
+     *
+     * @param step unique in the life of the backend
+     * @param work gives the bytes that the others get from this rank
+     * @return what the ranks gave, in the order of {@link #ranks()}
+     * @throws EpException what {@code work} threw here; {@link EpResourceException} or another one where it failed on
+     *     another rank
+     */
+    public List<byte[]> step(String step, Deadline deadline, Supplier<byte[]> work) {
+        byte[] mine;
+        @Nullable Throwable failure = null;
+        try {
+            mine = frame(DONE, work.get());
+        } catch (RuntimeException | Error e) {
+            failure = e;
+            mine = frame(e instanceof EpResourceException ? TOO_LITTLE : FAILED, text(e));
+        }
+        List<byte[]> all;
+        try {
+            all = bootstrap.allGather(backend + "/" + step, mine, deadline.left());
+        } catch (RuntimeException e) {
+            if (failure != null) {
+                failure.addSuppressed(e);
+                throw rethrow(failure);
+            }
+            throw inPlanRanks(step, e);
+        }
+        if (failure != null) {
+            throw rethrow(failure);
+        }
+        return payloads(step, all);
+    }
+
+    private List<byte[]> payloads(String step, List<byte[]> all) {
+        List<String> reasons = new ArrayList<>();
+        boolean resource = false;
+        List<byte[]> payloads = new ArrayList<>(all.size());
+        for (int i = 0; i < all.size(); i++) {
+            byte[] frame = all.get(i);
+            byte[] payload = frame.length == 0 ? frame : Arrays.copyOfRange(frame, 1, frame.length);
+            byte kind = frame.length == 0 ? FAILED : frame[0];
+            if (kind == DONE) {
+                payloads.add(payload);
+            } else {
+                resource |= kind == TOO_LITTLE;
+                reasons.add(label(ranks.get(i)) + ": " + new String(payload, StandardCharsets.UTF_8));
+            }
+        }
+        if (!reasons.isEmpty()) {
+            int more = reasons.size() - SHOWN;
+            String message = backend + " failed at " + step + " on "
+                    + String.join("; ", reasons.subList(0, Math.min(SHOWN, reasons.size())))
+                    + (more > 0 ? "; and on " + more + " more ranks" : "");
+            throw resource ? new EpResourceException(message) : new EpException(message);
+        }
+        return payloads;
+    }
+
+    /** The bootstrap numbers the members of this backend; the user knows the ranks of the group. */
+    private RuntimeException inPlanRanks(String step, RuntimeException e) {
+        RuntimeException named;
+        if (e instanceof EpPeerLostException lost && isMember(lost.peer())) {
+            int rank = ranks.get(lost.peer());
+            named = new EpPeerLostException(
+                    label(rank) + " was lost while " + backend + " waited for it at " + step + ": " + lost.getMessage(),
+                    rank,
+                    step);
+        } else if (e instanceof EpTimeoutException late && isMember(late.peer())) {
+            int rank = ranks.get(late.peer());
+            named = new EpTimeoutException(
+                    label(rank) + " did not answer " + backend + " at " + step + " in time: " + late.getMessage(),
+                    step,
+                    rank,
+                    late.expected(),
+                    late.seen());
+        } else {
+            return e;
+        }
+        named.initCause(e);
+        return named;
+    }
+
+    private boolean isMember(int index) {
+        return index >= 0 && index < ranks.size();
+    }
+
+    private static byte[] frame(byte kind, byte[] payload) {
+        byte[] frame = new byte[payload.length + 1];
+        frame[0] = kind;
+        System.arraycopy(payload, 0, frame, 1, payload.length);
+        return frame;
+    }
+
+    private static byte[] text(Throwable e) {
+        String message = e.getMessage();
+        String text = e instanceof EpException && message != null ? message : e.toString();
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static RuntimeException rethrow(Throwable failure) {
+        if (failure instanceof RuntimeException e) {
+            return e;
+        }
+        throw (Error) failure;
+    }
+}

@@ -1,0 +1,27 @@
+package org.ep4j.engine.collective;
+
+import java.time.Duration;
+
+/**
+ * A point in time that several steps share.
+ *
+ * @param nanoTime value of {@link System#nanoTime} then
+ */
+public record Deadline(long nanoTime) {
+    /** That long from now. */
+    public static Deadline in(Duration duration) {
+        // A duration beyond 100 years would overflow the clock.
+        Duration bounded = duration.compareTo(Duration.ofDays(36_500)) > 0 ? Duration.ofDays(36_500) : duration;
+        return new Deadline(System.nanoTime() + bounded.toNanos());
+    }
+
+    /** True when it is over. */
+    public boolean passed() {
+        return nanoTime - System.nanoTime() <= 0;
+    }
+
+    /** What is left; a millisecond at least, so that a step that begins late still reports who is missing. */
+    public Duration left() {
+        return Duration.ofNanos(Math.max(1_000_000, nanoTime - System.nanoTime()));
+    }
+}

@@ -1,0 +1,69 @@
+package org.ep4j.engine.cuda;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.gpu.KernelSource;
+
+/** Kernels as machine code of one GPU: from the cache, else from NVRTC; as PTX where NVRTC is older than the GPU. */
+final class CudaCompiler {
+    private static final System.Logger LOG = System.getLogger("org.ep4j");
+    private static final List<String> OPTIONS = List.of("--std=c++17", "-default-device", "--fmad=false");
+
+    /** One compilation at a time in a process: ranks that are threads ask for the same code at the same moment. */
+    private static final Object ONE_AT_A_TIME = new Object();
+
+    private final Nvrtc nvrtc;
+    private final KernelCache cache;
+
+    CudaCompiler(Nvrtc nvrtc, KernelCache cache) {
+        this.nvrtc = nvrtc;
+        this.cache = cache;
+    }
+
+    /** Machine code of {@code source} for the GPU of {@code context}, with the NVRTC that fits its driver. */
+    static byte[] compile(CudaContext context, String name, String source, String architecture) {
+        synchronized (ONE_AT_A_TIME) {
+            return of(context).compile(name, source, architecture);
+        }
+    }
+
+    private static CudaCompiler of(CudaContext context) {
+        int[] version = new int[1];
+        context.errors().check(context.driver().cuDriverGetVersion(version), "cuDriverGetVersion");
+        Map<String, String> environment = System.getenv();
+        NvrtcInstallation found = NvrtcInstallation.find(environment, Path.of("/"), version[0]);
+        return new CudaCompiler(new Nvrtc(found), KernelCache.of(environment));
+    }
+
+    /**
+     * Compiles.
+     *
+     * @param source without the dialect
+     * @param architecture {@code sm_90}
+     * @return machine code, or PTX that ends with a zero byte
+     */
+    byte[] compile(String name, String source, String architecture) {
+        String whole = KernelSource.in("cuda.cu", source);
+        try {
+            return compile(name, whole, List.of("-arch=" + architecture));
+        } catch (EpUnavailableException e) {
+            LOG.log(
+                    System.Logger.Level.INFO,
+                    "NVRTC " + nvrtc.version() + " does not know " + architecture
+                            + "; the driver translates kernels instead");
+            return compile(name, whole, List.of("-arch=" + nvrtc.newestVirtual()));
+        }
+    }
+
+    private byte[] compile(String name, String whole, List<String> architecture) {
+        List<String> options = new ArrayList<>(OPTIONS);
+        options.addAll(architecture);
+        List<String> parts = new ArrayList<>(options);
+        parts.add("nvrtc " + nvrtc.version() + " " + nvrtc.installation().compiler());
+        parts.add(whole);
+        return cache.get(parts, () -> nvrtc.compile(name, whole, options));
+    }
+}

@@ -1,0 +1,169 @@
+package org.ep4j.engine.cuda;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.ep4j.EpUnavailableException;
+
+/**
+ * An installed NVRTC.
+ *
+ * @param compiler the library {@code libnvrtc.so.*}
+ * @param builtins the library {@code libnvrtc-builtins.so.*} beside it
+ * @param major CUDA version from the name of the builtins
+ * @param minor likewise
+ */
+record NvrtcInstallation(Path compiler, Path builtins, int major, int minor) {
+    /** Environment variable that names the library or its folder. */
+    static final String VARIABLE = "EP_NVRTC";
+
+    private static final Pattern COMPILER = Pattern.compile("libnvrtc\\.so\\.[0-9.]+");
+    private static final Pattern BUILTINS = Pattern.compile("libnvrtc-builtins\\.so\\.([0-9]+)\\.([0-9]+)");
+
+    /**
+     * Finds the newest that is not newer than the driver; machine code of a newer compiler may not load.
+     *
+     * @param environment of the process
+     * @param root {@code /}, or another folder that stands for it
+     * @param driver version of the driver, as 1000 * major + 10 * minor
+     * @throws EpUnavailableException when there is none, naming where it was looked for
+     */
+    static NvrtcInstallation find(Map<String, String> environment, Path root, int driver) {
+        Set<Path> folders = folders(environment, root);
+        List<NvrtcInstallation> found = new ArrayList<>();
+        for (Path folder : folders) {
+            in(folder).ifPresent(found::add);
+        }
+        if (environment.containsKey(VARIABLE) && !found.isEmpty()) {
+            // Asked for by name: no other is better.
+            return found.get(0);
+        }
+        return found.stream()
+                .filter(one -> one.major <= driver / 1000)
+                .max(Comparator.comparingInt(NvrtcInstallation::major).thenComparingInt(NvrtcInstallation::minor))
+                .orElseThrow(
+                        () -> new EpUnavailableException("kernels are compiled on this machine, and no NVRTC for CUDA "
+                                + driver / 1000 + " or older was found"
+                                + (found.isEmpty()
+                                        ? ""
+                                        : " (only CUDA " + found.get(0).major + ", newer than the driver)")
+                                + ", looked in " + folders + "; install the CUDA toolkit or the Python package"
+                                + " nvidia-cuda-nvrtc, or set " + VARIABLE + " to libnvrtc.so or its folder"));
+    }
+
+    private static Set<Path> folders(Map<String, String> environment, Path root) {
+        Set<Path> folders = new LinkedHashSet<>();
+        Optional.ofNullable(environment.get(VARIABLE))
+                .filter(text -> !text.isBlank())
+                .ifPresent(text -> {
+                    Path named = Path.of(text);
+                    folders.add(
+                            Files.isDirectory(named)
+                                    ? named
+                                    : Optional.ofNullable(named.getParent()).orElse(named));
+                });
+        if (!folders.isEmpty()) {
+            return folders;
+        }
+        for (String variable : List.of("CUDA_HOME", "CUDA_PATH")) {
+            String text = environment.getOrDefault(variable, "");
+            if (!text.isBlank()) {
+                toolkit(Path.of(text), folders);
+            }
+        }
+        for (String part : environment.getOrDefault("LD_LIBRARY_PATH", "").split(File.pathSeparator, -1)) {
+            if (!part.isBlank()) {
+                folders.add(Path.of(part));
+            }
+        }
+        for (Path toolkit : glob(root.resolve("usr/local"), "cuda*")) {
+            toolkit(toolkit, folders);
+        }
+        for (String folder : List.of("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib")) {
+            folders.add(root.resolve(folder));
+        }
+        python(environment, root, folders);
+        return folders;
+    }
+
+    private static void toolkit(Path toolkit, Set<Path> folders) {
+        folders.add(toolkit.resolve("lib64"));
+        for (Path target : glob(toolkit.resolve("targets"), "*-linux")) {
+            folders.add(target.resolve("lib"));
+        }
+    }
+
+    /** The wheels nvidia-cuda-nvrtc-cu12 and nvidia-cuda-nvrtc unpack below {@code nvidia/} in site-packages. */
+    private static void python(Map<String, String> environment, Path root, Set<Path> folders) {
+        List<Path> prefixes = new ArrayList<>();
+        for (String variable : List.of("VIRTUAL_ENV", "CONDA_PREFIX")) {
+            String text = environment.getOrDefault(variable, "");
+            if (!text.isBlank()) {
+                prefixes.add(Path.of(text));
+            }
+        }
+        String home = environment.getOrDefault("HOME", "");
+        if (!home.isBlank()) {
+            prefixes.add(Path.of(home, ".local"));
+        }
+        prefixes.add(root.resolve("usr/local"));
+        prefixes.add(root.resolve("usr"));
+        for (Path prefix : prefixes) {
+            for (Path python : glob(prefix.resolve("lib"), "python3*")) {
+                for (String packages : List.of("site-packages", "dist-packages")) {
+                    for (Path wheel : glob(python.resolve(packages).resolve("nvidia"), "c*")) {
+                        folders.add(wheel.resolve("lib"));
+                    }
+                }
+            }
+        }
+    }
+
+    private static List<Path> glob(Path folder, String pattern) {
+        if (!Files.isDirectory(folder)) {
+            return List.of();
+        }
+        try (var entries = Files.newDirectoryStream(folder, pattern)) {
+            List<Path> found = new ArrayList<>();
+            entries.forEach(found::add);
+            found.sort(Comparator.reverseOrder());
+            return found;
+        } catch (IOException e) {
+            return List.of();
+        }
+    }
+
+    private static Optional<NvrtcInstallation> in(Path folder) {
+        if (!Files.isDirectory(folder)) {
+            return Optional.empty();
+        }
+        try (Stream<Path> entries = Files.list(folder)) {
+            List<Path> files = entries.sorted().toList();
+            Optional<Path> compiler = files.stream()
+                    .filter(file ->
+                            COMPILER.matcher(file.getFileName().toString()).matches())
+                    .findFirst();
+            for (Path file : files) {
+                Matcher name = BUILTINS.matcher(file.getFileName().toString());
+                if (compiler.isPresent() && name.matches()) {
+                    return Optional.of(new NvrtcInstallation(
+                            compiler.get(), file, Integer.parseInt(name.group(1)), Integer.parseInt(name.group(2))));
+                }
+            }
+            return Optional.empty();
+        } catch (IOException e) {
+            return Optional.empty();
+        }
+    }
+}

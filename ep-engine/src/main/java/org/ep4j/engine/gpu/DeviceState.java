@@ -1,0 +1,87 @@
+package org.ep4j.engine.gpu;
+
+import java.nio.ByteBuffer;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.engine.sync.Mask;
+
+/** {@code struct State} of {@code op.cu} as the host reaches it: while no kernel runs. */
+final class DeviceState {
+    private static final int NUMBERS = 0;
+    private static final int MASK_DIGEST = 88;
+    private static final int FAILED = 96;
+    private static final int LL_REFUSED = 104 + 4 * 32;
+    private static final int MASKED = LL_REFUSED + 16;
+
+    private final Copies copies;
+    private final DeviceAllocation memory;
+    private final int ranks;
+
+    DeviceState(GpuDevice device, Copies copies, int ranks) {
+        this.copies = copies;
+        this.ranks = ranks;
+        memory = device.allocate(MASKED + 4L * ranks);
+    }
+
+    long address() {
+        return memory.memory().address();
+    }
+
+    /** High throughput, low-latency dispatch, low-latency combine: numbers of the newest operations. */
+    long[] numbers() {
+        ByteBuffer words = copies.read(address() + NUMBERS, 24);
+        return new long[] {words.getLong(), words.getLong(), words.getLong()};
+    }
+
+    void numbers(long highThroughput, long dispatch, long combine) {
+        write(
+                NUMBERS,
+                buffer(88)
+                        .putLong(highThroughput)
+                        .putLong(dispatch)
+                        .putLong(combine)
+                        .putLong(dispatch)
+                        .putLong(dispatch)
+                        .putLong(combine)
+                        .putLong(combine)
+                        .putLong(taken(dispatch, 0))
+                        .putLong(taken(dispatch, 1))
+                        .putLong(taken(combine, 0))
+                        .putLong(taken(combine, 1)));
+    }
+
+    /** One more than the newest operation of a bank, when {@code last} is the newest of all. */
+    private static long taken(long last, int bank) {
+        return (last & 1) == bank ? last + 1 : last;
+    }
+
+    void mask(Mask mask) {
+        write(MASK_DIGEST, buffer(8).putLong(mask.digest()));
+        ByteBuffer words = buffer(4 * ranks);
+        for (int r = 0; r < ranks; r++) {
+            words.putInt(mask.has(r) ? 1 : 0);
+        }
+        write(MASKED, words);
+    }
+
+    /** Whether kernels do nothing until {@link #clearFailure}. */
+    boolean hasFailed() {
+        return copies.read(address() + FAILED, 4).getInt() != 0;
+    }
+
+    /** Lets kernels work again after a failure; blocks that gave up may not have counted themselves. */
+    void clearFailure() {
+        write(FAILED, buffer(MASKED - FAILED).position(MASKED - FAILED));
+    }
+
+    private void write(int offset, ByteBuffer words) {
+        copies.write(address() + offset, words);
+    }
+
+    private static ByteBuffer buffer(int bytes) {
+        return Copies.buffer(bytes);
+    }
+
+    void close() {
+        memory.close();
+    }
+}

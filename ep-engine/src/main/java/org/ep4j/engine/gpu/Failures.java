@@ -1,0 +1,204 @@
+package org.ep4j.engine.gpu;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.LongStream;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpException;
+import org.ep4j.EpOverflowException;
+import org.ep4j.EpShape;
+import org.ep4j.EpStateException;
+import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.sync.Waits;
+
+/**
+ * What kernels recorded ({@code struct Failure} of {@code op.cu}) as exceptions. A failed wait makes all operations that
+ * were queued meanwhile void; a refused operation is alone. Safe for several threads.
+ */
+@SuppressWarnings("EnumOrdinal") // kernels know the enums by their order
+final class Failures {
+    /** Bytes of the record. */
+    static final int BYTES = 8 * 24;
+
+    private static final int WHAT = 0;
+    private static final int PHASE = 8;
+    private static final int COUNTER = 16;
+    private static final int PEER = 24;
+    private static final int EXPECTED = 32;
+    private static final int SEEN = 40;
+    private static final int VALUE = 48;
+    private static final int SEQUENCE = 56;
+    private static final int MINE = 64;
+    private static final int THEIRS = 128;
+
+    /** Refused operations that are noted behind the recorded one. */
+    private static final long MOST_REFUSED = 15;
+
+    private final PinnedMemory pinned;
+    private final HostMemory record;
+    private final EpShape shape;
+    private final Waits waits;
+    private boolean closed;
+    private final List<Voided> voids = new ArrayList<>();
+
+    /** Operations that ended with {@code cause}: those from {@code first} to {@code last}. */
+    private record Voided(long first, long last, EpException cause) {}
+
+    Failures(PinnedMemory pinned, EpShape shape, Waits waits) {
+        this.pinned = pinned;
+        this.record = pinned.memory();
+        this.shape = shape;
+        this.waits = waits;
+    }
+
+    long deviceAddress() {
+        return pinned.deviceAddress();
+    }
+
+    /** True when kernels recorded something that nobody has looked at. */
+    synchronized boolean isPending() {
+        return !closed && record.getLongAcquire(WHAT) != 0;
+    }
+
+    /** True when the pending failure keeps all kernels from working, false when it concerned one operation only. */
+    synchronized boolean isBroken() {
+        return !closed && isBroken(record.getLongAcquire(WHAT));
+    }
+
+    private static boolean isBroken(long what) {
+        return what == What.WAIT.code() || what == What.MISMATCH.code() || what == What.ABORTED.code();
+    }
+
+    private long sequence() {
+        return record.getLong(SEQUENCE);
+    }
+
+    /**
+     * Takes the pending failure.
+     *
+     * @param newest operation that was queued before this call
+     * @param timeout of the operation, for the message
+     * @return true when it keeps all kernels from working
+     */
+    synchronized boolean take(long newest, Duration timeout) {
+        while (isPending()) {
+            long what = record.getLongAcquire(WHAT);
+            long first = sequence();
+            List<Long> also = isBroken(what) ? List.of() : refusedSince();
+            EpException cause = exception(timeout);
+            // A wait that fails while a refused operation is looked at is recorded over it.
+            if (!record.replaceLong(WHAT, what, 0)) {
+                continue;
+            }
+            also.forEach(sequence -> voids.add(new Voided(sequence, sequence, cause)));
+            voids.add(new Voided(first, isBroken(what) ? newest : first, cause));
+            while (voids.size() > 64) {
+                voids.remove(0);
+            }
+            return isBroken(what);
+        }
+        return false;
+    }
+
+    /** Operations that were refused after the recorded one, mostly because they follow it. */
+    private List<Long> refusedSince() {
+        long count = Math.min(MOST_REFUSED, record.getLongAcquire(MINE));
+        return LongStream.rangeClosed(1, count)
+                .mapToObj(i -> record.getLong(MINE + 8 * i))
+                .toList();
+    }
+
+    /** How many of the operations after {@code from}, up to {@code to}, failed or were void. */
+    synchronized long failed(long from, long to) {
+        List<Voided> ordered = new ArrayList<>(voids);
+        ordered.sort(Comparator.comparingLong(Voided::first));
+        long failed = 0;
+        long counted = from;
+        for (Voided one : ordered) {
+            long first = Math.max(one.first(), counted + 1);
+            long last = Math.min(one.last(), to);
+            if (first <= last) {
+                failed += last - first + 1;
+                counted = last;
+            }
+        }
+        return failed;
+    }
+
+    /** Throws what operation {@code sequence} ended with, if it did. */
+    synchronized void check(long sequence) {
+        for (Voided one : voids) {
+            if (sequence >= one.first() && sequence <= one.last()) {
+                throw one.cause();
+            }
+        }
+    }
+
+    private EpException exception(Duration timeout) {
+        What what = What.of(record.getLong(WHAT));
+        long peer = record.getLong(PEER);
+        return switch (what) {
+            case WAIT ->
+                waits.failure(
+                        Counter.values()[(int) record.getLong(COUNTER)],
+                        (int) peer,
+                        record.getLong(EXPECTED),
+                        timeout,
+                        phase());
+            case ABORTED ->
+                waits.failure(
+                        Counter.values()[(int) record.getLong(COUNTER)],
+                        (int) peer,
+                        record.getLong(EXPECTED),
+                        timeout,
+                        phase());
+            case MISMATCH ->
+                Mismatches.describe((int) record.getLong(COUNTER), waits, (int) peer, words(MINE), words(THEIRS));
+            case BAD_ID ->
+                new EpArgumentException(
+                        "topkIds[" + record.getLong(EXPECTED) + "][" + record.getLong(SEEN) + "]",
+                        record.getLong(VALUE),
+                        "-1 or in [0, " + shape.experts() + ")",
+                        "pass global expert ids (not local ones), -1 for no selection");
+            case DUPLICATES ->
+                new EpArgumentException(
+                        "topkIds",
+                        "more than " + shape.maxLowLatencyTokens() + " selections of expert "
+                                + record.getLong(EXPECTED),
+                        "at most maxLowLatencyTokens = " + shape.maxLowLatencyTokens() + " selections of one expert",
+                        "name an expert once in a token's list, or create a buffer for more tokens");
+            case OVERFLOW ->
+                new EpOverflowException("rank " + peer + " would receive " + record.getLong(SEEN)
+                        + " rows, its buffer holds maxReceivedTokens = " + record.getLong(EXPECTED)
+                        + "; no row was sent; raise maxReceivedTokens (0 can never overflow) or balance the routing");
+            case OUT_TOO_SMALL ->
+                new EpOverflowException(
+                        "out holds " + record.getLong(EXPECTED) + " rows, "
+                                + record.getLong(SEEN)
+                                + " rows arrived; the exchange itself is done on all ranks; pass a larger tensor to the next dispatch");
+            case VOID_HANDLE ->
+                new EpStateException("the dispatch that the handle came from did not succeed; dispatch again");
+            case NOTHING -> throw new IllegalStateException("there is no failure to describe");
+        };
+    }
+
+    private String phase() {
+        return Phase.values()[(int) record.getLong(PHASE)].text();
+    }
+
+    private long[] words(int offset) {
+        long[] words = new long[8];
+        for (int i = 0; i < words.length; i++) {
+            words[i] = record.getLong(offset + 8L * i);
+        }
+        return words;
+    }
+
+    synchronized void close() {
+        closed = true;
+        pinned.close();
+    }
+}

@@ -1,0 +1,288 @@
+package org.ep4j.engine.gpu;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicReference;
+import org.ep4j.BufferSize;
+import org.ep4j.CombineRequest;
+import org.ep4j.CombineResult;
+import org.ep4j.DataType;
+import org.ep4j.DeviceMemory;
+import org.ep4j.DispatchLayout;
+import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpException;
+import org.ep4j.EpGroup;
+import org.ep4j.EpShape;
+import org.ep4j.EpStateException;
+import org.ep4j.ExpertPlacement;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyCombineResult;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.Recovery;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.Mask;
+import org.ep4j.engine.sync.Recoverer;
+import org.ep4j.spi.Bootstrap;
+
+/** A buffer whose device is a GPU and whose paths are all mapped. */
+final class GpuBuffer implements EpBuffer, GpuBufferFacts {
+    private static final System.Logger LOG = System.getLogger("org.ep4j");
+
+    private final EpGroup group;
+    private final String name;
+    private final BufferSize size;
+    private final GpuState state;
+    private final DeviceState deviceState;
+    private final Operations operations;
+    private final HighThroughput highThroughput;
+    private final LowLatency lowLatency;
+    private final Recoverer recoverer;
+    private final Duration timeout;
+    private final Runnable free;
+
+    GpuBuffer(
+            EpGroup group,
+            Bootstrap bootstrap,
+            String name,
+            BufferSize size,
+            GpuState state,
+            DeviceState deviceState,
+            Operations operations,
+            HighThroughput highThroughput,
+            LowLatency lowLatency,
+            Duration timeout,
+            Runnable free) {
+        this.group = group;
+        this.name = name;
+        this.size = size;
+        this.state = state;
+        this.deviceState = deviceState;
+        this.operations = operations;
+        this.highThroughput = highThroughput;
+        this.lowLatency = lowLatency;
+        this.timeout = timeout;
+        this.free = free;
+        recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap);
+    }
+
+    @Override
+    public EpGroup group() {
+        return group;
+    }
+
+    @Override
+    public EpShape shape() {
+        return state.shape();
+    }
+
+    @Override
+    public ExpertPlacement placement() {
+        return state.placement();
+    }
+
+    @Override
+    public BufferSize size() {
+        return size;
+    }
+
+    @Override
+    public DispatchLayout layout(Tensor topkIds) {
+        requireOpen();
+        return RoutingCounts.layout(topkIds, state, group.plan().hostIndex());
+    }
+
+    @Override
+    public DispatchResult dispatch(DispatchRequest request) {
+        requireHighThroughput();
+        var dispatch = new HighThroughputDispatch(highThroughput, request);
+        return operations.submit(request, request.options(), true, dispatch::run);
+    }
+
+    @Override
+    public CombineResult combine(CombineRequest request) {
+        requireHighThroughput();
+        var combine = new HighThroughputCombine(highThroughput, request);
+        return operations.submit(request, request.options(), true, combine::run);
+    }
+
+    @Override
+    public LowLatencyDispatchResult dispatch(LowLatencyDispatchRequest request) {
+        requireLowLatency();
+        var dispatch = new LowLatencyDispatch(lowLatency, request);
+        try {
+            return operations.submit(request, request.options(), true, dispatch::run);
+        } catch (RuntimeException e) {
+            dispatch.abandon();
+            throw e;
+        }
+    }
+
+    @Override
+    public LowLatencyCombineResult combine(LowLatencyCombineRequest request) {
+        requireLowLatency();
+        var combine = new LowLatencyCombine(lowLatency, request);
+        try {
+            return operations.submit(request, request.options(), true, combine::run);
+        } catch (RuntimeException e) {
+            combine.abandon();
+            throw e;
+        }
+    }
+
+    @Override
+    public Tensor combineInput() {
+        requireHighThroughput();
+        var layout = state.symmetricLayout();
+        return state.symmetricTensor(
+                layout.combineArea(),
+                DataType.BF16,
+                layout.combineInputBytes() / layout.rowBytes(),
+                state.shape().hidden());
+    }
+
+    @Override
+    public Tensor lowLatencyCombineInput() {
+        requireLowLatency();
+        return state.tensor(
+                (int) (lowLatency.combines().next() & 1),
+                LocalLayout.LowLatency.COMBINE_INPUT,
+                DataType.BF16,
+                state.localExperts(),
+                state.shape().lowLatencyRows(state.ranks()),
+                state.shape().hidden());
+    }
+
+    @Override
+    public List<DeviceMemory> symmetricMemory() {
+        List<DeviceMemory> all = new ArrayList<>();
+        for (int r = 0; r < state.ranks(); r++) {
+            all.add(state.peers().memory(r).memory());
+        }
+        return all;
+    }
+
+    @Override
+    public int highThroughputProcessors() {
+        return state.highThroughputProcessors();
+    }
+
+    @Override
+    public int lowLatencyProcessors() {
+        return state.lowLatencyProcessors();
+    }
+
+    @Override
+    public Set<Integer> maskedRanks() {
+        return state.waits().mask().toSet();
+    }
+
+    @Override
+    public void mask(int rank) {
+        requireOpen();
+        if (rank < 0 || rank >= state.ranks() || rank == state.rank()) {
+            throw new EpArgumentException(
+                    "rank",
+                    rank,
+                    "another rank in [0, " + state.ranks() + ")",
+                    "a rank cannot leave itself out; it leaves by closing");
+        }
+        operations.exclusive(timeout, () -> mask(state.waits().mask().with(rank)));
+    }
+
+    private void mask(Mask mask) {
+        state.waits().mask(mask);
+        deviceState.mask(mask);
+    }
+
+    @Override
+    public void clearMask(Duration longest) {
+        requireOpen();
+        operations.exclusive(longest, () -> {
+            recoverer.clearMask(name, longest);
+            deviceState.mask(state.waits().mask());
+        });
+    }
+
+    @Override
+    public Recovery recover(Duration longest) {
+        requireOpen();
+        AtomicReference<Recovery> result = new AtomicReference<>();
+        operations.exclusive(longest, () -> {
+            result.set(recoverer.recover(operations.completed(), Deadline.in(longest)));
+            deviceState.mask(state.waits().mask());
+            operations.recovered();
+        });
+        Recovery recovery = result.get();
+        if (recovery == null) {
+            throw new EpStateException("the recovery ended without a result");
+        }
+        return recovery;
+    }
+
+    private void requireOpen() {
+        if (operations.isClosed()) {
+            throw new EpStateException("the buffer is closed; create another one");
+        }
+    }
+
+    private void requireHighThroughput() {
+        requireOpen();
+        if (state.shape().maxTokens() == 0) {
+            throw new EpStateException("the shape leaves high throughput out; set maxTokens when creating the buffer");
+        }
+    }
+
+    private void requireLowLatency() {
+        requireOpen();
+        if (state.shape().maxLowLatencyTokens() == 0) {
+            throw new EpStateException(
+                    "the shape leaves low latency out; set maxLowLatencyTokens when creating the buffer");
+        }
+    }
+
+    @Override
+    public void close() {
+        try {
+            if (!operations.close()) {
+                return;
+            }
+        } catch (EpException e) {
+            // Whoever holds an event is told. A buffer that was given up is given back all the same.
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    () -> name + " was closed while its operations could not end: " + e.getMessage());
+        }
+        free.run();
+    }
+
+    @Override
+    public String toString() {
+        return name + " " + state.shape();
+    }
+
+    private final class Numbers implements Recoverer.Numbers {
+        @Override
+        public long[] begun() {
+            return deviceState.numbers();
+        }
+
+        @Override
+        public void restart(long high, long dispatch, long combine) {
+            deviceState.numbers(high, dispatch, combine);
+            lowLatency.reset();
+            for (int r = 0; r < state.ranks(); r++) {
+                state.peers().advance(r, Counter.LL_DISPATCH_CREDIT, dispatch);
+                state.peers().advance(r, Counter.LL_COMBINE_CREDIT, combine);
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+package org.ep4j.engine.gpu;
+
+import java.lang.ref.Cleaner;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.ep4j.BufferSize;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpGroup;
+import org.ep4j.EpShape;
+import org.ep4j.ExpertPlacement;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.sync.Peers;
+import org.ep4j.engine.sync.Waits;
+import org.ep4j.spi.Bootstrap;
+
+/** Makes buffers of the GPU engine. */
+public final class GpuBuffers {
+    private static final System.Logger LOG = System.getLogger("org.ep4j");
+
+    /** One thread for all buffers. */
+    private static final Cleaner CLEANER = Cleaner.create();
+
+    private GpuBuffers() {}
+
+    /**
+     * Makes a buffer over symmetric memory that is mapped already.
+     *
+     * @param symmetric the memory of every rank, this one's among them
+     * @param freeSymmetric unmaps it; called once, also when this call fails
+     */
+    public static EpBuffer create(
+            EpGroup group,
+            GpuDevice device,
+            Bootstrap bootstrap,
+            String name,
+            EpShape shape,
+            BufferSize size,
+            List<DeviceMemory> symmetric,
+            Runnable freeSymmetric,
+            EpConfig config) {
+        Deque<Runnable> owned = new ArrayDeque<>();
+        owned.push(freeSymmetric);
+        Runnable free = () -> owned.forEach(GpuBuffers::release);
+        try {
+            return make(group, device, bootstrap, name, shape, size, symmetric, owned, free, config);
+        } catch (RuntimeException | LinkageError e) {
+            free.run();
+            throw e;
+        }
+    }
+
+    /** One thing that cannot be given back, as nothing can of a GPU that failed, must not keep the others. */
+    private static void release(Runnable owned) {
+        try {
+            owned.run();
+        } catch (RuntimeException e) {
+            LOG.log(System.Logger.Level.WARNING, () -> "memory of a buffer could not be given back: " + e.getMessage());
+        }
+    }
+
+    private static EpBuffer make(
+            EpGroup group,
+            GpuDevice device,
+            Bootstrap bootstrap,
+            String name,
+            EpShape shape,
+            BufferSize size,
+            List<DeviceMemory> symmetric,
+            Deque<Runnable> owned,
+            Runnable free,
+            EpConfig config) {
+        int ranks = group.size();
+        int rank = group.rank();
+        Duration timeout = config.get(EpKeys.TIMEOUT);
+        ExpertPlacement placement = shape.placementFor(ranks);
+        Copies copies = new Copies(device);
+        owned.push(copies::close);
+        LocalLayout local = new LocalLayout(shape, placement, rank);
+        Peers<DeviceWords> peers = new Peers<>(
+                group.plan(),
+                rank,
+                new BufferLayout(shape, ranks),
+                symmetric.stream()
+                        .map(m -> new DeviceWords(copies, device.id(), m))
+                        .toList());
+        Waits waits = new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
+        Processors processors = Processors.of(
+                config,
+                device,
+                shape,
+                symmetric.get(rank).address(),
+                IntStream.range(0, ranks)
+                        .filter(r -> r != rank)
+                        .mapToObj(r -> symmetric.get(r).address())
+                        .toList());
+        owned.push(processors::close);
+        GpuState state = new GpuState(
+                device,
+                shape,
+                placement,
+                peers,
+                waits,
+                symmetric.get(rank),
+                local,
+                allocate(device, local.highThroughputBytes(), owned),
+                allocate(device, 2 * local.lowLatencyBytes(), owned),
+                allocate(device, Temporary.bytes(shape, ranks), owned),
+                processors);
+        DeviceState deviceState = new DeviceState(device, copies, ranks);
+        owned.push(deviceState::close);
+        Abort abort = new Abort(device, ranks);
+        owned.push(abort::close);
+        Failures failures = new Failures(device.allocatePinned(Failures.BYTES), shape, waits);
+        owned.push(failures::close);
+        String source = KernelSource.of(shape, ranks);
+        GpuModule module = device.load("ep4j kernels", source);
+        owned.push(module::close);
+        Launcher launcher = new Launcher(device, module, KernelSource.kernels(source));
+        Arguments common = new Arguments()
+                .set(
+                        Param.PEERS,
+                        table(
+                                device,
+                                symmetric.stream()
+                                        .mapToLong(DeviceMemory::address)
+                                        .toArray(),
+                                owned))
+                .set(Param.LOCAL, symmetric.get(rank).address())
+                .set(Param.STATE, deviceState.address())
+                .set(Param.FAILURE, failures.deviceAddress())
+                .set(Param.ABORT, abort.deviceAddress())
+                .set(Param.RANK, rank)
+                .set(Param.LOCAL_EXPERTS, placement.localExperts(rank))
+                .set(Param.OWNER, experts(device, shape, owned, placement::rankOf))
+                .set(Param.LOCAL_OF, experts(device, shape, owned, placement::localIndex))
+                .set(Param.TEMPORARY, state.temporary().address());
+        Operations operations =
+                new Operations(device, launcher, failures, deviceState, abort, waits, processors, common, timeout);
+        HighThroughput highThroughput = new HighThroughput(state, CLEANER);
+        owned.push(highThroughput::close);
+        LowLatency lowLatency = new LowLatency(state, operations, CLEANER);
+        owned.push(lowLatency::close);
+        return new GpuBuffer(
+                group,
+                bootstrap,
+                name,
+                size,
+                state,
+                deviceState,
+                operations,
+                highThroughput,
+                lowLatency,
+                timeout,
+                free);
+    }
+
+    private static DeviceMemory allocate(GpuDevice device, long bytes, Deque<Runnable> owned) {
+        DeviceAllocation allocation = device.allocate(bytes);
+        owned.push(allocation::close);
+        return allocation.memory();
+    }
+
+    private static long table(GpuDevice device, long[] values, Deque<Runnable> owned) {
+        DeviceMemory memory = allocate(device, 8L * values.length, owned);
+        ByteBuffer words = ByteBuffer.allocateDirect(8 * values.length).order(ByteOrder.nativeOrder());
+        words.asLongBuffer().put(values);
+        device.upload(words, memory);
+        return memory.address();
+    }
+
+    /** A number for every expert. */
+    private interface OfExpert {
+        int number(int expert);
+    }
+
+    private static long experts(GpuDevice device, EpShape shape, Deque<Runnable> owned, OfExpert of) {
+        DeviceMemory memory = allocate(device, 4L * shape.experts(), owned);
+        ByteBuffer words = ByteBuffer.allocateDirect(4 * shape.experts()).order(ByteOrder.nativeOrder());
+        for (int e = 0; e < shape.experts(); e++) {
+            words.putInt(of.number(e));
+        }
+        device.upload(words.flip(), memory);
+        return memory.address();
+    }
+}

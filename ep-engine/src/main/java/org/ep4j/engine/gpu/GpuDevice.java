@@ -1,0 +1,70 @@
+package org.ep4j.engine.gpu;
+
+import java.util.function.Supplier;
+import org.ep4j.EpDevice;
+import org.ep4j.EpEvent;
+
+/** A GPU as the engine uses it. Streams, kernels and addresses are the driver's own handles. Safe for several threads. */
+public interface GpuDevice extends EpDevice {
+    /** What kernels and launches are fitted to. */
+    GpuFacts facts();
+
+    /**
+     * Compiles, or takes from the cache, and loads.
+     *
+     * @param name of the source, for messages
+     * @param source without the dialect, which the device puts before it
+     */
+    GpuModule load(String name, String source);
+
+    /** Zeroed memory of the host that kernels reach. */
+    PinnedMemory allocatePinned(long bytes);
+
+    /** Queues a copy between any two addresses that this device reaches. */
+    void copy(long to, long from, long bytes, long stream);
+
+    /** Queues zeroing. */
+    void zero(long address, long bytes, long stream);
+
+    /**
+     * Queues a kernel.
+     *
+     * @param parameters address of the list of addresses of its arguments; read before this returns
+     */
+    void launch(long kernel, int blocks, int threads, int sharedBytes, long stream, long parameters);
+
+    /**
+     * As {@link #launch}, but where the device can, the kernel begins while the one before it in the stream still runs; it
+     * calls {@code wait_for_previous} before it touches anything that others write.
+     */
+    void launchOverlapping(long kernel, int blocks, int threads, int sharedBytes, long stream, long parameters);
+
+    /** True while {@code stream} records a graph. */
+    boolean isCapturing(long stream);
+
+    /** Lets later work on {@code stream} wait for {@code event}; false when it is not an event of this kind of device. */
+    boolean await(long stream, EpEvent event);
+
+    /** Runs {@code work}, which makes many calls of this device; it makes them cheaper. */
+    default <T> T inside(Supplier<T> work) {
+        return work.get();
+    }
+
+    /** Runs {@code work}, which allocates, as is allowed while some stream records a graph. */
+    void allocating(Runnable work);
+
+    /** A new stream that waits for no other. */
+    GpuStream createStream();
+
+    /** A new timer. */
+    GpuTimer createTimer();
+
+    /**
+     * Records what {@code work} queues on {@code stream}, which runs nothing of it now. Operations inside must be
+     * asynchronous, and dispatches of the high-throughput mode in the worst case.
+     *
+     * @param stream not 0, which cannot record
+     * @throws org.ep4j.EpException when something was queued that cannot be recorded
+     */
+    GpuGraph capture(long stream, Runnable work);
+}

@@ -1,0 +1,11 @@
+package org.ep4j.engine.gpu;
+
+/** Kernels that are loaded on one GPU. */
+public interface GpuModule extends AutoCloseable {
+    /** A kernel by its name, allowed {@code sharedBytes} of dynamic shared memory. */
+    long kernel(String name, int sharedBytes);
+
+    /** Unloads; nothing of it may be running. */
+    @Override
+    void close();
+}

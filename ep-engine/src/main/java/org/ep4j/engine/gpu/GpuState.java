@@ -1,0 +1,95 @@
+package org.ep4j.engine.gpu;
+
+import org.ep4j.DataType;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpShape;
+import org.ep4j.ExpertPlacement;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.sync.Peers;
+import org.ep4j.engine.sync.Waits;
+
+/**
+ * What both modes of one buffer share.
+ *
+ * @param device of this rank
+ * @param shape sizes
+ * @param placement experts
+ * @param peers symmetric memory of all ranks, for setting up and recovering
+ * @param waits how failed waits are told
+ * @param symmetric this rank's symmetric memory
+ * @param layout of the results
+ * @param highThroughput memory of high-throughput results
+ * @param lowLatency memory of low-latency results, two banks one after the other
+ * @param temporary see {@link Temporary}
+ * @param processors that move rows
+ */
+record GpuState(
+        GpuDevice device,
+        EpShape shape,
+        ExpertPlacement placement,
+        Peers<DeviceWords> peers,
+        Waits waits,
+        DeviceMemory symmetric,
+        LocalLayout layout,
+        DeviceMemory highThroughput,
+        DeviceMemory lowLatency,
+        DeviceMemory temporary,
+        Processors processors) {
+    /** Blocks that move rows in high throughput. */
+    int highThroughputProcessors() {
+        return processors.highThroughput();
+    }
+
+    /** Blocks that move rows in low latency. */
+    int lowLatencyProcessors() {
+        return processors.lowLatency();
+    }
+
+    int rank() {
+        return peers.rank();
+    }
+
+    int ranks() {
+        return peers.ranks();
+    }
+
+    int localExperts() {
+        return placement.localExperts(peers.rank());
+    }
+
+    BufferLayout symmetricLayout() {
+        return peers.layout();
+    }
+
+    /** Address of a high-throughput region. */
+    long address(LocalLayout.HighThroughput region) {
+        return highThroughput.address() + layout.offset(region);
+    }
+
+    /** Address of a region of a low-latency bank. */
+    long address(int bank, LocalLayout.LowLatency region) {
+        return lowLatency.address() + bank * layout.lowLatencyBytes() + layout.offset(region);
+    }
+
+    Tensor tensor(LocalLayout.HighThroughput region, DataType type, long... dims) {
+        return tensor(highThroughput, layout.offset(region), type, dims);
+    }
+
+    Tensor tensor(int bank, LocalLayout.LowLatency region, DataType type, long... dims) {
+        return tensor(lowLatency, bank * layout.lowLatencyBytes() + layout.offset(region), type, dims);
+    }
+
+    Tensor symmetricTensor(long offset, DataType type, long... dims) {
+        return tensor(symmetric, offset, type, dims);
+    }
+
+    private static Tensor tensor(DeviceMemory memory, long offset, DataType type, long... dims) {
+        long bytes = type.bytes();
+        for (long dim : dims) {
+            bytes *= dim;
+        }
+        return Tensor.of(memory.slice(offset, bytes), type, dims);
+    }
+}

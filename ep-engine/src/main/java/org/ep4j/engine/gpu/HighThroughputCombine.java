@@ -1,0 +1,214 @@
+package org.ep4j.engine.gpu;
+
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.COMBINED;
+import static org.ep4j.engine.layout.LocalLayout.HighThroughput.COMBINED_WEIGHTS;
+
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.CombinePrecision;
+import org.ep4j.CombineRequest;
+import org.ep4j.CombineResult;
+import org.ep4j.DataType;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpEvent;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.LocalLayout;
+
+/**
+ * One high-throughput combine. One row a (token, rank) is read by the token's rank where it lies in the other rank's
+ * memory, and reduced in the same pass. In the exact by-expert form every selection's row is first sent to its slot on the
+ * token's rank. The kernels are those of {@code ht_combine.cu}.
+ */
+final class HighThroughputCombine {
+    private static final List<DataType> BF16 = List.of(DataType.BF16);
+    private static final List<DataType> FP32 = List.of(DataType.FP32);
+    private static final long WEIGHTS_FLAG = 1;
+
+    /** Codes of what the ranks agree on, see {@link org.ep4j.engine.sync.OperationNames}. */
+    private static final long KIND_ROWS = 3;
+
+    private static final long KIND_SELECTIONS = 4;
+
+    private final HighThroughput mode;
+    private final GpuState state;
+    private final BufferLayout layout;
+    private final CombineRequest request;
+    private final HighThroughputHandle handle;
+    private final int topK;
+    private final boolean partial;
+    private final boolean selections;
+    private final long input;
+
+    /** Checks all arguments. */
+    HighThroughputCombine(HighThroughput mode, CombineRequest request) {
+        this.mode = mode;
+        this.state = mode.state();
+        this.layout = state.symmetricLayout();
+        this.request = request;
+        handle = mode.own(request.handle());
+        topK = state.shape().topK();
+        selections = handle.byExpert() && request.precision() == CombinePrecision.EXACT;
+        partial = handle.byExpert() && !selections;
+        checkTensors(new TensorArgs(state.device().id()));
+        input = selections ? 0 : inPlace() ? offset() : layout.combineArea();
+    }
+
+    private void checkTensors(TensorArgs args) {
+        int hidden = state.shape().hidden();
+        args.rows("x", request.x(), BF16, -1, hidden);
+        checkRows("x", request.x(), "pass the expert outputs in the row order of the dispatch");
+        request.weights().ifPresent(w -> {
+            if (handle.byExpert()) {
+                args.tensor("weights", w, FP32, -1);
+            } else {
+                args.tensor("weights", w, FP32, -1, topK);
+            }
+            checkRows("weights", w, "pass one row of weights for each row of x");
+        });
+        for (Tensor bias : request.bias()) {
+            args.rows("bias", bias, BF16, handle.tokens(), hidden);
+        }
+        request.out().ifPresent(out -> args.rows("out", out, BF16, handle.tokens(), hidden));
+        if (handle.byExpert()
+                && TensorArgs.overlap(
+                        request.x().address(),
+                        request.x().byteSize(),
+                        state.symmetric().address() + layout.combineArea(),
+                        layout.combineWeights(0) - layout.combineArea())) {
+            throw new EpArgumentException(
+                    "x",
+                    "in the memory of combineInput()",
+                    "elsewhere for a by-expert combine, which uses that memory itself",
+                    "pass memory of your own, or the rows of the dispatch");
+        }
+    }
+
+    /** Tensors for the worst case are not held against the counts, which may not be known yet. */
+    private void checkRows(String name, Tensor tensor, String remedy) {
+        if (tensor.dim(0) < mostRows() && tensor.dim(0) < handle.rows()) {
+            throw new EpArgumentException(
+                    name, tensor.dim(0) + " rows", "at least " + handle.rows() + " rows, as the handle", remedy);
+        }
+    }
+
+    private long mostRows() {
+        return handle.byExpert()
+                ? LocalLayout.expandedCapacity(state.shape(), state.ranks(), state.localExperts(), handle.alignment())
+                : state.shape().receiveCapacity(state.ranks());
+    }
+
+    /** Where x lies in this rank's symmetric memory, if it does. */
+    private long offset() {
+        return request.x().address() - state.symmetric().address();
+    }
+
+    /** True when other ranks can read x where it lies. */
+    private boolean inPlace() {
+        if (handle.byExpert()) {
+            return false;
+        }
+        long bytes = Math.min(request.x().byteSize(), layout.combineInputBytes());
+        return inside(bytes, layout.rows(), layout.rowsBytes())
+                || inside(bytes, layout.combineArea(), layout.combineInputBytes());
+    }
+
+    private boolean inside(long bytes, long start, long length) {
+        return offset() >= start && offset() + bytes <= start + length;
+    }
+
+    /** Queues the kernels. */
+    CombineResult run(Queue queue, EpEvent event) {
+        handle.usedBy(queue);
+        long number = mode.beginCombine();
+        Tensor out = request.out()
+                .orElseGet(() -> state.tensor(
+                        COMBINED, DataType.BF16, handle.tokens(), state.shape().hidden()));
+        Arguments arguments = queue.arguments()
+                .set(Param.KIND, selections ? KIND_SELECTIONS : KIND_ROWS)
+                .set(Param.FLAGS, request.weights().isPresent() ? WEIGHTS_FLAG : 0)
+                .set(Param.TOKENS, handle.tokens())
+                .set(Param.X, request.x().address())
+                .set(Param.HANDLE, handle.memory().address())
+                .set(Param.BY_EXPERT, handle.byExpert())
+                .set(Param.PARTIAL, partial)
+                .set(Param.INPUT, input)
+                .set(Param.OUT, out.address());
+        request.weights()
+                .ifPresent(w -> arguments
+                        .set(Param.WEIGHTS, w.address())
+                        .set(Param.OUT_WEIGHTS, state.address(COMBINED_WEIGHTS)));
+        List<Tensor> bias = request.bias();
+        if (!bias.isEmpty()) {
+            arguments.set(Param.BIAS0, bias.get(0).address());
+        }
+        if (bias.size() > 1) {
+            arguments.set(Param.BIAS1, bias.get(1).address());
+        }
+        boolean copied = !selections && (partial || offset() != input);
+        if (copied || request.weights().isPresent()) {
+            launch(queue, "ht_stage", partial ? sums(topK) : copies(), arguments);
+        }
+        queue.launch(
+                "ht_enter",
+                1,
+                Math.min(256, state.ranks() * state.device().facts().lanes()),
+                0,
+                arguments);
+        if (selections) {
+            launch(queue, "ht_selections", copies(), arguments);
+        }
+        int rows = (selections ? topK : Math.min(topK, state.ranks())) + bias.size();
+        launch(queue, "ht_combine", sums(rows), arguments);
+        return new Result(
+                mode,
+                number,
+                event,
+                handle,
+                out,
+                request.weights().map(w -> state.tensor(COMBINED_WEIGHTS, DataType.FP32, handle.tokens(), topK)));
+    }
+
+    private void launch(Queue queue, String kernel, RowPieces pieces, Arguments arguments) {
+        queue.launch(
+                kernel,
+                state.highThroughputProcessors(),
+                pieces.warps() * state.device().facts().lanes(),
+                pieces.sharedBytes(),
+                arguments.set(Param.EXTRA, pieces.packed()));
+    }
+
+    private RowPieces sums(int rows) {
+        return RowPieces.forSums(state.device().facts(), (int) layout.rowBytes(), rows, state.ranks());
+    }
+
+    private RowPieces copies() {
+        return RowPieces.forCopies(state.device().facts(), (int) layout.rowBytes(), state.ranks());
+    }
+
+    /**
+     * A combine that is queued.
+     *
+     * @param handle kept, since the kernels read it
+     */
+    private record Result(
+            HighThroughput mode,
+            long number,
+            EpEvent event,
+            HighThroughputHandle handle,
+            Tensor outTensor,
+            Optional<Tensor> weightsTensor)
+            implements CombineResult {
+        @Override
+        public Tensor out() {
+            mode.combines().check(number);
+            return outTensor;
+        }
+
+        @Override
+        public Optional<Tensor> weights() {
+            mode.combines().check(number);
+            return weightsTensor;
+        }
+    }
+}

@@ -1,0 +1,224 @@
+package org.ep4j.engine.gpu;
+
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.DataType;
+import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpEvent;
+import org.ep4j.EpShape;
+import org.ep4j.RowLayout;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.layout.LocalLayout.HighThroughput;
+
+/**
+ * One high-throughput dispatch: counts, then every row written once to its final place in the memory of each rank that
+ * needs it, then the records are unpacked, and rows that belong elsewhere are moved there. See {@code ht_dispatch.cu}.
+ */
+final class HighThroughputDispatch {
+    private static final List<DataType> ROW_TYPES = List.of(DataType.BF16, DataType.FP8_E4M3);
+    private static final long DISPATCH = 1;
+    private static final long CACHED_DISPATCH = 2;
+    private static final long FP8_FLAG = 1;
+    private static final long WEIGHTS_FLAG = 2;
+
+    private static final int MOST_THREADS = 1024;
+    private static final int MOST_COUNT_BLOCKS = 2048;
+
+    private final org.ep4j.engine.gpu.HighThroughput mode;
+    private final GpuState state;
+    private final EpShape shape;
+    private final DispatchRequest request;
+    private final Optional<HighThroughputHandle> cached;
+    private final int tokens;
+    private final boolean fp8;
+
+    /** Checks all that can be checked without reading device contents. */
+    HighThroughputDispatch(org.ep4j.engine.gpu.HighThroughput mode, DispatchRequest request) {
+        this.mode = mode;
+        this.state = mode.state();
+        this.shape = state.shape();
+        this.request = request;
+        TensorArgs args = new TensorArgs(state.device().id());
+        tokens = args.tokens("x", request.x(), shape.maxTokens(), "maxTokens");
+        args.rows("x", request.x(), ROW_TYPES, tokens, shape.hidden());
+        fp8 = request.x().type() == DataType.FP8_E4M3;
+        if (fp8 != request.scales().isPresent()) {
+            throw new EpArgumentException(
+                    "scales",
+                    fp8 ? "absent" : "present",
+                    fp8 ? "present with FP8 rows" : "absent with BF16 rows",
+                    "scales go with FP8 rows and only with them");
+        }
+        request.scales().ifPresent(s -> args.tensor("scales", s, List.of(DataType.FP32), tokens, shape.scales()));
+        request.topkIds().ifPresent(i -> args.tensor("topkIds", i, TensorArgs.ID_TYPES, tokens, shape.topK()));
+        request.topkWeights()
+                .ifPresent(w -> args.tensor("topkWeights", w, List.of(DataType.FP32), tokens, shape.topK()));
+        cached = request.cached().map(mode::own);
+        cached.ifPresent(this::checkHandle);
+        request.out().ifPresent(out -> args.rows("out", out, List.of(request.x().type()), -1, shape.hidden()));
+        checkOut();
+    }
+
+    private void checkHandle(HighThroughputHandle handle) {
+        if (handle.tokens() != tokens) {
+            throw new EpArgumentException(
+                    "x", tokens + " tokens", handle.tokens() + " tokens, as the handle", "send the same tokens again");
+        }
+        if (handle.layout() != request.layout()) {
+            throw new EpArgumentException(
+                    "layout", request.layout(), handle.layout() + ", as the handle", "use DispatchRequest.cached");
+        }
+    }
+
+    /** With worst-case sizes the needed room is known before anything moves; with exact ones only the caller's bound is. */
+    private void checkOut() {
+        if (request.out().isPresent()
+                && !request.exactCounts()
+                && request.out().get().dim(0) < worstRows()) {
+            throw new EpArgumentException(
+                    "out",
+                    request.out().get().dim(0) + " rows",
+                    "at least " + worstRows() + " rows, the worst case",
+                    "pass a larger tensor, or ask for exact counts");
+        }
+    }
+
+    private boolean byExpert() {
+        return request.layout() == RowLayout.BY_EXPERT;
+    }
+
+    private long worstRows() {
+        int alignment = cached.map(HighThroughputHandle::alignment).orElse(request.expertAlignment());
+        return byExpert()
+                ? LocalLayout.expandedCapacity(shape, state.ranks(), state.localExperts(), alignment)
+                : shape.receiveCapacity(state.ranks());
+    }
+
+    /** Queues it. */
+    DispatchResult run(Queue queue, EpEvent event) {
+        if (request.exactCounts() && queue.isCapturing()) {
+            throw new EpArgumentException(
+                    "exactCounts",
+                    true,
+                    "false while the stream records a graph",
+                    "use worstCase(): sizes are fixed when a graph is recorded");
+        }
+        long call = mode.beginDispatch();
+        HighThroughputHandle handle = cached.orElseGet(() -> newHandle(event));
+        handle.usedBy(queue);
+        Arguments arguments = arguments(queue, handle);
+        if (cached.isPresent()) {
+            queue.launch("ht_enter", 1, MOST_THREADS / 4, 0, arguments);
+        } else {
+            int slice = Pieces.slice(state.ranks());
+            int slices = Math.max(1, (tokens + slice - 1) / slice);
+            int blocks = Math.min(Math.min(slices, state.highThroughputProcessors()), MOST_COUNT_BLOCKS);
+            queue.launch("ht_count", blocks, slice, 0, arguments);
+        }
+        launch(queue, "ht_send", Pieces.sendStage(shape, state.symmetricLayout(), state.ranks(), fp8), arguments);
+        queue.launch("ht_receive", state.highThroughputProcessors(), MOST_THREADS, 0, arguments);
+        if (byExpert() || request.out().isPresent()) {
+            launch(queue, "ht_expand", Pieces.rowStage(rowBytes()), arguments);
+        }
+        return new HighThroughputResult(
+                mode,
+                handle,
+                call,
+                event,
+                rowTensor(),
+                request.exactCounts(),
+                worstRows(),
+                fp8,
+                request.topkWeights().isPresent());
+    }
+
+    private HighThroughputHandle newHandle(EpEvent event) {
+        HandlePool.HandleMemory memory = mode.handles().take();
+        return new HighThroughputHandle(
+                mode, memory, tokens, request.layout(), request.expertAlignment(), wideIds(), event);
+    }
+
+    private boolean wideIds() {
+        return request.topkIds().map(ids -> ids.type() == DataType.INT64).orElse(false);
+    }
+
+    private int rowBytes() {
+        return shape.hidden() * request.x().type().bytes();
+    }
+
+    /** With as many warps as have room for a row. */
+    private void launch(Queue queue, String kernel, int stageBytes, Arguments arguments) {
+        GpuFacts facts = state.device().facts();
+        int most = MOST_THREADS / facts.lanes();
+        int warps = facts.bulk() ? Math.min(most, Pieces.roomBytes(facts, state.ranks()) / stageBytes) : most;
+        queue.launch(
+                kernel,
+                state.highThroughputProcessors(),
+                warps * facts.lanes(),
+                facts.bulk() ? warps * stageBytes : 0,
+                arguments);
+    }
+
+    private Arguments arguments(Queue queue, HighThroughputHandle handle) {
+        return queue.arguments()
+                .set(Param.KIND, cached.isPresent() ? CACHED_DISPATCH : DISPATCH)
+                .set(Param.FLAGS, (fp8 ? FP8_FLAG : 0) | (request.topkWeights().isPresent() ? WEIGHTS_FLAG : 0))
+                .set(Param.TOKENS, tokens)
+                .set(Param.X, request.x().address())
+                .set(Param.IDS, address(request.topkIds()))
+                .set(Param.WIDE_IDS, handle.wideIds())
+                .set(Param.WEIGHTS, address(request.topkWeights()))
+                .set(Param.SCALES, address(request.scales()))
+                .set(Param.HANDLE, handle.memory().address())
+                .set(Param.COUNTS, handle.memory().countsAddress())
+                .set(Param.ROWS, mostRows())
+                .set(Param.ALIGNMENT, request.expertAlignment())
+                .set(Param.BY_EXPERT, byExpert())
+                .set(Param.ZERO_PADDING, request.zeroPadding())
+                .set(Param.OUT, outAddress())
+                .set(
+                        Param.OUT_SCALES,
+                        state.address(byExpert() ? HighThroughput.EXPANDED_SCALES : HighThroughput.SCALES))
+                .set(Param.OUT_IDS, state.address(HighThroughput.TOPK_IDS))
+                .set(Param.OUT_WEIGHTS, state.address(HighThroughput.TOPK_WEIGHTS))
+                .set(Param.SOURCE_RANKS, state.address(HighThroughput.SOURCE_RANKS))
+                .set(Param.SOURCE_TOKENS, state.address(HighThroughput.SOURCE_TOKENS))
+                .set(Param.ROWS_PER_SOURCE, state.address(HighThroughput.ROWS_PER_SOURCE))
+                .set(Param.ROWS_PER_EXPERT, state.address(HighThroughput.ROWS_PER_EXPERT))
+                .set(Param.EXPERT_OFFSETS, state.address(HighThroughput.EXPERT_OFFSETS))
+                // Whether rows behind the last one are seen.
+                .set(Param.EXTRA, !request.exactCounts());
+    }
+
+    private long mostRows() {
+        return request.exactCounts() && request.out().isPresent()
+                ? request.out().get().dim(0)
+                : worstRows();
+    }
+
+    private static long address(Optional<Tensor> tensor) {
+        return tensor.map(Tensor::address).orElse(0L);
+    }
+
+    /** Where rows go that do not stay where their senders put them. */
+    private long outAddress() {
+        return request.out().isPresent()
+                ? request.out().get().address()
+                : byExpert() ? state.address(HighThroughput.EXPANDED) : 0;
+    }
+
+    private HighThroughputResult.Rows rowTensor() {
+        DataType type = request.x().type();
+        int hidden = shape.hidden();
+        if (request.out().isPresent()) {
+            Tensor out = request.out().get();
+            return rows -> Tensor.of(out.memory(), type, rows, hidden);
+        }
+        return byExpert()
+                ? rows -> state.tensor(HighThroughput.EXPANDED, type, rows, hidden)
+                : rows -> state.symmetricTensor(state.symmetricLayout().rows(), type, rows, hidden);
+    }
+}

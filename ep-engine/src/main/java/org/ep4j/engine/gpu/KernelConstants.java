@@ -1,0 +1,63 @@
+package org.ep4j.engine.gpu;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpShape;
+import org.ep4j.engine.layout.Block;
+import org.ep4j.engine.layout.BufferLayout;
+
+/** A shape and its layout as macros, which all kernels are compiled with. */
+final class KernelConstants {
+    private KernelConstants() {}
+
+    /** Lines of {@code #define}. */
+    static String of(EpShape shape, int ranks) {
+        if (ranks > Pieces.MOST_RANKS) {
+            throw new EpArgumentException(
+                    "ranks",
+                    ranks,
+                    "at most " + Pieces.MOST_RANKS + " with GPUs, whose kernels know each rank in shared memory",
+                    "divide the ranks into groups");
+        }
+        BufferLayout layout = new BufferLayout(shape, ranks);
+        Map<String, Long> values = new LinkedHashMap<>();
+        values.put("RANKS", (long) ranks);
+        values.put("HIDDEN", (long) shape.hidden());
+        values.put("EXPERTS", (long) shape.experts());
+        values.put("TOPK", (long) shape.topK());
+        values.put("SCALES", (long) shape.scales());
+        values.put("MAX_TOKENS", (long) shape.maxTokens());
+        values.put("MAX_LL_TOKENS", (long) shape.maxLowLatencyTokens());
+        values.put("CAPACITY", shape.maxTokens() == 0 ? 0 : shape.receiveCapacity(ranks));
+        values.put("BLOCKS", layout.block(Block.HIGH_THROUGHPUT, 0, 0));
+        values.put("BLOCK_BYTES", (long) layout.blockBytes());
+        values.put("ROWS", layout.rows());
+        values.put("RECORDS", layout.record(0));
+        values.put("RECORD_BYTES", (long) layout.recordBytes());
+        values.put("COMBINE_AREA", layout.combineArea());
+        values.put("COMBINE_WEIGHTS", layout.combineWeights(0));
+        values.put("MESSAGES", layout.message(0, 0, 0));
+        values.put("MESSAGE_HEAD", (long) layout.messageHead());
+        values.put("MESSAGE_BYTES", (long) layout.messageBytes());
+        values.put("MESSAGE_FLAGS", layout.messageFlag(0, 0, 0));
+        values.put("LL_COUNTS", layout.counts(0, 0));
+        values.put("LL_COUNT_BYTES", (long) layout.countBytes());
+        values.put("COMBINE_SLOTS", layout.combineSlot(0, 0, 0));
+        values.put("COMBINE_SLOT_HEAD", (long) layout.combineSlotHead());
+        values.put("COMBINE_SLOT_BYTES", (long) layout.combineSlotBytes());
+        values.put("COMBINE_FLAGS", layout.combineFlag(0, 0, 0));
+        values.put("SLICE", (long) Pieces.slice(ranks));
+        values.put("CHUNK", (long) Pieces.chunk(shape, ranks));
+        values.put("PIECE", (long) Pieces.PIECE);
+        values.put("STAGED_RECORDS", Pieces.stagesRecords(shape, layout, ranks) ? 1L : 0L);
+        return values.entrySet().stream()
+                .map(e -> "#define EP_" + e.getKey() + " " + literal(e.getValue()))
+                .collect(Collectors.joining("\n", "", "\n"));
+    }
+
+    private static String literal(long value) {
+        return value == (int) value ? Long.toString(value) : value + "ull";
+    }
+}

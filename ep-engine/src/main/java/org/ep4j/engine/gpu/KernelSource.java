@@ -1,0 +1,64 @@
+package org.ep4j.engine.gpu;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Pattern;
+import org.ep4j.EpShape;
+
+/** The text of the kernels, put together from its parts. */
+public final class KernelSource {
+    /** Parts of each mode, in order; a buffer compiles only what it needs, since that takes seconds. */
+    private static final List<String> HIGH_THROUGHPUT =
+            List.of("ht_begin.cu", "ht_dispatch.cu", "ht_receive.cu", "ht_expand.cu", "ht_combine.cu");
+
+    private static final List<String> LOW_LATENCY = List.of("log_fmt.cu", "ll_dispatch.cu", "ll_combine.cu");
+
+    private static final Pattern KERNEL = Pattern.compile("^EP_KERNEL\\((\\w+),", Pattern.MULTILINE);
+
+    private KernelSource() {}
+
+    /** All kernels of a buffer, without the dialect. */
+    public static String of(EpShape shape, int ranks) {
+        StringBuilder text = new StringBuilder(KernelConstants.of(shape, ranks));
+        List<String> parts = new ArrayList<>(List.of("op.cu"));
+        if (shape.maxTokens() > 0) {
+            parts.addAll(HIGH_THROUGHPUT);
+        }
+        if (shape.maxLowLatencyTokens() > 0) {
+            parts.addAll(LOW_LATENCY);
+        }
+        for (String part : parts) {
+            text.append("#line 1 \"").append(part).append("\"\n").append(part(part));
+        }
+        return text.toString();
+    }
+
+    /** Names of the kernels of a source. */
+    static List<String> kernels(String source) {
+        return KERNEL.matcher(source).results().map(found -> found.group(1)).toList();
+    }
+
+    /**
+     * Puts a dialect before a source, and both into a namespace of their own, since compilers define names too.
+     *
+     * @param dialect name of the resource: {@code cuda.cu}
+     */
+    public static String in(String dialect, String source) {
+        return "namespace ep {\n#line 1 \"" + dialect + "\"\n" + part(dialect) + source + "}\n";
+    }
+
+    private static String part(String name) {
+        try (InputStream in = KernelSource.class.getResourceAsStream(name)) {
+            if (in == null) {
+                throw new IllegalStateException(name + " is missing from the engine's jar");
+            }
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UncheckedIOException(name + " cannot be read from the engine's jar", e);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+package org.ep4j.engine.gpu;
+
+import com.sun.jna.Memory;
+import com.sun.jna.Pointer;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Launches the kernels of one buffer. One thread at a time. */
+final class Launcher {
+    private final GpuDevice device;
+    private final GpuModule module;
+    private final Map<String, Kernel> kernels = new HashMap<>();
+
+    /** The list of the addresses of arguments, which has one entry, and the argument behind it. */
+    private final Memory parameters = new Memory(8L + 8L * Arguments.COUNT);
+
+    private record Kernel(long function, int sharedBytes) {}
+
+    /** Loads all kernels. */
+    Launcher(GpuDevice device, GpuModule module, List<String> names) {
+        this.device = device;
+        this.module = module;
+        parameters.setLong(0, Pointer.nativeValue(parameters) + 8);
+        // A kernel that is loaded when it is first launched may wait for all that runs, and what runs may wait for it.
+        names.forEach(name -> kernels.put(name, new Kernel(module.kernel(name, 0), 0)));
+    }
+
+    void launch(
+            String name, int blocks, int threads, int sharedBytes, long stream, Arguments arguments, boolean overlaps) {
+        Kernel kernel = kernels.get(name);
+        if (kernel == null || kernel.sharedBytes() < sharedBytes) {
+            kernel = new Kernel(module.kernel(name, sharedBytes), sharedBytes);
+            kernels.put(name, kernel);
+        }
+        parameters.write(8, arguments.values(), 0, Arguments.COUNT);
+        long list = Pointer.nativeValue(parameters);
+        if (overlaps) {
+            device.launchOverlapping(kernel.function(), blocks, threads, sharedBytes, stream, list);
+        } else {
+            device.launch(kernel.function(), blocks, threads, sharedBytes, stream, list);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+package org.ep4j.engine.gpu;
+
+import java.util.List;
+import org.ep4j.CombinePrecision;
+import org.ep4j.DataType;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpEvent;
+import org.ep4j.EpShape;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyCombineResult;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.sync.Receipt;
+
+/**
+ * One low-latency combine: a kernel that sends the row of every selection, or one sum for each (token, rank), to the
+ * token's rank, and one that adds them up there. See {@code ll_combine.cu}.
+ */
+final class LowLatencyCombine {
+    private static final List<DataType> BF16 = List.of(DataType.BF16);
+    private static final int PARTIAL_FLAG = 1;
+    private static final int LOG_FMT_FLAG = 2;
+
+    private final LowLatency mode;
+    private final GpuState state;
+    private final LowLatencyCombineRequest request;
+    private final LowLatencyHandleImpl handle;
+    private final boolean partial;
+
+    private long call;
+
+    /** Checks all arguments. */
+    LowLatencyCombine(LowLatency mode, LowLatencyCombineRequest request) {
+        this.mode = mode;
+        this.state = mode.state();
+        this.request = request;
+        handle = mode.own(request.handle());
+        EpShape shape = state.shape();
+        TensorArgs args = new TensorArgs(state.device().id());
+        args.rows("x", request.x(), BF16, state.localExperts(), shape.lowLatencyRows(state.ranks()), shape.hidden());
+        request.topkWeights()
+                .ifPresent(w -> args.tensor("topkWeights", w, List.of(DataType.FP32), handle.tokens(), shape.topK()));
+        request.waitStats().ifPresent(s -> args.tensor("waitStats", s, List.of(DataType.INT64), state.ranks()));
+        request.out().ifPresent(out -> args.rows("out", out, BF16, handle.tokens(), shape.hidden()));
+        partial = request.precision() != CombinePrecision.EXACT;
+        if (!handle.weighted() && (partial || request.topkWeights().isEmpty())) {
+            throw new EpArgumentException(
+                    "topkWeights",
+                    "absent" + (partial ? " from the dispatch" : ""),
+                    partial ? "given in the dispatch for a rank-partial combine" : "given here or in the dispatch",
+                    "pass the weights of this rank's tokens");
+        }
+    }
+
+    /** Queues it, with the hook its first half. */
+    LowLatencyCombineResult run(Queue queue, EpEvent event) {
+        handle.requireReceived();
+        handle.usedBy(queue);
+        call = mode.combines().begin();
+        send(queue);
+        Receipt receipt = new Receipt(request.hook());
+        if (!request.hook()) {
+            receive(queue);
+        }
+        return new LowLatencyResults.Combine(this, mode.combines(), call, event, receipt);
+    }
+
+    private void send(Queue queue) {
+        LowLatencyPieces pieces = LowLatencyPieces.of(state);
+        int blocks = state.lowLatencyProcessors();
+        Arguments arguments = arguments(queue);
+        if (request.logFmt()) {
+            queue.launchOverlapping(
+                    "ll_combine_send_coded",
+                    blocks,
+                    LowLatencyPieces.CODED_THREADS,
+                    pieces.codedSendBytes(),
+                    arguments);
+        } else if (partial) {
+            queue.launchOverlapping("ll_combine_send_sums", blocks, pieces.sumThreads(), pieces.sumBytes(), arguments);
+        } else {
+            int ranks = state.ranks();
+            arguments.set(Param.EXTRA, pieces.rowPiece(ranks));
+            queue.launchOverlapping(
+                    "ll_combine_send_rows", blocks, pieces.rowThreads(), pieces.rowBytes(ranks), arguments);
+        }
+    }
+
+    /** Its first half has failed. */
+    void abandon() {
+        mode.combines().abandon(call);
+    }
+
+    /** The receiving half of the hook. Returns when it is done. */
+    void receiveLater(Receipt receipt) {
+        mode.receiveLater(request, request.options(), receipt, mode.combines(), call, queue -> receive(queue));
+    }
+
+    private void receive(Queue queue) {
+        queue.launchOverlapping(
+                request.logFmt() ? "ll_combine_receive_coded" : "ll_combine_receive",
+                state.lowLatencyProcessors(),
+                request.logFmt() ? LowLatencyPieces.CODED_THREADS : LowLatencyPieces.COMBINE_THREADS,
+                request.logFmt() ? LowLatencyPieces.of(state).codedReceiveBytes() : 0,
+                arguments(queue));
+        mode.combines().received(call);
+    }
+
+    private Arguments arguments(Queue queue) {
+        int bank = (int) (call & 1);
+        Arguments arguments = queue.arguments()
+                .set(Param.FLAGS, (partial ? PARTIAL_FLAG : 0) | (request.logFmt() ? LOG_FMT_FLAG : 0))
+                .set(Param.PARTIAL, partial)
+                .set(Param.LOG_FMT, request.logFmt())
+                .set(Param.TOKENS, handle.tokens())
+                .set(Param.BANK, bank)
+                .set(Param.X, request.x().address())
+                .set(Param.HANDLE, handle.memory().address())
+                .set(Param.OUT, outTensor(bank).address());
+        request.topkWeights().ifPresent(w -> arguments.set(Param.WEIGHTS, w.address()));
+        request.waitStats().ifPresent(s -> arguments.set(Param.WAIT_STATISTICS, s.address()));
+        return arguments;
+    }
+
+    /** The result of a bank or the caller's tensor. */
+    Tensor outTensor(int bank) {
+        return request.out()
+                .orElseGet(() -> state.tensor(
+                        bank,
+                        LocalLayout.LowLatency.COMBINED,
+                        DataType.BF16,
+                        handle.tokens(),
+                        state.shape().hidden()));
+    }
+}

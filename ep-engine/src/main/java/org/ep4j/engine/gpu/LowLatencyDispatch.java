@@ -1,0 +1,179 @@
+package org.ep4j.engine.gpu;
+
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.DataType;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpEvent;
+import org.ep4j.EpShape;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.layout.LocalLayout.LowLatency;
+import org.ep4j.engine.sync.Receipt;
+
+/**
+ * One low-latency dispatch: a kernel that encodes every token and sends it once to each rank that needs it, and one that
+ * receives and writes rows to the packed rows of their experts. See {@code ll_dispatch.cu}.
+ */
+final class LowLatencyDispatch {
+    private static final List<DataType> BF16 = List.of(DataType.BF16);
+    private static final int WEIGHTS_FLAG = 1 << 8;
+
+    private final org.ep4j.engine.gpu.LowLatency mode;
+    private final GpuState state;
+    private final EpShape shape;
+    private final LowLatencyDispatchRequest request;
+    private final int tokens;
+
+    private long call;
+
+    /** Checks all that can be checked without reading device contents. */
+    LowLatencyDispatch(org.ep4j.engine.gpu.LowLatency mode, LowLatencyDispatchRequest request) {
+        this.mode = mode;
+        this.state = mode.state();
+        this.shape = state.shape();
+        this.request = request;
+        TensorArgs args = new TensorArgs(state.device().id());
+        tokens = args.tokens("x", request.x(), shape.maxLowLatencyTokens(), "maxLowLatencyTokens");
+        args.rows("x", request.x(), BF16, tokens, shape.hidden());
+        int experts = state.localExperts();
+        long rows = shape.lowLatencyRows(state.ranks());
+        request.topkWeights()
+                .ifPresent(w -> args.tensor("topkWeights", w, List.of(DataType.FP32), tokens, shape.topK()));
+        request.cumulativeStats().ifPresent(s -> args.tensor("cumulativeStats", s, List.of(DataType.INT32), experts));
+        request.waitStats().ifPresent(s -> args.tensor("waitStats", s, List.of(DataType.INT64), state.ranks()));
+        request.out().ifPresent(out -> args.rows("out", out, List.of(rowType()), experts, rows, shape.hidden()));
+        request.outScales()
+                .ifPresent(out -> args.tensor("outScales", out, List.of(scaleType()), experts, rows, scaleCount()));
+        if (request.outScales().isPresent() && !fp8()) {
+            throw new EpArgumentException("outScales", "present", "absent with BF16 rows", "leave it out");
+        }
+        args.tensor("topkIds", request.topkIds(), TensorArgs.ID_TYPES, tokens, shape.topK());
+    }
+
+    private boolean fp8() {
+        return request.format() != WireFormat.BF16;
+    }
+
+    private DataType rowType() {
+        return fp8() ? DataType.FP8_E4M3 : DataType.BF16;
+    }
+
+    private DataType scaleType() {
+        return request.format() == WireFormat.FP8_UE8M0 ? DataType.UE8M0 : DataType.FP32;
+    }
+
+    private int scaleCount() {
+        return request.format() == WireFormat.FP8_UE8M0 ? (shape.scales() + 3) / 4 * 4 : shape.scales();
+    }
+
+    /** As kernels and the block of the operation say it. */
+    private int formatCode() {
+        return switch (request.format()) {
+            case BF16 -> 0;
+            case FP8 -> 1;
+            case FP8_POW2 -> 2;
+            case FP8_UE8M0 -> 3;
+        };
+    }
+
+    /** Queues it, with the hook its first half. */
+    LowLatencyDispatchResult run(Queue queue, EpEvent event) {
+        call = mode.dispatches().begin();
+        HandlePool.HandleMemory memory = mode.handles().take();
+        boolean weighted = request.topkWeights().isPresent();
+        LowLatencyHandleImpl handle = new LowLatencyHandleImpl(mode, memory, tokens, weighted);
+        handle.usedBy(queue);
+        LowLatencyPieces pieces = LowLatencyPieces.of(state);
+        queue.launchOverlapping(
+                "ll_dispatch_send",
+                pieces.sendBlocks(tokens),
+                pieces.sendThreads(),
+                pieces.sendBytes(),
+                arguments(queue, handle));
+        Receipt receipt = new Receipt(request.hook());
+        if (!request.hook()) {
+            receive(queue, handle);
+        }
+        return new LowLatencyResults.Dispatch(this, mode.dispatches(), call, handle, event, receipt);
+    }
+
+    /** Its first half has failed. */
+    void abandon() {
+        mode.dispatches().abandon(call);
+    }
+
+    /** The receiving half of the hook. Returns when it is done. */
+    void receiveLater(LowLatencyHandleImpl handle, Receipt receipt) {
+        mode.receiveLater(request, request.options(), receipt, mode.dispatches(), call, queue -> {
+            receive(queue, handle);
+        });
+    }
+
+    private void receive(Queue queue, LowLatencyHandleImpl handle) {
+        LowLatencyPieces pieces = LowLatencyPieces.of(state);
+        queue.launchOverlapping(
+                "ll_dispatch_receive",
+                state.lowLatencyProcessors(),
+                LowLatencyPieces.RECEIVE_THREADS,
+                pieces.receiveBytes(),
+                arguments(queue, handle));
+        mode.dispatches().received(call);
+        handle.received();
+    }
+
+    private Arguments arguments(Queue queue, LowLatencyHandleImpl handle) {
+        int bank = (int) (call & 1);
+        Arguments arguments = queue.arguments()
+                .set(Param.FLAGS, formatCode() | (handle.weighted() ? WEIGHTS_FLAG : 0))
+                .set(Param.FORMAT, formatCode())
+                .set(Param.TOKENS, tokens)
+                .set(Param.BANK, bank)
+                .set(Param.X, request.x().address())
+                .set(Param.IDS, request.topkIds().address())
+                .set(Param.WIDE_IDS, request.topkIds().type() == DataType.INT64)
+                .set(Param.HANDLE, handle.memory().address())
+                .set(Param.OUT, rowTensor(bank).address())
+                .set(Param.SOURCE_TOKENS, state.address(bank, LowLatency.SOURCE_TOKENS))
+                .set(Param.LL_COUNTS, state.address(bank, LowLatency.COUNTS))
+                .set(Param.RANGES, state.address(bank, LowLatency.RANGES));
+        scaleTensor(bank).ifPresent(scales -> arguments.set(Param.OUT_SCALES, scales.address()));
+        request.topkWeights().ifPresent(w -> arguments.set(Param.WEIGHTS, w.address()));
+        request.cumulativeStats().ifPresent(s -> arguments.set(Param.STATISTICS, s.address()));
+        request.waitStats().ifPresent(s -> arguments.set(Param.WAIT_STATISTICS, s.address()));
+        return arguments;
+    }
+
+    /** The packed rows of a bank or the caller's tensor. */
+    Tensor rowTensor(int bank) {
+        return request.out().orElseGet(() -> tensor(bank, LowLatency.ROWS, rowType(), rows(), shape.hidden()));
+    }
+
+    /** The scales of a bank or the caller's tensor. */
+    Optional<Tensor> scaleTensor(int bank) {
+        return fp8()
+                ? Optional.of(request.outScales()
+                        .orElseGet(() -> tensor(bank, LowLatency.SCALES, scaleType(), rows(), scaleCount())))
+                : Optional.empty();
+    }
+
+    /** A result of a bank: one entry for each local expert, of {@code dims}. */
+    Tensor tensor(int bank, LocalLayout.LowLatency region, DataType type, long... dims) {
+        long[] all = new long[dims.length + 1];
+        all[0] = state.localExperts();
+        System.arraycopy(dims, 0, all, 1, dims.length);
+        return state.tensor(bank, region, type, all);
+    }
+
+    /** Rows of an expert. */
+    long rows() {
+        return shape.lowLatencyRows(state.ranks());
+    }
+
+    int ranks() {
+        return state.ranks();
+    }
+}

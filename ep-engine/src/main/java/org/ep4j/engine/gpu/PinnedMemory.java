@@ -1,0 +1,16 @@
+package org.ep4j.engine.gpu;
+
+import org.ep4j.engine.memory.HostMemory;
+
+/** Memory of the host that kernels reach. */
+public interface PinnedMemory extends AutoCloseable {
+    /** As the host sees it. */
+    HostMemory memory();
+
+    /** Where kernels see it. */
+    long deviceAddress();
+
+    /** Frees it; no kernel may use it any more. */
+    @Override
+    void close();
+}

@@ -1,0 +1,153 @@
+package org.ep4j.engine.gpu;
+
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.ep4j.Device;
+import org.ep4j.EpShape;
+import org.ep4j.EpStateException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+
+/**
+ * How many blocks, one on each multiprocessor, move rows of one buffer.
+ *
+ * <p>Kernels hold their multiprocessors while they wait for other ranks. When two buffers of a GPU run at once and one's
+ * kernels leave no room for the other's, two ranks that began them in opposite order wait for each other for ever. So
+ * the buffers of a GPU in this process share its multiprocessors: all that have low latency, which otherwise takes the whole
+ * GPU, and the others from their first operation on. Numbers that the user set are taken as they are.
+ */
+final class Processors implements AutoCloseable {
+    /** Twenty-four are enough to fill the links of a GPU of 132 (Hopper); others in proportion. */
+    private static final int SHARE = 24;
+
+    private static final int OF = 132;
+
+    /** {@code CU_STREAM_LEGACY}, which stream 0 is too. */
+    private static final long LEGACY_STREAM = 1;
+
+    /** Buffers of each GPU of this process, whatever group they belong to: that is what shares its multiprocessors. */
+    private static final Map<Device, Set<Processors>> OPEN = new HashMap<>();
+
+    private final Device device;
+    private final int all;
+    private final int asked;
+    private final int askedLow;
+    private final boolean low;
+    private final long own;
+    private final List<Long> peers;
+    private volatile boolean counts;
+    private volatile int highThroughput;
+    private volatile int lowLatency;
+    private volatile boolean alone;
+    private volatile boolean withPeers;
+
+    private Processors(Device device, int all, int asked, int askedLow, boolean low, long own, List<Long> peers) {
+        this.device = device;
+        this.all = all;
+        this.asked = asked;
+        this.askedLow = askedLow;
+        this.low = low;
+        this.own = own;
+        this.peers = List.copyOf(peers);
+        this.counts = low;
+    }
+
+    /**
+     * Of a new buffer; until it is closed.
+     *
+     * @param own where this rank's symmetric memory lies
+     * @param peers where that of the others lies; in this process by its own address
+     */
+    static Processors of(EpConfig config, GpuDevice device, EpShape shape, long own, List<Long> peers) {
+        Processors made = new Processors(
+                device.id(),
+                device.facts().processors(),
+                config.get(EpKeys.SMS),
+                config.get(EpKeys.LOW_LATENCY_SMS),
+                shape.maxLowLatencyTokens() > 0,
+                own,
+                peers);
+        synchronized (OPEN) {
+            OPEN.computeIfAbsent(made.device, d -> new LinkedHashSet<>()).add(made);
+            share(made.device);
+        }
+        return made;
+    }
+
+    /** Before every operation. */
+    void use() {
+        if (!counts) {
+            synchronized (OPEN) {
+                counts = true;
+                share(device);
+            }
+        }
+    }
+
+    private static void share(Device device) {
+        Set<Processors> open = OPEN.getOrDefault(device, Set.of());
+        int counted = (int) open.stream().filter(p -> p.counts).count();
+        int low = (int) open.stream().filter(p -> p.low).count();
+        for (Processors one : open) {
+            one.share(one.counts ? counted : counted + 1, low);
+            one.withPeers = open.stream().anyMatch(other -> other != one && one.peers.contains(other.own));
+        }
+    }
+
+    /**
+     * Takes a share.
+     *
+     * @param buffers that may run at once, this one included
+     * @param withLow how many of them have low latency
+     */
+    private void share(int buffers, int withLow) {
+        int few = Math.max(1, Math.min((all * SHARE + OF - 1) / OF, all / buffers));
+        int most = Math.max(1, (all - (buffers - withLow) * few) / Math.max(1, withLow));
+        highThroughput = asked == 0 ? few : Math.min(asked, all);
+        lowLatency = askedLow == 0 ? most : Math.min(askedLow, all);
+        alone = buffers == 1;
+    }
+
+    /** In high throughput, which runs beside the model's own work. */
+    int highThroughput() {
+        return highThroughput;
+    }
+
+    /** In low latency, which is all that runs of this buffer. */
+    int lowLatency() {
+        return lowLatency;
+    }
+
+    /** True when no other buffer of the GPU needs room, so that a kernel may take its place while the one before it runs. */
+    boolean isAlone() {
+        return alone;
+    }
+
+    /**
+     * Refuses the stream that all ranks of this process on one GPU would share: the kernels of one would wait for those of the
+     * other, which are queued behind them.
+     */
+    void checkStream(long stream) {
+        if (withPeers && (stream == 0 || stream == LEGACY_STREAM)) {
+            throw new EpStateException("stream " + stream + " is one stream for all ranks of this process on " + device
+                    + ", and the operations of a rank wait for those of the others; pass a stream of this rank's own with"
+                    + " OpOptions.onStream, or give each rank its own GPU or process");
+        }
+    }
+
+    @Override
+    public void close() {
+        synchronized (OPEN) {
+            Set<Processors> open = OPEN.getOrDefault(device, Set.of());
+            if (open.remove(this)) {
+                share(device);
+            }
+            if (open.isEmpty()) {
+                OPEN.remove(device);
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+// High throughput: how operations begin, and how rows are moved.
+//
+// Tickets of State.scratch (0: tokens of ht_send, 1: rows of ht_expand) are zero when an operation begins.
+enum Kind { KIND_DISPATCH = 1, KIND_CACHED_DISPATCH, KIND_COMBINE_ROWS, KIND_COMBINE_SELECTIONS };
+enum Flag { FLAG_FP8 = 1, FLAG_WEIGHTS = 2 };
+enum Ticket { TICKET_SEND, TICKET_EXPAND };
+
+#define EP_NO_TOKEN 0xffffffffffffffffull
+#define EP_MAX_BLOCKS 2048
+#define EP_RECORD_HEAD (4 + 8 * EP_TOPK)
+
+// ---- Temporary memory: for each block of ht_count the first bad id; then counts [slices, R] from ht_count to ht_send, or counts [chunks,
+// L] from ht_receive to ht_expand.
+EP_DEVICE u64* first_bad_id(const Op& op) { return (u64*)op.temporary; }
+EP_DEVICE int* temporary_counts(const Op& op) { return (int*)(op.temporary + 8 * EP_MAX_BLOCKS); }
+
+EP_DEVICE HandleHead* handle_head(const Op& op) { return (HandleHead*)op.handle; }
+EP_DEVICE bool is_fp8(const Op& op) { return (op.flags & FLAG_FP8) != 0; }
+EP_DEVICE u32 row_bytes_of(const Op& op) { return is_fp8(op) ? EP_FP8_ROW : EP_BF16_ROW; }
+EP_DEVICE Lanes lanes_below() { return ((Lanes)1 << lane()) - 1; }
+
+
+// Whether the operation goes on after the kernels before this one; the same for all threads of a block.
+EP_DEVICE bool ht_goes_on(const Op& op) {
+  return all_threads(threadIdx.x != 0 || (!failed(op) && *(volatile u32*)&op.state->refused == 0));
+}
+
+// ---- How every operation begins.
+
+// What the announcement needs, read ahead of it.
+struct Announcement {
+  char* peers[EP_RANKS];  // 0: masked
+  u64 number;
+  u64 mask_digest;
+};
+
+// Called by some threads of a block, each for its ranks; the block synchronizes before it announces.
+EP_DEVICE void prepare_announcement(const Op& op, Announcement* to) {
+  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
+    char* peer = op.peers[r];
+    to->peers[r] = is_masked(op, r) ? 0 : peer;
+  }
+  if (threadIdx.x == 0) {
+    to->number = op.state->ht_number + 1;
+    to->mask_digest = op.state->mask_digest;
+  }
+}
+
+// Tells all ranks what comes: the block's words, and rows for each rank where they are counted. That this rank has begun also means that
+// its memory may be written to. Called by all threads of one block.
+EP_DEVICE void ht_announce(const Op& op, const Announcement& a, u64 handle, const int* rows) {
+  u64 words[8] = {a.number, (u64)op.kind, (u64)op.flags, handle, a.mask_digest, (u64)op.input, 0, 0};
+  for (i64 r = warp(); r < EP_RANKS; r += blockDim.x / EP_LANES) {
+    if (!a.peers[r]) continue;
+    char* block = block_at(a.peers[r], BLOCK_HT, a.number, op.rank);
+    for (int w = 0; w < 8; w++) {
+      if (lane() == w) store_remote((u64*)block + w, words[w]);
+    }
+    if (rows) {
+      for (i64 i = lane(); i < EP_RANKS; i += EP_LANES) store_remote(block_ints(block) + i, rows[i]);
+    }
+    // What the warp wrote comes before what its first lane releases.
+    sync_lanes();
+    if (lane() == 0) store_release(counter_at(a.peers[r], HT_ENTER, op.rank), a.number);
+  }
+}
+
+// Waits for a counter of all ranks; the same answer for all threads of a block.
+EP_DEVICE bool ht_await_all(const Op& op, int counter, u64 number, int phase) {
+  bool good = true;
+  for (i64 r = threadIdx.x; good && r < EP_RANKS; r += blockDim.x) good = is_masked(op, r) || await(op, counter, r, number, phase);
+  return all_threads(good);
+}
+
+// Waits until all ranks have begun the operation, and compares what it is; the same answer for all threads of a block.
+EP_DEVICE bool ht_begun(const Op& op, u64 number, u64 handle) {
+  u64 mine[8] = {number, (u64)op.kind, (u64)op.flags, handle, op.state->mask_digest, (u64)op.input, 0, 0};
+  bool good = true;
+  for (i64 r = threadIdx.x; good && r < EP_RANKS; r += blockDim.x) {
+    good = is_masked(op, r) || (await(op, HT_ENTER, r, number, PHASE_BEGIN) && same_block(op, BLOCK_HT, number, r, 5, mine, PHASE_BEGIN));
+  }
+  return all_threads(good);
+}
+
+// Begins an operation that follows a handle: a cached dispatch or a combine. One block.
+EP_KERNEL(ht_enter, 1024) {
+  EP_SHARED Announcement announcement;
+  launch_dependents();
+  if (!all_threads(threadIdx.x != 0 || !failed(op))) return;
+  u64 handle = handle_head(op)->number;
+  if (handle == 0) {
+    if (threadIdx.x == 0) refuse(op, &op.state->refused, WHAT_VOID_HANDLE, 0, 0, 0, 0);
+    return;
+  }
+  if (threadIdx.x < 16) op.state->scratch[threadIdx.x] = 0;
+  prepare_announcement(op, &announcement);
+  sync_block();
+  ht_announce(op, announcement, handle, 0);
+  sync_block();
+  if (threadIdx.x == 0) {
+    op.state->refused = 0;
+    op.state->ht_number = announcement.number;
+  }
+}
+
+// ---- Rows on their way: a warp reads a row once and writes it to several places. With bulk copies it goes through shared memory, in pieces
+// of at most EP_PIECE bytes.
+#define EP_STAGE_PIECE(bytes) ((bytes) < EP_PIECE ? (bytes) : EP_PIECE)
+
+struct Carrier {
+  char* stage;
+  u64* barrier;
+  u32 parity;
+};
+
+// Called by all threads of a block.
+EP_DEVICE Carrier carrier(char* stages, u64 stage_bytes) {
+  Carrier carry = {0, 0, 0};
+#if EP_BULK
+  EP_SHARED u64 barriers[1024 / EP_LANES];
+  carry.stage = stages + warp() * stage_bytes;
+  carry.barrier = barriers + warp();
+  if (lane() == 0) {
+    barrier_init(carry.barrier, 1);
+    bulk_fence();
+  }
+  sync_block();
+#endif
+  return carry;
+}
+
+#if EP_BULK
+EP_DEVICE void load_piece(const Carrier& carry, const char* from, u32 bytes) {
+  bulk_wait_read();
+  sync_lanes();
+  if (lane() == 0) {
+    barrier_expect(carry.barrier, bytes);
+    bulk_load(carry.stage, from, bytes, carry.barrier);
+  }
+}
+#endif
+
+// Begins to read a row. What the warp stored before has then left the stage.
+EP_DEVICE void begin_row(const Carrier& carry, const char* from, u32 bytes) {
+#if EP_BULK
+  load_piece(carry, from, EP_STAGE_PIECE(bytes));
+#endif
+}
+
+// Writes the row that was begun to the places of all lanes that have one. Lanes that also have a record in the stage send it along.
+EP_DEVICE void end_row(Carrier& carry, const char* from, u32 bytes, char* to, char* record_to, const char* record, u32 record_bytes) {
+#if EP_BULK
+  for (u32 at = 0; at < bytes; at += EP_PIECE) {
+    u32 piece = EP_STAGE_PIECE(bytes - at);
+    if (at > 0) load_piece(carry, from + at, piece);
+    barrier_wait(carry.barrier, carry.parity);
+    carry.parity ^= 1;
+    if (to) bulk_store(to + at, carry.stage, piece);
+    if (at == 0 && record_to) bulk_store(record_to, record, record_bytes);
+    bulk_commit();
+  }
+#else
+  Lanes all = ballot(to != 0);
+  u32 vecs = bytes / 16;
+  for (u32 first = lane(); first < vecs + lane(); first += 4 * EP_LANES) {
+    Vec v[4];
+    for (u32 u = 0; u < 4; u++) {
+      if (first + u * EP_LANES < vecs) v[u] = load_remote((const Vec*)from + first + u * EP_LANES);
+    }
+    for (Lanes left = all; left; left &= left - 1) {
+      Vec* there = (Vec*)shuffle((u64)to, lowest(left));
+      for (u32 u = 0; u < 4; u++) {
+        if (first + u * EP_LANES < vecs) store_remote(there + first + u * EP_LANES, v[u]);
+      }
+    }
+  }
+#endif
+}
+
+// What a thread's lanes stored has been written. Called by all lanes before counters are advanced.
+EP_DEVICE void rows_written() {
+#if EP_BULK
+  bulk_wait();
+#endif
+}
+
+EP_DEVICE int take_ticket(const Op& op, int which) {
+  int ticket = 0;
+  if (lane() == 0) ticket = add((int*)&op.state->scratch[which], 1);
+  return shuffle(ticket, 0);
+}

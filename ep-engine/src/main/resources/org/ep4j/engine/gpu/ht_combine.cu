@@ -1,0 +1,278 @@
+// High-throughput combine. One row a (token, rank) is read by the token's rank where it lies in the other rank's memory, and added up in the same
+// pass. In the exact by-expert form every selection's row is first sent to its slot on the token's rank.
+//
+// Launched in this order: ht_stage where rows or weights must first be put where the others read them, ht_enter, ht_selections in the exact
+// by-expert form, ht_combine. With bulk copies rows arrive in pieces to be added up; the low half of "op.extra" is the bytes of a piece, a
+// multiple of 16, the high half the pieces that a warp's part of the shared memory holds, at least as many as one output has rows.
+
+#define EP_COMBINE_WARPS 16  // at most
+#define EP_COMBINE_AHEAD 8   // pieces of outputs that a warp has asked for, at most
+
+// Adds up rows for "items" outputs, which lie one after another from "out". A warp works on one output at a time; "row_of" is called by all its lanes
+// for each of its outputs in turn and gives each lane the row that it contributes, or 0; rows are added in the order of the lanes, after the biases.
+// "most" is the number of rows of one output, biases among them.
+#if EP_BULK
+template <class RowOf>
+EP_DEVICE void sum_rows(const Op& op, char* shared, i64 items, int most, const char* bias0, const char* bias1, char* out, RowOf row_of) {
+  EP_SHARED u64 arrived[EP_COMBINE_WARPS][EP_COMBINE_AHEAD];
+  const u32 piece = (u32)op.extra, slots = (u32)(op.extra >> 32);
+  const i64 stride = (i64)gridDim.x * (blockDim.x / EP_LANES);
+  const int biases = (bias0 != 0) + (bias1 != 0);
+  char* mine = shared + (u64)warp() * slots * piece;
+  if (lane() < EP_COMBINE_AHEAD) {
+    barrier_init(&arrived[warp()][lane()], 1);
+    bulk_fence();
+  }
+  sync_block();
+  // What peers wrote before they announced it, and bulk copies read.
+  bulk_fence_global();
+
+  // A warp's slots are a ring: pieces are asked for as long as there is room for the rows of one more.
+  i64 load_item = (i64)blockIdx.x * (blockDim.x / EP_LANES) + warp(), sum_item = load_item;
+  u32 load_from = 0, sum_from = 0, load_slot = 0, sum_slot = 0, free = slots;
+  u32 loaded = 0, summed = 0;  // pieces
+  const char* row = 0;
+  u32 place = 0, rows = 0;     // of the item that is loaded
+  u32 rows_of_piece = 0;       // lane i: of the pieces i modulo EP_COMBINE_AHEAD
+  bool known = false;
+  auto wrap = [=](u32 slot) { return slot < slots ? slot : slot - slots; };
+  while (sum_item < items) {
+    while (load_item < items && loaded - summed < EP_COMBINE_AHEAD) {
+      if (!known) {
+        row = row_of(load_item);
+        Lanes have = ballot(row != 0);
+        place = biases + count(have & lanes_below());
+        rows = biases + count(have);
+        known = true;
+      }
+      if (rows > free) break;
+      u32 at = loaded % EP_COMBINE_AHEAD;
+      u32 bytes = EP_BF16_ROW - load_from < piece ? EP_BF16_ROW - load_from : piece;
+      u64* barrier = &arrived[warp()][at];
+      if (lane() == (int)at) rows_of_piece = rows;
+      if (lane() == 0) barrier_expect(barrier, rows * bytes);
+      sync_lanes();
+      if (row != 0) bulk_load(mine + wrap(load_slot + place) * piece, row + load_from, bytes, barrier);
+      if (lane() < biases) {
+        const char* bias = lane() == 0 ? bias0 : bias1;
+        bulk_load(mine + wrap(load_slot + lane()) * piece, bias + (u64)load_item * EP_BF16_ROW + load_from, bytes, barrier);
+      }
+      loaded++;
+      free -= rows;
+      load_slot = wrap(load_slot + rows);
+      load_from += piece;
+      if (load_from >= EP_BF16_ROW) {
+        load_from = 0;
+        load_item += stride;
+        known = false;
+      }
+    }
+    u32 at = summed % EP_COMBINE_AHEAD;
+    u32 n = (u32)shuffle((int)rows_of_piece, (int)at);
+    u32 bytes = EP_BF16_ROW - sum_from < piece ? EP_BF16_ROW - sum_from : piece;
+    Vec* to = (Vec*)(out + (u64)sum_item * EP_BF16_ROW + sum_from);
+    barrier_wait(&arrived[warp()][at], summed / EP_COMBINE_AHEAD & 1);
+    for (u32 i = lane(); i < bytes / 16; i += EP_LANES) {
+      float sums[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+      u32 slot = sum_slot;
+      for (u32 r = 0; r < n; r += 4) {
+        Vec v[4];
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+          if (r + j >= n) continue;
+          v[j] = ((const Vec*)(mine + slot * piece))[i];
+          slot = wrap(slot + 1);
+        }
+#pragma unroll
+        for (int j = 0; j < 4; j++) if (r + j < n) add_pairs(sums, v[j]);
+      }
+      store_once(to + i, round_sums(sums));
+    }
+    // The slots have been read when they are loaded again.
+    bulk_fence();
+    sync_lanes();
+    summed++;
+    free += n;
+    sum_slot = wrap(sum_slot + n);
+    sum_from += piece;
+    if (sum_from >= EP_BF16_ROW) {
+      sum_from = 0;
+      sum_item += stride;
+    }
+  }
+}
+#else
+template <class RowOf>
+EP_DEVICE void sum_rows(const Op& op, char* shared, i64 items, int most, const char* bias0, const char* bias1, char* out, RowOf row_of) {
+  const int warps = blockDim.x / EP_LANES;
+  const char** rows = (const char**)shared + warp() * most;
+  for (i64 item = (i64)blockIdx.x * warps + warp(); item < items; item += (i64)gridDim.x * warps) {
+    const char* row = row_of(item);
+    Lanes have = ballot(row != 0);
+    int n = 0;
+    if (bias0 != 0) rows[n++] = bias0 + (u64)item * EP_BF16_ROW;
+    if (bias1 != 0) rows[n++] = bias1 + (u64)item * EP_BF16_ROW;
+    if (row != 0) rows[n + count(have & lanes_below())] = row;
+    n += count(have);
+    sync_lanes();
+    Vec* to = (Vec*)(out + (u64)item * EP_BF16_ROW);
+    // Two places of four rows are on their way at a time.
+    for (u32 i = lane(); i < EP_BF16_ROW / 16; i += 2 * EP_LANES) {
+      bool second = i + EP_LANES < EP_BF16_ROW / 16;
+      float sums[2][8] = {{0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0}};
+      for (int r = 0; r < n; r += 4) {
+        Vec v[4][2];
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+          if (r + j >= n) continue;
+          v[j][0] = load_remote((const Vec*)rows[r + j] + i);
+          if (second) v[j][1] = load_remote((const Vec*)rows[r + j] + i + EP_LANES);
+        }
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+          if (r + j >= n) continue;
+          add_pairs(sums[0], v[j][0]);
+          if (second) add_pairs(sums[1], v[j][1]);
+        }
+      }
+      store_once(to + i, round_sums(sums[0]));
+      if (second) store_once(to + i + EP_LANES, round_sums(sums[1]));
+    }
+    sync_lanes();
+  }
+}
+#endif
+
+EP_DEVICE void copy_row(Carrier& carry, char* to, const char* from) {
+  begin_row(carry, from, EP_BF16_ROW);
+  end_row(carry, from, EP_BF16_ROW, lane() == 0 ? to : 0, 0, 0, 0);
+}
+
+// ---- ht_stage: puts where the others read it what is not there already. Rows of this rank's own tokens are read where they are.
+EP_KERNEL(ht_stage, EP_COMBINE_WARPS * EP_LANES) {
+  EP_DYNAMIC_SHARED(shared);
+  if (!all_threads(threadIdx.x != 0 || !failed(op)) || handle_head(op)->number == 0) return;
+  const i64 received = handle_head(op)->received;
+  const int* expanded = handle_ints(op, EP_HANDLE_EXPANDED);
+  if (op.weights != 0) {
+    u32* to = (u32*)(op.local + EP_COMBINE_WEIGHTS);
+    const u32* from = (const u32*)op.weights;
+    for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < received * EP_TOPK; i += (i64)gridDim.x * blockDim.x) {
+      i64 row = op.by_expert ? expanded[i] : i;
+      to[i] = row < 0 ? 0 : from[row];
+    }
+  }
+  if (op.partial) {
+    const i64 stride = (i64)gridDim.x * (blockDim.x / EP_LANES);
+    // Read one row ahead.
+    auto look = [&](i64 row) { return row < received && lane() < EP_TOPK ? expanded[row * EP_TOPK + lane()] : -1; };
+    int next = look((i64)blockIdx.x * (blockDim.x / EP_LANES) + warp());
+    sum_rows(op, shared, received, EP_TOPK, 0, 0, op.local + op.input, [&](i64 row) -> const char* {
+      int from = next;
+      next = look(row + stride);
+      return from < 0 ? 0 : op.x + (u64)from * EP_BF16_ROW;
+    });
+  } else if (!op.by_expert && op.x != op.local + op.input) {
+    const int* source = handle_ints(op, EP_HANDLE_SOURCE_RANK);
+    const int warps = blockDim.x / EP_LANES;
+    Carrier carry = carrier(shared, EP_STAGE_PIECE(EP_BF16_ROW));
+    for (i64 row = (i64)blockIdx.x * warps + warp(); row < received; row += (i64)gridDim.x * warps) {
+      if (source[row] != op.rank) copy_row(carry, op.local + op.input + (u64)row * EP_BF16_ROW, op.x + (u64)row * EP_BF16_ROW);
+    }
+    rows_written();
+  }
+}
+
+// ---- ht_selections: sends the row of every selection to its slot on the token's rank. Own ones are read where they are.
+EP_KERNEL(ht_selections, EP_COMBINE_WARPS * EP_LANES) {
+  EP_DYNAMIC_SHARED(shared);
+  if (!ht_goes_on(op)) return;
+  const u64 number = op.state->ht_number;
+  if (!ht_begun(op, number, handle_head(op)->number)) return;
+  const i64 received = handle_head(op)->received;
+  const int* source = handle_ints(op, EP_HANDLE_SOURCE_RANK);
+  const int* token = handle_ints(op, EP_HANDLE_SOURCE_TOKEN);
+  const int* expanded = handle_ints(op, EP_HANDLE_EXPANDED);
+  const int warps = blockDim.x / EP_LANES;
+  Carrier carry = carrier(shared, EP_STAGE_PIECE(EP_BF16_ROW));
+  // Rows are in the order of their sources: all of them are served at a time, and each rank begins with another one.
+  const i64 part = (received + EP_RANKS - 1) / EP_RANKS;
+  for (i64 i = (i64)blockIdx.x * warps + warp(); i < part * EP_RANKS; i += (i64)gridDim.x * warps) {
+    i64 row = (i + op.rank) % EP_RANKS * part + i / EP_RANKS;
+    if (row >= received) continue;
+    int to = source[row];
+    if (to == op.rank || is_masked(op, to)) continue;
+    int t = token[row];
+    int from = lane() < EP_TOPK ? expanded[row * EP_TOPK + lane()] : -1;
+    for (Lanes left = ballot(from >= 0); left; left &= left - 1) {
+      int k = lowest(left);
+      copy_row(carry, selection_slot_at(op.peers[to], t, k), op.x + (u64)shuffle(from, k) * EP_BF16_ROW);
+    }
+  }
+  rows_written();
+  if (last_block(op, 6)) advance_all(op, HT_DATA, number);
+}
+
+// ---- ht_combine: reads all rows of a token and adds them up; ends when all ranks have read.
+EP_KERNEL(ht_combine, EP_COMBINE_WARPS * EP_LANES) {
+  EP_DYNAMIC_SHARED(shared);
+  EP_SHARED const char* base[EP_RANKS];     // rows for this rank's tokens; 0: left out
+  EP_SHARED const char* weights[EP_RANKS];
+  if (!ht_goes_on(op)) return;
+  const bool selections = op.kind == KIND_COMBINE_SELECTIONS;
+  const u64 number = op.state->ht_number;
+  if (!ht_begun(op, number, handle_head(op)->number)) return;
+  if (selections && !ht_await_all(op, HT_DATA, number, PHASE_COMBINE_ROWS)) return;
+  for (int r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
+    bool out = is_masked(op, r);
+    u64 input = load_remote((const u64*)block_at(op.local, BLOCK_HT, number, r) + 5);
+    base[r] = out ? 0 : r == op.rank && !op.by_expert ? op.x : op.peers[r] + input;
+    weights[r] = out ? 0 : op.peers[r] + EP_COMBINE_WEIGHTS;
+  }
+  sync_block();
+
+  const int* ids = handle_ints(op, EP_HANDLE_IDS);
+  const int* target_rank = handle_ints(op, EP_HANDLE_TARGET_RANK);
+  const int* target_row = handle_ints(op, EP_HANDLE_TARGET_ROW);
+  const int* expanded = handle_ints(op, EP_HANDLE_EXPANDED);
+  const i64 stride = (i64)gridDim.x * (blockDim.x / EP_LANES);
+  const int sources = (selections ? EP_TOPK : EP_MAX_TARGETS) + (op.bias0 != 0) + (op.bias1 != 0);
+  // Read one token ahead.
+  int next_row = -1, next_rank = -1, next_id = -1;
+  auto look = [&](i64 t) {
+    if (t >= op.tokens || lane() >= EP_TOPK) return;
+    i64 i = t * EP_TOPK + lane();
+    next_row = target_row[i];
+    next_rank = target_rank[i];
+    if (selections || op.out_weights != 0) next_id = ids[i];
+  };
+  // Stored when the next one is read, by when it has arrived.
+  u32 weight = 0;
+  i64 weight_of = -1;
+  auto put_weight = [&]() {
+    if (weight_of >= 0 && lane() < EP_TOPK) ((u32*)op.out_weights)[weight_of * EP_TOPK + lane()] = weight;
+  };
+  look((i64)blockIdx.x * (blockDim.x / EP_LANES) + warp());
+  sum_rows(op, shared, op.tokens, sources, op.bias0, op.bias1, op.out, [&](i64 t) -> const char* {
+    int row = next_row, rank = next_rank, id = next_id;
+    look(t + stride);
+    int owner = id < 0 ? -1 : op.owner[id];
+    if (op.out_weights != 0) {
+      put_weight();
+      // The row is written at the first selection of its rank.
+      int at = shuffle(row, lowest(same(owner)));
+      weight = owner < 0 || weights[owner] == 0 ? 0 : load_remote((const u32*)(weights[owner] + ((u64)at * EP_TOPK + lane()) * 4));
+      weight_of = t;
+    }
+    if (!selections) return row < 0 || base[rank] == 0 ? 0 : base[rank] + (u64)row * EP_BF16_ROW;
+    Lanes own = ballot(row >= 0 && rank == op.rank);
+    int received = own == 0 ? -1 : shuffle(row, lowest(own));
+    if (owner < 0 || base[owner] == 0) return 0;
+    return owner == op.rank ? op.x + (u64)expanded[(i64)received * EP_TOPK + lane()] * EP_BF16_ROW : selection_slot_at(op.local, t, lane());
+  });
+  if (op.out_weights != 0) put_weight();
+
+  if (!last_block(op, 7)) return;
+  advance_all(op, HT_DONE, number);
+  ht_await_all(op, HT_DONE, number, PHASE_COMBINE_END);
+}

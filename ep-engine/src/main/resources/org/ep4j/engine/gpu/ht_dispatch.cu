@@ -1,0 +1,293 @@
+// High-throughput dispatch, the sending half.
+//
+//   ht_count    which ranks a token goes to and its place among those of this rank that go there; announces the counts
+//   ht_send     every row once, with its record, to its final place in the memory of each rank that needs it
+
+// ---- Count.
+#define EP_SLICE_WARPS (EP_SLICE / EP_LANES)
+
+// The ids of a token, -1 beyond the last one. Those that do not fit 32 bits become one that no expert has.
+EP_DEVICE void read_ids(const Op& op, i64 t, int* id) {
+  if (t >= op.tokens) {
+    for (int k = 0; k < EP_TOPK; k++) id[k] = -1;
+  } else if (op.wide_ids) {
+    const i64* from = (const i64*)op.ids + t * EP_TOPK;
+    if (EP_TOPK % 2 == 0 && ((u64)op.ids & 15) == 0) {
+      for (int k = 0; k < EP_TOPK / 2; k++) {
+        Vec v = load_once((const Vec*)from + k);
+        id[2 * k] = v.y == (u32)((int)v.x >> 31) ? (int)v.x : -2;
+        id[2 * k + 1] = v.w == (u32)((int)v.z >> 31) ? (int)v.z : -2;
+      }
+    } else {
+      for (int k = 0; k < EP_TOPK; k++) id[k] = from[k] == (int)from[k] ? (int)from[k] : -2;
+    }
+  } else {
+    const int* from = (const int*)op.ids + t * EP_TOPK;
+    if (EP_TOPK % 4 == 0 && ((u64)op.ids & 15) == 0) {
+      for (int k = 0; k < EP_TOPK / 4; k++) {
+        Vec v = load_once((const Vec*)from + k);
+        id[4 * k] = (int)v.x;
+        id[4 * k + 1] = (int)v.y;
+        id[4 * k + 2] = (int)v.z;
+        id[4 * k + 3] = (int)v.w;
+      }
+    } else {
+      for (int k = 0; k < EP_TOPK; k++) id[k] = from[k];
+    }
+  }
+}
+
+EP_DEVICE void write_list(int* to, const int* value) {
+  if (EP_TOPK % 4 == 0) {
+    for (int k = 0; k < EP_TOPK / 4; k++) ((Vec*)to)[k] = Vec{(u32)value[4 * k], (u32)value[4 * k + 1], (u32)value[4 * k + 2], (u32)value[4 * k + 3]};
+  } else {
+    for (int k = 0; k < EP_TOPK; k++) to[k] = value[k];
+  }
+}
+
+EP_DEVICE void refuse_bad_id(const Op& op) {
+  u64 bad = EP_NO_TOKEN;
+  for (u32 b = 0; b < gridDim.x; b++) {
+    u64 of_block = load_remote(first_bad_id(op) + b);
+    if (of_block < bad) bad = of_block;
+  }
+  i64 value = op.wide_ids ? ((const i64*)op.ids)[bad] : ((const int*)op.ids)[bad];
+  refuse(op, &op.state->refused, WHAT_BAD_ID, 0, bad / EP_TOPK, bad % EP_TOPK, (u64)value);
+}
+
+// A block takes slices of tokens, one token a thread; the last block adds the slices up and announces the sums. Places are those in the
+// slice until ht_send makes them rows.
+EP_KERNEL(ht_count, EP_SLICE) {
+  EP_SHARED Lanes tokens_of[EP_SLICE_WARPS * EP_RANKS];  // of each warp, those that go to a rank
+  EP_SHARED int before[EP_SLICE_WARPS * EP_RANKS];       // in the slice, for a rank, in the warps before
+  EP_SHARED Announcement announcement;
+  EP_SHARED int rows_to[EP_RANKS];
+  EP_SHARED u64 bad_of[EP_SLICE_WARPS];
+  launch_dependents();
+  // All that is needed first is asked for at once.
+  int next[EP_TOPK];
+  read_ids(op, (i64)blockIdx.x * EP_SLICE + threadIdx.x, next);
+  bool works = threadIdx.x != 0 || !failed(op);
+  prepare_announcement(op, &announcement);
+  // Void until the rows are there; also when nothing is done, since the memory may have been another handle's.
+  if (blockIdx.x == 0 && threadIdx.x == 0) handle_head(op)->number = 0;
+  if (!all_threads(works)) return;
+  if (blockIdx.x == 0) {
+    if (threadIdx.x < 16) op.state->scratch[threadIdx.x] = 0;
+    for (i64 e = threadIdx.x; e < op.local_experts; e += EP_SLICE) handle_ints(op, EP_HANDLE_EXPERT_ROWS)[e] = 0;
+    for (i64 r = threadIdx.x; r < EP_RANKS; r += EP_SLICE) handle_ints(op, EP_HANDLE_SELECTIONS_FROM)[r] = 0;
+  }
+  int* counts = temporary_counts(op);
+  i64 slices = (op.tokens + EP_SLICE - 1) / EP_SLICE;
+  u64 bad = EP_NO_TOKEN;
+  for (i64 slice = blockIdx.x; slice < slices; slice += gridDim.x) {
+    i64 t = slice * EP_SLICE + threadIdx.x;
+    int id[EP_TOPK], rank[EP_TOPK], row[EP_TOPK];
+    for (int k = 0; k < EP_TOPK; k++) id[k] = next[k];
+    read_ids(op, t + (i64)gridDim.x * EP_SLICE, next);
+    int wrong = -1;
+    for (int k = EP_TOPK - 1; k >= 0; k--) {
+      rank[k] = -1;
+      if (id[k] >= 0 && id[k] < EP_EXPERTS) {
+        rank[k] = op.owner[id[k]];
+      } else if (id[k] != -1) {
+        wrong = k;
+      }
+    }
+    for (int k = 0; k < EP_TOPK; k++) {
+      if (rank[k] >= 0 && !announcement.peers[rank[k]]) id[k] = rank[k] = -1;
+    }
+    for (int first = 0; first < EP_RANKS; first += 32) {
+      u32 hits = 0;
+      for (int k = 0; k < EP_TOPK; k++) {
+        u32 bit = (u32)(rank[k] - first);
+        if (rank[k] >= 0 && bit < 32) hits |= 1u << bit;
+      }
+      Lanes mine = 0;
+      for (int i = 0; i < 32 && first + i < EP_RANKS; i++) {
+        Lanes some = ballot((hits >> i & 1) != 0);
+        if (lane() == i) mine = some;
+      }
+      if (lane() < 32 && first + lane() < EP_RANKS) tokens_of[warp() * EP_RANKS + first + lane()] = mine;
+    }
+    Lanes wrongs = ballot(wrong >= 0);
+    if (wrongs ? lane() == lowest(wrongs) : lane() == 0) bad_of[warp()] = wrongs ? (u64)(t * EP_TOPK + wrong) : EP_NO_TOKEN;
+    sync_block();
+    for (int r = (int)threadIdx.x; r < EP_RANKS; r += EP_SLICE) {
+      int sum = 0;
+      for (int w = 0; w < EP_SLICE_WARPS; w++) {
+        before[w * EP_RANKS + r] = sum;
+        sum += count(tokens_of[w * EP_RANKS + r]);
+      }
+      counts[slice * EP_RANKS + r] = sum;
+    }
+    for (int w = 0; threadIdx.x == 0 && bad == EP_NO_TOKEN && w < EP_SLICE_WARPS; w++) bad = bad_of[w];
+    sync_block();
+    for (int k = EP_TOPK - 1; k >= 0; k--) {
+      row[k] = -1;
+      bool again = rank[k] < 0;
+      for (int j = 0; j < k; j++) again |= rank[j] == rank[k];
+      if (again) {
+        rank[k] = -1;
+      } else {
+        int at = warp() * EP_RANKS + rank[k];
+        row[k] = before[at] + count(tokens_of[at] & lanes_below());
+      }
+    }
+    if (t < op.tokens) {
+      write_list(handle_ints(op, EP_HANDLE_IDS) + t * EP_TOPK, id);
+      write_list(handle_ints(op, EP_HANDLE_TARGET_RANK) + t * EP_TOPK, rank);
+      write_list(handle_ints(op, EP_HANDLE_TARGET_ROW) + t * EP_TOPK, row);
+    }
+    sync_block();
+  }
+  if (threadIdx.x == 0) first_bad_id(op)[blockIdx.x] = bad;
+  if (!last_block(op, 0)) return;
+
+  bool good = true;
+  for (u32 b = threadIdx.x; b < gridDim.x; b += EP_SLICE) good &= load_remote(first_bad_id(op) + b) == EP_NO_TOKEN;
+  for (i64 r = warp(); r < EP_RANKS; r += EP_SLICE_WARPS) {
+    int sum = 0;
+    for (i64 first = 0; first < slices; first += EP_LANES) {
+      i64 slice = first + lane();
+      int rows = slice < slices ? load_remote(counts + slice * EP_RANKS + r) : 0;
+      int upto = rows;
+      for (int d = 1; d < EP_LANES; d *= 2) {
+        int other = shuffle_up(upto, d);
+        if (lane() >= d) upto += other;
+      }
+      if (slice < slices) counts[slice * EP_RANKS + r] = sum + upto - rows;
+      sum += shuffle(upto, EP_LANES - 1);
+    }
+    if (lane() == 0) rows_to[r] = sum;
+  }
+  if (!all_threads(good)) {
+    if (threadIdx.x == 0) refuse_bad_id(op);
+    return;
+  }
+  ht_announce(op, announcement, 0, rows_to);
+  sync_block();
+  if (threadIdx.x == 0) {
+    op.state->refused = 0;
+    op.state->ht_number = announcement.number;
+  }
+}
+
+// ---- Send.
+#define EP_STAGES_RECORDS (EP_BULK && EP_STAGED_RECORDS)
+
+// From all ranks' counts: this rank's first row on every rank. False when a rank would receive too many; nothing is sent then, on any rank.
+EP_DEVICE bool first_rows(const Op& op, u64 number, int* first) {
+  bool fits = true;
+  for (i64 target = threadIdx.x; target < EP_RANKS; target += blockDim.x) {
+    i64 total = 0;
+    for (i64 source = 0; source < EP_RANKS; source++) {
+      if (source == op.rank) first[target] = (int)total;
+      if (!is_masked(op, source)) total += load_remote(block_ints(block_at(op.local, BLOCK_HT, number, source)) + target);
+    }
+    fits &= total <= EP_CAPACITY;
+  }
+  if (all_threads(fits)) return true;
+  for (i64 target = 0; blockIdx.x == 0 && threadIdx.x == 0 && target < EP_RANKS; target++) {
+    i64 total = 0;
+    for (i64 source = 0; source < EP_RANKS; source++) {
+      if (!is_masked(op, source)) total += load_remote(block_ints(block_at(op.local, BLOCK_HT, number, source)) + target);
+    }
+    if (total > EP_CAPACITY) {
+      refuse(op, &op.state->refused, WHAT_OVERFLOW, target, EP_CAPACITY, total, 0);
+      break;
+    }
+  }
+  return false;
+}
+
+// What a lane knows of its selection of a token.
+struct Selection {
+  int id;
+  int row;
+  u32 weight;
+};
+
+EP_DEVICE Selection selection_of(const Op& op, i64 t) {
+  Selection s = {-1, -1, 0};
+  if (t < op.tokens && lane() < EP_TOPK) {
+    i64 i = t * EP_TOPK + lane();
+    s.id = handle_ints(op, EP_HANDLE_IDS)[i];
+    s.row = handle_ints(op, EP_HANDLE_TARGET_ROW)[i];
+    if (op.weights) s.weight = ((const u32*)op.weights)[i];
+  }
+  return s;
+}
+
+// Words of the record of token t for rank "to", each by one lane.
+template <typename Store>
+EP_DEVICE void write_record(const Op& op, i64 t, int to, int rank, int local, u32 weight, Store store) {
+  if (lane() == 0) store(0, (u32)t);
+  if (lane() < EP_TOPK) {
+    store(1 + lane(), rank == to ? (u32)local : 0xffffffffu);
+    store(1 + EP_TOPK + lane(), weight);
+  }
+  if (is_fp8(op)) {
+    const u32* scales = (const u32*)op.scales + t * EP_SCALES;
+    for (int i = lane(); i < EP_SCALES; i += EP_LANES) store(1 + 2 * EP_TOPK + i, scales[i]);
+  }
+}
+
+EP_KERNEL(ht_send, 1024) {
+  EP_DYNAMIC_SHARED(stages);
+  EP_SHARED int first[EP_RANKS];
+  u32 bytes = row_bytes_of(op);
+  u32 record_bytes = is_fp8(op) ? EP_RECORD_BYTES : (EP_RECORD_HEAD + 15) / 16 * 16;
+  u32 piece = EP_STAGE_PIECE(bytes);
+  Carrier carry = carrier(stages, piece + (EP_STAGES_RECORDS ? record_bytes * EP_MAX_TARGETS : 0));
+  wait_for_previous();
+  if (!ht_goes_on(op)) return;
+  u64 number = op.state->ht_number;
+  bool fresh = op.kind == KIND_DISPATCH;
+  if (!ht_begun(op, number, fresh ? 0 : handle_head(op)->number)) return;
+  if (fresh && !first_rows(op, number, first)) return;
+  sync_block();
+  i64 t = take_ticket(op, TICKET_SEND);
+  Selection next = selection_of(op, t);
+  while (t < op.tokens) {
+    Selection s = next;
+    int rank = s.id < 0 ? -1 : op.owner[s.id];
+    bool sends = s.row >= 0 && !is_masked(op, rank);
+    Lanes targets = ballot(sends);
+    const char* from = op.x + (u64)t * bytes;
+    if (targets) begin_row(carry, from, bytes);
+    i64 later = take_ticket(op, TICKET_SEND);
+    next = selection_of(op, later);
+    i64 row = s.row;
+    if (fresh && s.row >= 0) {
+      row += first[rank] + temporary_counts(op)[t / EP_SLICE * EP_RANKS + rank];
+      handle_ints(op, EP_HANDLE_TARGET_ROW)[t * EP_TOPK + lane()] = (int)row;
+    }
+    int local = s.id < 0 ? -1 : op.local_of[s.id];
+    int n = 0;
+    for (Lanes left = targets; left; left &= left - 1, n++) {
+      int k = lowest(left);
+      int to = shuffle(rank, k);
+#if EP_STAGES_RECORDS
+      u32* record = (u32*)(carry.stage + piece + n * record_bytes);
+      write_record(op, t, to, rank, local, s.weight, [=](int word, u32 value) { record[word] = value; });
+#else
+      u32* record = (u32*)record_at(op.peers[to], (i64)shuffle((u64)row, k));
+      write_record(op, t, to, rank, local, s.weight, [=](int word, u32 value) { store_remote(record + word, value); });
+#endif
+    }
+#if EP_STAGES_RECORDS
+    bulk_fence();
+    sync_lanes();
+#endif
+    if (targets) {
+      char* to = sends ? op.peers[rank] + EP_ROWS + (u64)row * bytes : 0;
+      char* record_to = sends && EP_STAGES_RECORDS ? record_at(op.peers[rank], row) : 0;
+      end_row(carry, from, bytes, to, record_to, carry.stage + piece + count(targets & lanes_below()) * record_bytes, record_bytes);
+    }
+    t = later;
+  }
+  launch_dependents();
+  rows_written();
+  if (last_block(op, 1)) advance_all(op, HT_DATA, number);
+}

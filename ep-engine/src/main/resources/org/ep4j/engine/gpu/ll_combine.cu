@@ -1,0 +1,498 @@
+// Low-latency combine. A sending kernel brings the row of every selection, or one sum for each (token, rank), to its slot on the token's rank;
+// ll_combine_receive adds up the slots of each token in top-k order. Every slot has a flag of its own. The counter LL_COMBINE only says that the
+// source's block is there, by which ranks see that they do the same.
+
+#define EP_LL_VECTORS (EP_HIDDEN / 8)                 // 16-byte words of a row
+#define EP_LL_COLUMNS 4                               // of those a lane of a sending wave works on
+#define EP_LL_PIECE (EP_LL_COLUMNS * EP_LANES)        // and the wave
+#define EP_LL_PIECES ((EP_LL_VECTORS + EP_LL_PIECE - 1) / EP_LL_PIECE)
+#define EP_LL_SPAN (EP_LL_PIECES < 256 / EP_LANES ? EP_LL_PIECES : 256 / EP_LANES)  // waves that work on one message
+#define EP_LL_SPANS ((EP_LL_PIECES + EP_LL_SPAN - 1) / EP_LL_SPAN)
+#define EP_LL_SPAN_VECTORS (EP_LL_SPAN * EP_LL_PIECE)
+#define EP_LL_ABREAST 4                               // messages that a block works on
+#define EP_LL_RECEIVED ((EP_LL_VECTORS + EP_LANES - 1) / EP_LANES)  // waves that work on a token
+#define EP_LL_ROWS 8                                  // rows that a receiving lane has under way
+#define EP_LOG_BATCHES ((EP_SCALES + EP_LOG_BLOCKS - 1) / EP_LOG_BLOCKS)
+#define EP_LOG_STAGE (EP_LOG_BLOCKS * 256)            // bytes of so many blocks as they are
+
+EP_DEVICE void add_weighted(float* sums, float weight, Vec v) {
+  sums[0] = fma(weight, low_half(v.x), sums[0]);
+  sums[1] = fma(weight, high_half(v.x), sums[1]);
+  sums[2] = fma(weight, low_half(v.y), sums[2]);
+  sums[3] = fma(weight, high_half(v.y), sums[3]);
+  sums[4] = fma(weight, low_half(v.z), sums[4]);
+  sums[5] = fma(weight, high_half(v.z), sums[5]);
+  sums[6] = fma(weight, low_half(v.w), sums[6]);
+  sums[7] = fma(weight, high_half(v.w), sums[7]);
+}
+
+EP_DEVICE const Vec* row_of(const Op& op, int row) { return (const Vec*)(op.x + (u64)row * EP_BF16_ROW); }
+
+// ---- Send.
+// What a block must know to send.
+struct Sending {
+  u64 number;
+  i64 messages;       // that came with the dispatch
+  const i64* before;  // [R + 1]: messages of the ranks before, counted from the rank after this one
+  char* const* peer;
+};
+
+// One message that came with the dispatch: where its selections' rows lie here, and where its token is at home.
+struct Outgoing {
+  int row;       // of the selection of this lane, -1 where it is not on this rank
+  float weight;  // of this lane's selection
+  Lanes here;    // selections that are
+  int token;
+  char* home;    // symmetric memory of the token's rank
+};
+
+// Called by whole waves.
+EP_DEVICE Outgoing outgoing(const Op& op, const Sending& all, i64 index) {
+  int place = 0;
+  for (int from = 0; from < EP_RANKS; from += EP_LANES) {
+    const int r = from + lane();
+    place += count(ballot(r < EP_RANKS && all.before[r + 1] <= index));
+  }
+  const int source = (int)((op.rank + 1 + place) % EP_RANKS);
+  const u64 message = (u64)source * EP_MAX_LL_TOKENS + (u64)(index - all.before[place]);
+  Outgoing out;
+  out.row = -1;
+  out.weight = 0;
+  if (lane() < EP_TOPK) {
+    out.row = handle_ints(op, EP_LL_HANDLE_ROWS)[message * EP_TOPK + lane()];
+    if (op.partial) out.weight = ((const float*)handle_ints(op, EP_LL_HANDLE_ROW_WEIGHTS))[message * EP_TOPK + lane()];
+  }
+  out.token = handle_ints(op, EP_LL_HANDLE_TOKENS)[message];
+  out.home = all.peer[source];
+  out.here = ballot(out.row >= 0);
+  return out;
+}
+
+EP_DEVICE char* slot_of(const Sending& all, const Outgoing& out, int k) { return combine_slot_at(out.home, all.number, out.token, k); }
+EP_DEVICE u64* flag_of(const Sending& all, const Outgoing& out, int k) { return combine_flag_at(out.home, all.number, out.token, k); }
+
+// One piece of the sum of a message's rows, to "to" in shared memory or in a slot.
+EP_DEVICE void sum_piece(const Op& op, const Outgoing& out, int first, Vec* to) {
+  float sums[EP_LL_COLUMNS][8];
+#pragma unroll
+  for (int j = 0; j < EP_LL_COLUMNS; j++)
+#pragma unroll
+    for (int i = 0; i < 8; i++) sums[j][i] = 0;
+#pragma unroll 1
+  for (Lanes left = out.here; left; left &= left - 1) {
+    const int k = lowest(left);
+    const Vec* from = row_of(op, shuffle(out.row, k)) + first;
+    const float weight = shuffle(out.weight, k);
+    Vec v[EP_LL_COLUMNS];
+#pragma unroll
+    for (int j = 0; j < EP_LL_COLUMNS; j++) {
+      const int i = j * EP_LANES + lane();
+      v[j] = first + i < EP_LL_VECTORS ? load_once(from + i) : Vec{0, 0, 0, 0};
+    }
+#pragma unroll
+    for (int j = 0; j < EP_LL_COLUMNS; j++) add_weighted(sums[j], weight, v[j]);
+  }
+#pragma unroll
+  for (int j = 0; j < EP_LL_COLUMNS; j++) {
+    const int i = j * EP_LANES + lane();
+#if EP_BULK
+    to[i] = round_sums(sums[j]);
+#else
+    if (first + i < EP_LL_VECTORS) store_remote(to + i, round_sums(sums[j]));
+#endif
+  }
+}
+
+// Sums: EP_LL_SPAN waves work on a message.
+EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
+  const int team = warp() / EP_LL_SPAN, member = warp() % EP_LL_SPAN, teams = blockDim.x / EP_LANES / EP_LL_SPAN;
+  // Few messages are spread over all blocks.
+  const i64 each = (all.messages + gridDim.x - 1) / gridDim.x, abreast = each < teams ? each : teams;
+#if EP_BULK
+  Vec* stage = (Vec*)shared + team * EP_LL_SPAN_VECTORS;
+#endif
+  for (i64 from = blockIdx.x; from < all.messages; from += gridDim.x * abreast) {
+    const i64 index = from + (i64)team * gridDim.x;
+    const bool works = team < abreast && index < all.messages;
+    Outgoing out;
+    if (works) out = outgoing(op, all, index);
+    EP_STAMP(2, 2);
+    const int k = works && out.here ? lowest(out.here) : 0;
+    for (int span = 0; span < EP_LL_SPANS; span++) {
+      const int first = span * EP_LL_SPAN_VECTORS, mine = first + member * EP_LL_PIECE;
+      const bool ends = span == EP_LL_SPANS - 1;
+#if EP_BULK
+      if (works && out.here) {
+        sum_piece(op, out, mine, stage + member * EP_LL_PIECE);
+        bulk_fence();
+      }
+      EP_STAMP(2, 3);
+      sync_block();
+      EP_STAMP(2, 4);
+      if (works && out.here && member == 0 && lane() == 0) {
+        const int vectors = EP_LL_VECTORS - first < EP_LL_SPAN_VECTORS ? EP_LL_VECTORS - first : EP_LL_SPAN_VECTORS;
+        bulk_store(slot_of(all, out, k) + EP_COMBINE_SLOT_HEAD + (u64)first * 16, stage, vectors * 16);
+        bulk_commit();
+        EP_STAMP(2, 5);
+        if (ends) {
+          bulk_wait();
+          EP_STAMP(2, 6);
+          store_release(flag_of(all, out, k), all.number);
+          EP_STAMP(2, 7);
+        } else {
+          bulk_wait_read();
+        }
+      }
+      if (!ends || from + gridDim.x * abreast < all.messages) sync_block();
+#else
+      if (works && out.here && mine < EP_LL_VECTORS) sum_piece(op, out, mine, (Vec*)(slot_of(all, out, k) + EP_COMBINE_SLOT_HEAD) + mine);
+      if (!ends) continue;
+      sync_block();
+      if (works && out.here && member == 0 && lane() == 0) store_release(flag_of(all, out, k), all.number);
+#endif
+    }
+  }
+}
+
+// Rows as they are: a wave brings one to its slot. "op.extra" bytes are moved at a time.
+EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
+  const int waves = blockDim.x / EP_LANES;
+  // Some waves share a message, since most have a few rows here.
+  const int team = warp() / EP_LL_ABREAST, teams = (waves + EP_LL_ABREAST - 1) / EP_LL_ABREAST, member = warp() % EP_LL_ABREAST;
+  const int members = team < waves / EP_LL_ABREAST ? EP_LL_ABREAST : waves % EP_LL_ABREAST;
+#if EP_BULK
+  EP_SHARED u64 arrived[32];
+  if (lane() == 0) {
+    barrier_init(&arrived[warp()], 1);
+    bulk_fence();
+  }
+  sync_block();
+  bulk_fence_global();
+  char* stage = shared + (u64)warp() * op.extra;
+  u32 parity = 0;
+#endif
+  for (i64 index = (i64)team * gridDim.x + blockIdx.x; index < all.messages; index += (i64)teams * gridDim.x) {
+    const Outgoing out = outgoing(op, all, index);
+    int turn = 0;
+    for (Lanes left = out.here; left; left &= left - 1) {
+      const int k = lowest(left);
+      const char* from = (const char*)row_of(op, shuffle(out.row, k));
+      if (turn++ % members != member) continue;
+      char* to = slot_of(all, out, k) + EP_COMBINE_SLOT_HEAD;
+#if EP_BULK
+      if (lane() == 0) {
+        for (i64 at = 0; at < EP_BF16_ROW; at += op.extra) {
+          const u32 bytes = (u32)(EP_BF16_ROW - at < op.extra ? EP_BF16_ROW - at : op.extra);
+          barrier_expect(&arrived[warp()], bytes);
+          bulk_load(stage, from + at, bytes, &arrived[warp()]);
+          barrier_wait(&arrived[warp()], parity);
+          parity ^= 1;
+          bulk_store(to + at, stage, bytes);
+          bulk_commit();
+          bulk_wait_read();
+        }
+        bulk_wait();
+        store_release(flag_of(all, out, k), all.number);
+      }
+#else
+      for (int i = lane(); i < EP_LL_VECTORS; i += 8 * EP_LANES) {
+        Vec v[8];
+#pragma unroll
+        for (int j = 0; j < 8; j++) if (i + j * EP_LANES < EP_LL_VECTORS) v[j] = load_once((const Vec*)from + i + j * EP_LANES);
+#pragma unroll
+        for (int j = 0; j < 8; j++) if (i + j * EP_LANES < EP_LL_VECTORS) store_remote((Vec*)to + i + j * EP_LANES, v[j]);
+      }
+      sync_lanes();
+      if (lane() == 0) store_release(flag_of(all, out, k), all.number);
+#endif
+      sync_lanes();
+    }
+  }
+}
+
+// A whole row in LogFMT: of the selections in "rows" the sum, or the only one.
+EP_DEVICE void send_coded_row(const Op& op, const Sending& all, const Outgoing& out, Lanes rows, char* stage) {
+  const int first = lowest(rows);
+  char* slot = slot_of(all, out, first);
+  u32* ranges = (u32*)(stage + 2 * EP_LOG_STAGE);
+  char* coded = stage + EP_LOG_STAGE;
+  int at = EP_COMBINE_SLOT_HEAD;
+  for (int block = 0; block < EP_SCALES; block += EP_LOG_BLOCKS) {
+    const int blocks = EP_SCALES - block < EP_LOG_BLOCKS ? EP_SCALES - block : EP_LOG_BLOCKS;
+    for (int i = lane(); i < EP_LOG_BLOCKS * 16; i += EP_LANES) {
+      const int vector = block * 16 + i;
+      float sums[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+      Vec v = {0, 0, 0, 0};
+      for (Lanes left = rows; left; left &= left - 1) {
+        const int row = shuffle(out.row, lowest(left));
+        const float weight = shuffle(out.weight, lowest(left));
+        if (vector < EP_LL_VECTORS) v = load_once(row_of(op, row) + vector);
+        add_weighted(sums, weight, v);
+      }
+      ((Vec*)stage)[i] = op.partial ? round_sums(sums) : v;
+    }
+    sync_lanes();
+    const int bytes = log_fmt_encode((const u32*)stage, block, blocks, ranges, coded);
+    sync_lanes();
+    if (lane() < blocks) store_remote((u32*)slot + block + lane(), ranges[lane()]);
+    for (int i = lane(); i < (bytes + 15) / 16; i += EP_LANES) store_remote((Vec*)(slot + at) + i, ((const Vec*)coded)[i]);
+    sync_lanes();
+    at += bytes;
+  }
+  if (lane() == 0) store_release(flag_of(all, out, first), all.number);
+}
+
+EP_DEVICE void send_coded(const Op& op, const Sending& all, char* shared) {
+  const int waves = blockDim.x / EP_LANES;
+  char* stage = shared + (u64)warp() * (2 * EP_LOG_STAGE + 64);
+  // A wave sends a sum, or the row of one selection.
+  const int each = op.partial ? 1 : EP_TOPK;
+  for (i64 item = (i64)warp() * gridDim.x + blockIdx.x; item < all.messages * each; item += (i64)waves * gridDim.x) {
+    const Outgoing out = outgoing(op, all, item / each);
+    const Lanes rows = op.partial ? out.here : out.here & (Lanes)1 << item % each;
+    if (rows) send_coded_row(op, all, out, rows, stage);
+  }
+}
+
+// Messages of the ranks before each, counted from the rank after this one. Called by a wave.
+EP_DEVICE void count_messages(const Op& op, i64* before) {
+  i64 all = 0;
+  if (lane() == 0) before[0] = 0;
+  for (int from = 0; from < EP_RANKS; from += EP_LANES) {
+    const int source = (int)((op.rank + 1 + from + lane()) % EP_RANKS);
+    int sum = 0;
+    if (from + lane() < EP_RANKS) {
+      sum = handle_ints(op, EP_LL_HANDLE_COUNTS)[source];
+      if (is_masked(op, source)) sum = 0;
+    }
+    for (int by = 1; by < EP_LANES; by *= 2) {
+      const int other = shuffle_up(sum, by);
+      if (lane() >= by) sum += other;
+    }
+    if (from + lane() < EP_RANKS) before[from + lane() + 1] = all + sum;
+    all += shuffle(sum, EP_LANES - 1);
+  }
+}
+
+// Called by a wave.
+EP_DEVICE void announce_combine(const Op& op, char* const* peer, u64 number, u64 dispatch) {
+  for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
+    if (is_masked(op, r)) continue;
+    u64* words = (u64*)block_at(peer[r], BLOCK_LL_COMBINE, number, op.rank);
+    const u64 values[8] = {number, (u64)op.flags, op.state->mask_digest, 0, dispatch, 0, 0, 0};
+    for (int w = 0; w < 8; w++) store_remote(words + w, values[w]);
+    store_release(counter_at(peer[r], LL_COMBINE, op.rank), number);
+  }
+}
+
+template <class Send>
+EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
+  EP_SHARED char* peer[EP_RANKS];
+  EP_SHARED i64 before[EP_RANKS + 1];
+  EP_SHARED u64 number, dispatch, credit;
+  EP_SHARED int stop;
+  State* const state = op.state;
+  const int threads = blockDim.x;
+  const bool clerk = (int)threadIdx.x == threads - 1;
+  launch_dependents();
+  EP_STAMP(2, 0);
+  char* const peer0 = threadIdx.x < EP_RANKS ? op.peers[threadIdx.x] : 0;
+  wait_for_previous();
+  for (int r = threadIdx.x; r < EP_RANKS; r += threads) peer[r] = r == (int)threadIdx.x ? peer0 : op.peers[r];
+  if (threadIdx.x == 0) {
+    // In this order: see ll_dispatch_send.
+    number = load_acquire(&state->ll_combine_number) + 1;
+    stop = failed(op);
+  }
+  if (warp() == 0) count_messages(op, before);
+  if ((int)threadIdx.x >= threads - EP_LANES) {
+    const LowLatencyHandleHead* handle = (const LowLatencyHandleHead*)op.handle;
+    const u64 from = handle->incomplete ? 0 : handle->number;
+    const u64 least = least_credit(op, LL_COMBINE_CREDIT);
+    if (clerk) {
+      dispatch = from;
+      credit = least;
+    }
+  }
+  sync_block();
+  if (stop || dispatch == 0) {
+    if (clerk && stop) state->ll_refused[2 + op.bank] = 1;
+    if (clerk && !stop && blockIdx.x == 0) refuse(op, &state->ll_refused[2 + op.bank], WHAT_VOID_HANDLE, op.rank, 0, 0, 0);
+    return;
+  }
+  if (clerk) count_operation(op, EP_DONE_LL_COMBINE, &state->ll_combine_number, &state->ll_combine_of[op.bank], &state->ll_refused[2 + op.bank], number);
+  if (number > 2 && credit < number - 2 && !await_credits(op, LL_COMBINE_CREDIT, number, PHASE_LL_COMBINE_CREDIT)) {
+    if (clerk) {
+      state->ll_refused[2 + op.bank] = 1;
+      state->ll_combine_taken[number & 1] = number + 1;
+      store_release(&state->ll_combine_number, number);
+    }
+    return;
+  }
+  EP_STAMP(2, 1);
+  const Sending all = {number, before[EP_RANKS], before, peer};
+  if (blockIdx.x == gridDim.x - 1 && (int)threadIdx.x >= threads - EP_LANES) announce_combine(op, peer, number, dispatch);
+  send(all);
+  if (blockIdx.x == 0 && (int)threadIdx.x >= threads - EP_LANES) give_credit(op);
+  EP_STAMP(2, 15);
+}
+
+// Three kernels, since they need different numbers of registers. EP_LL_ABREAST teams of waves.
+EP_KERNEL(ll_combine_send_sums, EP_LL_ABREAST * EP_LL_SPAN * EP_LANES) {
+  EP_DYNAMIC_SHARED(shared);
+  combine_send(op, shared, [&](const Sending& all) { send_sums(op, all, shared); });
+}
+
+EP_KERNEL(ll_combine_send_rows, 1024) {
+  EP_DYNAMIC_SHARED(shared);
+  combine_send(op, shared, [&](const Sending& all) { send_rows(op, all, shared); });
+}
+
+EP_KERNEL(ll_combine_send_coded, 512) {
+  EP_DYNAMIC_SHARED(shared);
+  combine_send(op, shared, [&](const Sending& all) { send_coded(op, all, shared); });
+}
+
+// ---- Receive.
+// What a wave knows of a token: its lanes have the selections.
+struct Wanted {
+  int owner;     // of this lane's selection, -1 where nothing comes for it
+  float weight;
+  Lanes slots;   // that hold something
+};
+
+EP_DEVICE Wanted wanted(const Op& op, i64 token) {
+  Wanted all;
+  all.owner = -1;
+  all.weight = 0;
+  if (lane() < EP_TOPK) {
+    const i64 i = token * EP_TOPK + lane();
+    all.owner = handle_ints(op, EP_LL_HANDLE_OWNERS)[i];
+    if (!op.partial) all.weight = (op.weights ? op.weights : (const float*)handle_ints(op, EP_LL_HANDLE_WEIGHTS))[i];
+  }
+#if EP_RANKS <= EP_LANES
+  // All at once, not each after the owner is known.
+  const Lanes masked = ballot(lane() < EP_RANKS && is_masked(op, lane()));
+  if (all.owner >= 0 && (masked >> all.owner & 1)) all.owner = -1;
+#else
+  if (all.owner >= 0 && is_masked(op, all.owner)) all.owner = -1;
+#endif
+  const Lanes alike = same(all.owner);
+  if (op.partial && lowest(alike) != lane()) all.owner = -1;
+  all.slots = ballot(all.owner >= 0);
+  return all;
+}
+
+// Waits for the slots of a token. Called by whole waves.
+EP_DEVICE bool slots_there(const Op& op, const Wanted& all, u64 number, i64 token) {
+  u64 seen;
+  const bool good = all.owner < 0
+      || await_word(op, combine_flag_at(op.local, number, token, lane()), false, &seen, LL_COMBINE, all.owner, number, PHASE_LL_COMBINE_RECEIVE);
+  sync_lanes();
+  return ballot(good) == ballot(true);
+}
+
+EP_DEVICE void receive_rows(const Op& op, const Wanted& all, u64 number, i64 token, int column) {
+  const int vector = column * EP_LANES + lane();
+  const char* slots = combine_slot_at(op.local, number, token, 0) + EP_COMBINE_SLOT_HEAD + (u64)vector * 16;
+  float sums[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  for (Lanes left = all.slots; left;) {
+    Vec v[EP_LL_ROWS];
+    Lanes batch = left;
+#pragma unroll
+    for (int j = 0; j < EP_LL_ROWS; j++) {
+      if (!left) break;
+      if (vector < EP_LL_VECTORS) v[j] = load_remote((const Vec*)(slots + (u64)lowest(left) * EP_COMBINE_SLOT_BYTES));
+      left &= left - 1;
+    }
+#pragma unroll
+    for (int j = 0; j < EP_LL_ROWS; j++) {
+      if (!batch) break;
+      if (op.partial) add_pairs(sums, v[j]);
+      else add_weighted(sums, shuffle(all.weight, lowest(batch)), v[j]);
+      batch &= batch - 1;
+    }
+  }
+  if (vector < EP_LL_VECTORS) store_once((Vec*)op.out + token * EP_LL_VECTORS + vector, round_sums(sums));
+}
+
+EP_DEVICE void receive_coded(const Op& op, const Wanted& all, u64 number, i64 token, int block, char* stage) {
+  u32* ranges = (u32*)(stage + EP_LOG_STAGE);
+  float sums[16];
+#pragma unroll
+  for (int i = 0; i < 16; i++) sums[i] = 0;
+  for (Lanes left = all.slots; left; left &= left - 1) {
+    const int k = lowest(left);
+    const char* slot = combine_slot_at(op.local, number, token, k);
+    // Where the blocks begin depends on how those before them are coded.
+    int at = 256 * block;
+    for (int from = 0; from < block; from += EP_LANES) {
+      const int b = from + lane();
+      at -= 96 * count(ballot(b < block && log_fmt_coded(load_remote((const u32*)slot + (b < block ? b : 0)))));
+    }
+    if (lane() < EP_LOG_BLOCKS && block + lane() < EP_SCALES) ranges[lane()] = load_remote((const u32*)slot + block + lane());
+    for (int i = lane(); i < EP_LOG_STAGE / 16; i += EP_LANES) {
+      if (at + 16 * i < EP_BF16_ROW) ((Vec*)stage)[i] = load_remote((const Vec*)(slot + EP_COMBINE_SLOT_HEAD + at) + i);
+    }
+    sync_lanes();
+    log_fmt_add(ranges, stage, block, shuffle(all.weight, k), !op.partial, sums);
+    sync_lanes();
+  }
+  const int vector = 16 * block + 2 * lane();
+  if (vector < EP_LL_VECTORS) {
+    Vec* to = (Vec*)op.out + token * EP_LL_VECTORS + vector;
+    store_once(to, round_sums(sums));
+    store_once(to + 1, round_sums(sums + 8));
+  }
+}
+
+// Compares what all sources did with what this rank does. By one wave.
+EP_DEVICE void compare_sources(const Op& op, u64 number) {
+  const u64 dispatch = ((const LowLatencyHandleHead*)op.handle)->number;
+  const u64 mine[8] = {number, (u64)op.flags, op.state->mask_digest, 0, dispatch, 0, 0, 0};
+  for (int s = lane(); s < EP_RANKS; s += EP_LANES) {
+    if (is_masked(op, s)) continue;
+    const u64 start = op.wait_statistics ? nanoseconds() : 0;
+    if (!await(op, LL_COMBINE, s, number, PHASE_LL_COMBINE_RECEIVE)) continue;
+    if (op.wait_statistics) op.wait_statistics[s] += nanoseconds() - start;
+    same_block(op, BLOCK_LL_COMBINE, number, s, 5, mine, PHASE_LL_COMBINE_RECEIVE);
+  }
+}
+
+// "receive" is called by whole waves for a token and a part of it.
+template <class Receive>
+EP_DEVICE void combine_receive(const Op& op, int parts, Receive receive) {
+  launch_dependents();
+  EP_STAMP(3, 0);
+  wait_for_previous();
+  EP_STAMP(3, 1);
+  State* const state = op.state;
+  const u64 number = state->ll_combine_of[op.bank];
+  if (state->ll_refused[2 + op.bank]) return;
+  const i64 waves = (i64)(blockDim.x / EP_LANES) * gridDim.x;
+  // The wave that has the least to do, and before that: when ranks do different things, nothing else may come.
+  if ((i64)warp() * gridDim.x + blockIdx.x == waves - 1) compare_sources(op, number);
+  sync_lanes();
+  for (i64 item = (i64)warp() * gridDim.x + blockIdx.x; item < op.tokens * parts; item += waves) {
+    const i64 token = item / parts;
+    const Wanted all = wanted(op, token);
+    EP_STAMP(3, 2);
+    if (!slots_there(op, all, number, token)) break;
+    EP_STAMP(3, 3);
+    receive(all, number, token, (int)(item % parts));
+  }
+  if (blockIdx.x == 0 && threadIdx.x == 0) state->ll_combine_taken[number & 1] = number + 1;
+  EP_STAMP(3, 15);
+}
+
+EP_KERNEL(ll_combine_receive, 1024) {
+  combine_receive(op, EP_LL_RECEIVED, [&](const Wanted& all, u64 number, i64 token, int part) { receive_rows(op, all, number, token, part); });
+}
+
+EP_KERNEL(ll_combine_receive_coded, 512) {
+  EP_DYNAMIC_SHARED(shared);
+  char* stage = shared + (u64)warp() * (EP_LOG_STAGE + 64);
+  combine_receive(op, EP_LOG_BATCHES, [&](const Wanted& all, u64 number, i64 token, int part) {
+    receive_coded(op, all, number, token, part * EP_LOG_BLOCKS, stage);
+  });
+}

@@ -1,0 +1,711 @@
+// Low-latency dispatch. ll_dispatch_send: every token is encoded once and goes as one message to each rank that holds an expert of it.
+// ll_dispatch_receive: takes the messages and writes each row to the packed rows of its experts.
+//
+// All messages of a token are alike: they name the rank of every selection, and the receiver takes what is its own. They also say where a
+// selection stands among those of its expert by this source, so that a receiver needs no more than the R x L counts to place any row. Every message
+// has a flag of its own, and counts carry the operation's number, so that no block waits for another one. The counter LL_DISPATCH only says that the
+// source's block is there, by which ranks see that they do the same.
+//
+// Words of a message's head; scales come last. Of the first two one is the token.
+#define EP_HEAD_EXPERTS 2                  // K: index on its rank
+#define EP_HEAD_WEIGHTS (2 + EP_TOPK)      // K
+#define EP_HEAD_RANKS (2 + 2 * EP_TOPK)    // K: rank, -1 where none
+#define EP_HEAD_ORDINALS (2 + 3 * EP_TOPK) // K: selections of this expert by this source before this one
+#define EP_HEAD_SCALES (2 + 4 * EP_TOPK)   // S
+
+#define EP_DONE_LL_DISPATCH 8  // slots of State.done
+#define EP_DONE_LL_COMBINE 9
+
+enum WireFormat { WIRE_BF16, WIRE_FP8, WIRE_FP8_POW2, WIRE_FP8_UE8M0 };
+
+// Whether what is known of every expert is kept in shared memory: rank, index there, selections so far. LowLatencyDispatch sizes it.
+#define EP_LL_TABLES (EP_EXPERTS <= 8192)
+#define EP_LL_GROUP 128  // threads that unpack one message; a receiving block has one group more, which looks at counts
+#define EP_LL_BATCH 8    // 16-byte words that a thread has under way
+#define EP_LL_EXPERT_ROWS ((u64)EP_RANKS * EP_MAX_LL_TOKENS)
+
+EP_DEVICE int selection(const Op& op, i64 i) {
+  if (!op.wide_ids) return ((const int*)op.ids)[i];
+  i64 id = ((const i64*)op.ids)[i];
+  return id == (int)id ? (int)id : (int)0x80000000;
+}
+
+// ---- Encoding. A thread has 8 channels, 16 lanes share a scale.
+EP_DEVICE u32 larger(u32 a, u32 b) { return a > b ? a : b; }
+EP_DEVICE u32 number_or_zero(u32 magnitude) { return magnitude > 0x7f800000u ? 0 : magnitude; }
+
+// E4M3 of a product, as the host rounds: to nearest even, saturating; a NaN keeps the sign of the value that was multiplied.
+EP_DEVICE u32 e4m3_code(u32 value, float product) {
+  u32 sign = value >> 24 & 0x80;
+  u32 magnitude = as_bits(product) & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return sign | 0x7f;
+  if (magnitude > 0x43e00000u) magnitude = 0x43e00000u;                                               // 448
+  if (magnitude < 0x3c800000u) return sign | (as_bits(plus(as_float(magnitude), 16384.0f)) - 0x46800000u);  // below 2^-6
+  return sign | (((magnitude + 0x7ffffu + (magnitude >> 20 & 1)) >> 20) - (120u << 3));
+}
+
+EP_DEVICE u32 e4m3_codes(u32 pair, float factor, bool plain) {
+  float low = multiply(low_half(pair), factor), high = multiply(high_half(pair), factor);
+#if EP_HAS_E4M3
+  if (plain) return e4m3_pair(low, high);
+#endif
+  return e4m3_code(pair << 16, low) | e4m3_code(pair, high) << 8;
+}
+
+// Called by whole waves; "channel" is the first of this thread's, of a row that begins at "row".
+EP_DEVICE void encode(i64 format, Vec v, int channel, bool inside, u32* scales, char* row) {
+  if (format == WIRE_BF16) {
+    if (inside) *(Vec*)row = v;
+    return;
+  }
+  const u32 words[4] = {v.x, v.y, v.z, v.w};
+  u32 most = 0, any = 0;
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    u32 low = words[i] << 16 & 0x7fff0000u, high = words[i] & 0x7fff0000u;
+    any = larger(any, larger(low, high));
+    most = larger(most, larger(number_or_zero(low), number_or_zero(high)));
+  }
+#pragma unroll
+  for (int by = 1; by < 16; by *= 2) most = larger(most, shuffle_xor(most, by));
+  if (!inside) return;
+  float amax = as_float(most) > 1e-4f ? as_float(most) : 1e-4f;
+  float scale = divide(amax, 448.0f), factor;
+  if (format == WIRE_FP8) {
+    factor = divide(448.0f, amax);
+  } else {
+    u32 exponent = (as_bits(scale) >> 23) + ((as_bits(scale) & 0x7fffffu) != 0 ? 1 : 0);
+    scale = as_float(exponent << 23);
+    factor = as_float(exponent < 254 ? (254 - exponent) << 23 : 0x00800000u >> (exponent - 253));
+  }
+  bool plain = any < 0x7f800000u;
+  u32 low = e4m3_codes(words[0], factor, plain) | e4m3_codes(words[1], factor, plain) << 16;
+  u32 high = e4m3_codes(words[2], factor, plain) | e4m3_codes(words[3], factor, plain) << 16;
+  *(u64*)row = low | (u64)high << 32;
+  if (channel % 128 == 0) scales[channel / 128] = as_bits(scale);
+}
+
+// ---- Numbers and credits, of dispatch and combine.
+// Number up to which this rank has emptied both banks of its symmetric memory.
+EP_DEVICE u64 emptied(const u64* taken) {
+  const u64 even = taken[0] ? taken[0] : 1, odd = taken[1];
+  return even < odd ? even : odd;
+}
+
+// Tells all ranks what this one has received until now: the kernels before this one have ended. Called by a wave.
+EP_DEVICE void give_credit(const Op& op) {
+  const u64 dispatch = emptied(op.state->ll_dispatch_taken), combine = emptied(op.state->ll_combine_taken);
+  for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
+    if (is_masked(op, r)) continue;
+    store_release(counter_at(op.peers[r], LL_DISPATCH_CREDIT, op.rank), dispatch);
+    store_release(counter_at(op.peers[r], LL_COMBINE_CREDIT, op.rank), combine);
+  }
+}
+
+// Least of the credits that ranks have given. Called by a wave.
+EP_DEVICE u64 least_credit(const Op& op, int counter) {
+  u64 least = ~0ull;
+  for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
+    const u64 seen = load_acquire(counter_at(op.local, counter, r));
+    if (!is_masked(op, r) && seen < least) least = seen;
+  }
+  for (int by = 1; by < EP_LANES; by *= 2) {
+    const u64 other = shuffle(least, lane() ^ by);
+    if (other < least) least = other;
+  }
+  return least;
+}
+
+// Waits until all ranks have emptied the bank of an operation. Called by all threads of a block, with the same result.
+EP_DEVICE bool await_credits(const Op& op, int counter, u64 number, int phase) {
+  bool good = true;
+  // Two ranks that wait for each other must both have said what they have.
+  if (warp() == 0) give_credit(op);
+  for (int r = threadIdx.x; r < EP_RANKS; r += blockDim.x) good &= is_masked(op, r) || await(op, counter, r, number - 2, phase);
+  return all_threads(good);
+}
+
+// Every block has seen the number that was: the next one begins there. Called by one thread of each block.
+EP_DEVICE void count_operation(const Op& op, int slot, u64* newest, u64* of_bank, u32* refused, u64 number) {
+  if (add((int*)&op.state->done[slot], 1) != (int)gridDim.x - 1) return;
+  op.state->done[slot] = 0;
+  *newest = number;
+  *of_bank = number;
+  *refused = 0;
+}
+
+// ---- Send.
+// What a block knows of the selections of this rank. In shared memory, or where there are very many experts in op.temporary.
+struct Tables {
+  int* owner;     // rank of an expert
+  int* local_of;  // its index there
+  int* selected;  // selections so far
+  const int* masked;
+};
+
+// Rank of an expert, -1 where it is masked.
+EP_DEVICE int owner_of(const Op& op, const Tables& tables, int id) {
+  const int r = EP_LL_TABLES ? tables.owner[id] : op.owner[id];
+  return tables.masked[r] ? -1 : r;
+}
+
+EP_DEVICE bool is_expert(int id) { return id >= 0 && id < EP_EXPERTS; }
+
+// Ends the operation: some id is none. Called by one thread; looks for the first.
+EP_DEVICE void refuse_id(const Op& op) {
+  for (i64 i = 0; i < op.tokens * EP_TOPK; i++) {
+    int id = selection(op, i);
+    if (id == -1 || is_expert(id)) continue;
+    u64 value = op.wide_ids ? ((const u64*)op.ids)[i] : (u64)(i64)id;
+    refuse(op, &op.state->ll_refused[op.bank], WHAT_BAD_ID, op.rank, i / EP_TOPK, i % EP_TOPK, value);
+    return;
+  }
+}
+
+// Ends the operation: "tables.selected" of some experts is above what there is room for. Looks for the one that came there first.
+EP_DEVICE void refuse_duplicates(const Op& op, const Tables& tables) {
+  int expert = 0;
+  for (i64 i = op.tokens * EP_TOPK - 1; i >= 0; i--) {
+    int id = selection(op, i);
+    if (id < 0 || owner_of(op, tables, id) < 0) continue;
+    if (add(&tables.selected[id], -1) == EP_MAX_LL_TOKENS + 1) expert = id;
+  }
+  refuse(op, &op.state->ll_refused[op.bank], WHAT_DUPLICATES, op.rank, expert, 0, 0);
+}
+
+// Counts selections of tokens before "end". Called by all threads of a block.
+EP_DEVICE void count_selections(const Op& op, const Tables& tables, i64 end) {
+  for (i64 e = threadIdx.x; e < EP_EXPERTS; e += blockDim.x) tables.selected[e] = 0;
+  sync_block();
+  for (i64 i = threadIdx.x; i < end * EP_TOPK; i += blockDim.x) {
+    int id = selection(op, i);
+    if (is_expert(id) && owner_of(op, tables, id) >= 0) add(&tables.selected[id], 1);
+  }
+  sync_block();
+}
+
+// Whether the operation may begin, once all ids have been looked at. Called by all threads of a block, with the same result in all blocks but
+// where a wait fails.
+EP_DEVICE bool may_dispatch(const Op& op, const Tables& tables, i64 first, u64 number, u64 credit, bool stop, bool bad, bool twice) {
+  LowLatencyHandleHead* handle = (LowLatencyHandleHead*)op.handle;
+  const bool clerk = threadIdx.x == blockDim.x - 1;
+  bool full = false;
+  if (!stop && !bad && twice) {
+    count_selections(op, tables, op.tokens);
+    bool room = true;
+    for (i64 e = threadIdx.x; e < EP_EXPERTS; e += blockDim.x) room &= *(volatile int*)&tables.selected[e] <= EP_MAX_LL_TOKENS;
+    full = !all_threads(room);
+    if (full && clerk && blockIdx.x == 0) refuse_duplicates(op, tables);
+    if (!full) count_selections(op, tables, first);
+  }
+  if (stop || bad || full) {
+    if (clerk && stop) op.state->ll_refused[op.bank] = 1;
+    if (clerk && blockIdx.x == 0 && !stop && bad) refuse_id(op);
+    if (clerk) handle->number = 0;
+    return false;
+  }
+  if (clerk) {
+    State* state = op.state;
+    count_operation(op, EP_DONE_LL_DISPATCH, &state->ll_dispatch_number, &state->ll_dispatch_of[op.bank], &state->ll_refused[op.bank], number);
+    if (blockIdx.x == gridDim.x - 1) {
+      handle->number = number;
+      handle->tokens = op.tokens;
+      handle->weighted = op.weights != 0;
+      handle->incomplete = 0;
+    }
+  }
+  if (number <= 2 || credit >= number - 2 || await_credits(op, LL_DISPATCH_CREDIT, number, PHASE_LL_DISPATCH_CREDIT)) return true;
+  // As on the host the number is used up, and nobody will receive what others send in it.
+  if (clerk) {
+    handle->incomplete = 1;
+    op.state->ll_refused[op.bank] = 1;
+    op.state->ll_dispatch_taken[number & 1] = number + 1;
+    store_release(&op.state->ll_dispatch_number, number);
+  }
+  return false;
+}
+
+// Where one token's message goes; known to the lanes of a block's first wave, of which one has each target.
+struct Route {
+  int id;        // of this lane's selection, -1 where none or masked
+  float weight;
+  char* target;  // of the message, 0 where this lane has none
+  u64* flag;
+};
+
+// Routes the next of the block's tokens and writes the head of its message. Called by the first wave.
+EP_DEVICE void route(const Op& op, const Tables& tables, char* const* peer, int* messages, u64 number, int token, Route& to, u32* head) {
+  int r = -1, local = -1;
+  if (to.id >= 0) r = owner_of(op, tables, to.id);
+  if (r < 0) to.id = -1;
+  if (to.id >= 0) local = EP_LL_TABLES ? tables.local_of[to.id] : op.local_of[to.id];
+  const Lanes below = ((Lanes)1 << lane()) - 1, there = same(r), alike = same(to.id);
+  to.target = 0;
+  int ordinal = -1;
+  if (r >= 0 && lowest(there) == lane()) {
+    const int index = *(volatile int*)&messages[r];
+    to.target = message_at(peer[r], number, op.rank, index);
+    to.flag = message_flag_at(peer[r], number, op.rank, index);
+  }
+  if (to.id >= 0) ordinal = *(volatile int*)&tables.selected[to.id] + count(alike & below);
+  sync_lanes();
+  if (to.target) *(volatile int*)&messages[r] += 1;
+  if (to.id >= 0 && lowest(alike) == lane()) *(volatile int*)&tables.selected[to.id] += count(alike);
+  if (lane() == 0) {
+    head[0] = (u32)token;
+    head[1] = 0;
+  }
+  if (lane() < EP_TOPK) {
+    head[EP_HEAD_EXPERTS + lane()] = (u32)local;
+    head[EP_HEAD_WEIGHTS + lane()] = as_bits(to.weight);
+    head[EP_HEAD_RANKS + lane()] = (u32)r;
+    head[EP_HEAD_ORDINALS + lane()] = (u32)ordinal;
+    const i64 i = (i64)token * EP_TOPK + lane();
+    handle_ints(op, EP_LL_HANDLE_IDS)[i] = to.id;
+    handle_ints(op, EP_LL_HANDLE_OWNERS)[i] = r;
+    if (op.weights) ((float*)handle_ints(op, EP_LL_HANDLE_WEIGHTS))[i] = to.weight;
+  }
+}
+
+// Says how much this rank sends. Called by one wave of the block that has counted the last tokens.
+EP_DEVICE void announce_dispatch(const Op& op, const Tables& tables, char* const* peer, const int* messages, u64 number) {
+  const u64 high = number << 32, digest = op.state->mask_digest;
+  for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
+    if (!tables.masked[r]) store_remote(ll_counts_at(peer[r], number, op.rank), high | (u32)messages[r]);
+  }
+  for (i64 e = lane(); e < EP_EXPERTS; e += EP_LANES) {
+    const int r = owner_of(op, tables, (int)e);
+    if (r < 0) continue;
+    const int local = EP_LL_TABLES ? tables.local_of[e] : op.local_of[e];
+    store_remote(ll_counts_at(peer[r], number, op.rank) + 1 + local, high | (u32)*(volatile int*)&tables.selected[e]);
+  }
+  sync_lanes();
+  for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
+    if (tables.masked[r]) continue;
+    u64* words = (u64*)block_at(peer[r], BLOCK_LL_DISPATCH, number, op.rank);
+    const u64 values[8] = {number, (u64)op.flags, digest, (u64)messages[r], 0, 0, 0, 0};
+    for (int w = 0; w < 8; w++) store_remote(words + w, values[w]);
+    store_release(counter_at(peer[r], LL_DISPATCH, op.rank), number);
+  }
+}
+
+EP_KERNEL(ll_dispatch_send, 1024) {
+  EP_DYNAMIC_SHARED(shared);
+  EP_SHARED char* peer[EP_RANKS];
+  EP_SHARED int masked[EP_RANKS];
+  EP_SHARED int messages[EP_RANKS];  // so far, of tokens before this block's, then also of those
+  EP_SHARED u64 number, credit;
+  EP_SHARED int bad, twice, stop;
+  State* const state = op.state;
+  const int threads = blockDim.x, tokens = (int)op.tokens;
+  const int first = (int)(op.tokens * blockIdx.x / gridDim.x), end = (int)(op.tokens * (blockIdx.x + 1) / gridDim.x);
+  const int vectors = EP_HIDDEN / 8, pieces = (vectors + threads - 1) / threads;
+  u32* head = (u32*)shared;
+  char* row = shared + EP_MESSAGE_HEAD;
+  const int vector_bytes = op.format == WIRE_BF16 ? 16 : 8;
+  Tables tables;
+  tables.owner = (int*)(row + 16 * threads);
+  tables.local_of = tables.owner + EP_EXPERTS;
+  tables.selected = EP_LL_TABLES ? tables.local_of + EP_EXPERTS : (int*)op.temporary + (u64)blockIdx.x * EP_EXPERTS;
+  tables.masked = masked;
+
+  launch_dependents();
+  EP_STAMP(0, 0);
+  // What never changes may be asked for at once. It is put where it belongs when everything else has been asked for.
+  const bool constant = EP_LL_TABLES && threadIdx.x < EP_EXPERTS;
+  const int owner0 = constant ? op.owner[threadIdx.x] : 0, local0 = constant ? op.local_of[threadIdx.x] : 0;
+  char* const peer0 = threadIdx.x < EP_RANKS ? op.peers[threadIdx.x] : 0;
+  wait_for_previous();
+
+  // Everything is asked for at once; it arrives at about the same time.
+  Vec v = {0, 0, 0, 0};
+  if (first < end && (int)threadIdx.x < vectors) v = load_once((const Vec*)op.x + (u64)first * vectors + threadIdx.x);
+  Route to = {-1, 0, 0, 0};
+  if (warp() == 0 && lane() < EP_TOPK && first < end) {
+    to.id = selection(op, (i64)first * EP_TOPK + lane());
+    if (op.weights) to.weight = op.weights[(i64)first * EP_TOPK + lane()];
+  }
+  int ids[EP_TOPK];
+  if ((int)threadIdx.x < tokens) {
+#pragma unroll
+    for (int k = 0; k < EP_TOPK; k++) ids[k] = selection(op, (i64)threadIdx.x * EP_TOPK + k);
+  }
+  if (constant) {
+    tables.owner[threadIdx.x] = owner0;
+    tables.local_of[threadIdx.x] = local0;
+    tables.selected[threadIdx.x] = 0;
+  }
+  for (int e = threadIdx.x + threads; EP_LL_TABLES && e < EP_EXPERTS; e += threads) {
+    tables.owner[e] = op.owner[e];
+    tables.local_of[e] = op.local_of[e];
+    tables.selected[e] = 0;
+  }
+  for (int r = threadIdx.x; r < EP_RANKS; r += threads) {
+    peer[r] = r == (int)threadIdx.x ? peer0 : op.peers[r];
+    masked[r] = (int)state->masked[r];
+    messages[r] = 0;
+  }
+  for (i64 e = threadIdx.x; !EP_LL_TABLES && e < EP_EXPERTS; e += threads) tables.selected[e] = 0;
+  if ((int)threadIdx.x >= threads - EP_LANES) {
+    const u64 least = least_credit(op, LL_DISPATCH_CREDIT);
+    if (lane() == 0) credit = least;
+  }
+  if (threadIdx.x == 0) {
+    // In this order: a block that gives up marks the failure before it uses the number up.
+    number = load_acquire(&state->ll_dispatch_number) + 1;
+    stop = failed(op);
+    bad = 0;
+    twice = 0;
+  }
+  sync_block();
+  EP_STAMP(0, 1);
+
+  // What was selected before this block's tokens, and whether all of it is right. A thread has a token.
+  for (int t = threadIdx.x; t < tokens; t += threads) {
+    int owner[EP_TOPK];
+#pragma unroll
+    for (int k = 0; k < EP_TOPK; k++) {
+      if (t != (int)threadIdx.x) ids[k] = selection(op, (i64)t * EP_TOPK + k);
+      if (ids[k] != -1 && !is_expert(ids[k])) bad = 1;
+      owner[k] = is_expert(ids[k]) ? owner_of(op, tables, ids[k]) : -1;
+      bool again = owner[k] < 0;
+#pragma unroll
+      for (int j = 0; j < k; j++) {
+        if (owner[k] >= 0 && ids[j] == ids[k]) twice = 1;
+        again |= owner[j] == owner[k];
+      }
+      if (t < first && owner[k] >= 0) add(&tables.selected[ids[k]], 1);
+      if (t < first && !again) add(&messages[owner[k]], 1);
+    }
+  }
+  EP_STAMP(0, 2);
+#if !EP_BULK
+  EP_SHARED char* targets[EP_MAX_TARGETS];
+  EP_SHARED u64* flags[EP_MAX_TARGETS];
+  EP_SHARED int target_count;
+#endif
+  int t = first, piece = 0;
+  bool begun = false;
+  while (true) {
+    const int from = piece * threads;  // first of the vectors of this piece
+    const int here = vectors - from < threads ? vectors - from : threads;
+    encode(op.format, v, 8 * (from + threadIdx.x), t < end && (int)threadIdx.x < here, head + EP_HEAD_SCALES, row + vector_bytes * threadIdx.x);
+#if EP_BULK
+    bulk_fence();
+#endif
+    sync_block();
+    EP_STAMP(0, 3);
+    if (!begun) {
+      if (!may_dispatch(op, tables, first, number, credit, stop, bad, twice)) return;
+      begun = true;
+      if (t == end) break;
+    }
+    if (warp() == 0 && piece == 0) {
+      route(op, tables, peer, messages, number, t, to, head);
+#if !EP_BULK
+      const Lanes sends = ballot(to.target != 0);
+      const int place = count(sends & (((Lanes)1 << lane()) - 1));
+      if (to.target) {
+        targets[place] = to.target;
+        flags[place] = to.flag;
+      }
+      if (lane() == 0) target_count = count(sends);
+#endif
+    }
+    EP_STAMP(0, 4);
+    const bool ends = piece == pieces - 1;
+#if EP_BULK
+    const bool whole = pieces == 1;
+    if (warp() == 0) {
+      bulk_fence();
+      sync_lanes();
+      if (to.target) {
+        bulk_store(to.target + (whole ? 0 : EP_MESSAGE_HEAD + from * vector_bytes), whole ? shared : row, (u32)(here * vector_bytes + (whole ? EP_MESSAGE_HEAD : 0)));
+        if (!whole && ends) bulk_store(to.target, shared, EP_MESSAGE_HEAD);
+      }
+      bulk_commit();
+    }
+    EP_STAMP(0, 5);
+#else
+    sync_block();
+    const int head_vectors = ends ? EP_MESSAGE_HEAD / 16 : 0, all_vectors = head_vectors + here * vector_bytes / 16;
+    for (int i = threadIdx.x; i < target_count * all_vectors; i += threads) {
+      char* target = targets[i / all_vectors];
+      const int j = i % all_vectors;
+      if (j < head_vectors) store_remote((Vec*)target + j, ((const Vec*)shared)[j]);
+      else store_remote((Vec*)(target + EP_MESSAGE_HEAD + from * vector_bytes) + j - head_vectors, ((const Vec*)row)[j - head_vectors]);
+    }
+    sync_block();
+    if (ends && (int)threadIdx.x < target_count) store_release(flags[threadIdx.x], number);
+#endif
+    if (ends) {
+      piece = 0;
+      if (++t == end) break;
+    } else {
+      piece++;
+    }
+    const int next = piece * threads + threadIdx.x;
+    v = next < vectors ? load_once((const Vec*)op.x + (u64)t * vectors + next) : Vec{0, 0, 0, 0};
+    if (warp() == 0) {
+#if EP_BULK
+      if (ends) {
+        bulk_wait();
+        if (to.target) store_release(to.flag, number);
+      } else {
+        bulk_wait_read();
+      }
+#endif
+      if (ends && lane() < EP_TOPK) {
+        to.id = selection(op, (i64)t * EP_TOPK + lane());
+        if (op.weights) to.weight = op.weights[(i64)t * EP_TOPK + lane()];
+      }
+    }
+    sync_block();
+  }
+
+  const bool last = blockIdx.x == gridDim.x - 1;
+  if (last) sync_block();
+#if EP_BULK
+  if (warp() == 0) {
+    bulk_wait();
+    EP_STAMP(0, 6);
+    if (to.target) store_release(to.flag, number);
+    EP_STAMP(0, 7);
+  }
+#endif
+  if (last && warp() == (threads > EP_LANES ? 1 : 0)) announce_dispatch(op, tables, peer, messages, number);
+  if (blockIdx.x == 0 && (int)threadIdx.x >= threads - EP_LANES) give_credit(op);
+  EP_STAMP(0, 15);
+}
+
+// ---- Receive.
+// A message: what the first EP_TOPK lanes of a wave know of its selections, and what its threads have of the row.
+struct Incoming {
+  int token;
+  int rank;
+  int expert;
+  int ordinal;
+  float weight;
+  Vec row[EP_LL_BATCH];
+};
+
+EP_DEVICE void load_batch(Incoming& in, const char* message, int from, int vectors) {
+#pragma unroll
+  for (int j = 0; j < EP_LL_BATCH; j++) {
+    int i = from + j * EP_LL_GROUP;
+    if (i < vectors) in.row[j] = load_remote((const Vec*)(message + EP_MESSAGE_HEAD) + i);
+  }
+}
+
+EP_DEVICE void load_message(Incoming& in, const char* message, int thread, int vectors) {
+  const int* head = (const int*)message;
+  in.token = load_remote(head);
+  in.rank = -1;
+  if (lane() < EP_TOPK) {
+    in.rank = load_remote(head + EP_HEAD_RANKS + lane());
+    in.expert = load_remote(head + EP_HEAD_EXPERTS + lane());
+    in.ordinal = load_remote(head + EP_HEAD_ORDINALS + lane());
+    in.weight = as_float(load_remote((const u32*)head + EP_HEAD_WEIGHTS + lane()));
+  }
+  load_batch(in, message, thread, vectors);
+}
+
+// Whether a message is there, after waiting for it or not. Called by whole waves.
+EP_DEVICE bool message_there(const Op& op, u64 number, int source, i64 index, bool wait) {
+  const u64* flag = message_flag_at(op.local, number, source, index);
+  bool there = true;
+  if (lane() == 0) {
+    u64 seen = 0;
+    if (wait) there = await_word(op, flag, false, &seen, LL_DISPATCH, source, number, PHASE_LL_DISPATCH_RECEIVE);
+    else there = reached(load_acquire(flag), number, false);
+  }
+  sync_lanes();
+  return ballot(there) == ballot(true);
+}
+
+EP_DEVICE void put_scales(const Op& op, const u32* scales, u64 row, int thread) {
+  if (op.format == WIRE_FP8_UE8M0) {
+    const int bytes = (EP_SCALES + 3) / 4 * 4;
+    for (int i = thread; i < bytes; i += EP_LL_GROUP) {
+      ((u8*)op.out_scales)[row * bytes + i] = i < EP_SCALES ? (u8)(load_remote(scales + i) >> 23) : 0;
+    }
+  } else {
+    for (int i = thread; i < EP_SCALES; i += EP_LL_GROUP) ((u32*)op.out_scales)[row * EP_SCALES + i] = load_remote(scales + i);
+  }
+}
+
+// Writes a message's row to its places. Called by a group of threads; "base" is 0 where counts are to be looked up.
+EP_DEVICE void unpack(const Op& op, Incoming& in, const char* message, int source, i64 index, u64 number, const int* base, int thread) {
+  const int wire_row = op.format == WIRE_BF16 ? EP_BF16_ROW : EP_FP8_ROW, vectors = wire_row / 16;
+  u64 row = ~0ull;
+  if (in.rank == op.rank && in.expert >= 0 && in.expert < op.local_experts) {
+    i64 place = in.ordinal;
+    if (base) place += base[in.expert];
+    for (int s = 0; s < source && !base; s++) {
+      if (!is_masked(op, s)) place += (u32)load_remote(ll_counts_at(op.local, number, s) + 1 + in.expert);
+    }
+    // Outside only when the source did something else, which is found by its block.
+    if (place >= 0 && place < (i64)EP_LL_EXPERT_ROWS) row = in.expert * EP_LL_EXPERT_ROWS + place;
+  }
+  const Lanes mine = ballot(row != ~0ull);
+  for (int from = thread; from - thread < vectors;) {
+    for (Lanes left = mine; left; left &= left - 1) {
+      Vec* to = (Vec*)(op.out + shuffle(row, lowest(left)) * wire_row);
+#pragma unroll
+      for (int j = 0; j < EP_LL_BATCH; j++) {
+        int i = from + j * EP_LL_GROUP;
+        if (i < vectors) store_once(to + i, in.row[j]);
+      }
+    }
+    from += EP_LL_BATCH * EP_LL_GROUP;
+    if (from - thread < vectors) load_batch(in, message, from, vectors);
+  }
+  for (Lanes left = op.format == WIRE_BF16 ? 0 : mine; left; left &= left - 1) {
+    put_scales(op, (const u32*)message + EP_HEAD_SCALES, shuffle(row, lowest(left)), thread);
+  }
+  if (thread < EP_LANES) {
+    const u64 place = (u64)source * EP_MAX_LL_TOKENS + index;
+    if (lane() == 0) handle_ints(op, EP_LL_HANDLE_TOKENS)[place] = in.token;
+    if (lane() < EP_TOPK) {
+      handle_ints(op, EP_LL_HANDLE_ROWS)[place * EP_TOPK + lane()] = (int)row;
+      ((float*)handle_ints(op, EP_LL_HANDLE_ROW_WEIGHTS))[place * EP_TOPK + lane()] = in.weight;
+    }
+    if (row != ~0ull) op.source_tokens[row] = in.token;
+  }
+}
+
+// Waits for a packed count.
+EP_DEVICE bool await_count(const Op& op, const u64* p, int source, u64 number, int* value) {
+  u64 seen;
+  const bool good = await_word(op, p, true, &seen, LL_DISPATCH, source, number, PHASE_LL_DISPATCH_RECEIVE);
+  *value = (int)(u32)seen;
+  return good;
+}
+
+// Rows of an expert from the sources before one. False after a failed wait.
+EP_DEVICE bool rows_before(const Op& op, i64 expert, int source, u64 number, int* rows) {
+  bool all = true;
+  int sum = 0;
+#pragma unroll 4
+  for (int s = 0; s < source; s++) {
+    const u64 word = load_remote(ll_counts_at(op.local, number, s) + 1 + expert);
+    const bool counts = !is_masked(op, s);
+    all &= !counts || reached(word, number, true);
+    sum += counts ? (int)(u32)word : 0;
+  }
+  for (int s = 0; s < source && !all; s++) {
+    if (s == 0) sum = 0;
+    int more = 0;
+    if (!is_masked(op, s) && !await_count(op, ll_counts_at(op.local, number, s) + 1 + expert, s, number, &more)) return false;
+    sum += more;
+  }
+  *rows = sum;
+  return true;
+}
+
+// Compares what all sources did with what this rank does and writes what depends on all counts. By one block; false when something failed.
+EP_DEVICE bool receive_counts(const Op& op, u64 number) {
+  State* const state = op.state;
+  bool good = true;
+  for (int s = threadIdx.x; s < EP_RANKS; s += blockDim.x) {
+    int messages = 0;
+    if (!is_masked(op, s)) {
+      const u64 start = op.wait_statistics ? nanoseconds() : 0;
+      if (!await(op, LL_DISPATCH, s, number, PHASE_LL_DISPATCH_RECEIVE)) {
+        good = false;
+        continue;
+      }
+      if (op.wait_statistics) op.wait_statistics[s] += nanoseconds() - start;
+      messages = (int)load_remote((const u64*)block_at(op.local, BLOCK_LL_DISPATCH, number, s) + 3);
+      const u64 mine[8] = {number, (u64)op.flags, state->mask_digest, (u64)messages, 0, 0, 0, 0};
+      good &= same_block(op, BLOCK_LL_DISPATCH, number, s, 5, mine, PHASE_LL_DISPATCH_RECEIVE);
+    }
+    handle_ints(op, EP_LL_HANDLE_COUNTS)[s] = messages;
+  }
+  if (!all_threads(good)) return false;
+  for (i64 e = threadIdx.x; e < op.local_experts; e += blockDim.x) {
+    u64 rows = 0;
+    for (int s = 0; s < EP_RANKS; s++) {
+      u64 more = is_masked(op, s) ? 0 : (u32)load_remote(ll_counts_at(op.local, number, s) + 1 + e);
+      op.ranges[e * EP_RANKS + s] = (i64)(rows << 32 | more);
+      rows += more;
+    }
+    op.ll_counts[e] = (u32)rows;
+    if (op.statistics) op.statistics[e] += (int)rows;
+  }
+  return true;
+}
+
+// Takes a part of a source's messages. Called by all threads of a block.
+EP_DEVICE bool receive_messages(const Op& op, u64 number, int source, int part, int parts, char* shared) {
+  EP_SHARED int messages;
+  const int group = threadIdx.x / EP_LL_GROUP, groups = blockDim.x / EP_LL_GROUP - 1, thread = threadIdx.x % EP_LL_GROUP;
+  const int vectors = (op.format == WIRE_BF16 ? EP_BF16_ROW : EP_FP8_ROW) / 16;
+  int* base = op.local_experts <= 8192 ? (int*)shared : 0;
+  Incoming in;
+  i64 m = (i64)part * groups + group;
+  bool good = true, there = false;
+  if (group == groups) {
+    int rows = 0;
+    if (thread == 0) {
+      good = await_count(op, ll_counts_at(op.local, number, source), source, number, &rows);
+      messages = rows < EP_MAX_LL_TOKENS ? rows : EP_MAX_LL_TOKENS;
+    }
+    for (i64 e = thread; good && e < op.local_experts; e += EP_LL_GROUP) {
+      good &= rows_before(op, e, source, number, &rows);
+      if (base) base[e] = rows;
+    }
+  } else if (m < EP_MAX_LL_TOKENS) {
+    // Most are there when the kernel begins.
+    there = message_there(op, number, source, m, false);
+    EP_STAMP(1, 2);
+    if (there) load_message(in, message_at(op.local, number, source, m), thread, vectors);
+  }
+  good = all_threads(good);
+  EP_STAMP(1, 3);
+  if (good && group < groups) {
+    for (; m < messages; m += (i64)parts * groups) {
+      const char* message = message_at(op.local, number, source, m);
+      if (!there) {
+        good = message_there(op, number, source, m, true);
+        if (!good) break;
+        load_message(in, message, thread, vectors);
+      }
+      EP_STAMP(1, 4);
+      unpack(op, in, message, source, m, number, base, thread);
+      there = false;
+    }
+  }
+  return all_threads(good);
+}
+
+EP_KERNEL(ll_dispatch_receive, 5 * EP_LL_GROUP) {
+  EP_DYNAMIC_SHARED(shared);
+  launch_dependents();
+  EP_STAMP(1, 0);
+  wait_for_previous();
+  EP_STAMP(1, 1);
+  State* const state = op.state;
+  // The last block has the counts to itself, so that nobody waits for them.
+  const int workers = gridDim.x > 1 ? (int)gridDim.x - 1 : 1, block = blockIdx.x;
+  // All at once.
+  const u64 number = state->ll_dispatch_of[op.bank];
+  const u32 refused = state->ll_refused[op.bank];
+  bool masked = is_masked(op, block % EP_RANKS);
+  if (refused) return;
+  bool good = true;
+  if (block == (int)gridDim.x - 1) good = receive_counts(op, number);
+  if (block < workers) {
+    // Blocks of the same source take its messages in turn.
+    for (int source = block % EP_RANKS; good && source < EP_RANKS; source += workers) {
+      if (source != block % EP_RANKS) masked = is_masked(op, source);
+      if (masked) continue;
+      const int parts = workers > EP_RANKS ? (workers - 1 - source) / EP_RANKS + 1 : 1;
+      good = receive_messages(op, number, source, block / EP_RANKS, parts, shared);
+    }
+  }
+  // Also after a failure the bank is free: what is left of the operation is not read any more.
+  if (block == 0 && threadIdx.x == 0) state->ll_dispatch_taken[number & 1] = number + 1;
+  if (!good && threadIdx.x == 0) ((LowLatencyHandleHead*)op.handle)->incomplete = 1;
+  EP_STAMP(1, 15);
+}

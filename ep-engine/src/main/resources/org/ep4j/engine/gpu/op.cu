@@ -1,0 +1,330 @@
+// What all kernels share: the arguments of an operation, the layout of memory, counters and waits.
+//
+// Given by the compiler as macros, from org.ep4j.engine.gpu.KernelConstants: EP_RANKS, EP_HIDDEN, EP_EXPERTS, EP_TOPK, EP_SCALES (of a
+// row, whether it is sent with them or not), EP_MAX_TOKENS, EP_MAX_LL_TOKENS, EP_CAPACITY (rows that can be received), and of BufferLayout
+// EP_BLOCKS, EP_BLOCK_BYTES, EP_ROWS, EP_RECORDS, EP_RECORD_BYTES, EP_COMBINE_AREA, EP_COMBINE_WEIGHTS, EP_MESSAGES, EP_MESSAGE_HEAD,
+// EP_MESSAGE_BYTES, EP_MESSAGE_FLAGS, EP_LL_COUNTS, EP_LL_COUNT_BYTES, EP_COMBINE_SLOTS, EP_COMBINE_SLOT_HEAD, EP_COMBINE_SLOT_BYTES, EP_COMBINE_FLAGS; of Pieces EP_SLICE,
+// EP_CHUNK, EP_PIECE, EP_STAGED_RECORDS.
+#define EP_MAX_TARGETS (EP_TOPK < EP_RANKS ? EP_TOPK : EP_RANKS)
+#define EP_BF16_ROW (2 * EP_HIDDEN)
+#define EP_FP8_ROW EP_HIDDEN
+
+// Notes the time in a benchmark that says how.
+#ifndef EP_STAMP
+#define EP_STAMP(kernel, place)
+#endif
+
+// Order of org.ep4j.engine.layout.Counter and Block.
+enum Counter { HT_ENTER, HT_DATA, HT_DONE, LL_DISPATCH, LL_DISPATCH_CREDIT, LL_COMBINE, LL_COMBINE_CREDIT, RECOVER };
+enum Block { BLOCK_HT, BLOCK_LL_DISPATCH, BLOCK_LL_COMBINE, BLOCK_RECOVER };
+// Order of org.ep4j.engine.gpu.Phase.
+enum Phase { PHASE_BEGIN, PHASE_DISPATCH_ROWS, PHASE_COMBINE_ROWS, PHASE_COMBINE_END, PHASE_LL_DISPATCH_CREDIT, PHASE_LL_DISPATCH_RECEIVE, PHASE_LL_COMBINE_CREDIT, PHASE_LL_COMBINE_RECEIVE };
+
+// Kept in device memory, one for each rank of a buffer. The numbers live here and not in the arguments, so that a captured graph can be
+// replayed. Order of org.ep4j.engine.gpu.DeviceState.
+struct State {
+  u64 ht_number;           // of the high-throughput operation under way, or the last one
+  u64 ll_dispatch_number;  // likewise
+  u64 ll_combine_number;   // likewise
+  u64 ll_dispatch_of[2];   // number of the dispatch that op.bank stands for
+  u64 ll_combine_of[2];
+  u64 ll_dispatch_taken[2];  // of the banks of symmetric memory: one more than the number of the newest operation that is received; 0 at first
+  u64 ll_combine_taken[2];
+  u64 mask_digest;
+  u32 failed;              // a wait ended without success: kernels do nothing until the host has looked
+  u32 refused;             // the high-throughput operation under way sends nothing: bad ids, too many rows
+  u32 done[16];            // blocks that are done with a kernel: zero before and after
+  u32 scratch[16];
+  u32 ll_refused[4];       // the low-latency dispatch, and from 2 on combine, that op.bank stands for has sent nothing
+  u32 masked[EP_RANKS];    // 1 for ranks that are left out
+};
+
+// In host memory; the first failure since the host looked. Order of org.ep4j.engine.gpu.FailureRecord.
+enum What { WHAT_NOTHING, WHAT_WAIT, WHAT_MISMATCH, WHAT_BAD_ID, WHAT_OVERFLOW, WHAT_DUPLICATES, WHAT_ABORTED, WHAT_OUT_TOO_SMALL, WHAT_VOID_HANDLE };
+struct Failure {
+  u64 what;
+  u64 phase;
+  u64 counter;   // WAIT
+  u64 peer;      // WAIT, MISMATCH; OVERFLOW: the rank that would receive too much
+  u64 expected;  // WAIT; MISMATCH: word of the block; OVERFLOW: EP_CAPACITY; BAD_ID: token; DUPLICATES: expert
+  u64 seen;      // WAIT; OVERFLOW, OUT_TOO_SMALL: rows; BAD_ID: place in the token's list
+  u64 value;     // BAD_ID: the id; WAIT: number of the operation
+  u64 sequence;  // of the call on this rank, see Op
+  u64 mine[8];   // MISMATCH: this rank's block. Refused operations: how many more were refused since, at most 15, then their sequences
+  u64 theirs[8];
+};
+
+// Arguments of every kernel; those that a kernel does not need are 0. Order of org.ep4j.engine.gpu.Param. All fields have 8 bytes.
+struct Op {
+  char* const* peers;    // symmetric memory of every rank
+  char* local;           // of this rank
+  State* state;
+  Failure* failure;      // host memory
+  const u64* abort;      // host memory [1 + R]: not 0 ends all waits, or those for a rank
+  u64 deadline;          // nanoseconds that a wait may take
+  u64 sequence;          // of the call on this rank, for the failure record
+  i64 rank;
+  i64 local_experts;
+  const int* owner;      // [E]: rank of an expert
+  const int* local_of;   // [E]: index of an expert on its rank
+  i64 kind;              // what the ranks must agree on: words 1 and 2 of the block
+  i64 flags;
+  i64 tokens;
+  i64 bank;              // which of two results of low latency
+  const char* x;
+  const void* ids;       // [T, K]
+  i64 wide_ids;          // 1: 64 bits each
+  const float* weights;  // [T, K] or null
+  const float* scales;   // [T, S] or null
+  char* handle;          // device memory of a handle, see below
+  u64* counts;           // host memory: rows received (padding left out), rows that the caller sees, then L selections of experts, then L + 1 offsets
+  i64 rows;              // rows that the caller sees in the worst case, or the most that "out" holds
+  i64 alignment;         // of an expert's group
+  i64 by_expert;
+  i64 zero_padding;
+  char* out;             // rows
+  float* out_scales;
+  void* out_ids;         // [rows, K], 64 bits where wide_ids
+  float* out_weights;    // [rows, K] or [rows]
+  int* source_ranks;
+  int* source_tokens;
+  int* rows_per_source;  // [R]
+  int* rows_per_expert;  // [L]
+  i64* expert_offsets;   // [L + 1]
+  const char* bias0;
+  const char* bias1;
+  i64 input;             // combine: where this rank's rows begin in its symmetric memory
+  i64 partial;           // low-latency combine: rank-partial
+  i64 log_fmt;
+  i64 format;            // low-latency dispatch: ordinal of WireFormat
+  u32* ll_counts;        // [L]
+  i64* ranges;           // [L, R]
+  int* statistics;       // [L] or null
+  u64* wait_statistics;  // [R] or null
+  char* temporary;       // device memory that holds nothing between operations, see org.ep4j.engine.gpu.Temporary
+  i64 extra;             // what a kernel of its own needs
+};
+
+// ---- A handle of high throughput. One that sends: where each selection goes. One that receives: where each row came from.
+struct HandleHead {
+  u64 number;      // of the dispatch that made it
+  i64 received;    // rows, no padding
+  i64 rows;        // that the caller sees, padding included
+  i64 tokens;
+};
+#define EP_TK ((u64)EP_MAX_TOKENS * EP_TOPK)
+#define EP_ALIGNED(bytes) (((bytes) + 255) / 256 * 256)
+#define EP_HANDLE_HEAD 256
+#define EP_HANDLE_IDS EP_HANDLE_HEAD                                                   // int [T, K]: global id, -1 where none or masked
+#define EP_HANDLE_TARGET_RANK (EP_HANDLE_IDS + EP_ALIGNED(4 * EP_TK))                   // int [T, K]: rank where this selection is the token's first; -1 where it is not the first
+#define EP_HANDLE_TARGET_ROW (EP_HANDLE_TARGET_RANK + EP_ALIGNED(4 * EP_TK))            // int [T, K]: the row there; -1 where it is not the first
+#define EP_HANDLE_SOURCE_RANK (EP_HANDLE_TARGET_ROW + EP_ALIGNED(4 * EP_TK))            // int [capacity]
+#define EP_HANDLE_SOURCE_TOKEN (EP_HANDLE_SOURCE_RANK + EP_ALIGNED(4ull * EP_CAPACITY)) // int [capacity]
+#define EP_HANDLE_LOCAL_IDS (EP_HANDLE_SOURCE_TOKEN + EP_ALIGNED(4ull * EP_CAPACITY))   // int [capacity, K]: local expert, -1 where elsewhere
+#define EP_HANDLE_EXPANDED (EP_HANDLE_LOCAL_IDS + EP_ALIGNED(4ull * EP_CAPACITY * EP_TOPK))  // int [capacity, K]: row by expert, -1 where elsewhere
+#define EP_HANDLE_ROWS_FROM (EP_HANDLE_EXPANDED + EP_ALIGNED(4ull * EP_CAPACITY * EP_TOPK))  // int [R]
+#define EP_HANDLE_EXPERT_ROWS (EP_HANDLE_ROWS_FROM + EP_ALIGNED(4ull * EP_RANKS))       // int [L], L at most E
+#define EP_HANDLE_OFFSETS (EP_HANDLE_EXPERT_ROWS + EP_ALIGNED(4ull * EP_EXPERTS))       // i64 [L + 1]
+#define EP_HANDLE_SELECTIONS_FROM (EP_HANDLE_OFFSETS + EP_ALIGNED(8ull * (EP_EXPERTS + 1)))  // int [R]; by expert only
+#define EP_HANDLE_BYTES (EP_HANDLE_SELECTIONS_FROM + EP_ALIGNED(4ull * EP_RANKS))
+
+// ---- A handle of low latency.
+struct LowLatencyHandleHead {
+  u64 number;
+  i64 tokens;
+  i64 weighted;    // 1: the dispatch carried weights
+  u64 incomplete;  // 1: not all was received
+};
+#define EP_LL_TK ((u64)EP_MAX_LL_TOKENS * EP_TOPK)
+#define EP_LL_MESSAGES ((u64)EP_MAX_LL_TOKENS * EP_RANKS)
+#define EP_LL_HANDLE_IDS 256                                                                   // int [T, K]: global id, -1 where none or masked
+#define EP_LL_HANDLE_OWNERS (EP_LL_HANDLE_IDS + EP_ALIGNED(4 * EP_LL_TK))                       // int [T, K]: rank of it, -1 where none or masked
+#define EP_LL_HANDLE_WEIGHTS (EP_LL_HANDLE_OWNERS + EP_ALIGNED(4 * EP_LL_TK))                   // float [T, K]
+#define EP_LL_HANDLE_COUNTS (EP_LL_HANDLE_WEIGHTS + EP_ALIGNED(4 * EP_LL_TK))                   // int [R]: messages received from each rank
+#define EP_LL_HANDLE_TOKENS (EP_LL_HANDLE_COUNTS + EP_ALIGNED(4ull * EP_RANKS))                 // int [R, MAX_LL_TOKENS]: token of each message
+#define EP_LL_HANDLE_ROWS (EP_LL_HANDLE_TOKENS + EP_ALIGNED(4 * EP_LL_MESSAGES))                // int [R, MAX_LL_TOKENS, K]: row in [L * rows an expert], -1 where elsewhere
+#define EP_LL_HANDLE_ROW_WEIGHTS (EP_LL_HANDLE_ROWS + EP_ALIGNED(4 * EP_LL_MESSAGES * EP_TOPK)) // float [R, MAX_LL_TOKENS, K]
+#define EP_LL_HANDLE_BYTES (EP_LL_HANDLE_ROW_WEIGHTS + EP_ALIGNED(4 * EP_LL_MESSAGES * EP_TOPK))
+
+EP_DEVICE int* handle_ints(const Op& op, u64 offset) { return (int*)(op.handle + offset); }
+
+// ---- Symmetric memory.
+EP_DEVICE char* counter_at(char* base, int kind, i64 source) { return base + ((u64)kind * EP_RANKS + source) * 64; }
+EP_DEVICE char* block_at(char* base, int kind, u64 number, i64 source) {
+  return base + EP_BLOCKS + ((kind * 2ull + (number & 1)) * EP_RANKS + source) * EP_BLOCK_BYTES;
+}
+EP_DEVICE int* block_ints(char* block) { return (int*)(block + 64); }
+EP_DEVICE char* record_at(char* base, i64 row) { return base + EP_RECORDS + (u64)row * EP_RECORD_BYTES; }
+EP_DEVICE char* message_at(char* base, u64 number, i64 source, i64 index) {
+  return base + EP_MESSAGES + (((number & 1) * EP_RANKS + source) * (u64)EP_MAX_LL_TOKENS + index) * EP_MESSAGE_BYTES;
+}
+EP_DEVICE u64* message_flag_at(char* base, u64 number, i64 source, i64 index) {
+  return (u64*)(base + EP_MESSAGE_FLAGS) + ((number & 1) * EP_RANKS + source) * (u64)EP_MAX_LL_TOKENS + index;
+}
+EP_DEVICE u64* ll_counts_at(char* base, u64 number, i64 source) {
+  return (u64*)(base + EP_LL_COUNTS + ((number & 1) * EP_RANKS + source) * (u64)EP_LL_COUNT_BYTES);
+}
+EP_DEVICE char* combine_slot_at(char* base, u64 number, i64 token, i64 k) {
+  return base + EP_COMBINE_SLOTS + (((number & 1) * EP_MAX_LL_TOKENS + token) * (u64)EP_TOPK + k) * EP_COMBINE_SLOT_BYTES;
+}
+EP_DEVICE u64* combine_flag_at(char* base, u64 number, i64 token, i64 k) {
+  return (u64*)(base + EP_COMBINE_FLAGS) + ((number & 1) * EP_MAX_LL_TOKENS + token) * (u64)EP_TOPK + k;
+}
+EP_DEVICE char* selection_slot_at(char* base, i64 token, i64 k) { return base + EP_COMBINE_AREA + ((u64)token * EP_TOPK + k) * EP_BF16_ROW; }
+
+// ---- Failures. One thread records; nobody traps.
+EP_DEVICE bool failed(const Op& op) { return *(volatile u32*)&op.state->failed != 0; }
+
+EP_DEVICE bool first_failure(const Op& op) { return swap_acq_rel(&op.state->failed, 1) == 0; }
+
+EP_DEVICE void record(const Op& op, u64 what, u64 phase, u64 counter, u64 peer, u64 expected, u64 seen, u64 value) {
+  volatile Failure* f = op.failure;
+  f->phase = phase;
+  f->counter = counter;
+  f->peer = peer;
+  f->expected = expected;
+  f->seen = seen;
+  f->value = value;
+  f->sequence = op.sequence;
+  fence_system();
+  store_release(op.failure, what);
+}
+
+// For failures that concern one operation only and leave the buffer usable. Called by one thread.
+EP_DEVICE void refuse(const Op& op, u32* flag, u64 what, u64 peer, u64 expected, u64 seen, u64 value) {
+  *(volatile u32*)flag = 1;
+  volatile Failure* f = op.failure;
+  const u64 before = load_acquire(&op.failure->what);
+  if (before == WHAT_WAIT || before == WHAT_MISMATCH || before == WHAT_ABORTED) return;
+  if (before != WHAT_NOTHING) {
+    // The host has not looked since another one was refused: most often the dispatch that this one follows.
+    const u64 more = f->mine[0];
+    if (more < 15) {
+      *(more < 7 ? &f->mine[1 + more] : &f->theirs[more - 7]) = op.sequence;
+      store_release(&op.failure->mine[0], more + 1);
+    }
+    if (load_acquire(&op.failure->what) != WHAT_NOTHING) return;
+  }
+  f->mine[0] = 0;
+  record(op, what, 0, 0, peer, expected, seen, value);
+}
+
+// Whether a word that is waited for has come so far: a counter or flag, which holds a number, or a packed one, which has it in its upper half.
+EP_DEVICE bool reached(u64 seen, u64 number, bool packed) { return packed ? (u32)(seen >> 32) == (u32)number : seen >= number; }
+
+// Waits for a word, which belongs to a counter and a rank. False when time is up, the host ends it or another wait has failed: the kernel then
+// returns. "seen" is what the word holds.
+EP_DEVICE bool await_word(const Op& op, const u64* p, bool packed, u64* seen, int counter, i64 source, u64 number, int phase) {
+  *seen = load_acquire(p);
+  if (reached(*seen, number, packed)) return true;
+  u64 start = nanoseconds();
+  u64 asked = start;
+  while (true) {
+    for (int i = 0; i < 64; i++) {
+      *seen = load_acquire(p);
+      if (reached(*seen, number, packed)) return true;
+      pause();
+    }
+    u64 now = nanoseconds();
+    if (failed(op)) return false;
+    bool aborted = false;
+    if (now - asked > 100000) {
+      asked = now;
+      aborted = load_acquire(op.abort) != 0 || load_acquire(op.abort + 1 + source) != 0;
+    }
+    if (aborted || now - start > op.deadline) {
+      // This thread may have been off the processor meanwhile.
+      *seen = load_acquire(p);
+      if (reached(*seen, number, packed)) return true;
+      if (first_failure(op)) record(op, aborted ? WHAT_ABORTED : WHAT_WAIT, phase, counter, source, number, *seen, number);
+      return false;
+    }
+  }
+}
+
+// Waits until a counter reaches the number.
+EP_DEVICE bool await(const Op& op, int counter, i64 source, u64 number, int phase) {
+  u64 seen;
+  return await_word(op, (const u64*)counter_at(op.local, counter, source), false, &seen, counter, source, number, phase);
+}
+
+// Whether a block's peers did the same as this rank; records otherwise. Called by one thread a peer.
+EP_DEVICE bool same_block(const Op& op, int kind, u64 number, i64 source, int word_count, const u64* mine, int phase) {
+  const u64* theirs = (const u64*)block_at(op.local, kind, number, source);
+  for (int w = 0; w < word_count; w++) {
+    u64 word = load_remote(theirs + w);
+    if (word != mine[w]) {
+      if (first_failure(op)) {
+        volatile Failure* f = op.failure;
+        for (int i = 0; i < 8; i++) {
+          f->mine[i] = mine[i];
+          f->theirs[i] = load_remote(theirs + i);
+        }
+        record(op, WHAT_MISMATCH, phase, kind, source, w, word, number);
+      }
+      return false;
+    }
+  }
+  return true;
+}
+
+// True for exactly one block of a grid, the last to come here; everything that the others did before is then visible to it, on the
+// whole system after fence_system. Called by all threads of a block; "slot" is one of the kernel's own in State.done.
+EP_DEVICE bool last_block(const Op& op, int slot) {
+  EP_SHARED u32 last;
+  sync_block();
+  if (threadIdx.x == 0) {
+    fence_system();
+    last = add_acq_rel(&op.state->done[slot], 1) == gridDim.x - 1;
+    if (last) {
+      op.state->done[slot] = 0;
+      fence_system();
+    }
+  }
+  sync_block();
+  return last;
+}
+
+EP_DEVICE bool is_masked(const Op& op, i64 rank) { return op.state->masked[rank] != 0; }
+
+// True where all threads of a block say so.
+EP_DEVICE bool all_threads(bool value) {
+  EP_SHARED int no;
+  sync_block();
+  if (threadIdx.x == 0) no = 0;
+  sync_block();
+  if (!value) no = 1;
+  sync_block();
+  return no == 0;
+}
+
+// Tells all ranks that this one has come to a point. Called by all threads of the last block, see last_block.
+EP_DEVICE void advance_all(const Op& op, int counter, u64 number) {
+  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
+    if (!is_masked(op, r)) store_release(counter_at(op.peers[r], counter, op.rank), number);
+  }
+}
+
+// ---- Numbers, rounded as on the host; a NaN stays one.
+EP_DEVICE float low_half(u32 pair) { return as_float(pair << 16); }
+EP_DEVICE float high_half(u32 pair) { return as_float(pair & 0xffff0000u); }
+#if !EP_HAS_BF16
+EP_DEVICE u32 round_bits(u32 bits) { return (bits & 0x7fffffffu) > 0x7f800000u ? bits | 0x00400000u : bits + 0x7fffu + ((bits >> 16) & 1); }
+EP_DEVICE u32 bf16_pair(float low, float high) { return (round_bits(as_bits(low)) >> 16) | (round_bits(as_bits(high)) & 0xffff0000u); }
+#endif
+
+// ---- Sums of rows: BF16 rows in FP32, in order, from +0, rounded once.
+EP_DEVICE void add_pairs(float* sums, Vec v) {
+  sums[0] = plus(sums[0], low_half(v.x));
+  sums[1] = plus(sums[1], high_half(v.x));
+  sums[2] = plus(sums[2], low_half(v.y));
+  sums[3] = plus(sums[3], high_half(v.y));
+  sums[4] = plus(sums[4], low_half(v.z));
+  sums[5] = plus(sums[5], high_half(v.z));
+  sums[6] = plus(sums[6], low_half(v.w));
+  sums[7] = plus(sums[7], high_half(v.w));
+}
+
+EP_DEVICE Vec round_sums(const float* sums) {
+  return Vec{bf16_pair(sums[0], sums[1]), bf16_pair(sums[2], sums[3]), bf16_pair(sums[4], sums[5]), bf16_pair(sums[6], sums[7])};
+}
