@@ -79,6 +79,13 @@ ep_require_java() {
   fi
 }
 
+# Installs what tests of GPU code need to run on a CPU, where that is possible; without it they are skipped and say so.
+ep_install_test_tools() {
+  if ! command -v g++ >/dev/null && ep_can_install; then
+    ep_install g++
+  fi
+}
+
 # Requires what a build needs: a JDK with javac, and Maven. As root on Debian, what is missing gets installed.
 ep_require_build_tools() {
   local missing=()

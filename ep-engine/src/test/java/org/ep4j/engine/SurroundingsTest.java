@@ -9,6 +9,7 @@ import org.ep4j.Device;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
+import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyException;
@@ -42,6 +43,7 @@ final class SurroundingsTest {
     void aGpuHasItsPlaceAndItsDomain() {
         Surroundings around = Surroundings.of(
                 Device.parse("cuda:0"),
+                Optional.empty(),
                 new RecordedFiles(Map.of("/dev/nvidia-caps-imex-channels/channel0", "")),
                 SurroundingsTest::twoGpus,
                 Map.of("CUDA_VISIBLE_DEVICES", "1"));
@@ -52,9 +54,37 @@ final class SurroundingsTest {
     }
 
     @Test
+    void thePlaceThatTheDriverTellsCountsMoreThanTheEnvironment() {
+        Surroundings around = Surroundings.of(
+                Device.parse("cuda:0"),
+                Optional.of(new PciAddress(0, 0x11, 0, 0)),
+                new RecordedFiles(Map.of()),
+                SurroundingsTest::twoGpus,
+                Map.of("CUDA_VISIBLE_DEVICES", "0"));
+
+        assertThat(around.locality().gpu()).isEqualTo(1);
+    }
+
+    @Test
+    void aPlaceThatTheTopologyLacksIsNotGuessed() {
+        Surroundings around = Surroundings.of(
+                Device.parse("cuda:0"),
+                Optional.of(new PciAddress(0, 0x99, 0, 0)),
+                new RecordedFiles(Map.of()),
+                SurroundingsTest::twoGpus,
+                Map.of());
+
+        assertThat(around).isEqualTo(Surroundings.UNKNOWN);
+    }
+
+    @Test
     void withoutAChannelNoDomainReachesBeyondTheHost() {
         Surroundings around = Surroundings.of(
-                Device.parse("cuda:0"), new RecordedFiles(Map.of()), SurroundingsTest::twoGpus, Map.of());
+                Device.parse("cuda:0"),
+                Optional.empty(),
+                new RecordedFiles(Map.of()),
+                SurroundingsTest::twoGpus,
+                Map.of());
 
         assertThat(around.locality().gpu()).isZero();
         assertThat(around.domain()).isEmpty();
@@ -63,7 +93,11 @@ final class SurroundingsTest {
     @Test
     void aGpuThatCannotBeFoundIsUnknown() {
         Surroundings around = Surroundings.of(
-                Device.parse("cuda:2"), new RecordedFiles(Map.of()), SurroundingsTest::twoGpus, Map.of());
+                Device.parse("cuda:2"),
+                Optional.empty(),
+                new RecordedFiles(Map.of()),
+                SurroundingsTest::twoGpus,
+                Map.of());
 
         assertThat(around).isEqualTo(Surroundings.UNKNOWN);
     }
@@ -72,6 +106,7 @@ final class SurroundingsTest {
     void aMachineThatCannotBeReadIsUnknown() {
         Surroundings around = Surroundings.of(
                 Device.parse("hip:0"),
+                Optional.empty(),
                 new RecordedFiles(Map.of()),
                 () -> {
                     throw new TopologyException("broken on purpose");
@@ -85,6 +120,7 @@ final class SurroundingsTest {
     void theHostDeviceDoesNotAskTheLibrariesOfGpus() {
         Surroundings around = Surroundings.of(
                 Device.HOST,
+                Optional.empty(),
                 new RecordedFiles(TWO_NODES),
                 () -> {
                     throw new AssertionError("asked");
@@ -97,7 +133,8 @@ final class SurroundingsTest {
     private static Locality host(String status) {
         Map<String, String> files = new HashMap<>(TWO_NODES);
         files.put("/proc/self/status", status);
-        return Surroundings.of(Device.HOST, new RecordedFiles(files), SurroundingsTest::twoGpus, Map.of())
+        return Surroundings.of(
+                        Device.HOST, Optional.empty(), new RecordedFiles(files), SurroundingsTest::twoGpus, Map.of())
                 .locality();
     }
 
@@ -109,7 +146,7 @@ final class SurroundingsTest {
                     host,
                     i,
                     "GPU" + i,
-                    Optional.empty(),
+                    Optional.of(new PciAddress(0, 0x10 + i, 0, 0)),
                     PciId.UNKNOWN,
                     GpuVendor.NVIDIA,
                     "sm_100",

@@ -69,10 +69,15 @@ class BufferLayoutTest {
                 for (int r = 0; r < ranks; r++) {
                     long bytes = layout.messageHead() + layout.rowBytes();
                     pieces.add(new Piece("message", layout.message(bank, r, t), bytes));
+                    pieces.add(new Piece("message flag", layout.messageFlag(bank, r, t), 8));
+                    if (t == 0) {
+                        pieces.add(new Piece("counts", layout.counts(bank, r), layout.countBytes()));
+                    }
                 }
                 for (int k = 0; k < topK; k++) {
                     long bytes = layout.combineSlotHead() + layout.rowBytes();
                     pieces.add(new Piece("slot", layout.combineSlot(bank, t, k), bytes));
+                    pieces.add(new Piece("slot flag", layout.combineFlag(bank, t, k), 8));
                 }
             }
         }

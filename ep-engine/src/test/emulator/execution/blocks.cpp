@@ -1,0 +1,152 @@
+// Runs the threads of a block in turns, and finds what stops them.
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "block.h"
+
+namespace execution {
+Fiber& Execution::fiber(int i) {
+  while ((int)pool.size() <= i) pool.push_back(make_fiber());
+  return *pool[i];
+}
+
+std::string Execution::where(const Fiber& f) {
+  char text[200];
+  snprintf(text, sizeof text, "block (%u,%u,%u) thread %u", f.block.x, f.block.y, f.block.z,
+           f.index.x + f.block_size.x * (f.index.y + f.block_size.y * f.index.z));
+  return text;
+}
+
+void Execution::fail(int code, const std::string& text) {
+  if (failure.empty()) {
+    failure = (current ? where(*current) + ": " : "") + text;
+    result = code;
+  }
+  if (current) {
+    Fiber* f = current;
+    switch_context(&f->context, &scheduler);
+    __builtin_unreachable();
+  }
+}
+
+void Execution::end_thread() {
+  Fiber& f = *current;
+  for (const Copy& copy : f.stores) {
+    if (!copy.committed) fail(719, "ends with a bulk_store that has no bulk_commit");
+    if (!copy.read) fail(719, "ends with a bulk_store that it has not waited for: bulk_wait or bulk_wait_read is missing");
+  }
+  f.state = ENDED;
+  live--;
+  Warp& warp = warps[f.warp];
+  warp.live--;
+  if (warp.live > 0 && warp.arrived == warp.live) leave_lanes(warp, f.warp);
+  current = nullptr;
+  release_block();
+  switch_context(&f.context, &scheduler);
+}
+
+void Execution::entry() {
+  Execution& here = *running;
+  here.launch.kernel->run(here.launch.arguments);
+  here.end_thread();
+  abort();
+}
+
+void Execution::begin(emulated::Index block) {
+  memset(shared, POISON, shared_size);
+  dynamic = dynamic_end - (launch.dynamic_shared + 127) / 128 * 128;
+  memset(dynamic, POISON, dynamic_end - dynamic);
+  barriers.clear();
+  threads = live = launch.block.x * launch.block.y * launch.block.z;
+  at_block = 0;
+  int warp_count = (threads + lanes - 1) / lanes;
+  warps.resize(warp_count);
+  for (int w = 0; w < warp_count; w++) {
+    warps[w].live = std::min(lanes, threads - w * lanes);
+    warps[w].arrived = 0;
+    warps[w].generation = 0;
+  }
+  for (int i = 0; i < threads; i++) {
+    Fiber& f = fiber(i);
+    f.index = {i % launch.block.x, i / launch.block.x % launch.block.y, i / launch.block.x / launch.block.y};
+    f.block = block;
+    f.block_size = launch.block;
+    f.grid = launch.grid;
+    f.lane = i % lanes;
+    f.warp = i / lanes;
+    f.dynamic_shared = dynamic;
+    f.state = READY;
+    f.stores.clear();
+    start(&f.context, f.stack, entry);
+  }
+}
+
+void Execution::resume(Fiber& f) {
+  f.spins = false;
+  current = &f;
+  *slot = &f;
+  switch_context(&scheduler, &f.context);
+  current = nullptr;
+}
+
+std::string Execution::deadlock() {
+  std::string text = "the block cannot go on; its threads wait:";
+  std::map<std::string, std::vector<int>> places;
+  for (int i = 0; i < threads; i++) {
+    Fiber& f = *pool[i];
+    if (f.state == ENDED) {
+      places["have ended"].push_back(i);
+    } else if (f.state == WAITS_FOR_BARRIER) {
+      Barrier& at = barriers[f.barrier];
+      places["at barrier_wait, parity " + std::to_string(f.parity) + ", " + std::to_string(at.pending) + " arrivals and " + std::to_string(at.bytes) + " bytes missing"].push_back(i);
+    } else {
+      places["at " + place(f)].push_back(i);
+    }
+  }
+  for (auto& [what, ones] : places) {
+    text += "\n    " + std::to_string(ones.size()) + " threads " + what + ":";
+    for (size_t i = 0; i < ones.size(); i++) {
+      size_t j = i;
+      while (j + 1 < ones.size() && ones[j + 1] == ones[j] + 1) j++;
+      text += " " + std::to_string(ones[i]) + (j > i ? "-" + std::to_string(ones[j]) : "");
+      i = j;
+    }
+  }
+  return text;
+}
+
+void Execution::run_block(emulated::Index block) {
+  begin(block);
+  std::vector<int> order(threads);
+  for (int i = 0; i < threads; i++) order[i] = i;
+  while (live > 0 && failure.empty()) {
+    if (shuffles) std::shuffle(order.begin(), order.end(), random);
+    bool resumed = false, spins = true;
+    for (int i : order) {
+      Fiber& f = *pool[i];
+      if (f.state != READY) continue;
+      resume(f);
+      if (!failure.empty()) return;
+      resumed = true;
+      spins &= f.spins;
+    }
+    if (!resumed) {
+      current = nullptr;
+      fail(719, "block (" + std::to_string(block.x) + "," + std::to_string(block.y) + "," + std::to_string(block.z) + "): " + deadlock());
+    } else if (spins) {
+      sched_yield();
+    }
+  }
+  if (!failure.empty()) return;
+  for (auto& [address, at] : barriers) {
+    if (!at.loads.empty()) fail(719, "block (" + std::to_string(block.x) + "): ends with a bulk_load that nobody waited for");
+  }
+  for (int i = 0; i < threads; i++) {
+    for (const Copy& copy : pool[i]->stores) memcpy(copy.to, copy.data.data(), copy.bytes);
+  }
+}
+}  // namespace execution

@@ -1,0 +1,58 @@
+package org.ep4j.engine.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.HexFormat;
+import java.util.Map;
+import org.ep4j.EpUnavailableException;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+final class CudaDriverTest {
+    private static final Map<String, String> MISSING = Map.of(CudaDriver.VARIABLE, "/nowhere/libcuda.so.1");
+
+    @Test
+    void aDriverThatCannotBeLoadedIsNamedWithTheRemedy() {
+        assertThatThrownBy(() -> CudaDriver.load(MISSING))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContaining("EP_CUDA_DRIVER is /nowhere/libcuda.so.1")
+                .hasMessageContaining("correct or unset it");
+    }
+
+    @Test
+    void withoutADriverTheProbeFailsAChecksAndThrowsNothing() throws IOException, InterruptedException {
+        assertThat(CudaProcess.run(MISSING, "probe"))
+                .contains("EP-CUDA-002")
+                .contains("/nowhere/libcuda.so.1")
+                .contains("count 0")
+                .doesNotContain("Exception in thread");
+    }
+
+    @Test
+    void withADriverTheProbePasses() throws IOException, InterruptedException {
+        EmulatedCuda.require();
+        assertThat(CudaProcess.run(Map.of("EMULATED_CUDA_DEVICES", "3"), "probe"))
+                .contains("driver for CUDA 13.0")
+                .contains("sm_90")
+                .contains("count 3");
+        assertThat(CudaProcess.run(Map.of("EMULATED_CUDA_CAPABILITY", "75"), "probe"))
+                .contains("older than sm_80");
+    }
+
+    @Test
+    void anotherProcessMapsMemoryByItsHandle() throws IOException, InterruptedException {
+        try (CudaDevice device = EmulatedCuda.open(0);
+                SharedMemory memory = CudaSharing.of(device).allocate(100_000, MemoryHandle.Kind.IPC)) {
+            device.upload(ByteBuffer.wrap(new byte[] {41}), memory.memory());
+            String handle = HexFormat.of().formatHex(memory.handle().encode());
+            assertThat(CudaProcess.run(Map.of(), "add", handle)).contains("was 41");
+            ByteBuffer first = ByteBuffer.allocate(1);
+            device.download(memory.memory(), first);
+            assertThat(first.get(0)).isEqualTo((byte) 42);
+        }
+    }
+}

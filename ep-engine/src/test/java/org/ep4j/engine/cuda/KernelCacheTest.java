@@ -1,0 +1,166 @@
+package org.ep4j.engine.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Random;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+@Timeout(60)
+final class KernelCacheTest {
+    @TempDir
+    Path folder;
+
+    private final AtomicInteger compiled = new AtomicInteger();
+
+    private byte[] code(long seed) {
+        byte[] code = new byte[100_000];
+        new Random(seed).nextBytes(code);
+        return code;
+    }
+
+    private byte[] compile(long seed) {
+        compiled.incrementAndGet();
+        return code(seed);
+    }
+
+    @Test
+    void whatIsKnownIsNotCompiledAgain() {
+        for (int i = 0; i < 3; i++) {
+            KernelCache cache = new KernelCache(Optional.of(folder.resolve("deep/er")));
+            assertThat(cache.get(List.of("source", "option"), () -> compile(1))).isEqualTo(code(1));
+        }
+        assertThat(compiled).hasValue(1);
+    }
+
+    @Test
+    void allPartsDecide() {
+        KernelCache cache = new KernelCache(Optional.of(folder));
+        List<List<String>> keys =
+                List.of(List.of("a", "b"), List.of("ab", ""), List.of("", "ab"), List.of("ab"), List.of("b", "a"));
+        for (int round = 0; round < 2; round++) {
+            for (int i = 0; i < keys.size(); i++) {
+                int seed = i;
+                assertThat(cache.get(keys.get(i), () -> compile(seed))).isEqualTo(code(i));
+            }
+        }
+        assertThat(compiled).hasValue(keys.size());
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 5, 32, 33, 70_000, 100_031})
+    void aFileThatWasCutIsCompiledAgain(int length) throws IOException {
+        KernelCache cache = new KernelCache(Optional.of(folder));
+        cache.get(List.of("key"), () -> compile(1));
+        Path file = only();
+        Files.write(file, Arrays.copyOf(Files.readAllBytes(file), length));
+        assertThat(cache.get(List.of("key"), () -> compile(1))).isEqualTo(code(1));
+        assertThat(compiled).hasValue(2);
+        assertThat(cache.get(List.of("key"), () -> compile(1))).isEqualTo(code(1));
+        assertThat(compiled).as("repaired").hasValue(2);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 31, 32, 50_000, 100_031})
+    void aFileWithOneWrongBitIsCompiledAgain(int position) throws IOException {
+        KernelCache cache = new KernelCache(Optional.of(folder));
+        cache.get(List.of("key"), () -> compile(1));
+        Path file = only();
+        byte[] bytes = Files.readAllBytes(file);
+        bytes[position] ^= 4;
+        Files.write(file, bytes);
+        assertThat(cache.get(List.of("key"), () -> compile(1))).isEqualTo(code(1));
+        assertThat(compiled).hasValue(2);
+    }
+
+    private Path only() throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            List<Path> found = files.toList();
+            assertThat(found).hasSize(1);
+            return found.get(0);
+        }
+    }
+
+    @Test
+    void manyMayWriteAndReadOneFileAtOnce() throws InterruptedException, ExecutionException, IOException {
+        new KernelCache(Optional.of(folder)).get(List.of("key"), () -> compile(1));
+        Path file = only();
+        ExecutorService threads = Executors.newFixedThreadPool(8);
+        try {
+            List<Callable<byte[]>> work = new ArrayList<>();
+            for (int i = 0; i < 200; i++) {
+                boolean removes = i % 10 == 9;
+                work.add(() -> {
+                    byte[] code = new KernelCache(Optional.of(folder)).get(List.of("key"), () -> compile(1));
+                    if (removes) {
+                        Files.deleteIfExists(file);
+                    }
+                    return code;
+                });
+            }
+            for (Future<byte[]> one : threads.invokeAll(work)) {
+                assertThat(one.get()).isEqualTo(code(1));
+            }
+        } finally {
+            threads.shutdownNow();
+        }
+        try (Stream<Path> files = Files.list(folder)) {
+            assertThat(files).allSatisfy(left -> assertThat(left.toString()).endsWith(".bin"));
+        }
+    }
+
+    @Test
+    void aFolderThatCannotBeMadeCostsOnlyTime() throws IOException {
+        Path file = Files.writeString(folder.resolve("file"), "no folder", StandardCharsets.UTF_8);
+        KernelCache cache = new KernelCache(Optional.of(file.resolve("below")));
+        assertThat(cache.get(List.of("key"), () -> compile(1))).isEqualTo(code(1));
+        assertThat(cache.get(List.of("key"), () -> compile(1))).isEqualTo(code(1));
+        assertThat(compiled).hasValue(2);
+    }
+
+    @Test
+    void theFolderIsThatOfTheEnvironment() {
+        assertThat(writtenBy(
+                        Map.of("EP_CACHE_DIR", folder + "/a", "XDG_CACHE_HOME", folder + "/b", "HOME", "/nowhere")))
+                .isEqualTo(folder.resolve("a"));
+        assertThat(writtenBy(Map.of("XDG_CACHE_HOME", folder + "/b", "HOME", "/nowhere")))
+                .isEqualTo(folder.resolve("b/ep4j"));
+        assertThat(writtenBy(Map.of("EP_CACHE_DIR", " ", "HOME", folder + "/c")))
+                .isEqualTo(folder.resolve("c/.cache/ep4j"));
+        KernelCache.of(Map.of()).get(List.of("key"), () -> compile(1));
+        assertThat(compiled).hasValue(4);
+    }
+
+    private Path writtenBy(Map<String, String> environment) {
+        KernelCache.of(environment).get(List.of(environment.toString()), () -> compile(1));
+        try (Stream<Path> files = Files.walk(folder)) {
+            Path file = files.filter(one -> one.toString().endsWith(".bin"))
+                    .findFirst()
+                    .orElseThrow();
+            Files.delete(file);
+            return file.getParent();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

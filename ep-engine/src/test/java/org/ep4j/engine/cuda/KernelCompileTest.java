@@ -1,0 +1,134 @@
+package org.ep4j.engine.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.ep4j.EpShape;
+import org.ep4j.engine.gpu.KernelSource;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Every kernel compiles for every architecture, with no GPU: CUDA through the code of production, HIP with AMD's compiler. */
+@Timeout(300)
+final class KernelCompileTest {
+    private static final int CUDA_MACHINE = 190;
+    private static final int AMD_MACHINE = 224;
+    private static final Pattern KERNEL = Pattern.compile("^EP_KERNEL\\((\\w+),", Pattern.MULTILINE);
+
+    @TempDir
+    Path work;
+
+    static Map<String, String> sources() {
+        Map<String, String> sources = new TreeMap<>();
+        sources.put("primitives", Primitives.SOURCE);
+        sources.put(
+                "large",
+                KernelSource.of(
+                        EpShape.builder(7168, 256, 8)
+                                .maxTokens(4096)
+                                .maxLowLatencyTokens(128)
+                                .build(),
+                        8));
+        sources.put(
+                "odd",
+                KernelSource.of(
+                        EpShape.builder(128, 7, 3)
+                                .maxTokens(5)
+                                .maxLowLatencyTokens(3)
+                                .build(),
+                        3));
+        sources.put(
+                "one-rank",
+                KernelSource.of(
+                        EpShape.builder(256, 4, 4)
+                                .maxTokens(16)
+                                .maxLowLatencyTokens(16)
+                                .build(),
+                        1));
+        return sources;
+    }
+
+    /** Compiling takes seconds: the small shapes are compiled for the second architecture only. */
+    static Stream<Arguments> on(List<String> architectures) {
+        return sources().keySet().stream()
+                .flatMap(name -> architectures.stream()
+                        .filter(architecture -> List.of("primitives", "large").contains(name)
+                                || architecture.equals(architectures.get(1)))
+                        .map(architecture -> Arguments.of(name, architecture)));
+    }
+
+    static Stream<Arguments> cuda() {
+        return on(List.of("sm_80", "sm_90", "sm_100"));
+    }
+
+    static Stream<Arguments> hip() {
+        return on(List.of("gfx90a", "gfx942", "gfx950"));
+    }
+
+    @ParameterizedTest(name = "{0} for {1}")
+    @MethodSource("cuda")
+    void cudaKernelsCompileByNvrtc(String name, String architecture) {
+        byte[] code = TestCompilers.cuda().compile(name, sources().get(name), architecture);
+        assertThat(machine(code)).isEqualTo(CUDA_MACHINE);
+        assertHolds(code, kernels(name, architecture));
+    }
+
+    @ParameterizedTest(name = "{0} for {1}")
+    @CsvSource({"primitives, sm_80", "primitives, sm_90", "large, sm_90"})
+    void cudaKernelsCompileByNvccWhereItIsInstalled(String name, String architecture)
+            throws IOException, InterruptedException {
+        String whole = KernelSource.in("cuda.cu", sources().get(name));
+        Optional<byte[]> code = TestCompilers.nvcc(work, name, whole, architecture);
+        if (code.isEmpty()) {
+            System.out.println("skipped: no nvcc on the path");
+        }
+        assumeTrue(code.isPresent(), "no nvcc on the path");
+        assertHolds(code.get(), kernels(name, architecture));
+    }
+
+    @ParameterizedTest(name = "{0} for {1}")
+    @MethodSource("hip")
+    void hipKernelsCompileByClang(String name, String architecture) throws IOException, InterruptedException {
+        byte[] code = TestCompilers.hip(
+                work, name, KernelSource.in("hip.cu", sources().get(name)), architecture);
+        assertThat(machine(code)).isEqualTo(AMD_MACHINE);
+        assertHolds(code, kernels(name, architecture));
+    }
+
+    /** Names of the kernels; the primitives have one for bulk copies and one for E4M3, which are not everywhere. */
+    private static List<String> kernels(String name, String architecture) {
+        Matcher matcher = KERNEL.matcher(sources().get(name));
+        List<String> names = matcher.results().map(found -> found.group(1)).toList();
+        assertThat(names).isNotEmpty();
+        return name.equals("primitives") && !List.of("sm_90", "sm_100").contains(architecture)
+                ? List.of("primitives")
+                : names;
+    }
+
+    private static void assertHolds(byte[] code, List<String> names) {
+        String text = new String(code, StandardCharsets.ISO_8859_1);
+        assertThat(names)
+                .allSatisfy(name ->
+                        assertThat(text.contains("\0" + name + "\0")).as(name).isTrue());
+    }
+
+    private static int machine(byte[] elf) {
+        return ByteBuffer.wrap(elf).order(ByteOrder.LITTLE_ENDIAN).getShort(18);
+    }
+}

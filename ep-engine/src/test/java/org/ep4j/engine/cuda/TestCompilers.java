@@ -1,0 +1,125 @@
+package org.ep4j.engine.cuda;
+
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** NVIDIA's and AMD's compilers that the build unpacks; they need no GPU. */
+final class TestCompilers {
+    private TestCompilers() {}
+
+    /** Kernels through the same code as in production, with a real NVRTC and without a cache. */
+    static CudaCompiler cuda() {
+        Path folder = folder("nvrtc");
+        NvrtcInstallation found =
+                NvrtcInstallation.find(Map.of(NvrtcInstallation.VARIABLE, folder.toString()), Path.of("/"), 13_000);
+        return new CudaCompiler(new Nvrtc(found), new KernelCache(Optional.empty()));
+    }
+
+    /** Machine code of an AMD GPU. */
+    static byte[] hip(Path work, String name, String source, String architecture)
+            throws IOException, InterruptedException {
+        Path folder = folder("llvm");
+        Path clang = executable(folder.resolve("clang"));
+        executable(folder.resolve("lld"));
+        link(folder, "ld.lld", "lld");
+        link(folder, "libLLVM.so.20.1", "libLLVM.so");
+        link(folder, "libclang-cpp.so.20.1", "libclang-cpp.so");
+        Path text = Files.writeString(work.resolve(name + ".hip"), source);
+        Path code = work.resolve(name + "." + architecture);
+        run(
+                folder,
+                List.of(
+                        clang.toString(),
+                        "-x",
+                        "hip",
+                        "--offload-arch=" + architecture,
+                        "--offload-device-only",
+                        "--no-gpu-bundle-output",
+                        "-nogpuinc",
+                        "-nogpulib",
+                        "-std=c++17",
+                        "-O3",
+                        "-ffp-contract=off",
+                        "-Wall",
+                        "-Werror",
+                        "-Wno-unused-function",
+                        "-o",
+                        code.toString(),
+                        text.toString()));
+        return Files.readAllBytes(code);
+    }
+
+    /** Machine code by the toolkit's nvcc, where it is on the path. */
+    static Optional<byte[]> nvcc(Path work, String name, String source, String architecture)
+            throws IOException, InterruptedException {
+        boolean there = false;
+        for (String folder : System.getenv().getOrDefault("PATH", "").split(":", -1)) {
+            there |= Files.isExecutable(Path.of(folder, "nvcc"));
+        }
+        if (!there) {
+            return Optional.empty();
+        }
+        Path text = Files.writeString(work.resolve(name + ".cu"), source);
+        Path code = work.resolve(name + "." + architecture);
+        run(
+                work,
+                List.of(
+                        "nvcc",
+                        "-diag-suppress",
+                        "177",
+                        "-std=c++17",
+                        "-arch=" + architecture,
+                        "-cubin",
+                        "-o",
+                        code.toString(),
+                        text.toString()));
+        return Optional.of(Files.readAllBytes(code));
+    }
+
+    private static void run(Path libraries, List<String> command) throws IOException, InterruptedException {
+        ProcessBuilder builder = new ProcessBuilder(new ArrayList<>(command)).redirectErrorStream(true);
+        builder.environment().put("LD_LIBRARY_PATH", libraries.toString());
+        Process process = builder.start();
+        process.getOutputStream().close();
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        if (process.waitFor() != 0) {
+            throw new AssertionError(String.join(" ", command) + "\n" + output);
+        }
+    }
+
+    private static Path executable(Path file) {
+        if (!file.toFile().setExecutable(true)) {
+            throw new AssertionError(file + " cannot be made executable");
+        }
+        return file;
+    }
+
+    private static void link(Path folder, String name, String target) throws IOException {
+        if (!Files.exists(folder.resolve(name))) {
+            Files.createSymbolicLink(folder.resolve(name), Path.of(target));
+        }
+    }
+
+    /** Skips the test when the build has not unpacked them; with {@code EP_REQUIRE_COMPILERS=1} the test fails instead. */
+    private static Path folder(String name) {
+        Path folder = Path.of(System.getProperty("ep.compilers", "target/compilers"), name);
+        String reason = "no compiler in " + folder + ": build online once, on Linux on x86-64";
+        boolean there = Files.isDirectory(folder) && "amd64".equals(System.getProperty("os.arch"));
+        if (!there && "1".equals(System.getenv("EP_REQUIRE_COMPILERS"))) {
+            throw new AssertionError(reason);
+        }
+        if (!there) {
+            System.out.println("skipped: " + reason);
+        }
+        assumeTrue(there, reason);
+        return folder;
+    }
+}

@@ -1,0 +1,200 @@
+package org.ep4j.engine.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import org.ep4j.DataType;
+import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpException;
+import org.ep4j.EpGroup;
+import org.ep4j.EpShape;
+import org.ep4j.EpStateException;
+import org.ep4j.OpOptions;
+import org.ep4j.Tensor;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.config.EpConfig;
+import org.ep4j.engine.cuda.EmulatedCuda;
+import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
+import org.ep4j.spi.Bootstrap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What outlives an operation: its handle in a recorded graph, its failure, its event after the buffer. */
+@Timeout(300)
+final class BufferLifeTest {
+    private static final int TOKENS = 6;
+    private static final EpShape SHAPE =
+            EpShape.builder(64, 4, 2).maxTokens(TOKENS).build();
+
+    private static DispatchRequest.Builder request(Rank rank, int firstId) {
+        int[] ids = new int[TOKENS * SHAPE.topK()];
+        for (int i = 0; i < ids.length; i++) {
+            ids[i] = i % SHAPE.experts();
+        }
+        ids[0] = firstId;
+        return DispatchRequest.of(
+                rank.tensor(DataType.BF16, new byte[0], TOKENS, SHAPE.hidden()), rank.ints(ids, TOKENS, SHAPE.topK()));
+    }
+
+    @Test
+    void completedOperationsAreCountedAsOnTheHost() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
+            both.check(rank -> {
+                rank.buffer().dispatch(request(rank, 0).build());
+                if (rank.number() == 1) {
+                    rank.keepFailure(
+                            "bad", () -> rank.buffer().dispatch(request(rank, 4).build()));
+                }
+                rank.buffer().dispatch(request(rank, 1).build());
+                rank.buffer().dispatch(request(rank, 2).build());
+                rank.keep("first", rank.buffer().recover(Duration.ofSeconds(30)));
+                rank.buffer().dispatch(request(rank, 1).build());
+                rank.keep("second", rank.buffer().recover(Duration.ofSeconds(30)));
+            });
+        }
+    }
+
+    @Test
+    void closingEndsARecovery() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
+            both.check(rank -> {
+                if (rank.number() == 0) {
+                    var recovery =
+                            CompletableFuture.supplyAsync(() -> rank.buffer().recover(Duration.ofMinutes(4)));
+                    sleep();
+                    long start = System.nanoTime();
+                    rank.buffer().close();
+                    assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(20));
+                    rank.keepFailure("recovery", () -> join(recovery));
+                }
+                rank.group().barrier(Duration.ofMinutes(1));
+            });
+        }
+    }
+
+    private static void sleep() {
+        try {
+            Thread.sleep(300);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static void join(CompletableFuture<?> future) {
+        try {
+            future.join();
+        } catch (CompletionException e) {
+            throw e.getCause() instanceof EpException cause ? cause : e;
+        }
+    }
+
+    @Test
+    void operationThatClosingEndedSaysSo() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
+            both.check(rank -> {
+                if (rank.number() == 0) {
+                    DispatchResult lonely = rank.buffer()
+                            .dispatch(request(rank, 0)
+                                    .worstCase()
+                                    .options(OpOptions.DEFAULT.asynchronous())
+                                    .build());
+                    sleep();
+                    rank.buffer().close();
+                    assertThatThrownBy(() -> lonely.event().await(Duration.ofSeconds(10)))
+                            .isInstanceOf(EpStateException.class)
+                            .hasMessageContaining("closed");
+                }
+                rank.group().barrier(Duration.ofMinutes(1));
+            });
+        }
+    }
+
+    /** One rank on an emulated GPU, or several on the same one. */
+    private static List<EpGroup> onOneGpu(int ranks) {
+        EmulatedCuda.require();
+        List<Bootstrap> bootstraps = Bootstraps.inProcess(ranks);
+        List<CompletableFuture<EpGroup>> groups = bootstraps.stream()
+                .map(b -> CompletableFuture.supplyAsync(() -> EpGroup.join(
+                        b,
+                        EpConfig.builder(Map.of(), Map.of())
+                                .set("ep.device", "cuda:0")
+                                .build())))
+                .toList();
+        return groups.stream().map(CompletableFuture::join).toList();
+    }
+
+    private static DispatchRequest zeros(GpuDevice device, long stream) {
+        var x = device.allocate(2L * TOKENS * SHAPE.hidden());
+        var ids = device.allocate(4L * TOKENS * SHAPE.topK());
+        return DispatchRequest.of(
+                        Tensor.of(x.memory(), DataType.BF16, TOKENS, SHAPE.hidden()),
+                        Tensor.of(ids.memory(), DataType.INT32, TOKENS, SHAPE.topK()))
+                .worstCase()
+                .options(OpOptions.DEFAULT.asynchronous().onStream(stream))
+                .build();
+    }
+
+    private static long memory(DispatchResult result) {
+        return ((HighThroughputHandle) result.handle()).memory().address();
+    }
+
+    @Test
+    void memoryOfAHandleThatAGraphRecordedIsNotUsedAgain() {
+        try (EpGroup group = onOneGpu(1).get(0);
+                EpBuffer buffer = group.createBuffer(SHAPE)) {
+            GpuDevice device = (GpuDevice) group.device();
+            try (GpuStream stream = device.createStream()) {
+                DispatchRequest request = zeros(device, stream.handle());
+                DispatchResult before = buffer.dispatch(request);
+                long[] recorded = new long[1];
+                GpuGraph graph = device.capture(stream.handle(), () -> {
+                    DispatchResult result = buffer.dispatch(request);
+                    recorded[0] = memory(result);
+                    result.handle().close();
+                });
+                graph.launch(stream.handle());
+                before.handle().close();
+                DispatchResult after = buffer.dispatch(request);
+                assertThat(memory(after)).as("closed outside of a graph").isEqualTo(memory(before));
+                assertThat(memory(buffer.dispatch(request))).isNotEqualTo(recorded[0]);
+                graph.launch(stream.handle());
+                stream.synchronize();
+                graph.close();
+                DispatchResult last = buffer.dispatch(request);
+                last.event().await(Duration.ofSeconds(30));
+                assertThat(last.handle().rows()).isEqualTo(TOKENS);
+            }
+        }
+    }
+
+    @Test
+    void ranksOnOneGpuNeedStreamsOfTheirOwn() {
+        List<EpGroup> groups = onOneGpu(2);
+        List<CompletableFuture<Void>> done = groups.stream()
+                .map(group -> CompletableFuture.runAsync(() -> {
+                    EpBuffer buffer = group.createBuffer(SHAPE);
+                    GpuDevice device = (GpuDevice) group.device();
+                    for (long stream : new long[] {0, 1}) {
+                        assertThatThrownBy(() -> buffer.dispatch(zeros(device, stream)))
+                                .isInstanceOf(EpStateException.class)
+                                .hasMessageContaining("one stream for all ranks of this process on cuda:0");
+                    }
+                    try (GpuStream own = device.createStream()) {
+                        DispatchResult result = buffer.dispatch(zeros(device, own.handle()));
+                        result.event().await(Duration.ofSeconds(30));
+                        assertThat(result.handle().rows()).isEqualTo(group.rank() == 0 ? 2L * TOKENS : 0);
+                    }
+                    group.barrier(Duration.ofMinutes(1));
+                }))
+                .toList();
+        done.forEach(CompletableFuture::join);
+        groups.forEach(EpGroup::close);
+    }
+}

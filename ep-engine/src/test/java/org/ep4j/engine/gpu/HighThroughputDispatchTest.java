@@ -1,0 +1,200 @@
+package org.ep4j.engine.gpu;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.ShrinkingMode;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.lifecycle.AddLifecycleHook;
+import net.jqwik.api.lifecycle.AfterContainer;
+import org.ep4j.DataType;
+import org.ep4j.DispatchHandle;
+import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
+import org.ep4j.EpShape;
+import org.ep4j.ExpertPlacement;
+import org.ep4j.RowLayout;
+import org.ep4j.Tensor;
+import org.ep4j.engine.cuda.SkipWithoutEmulator;
+import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
+import org.ep4j.engine.layout.LocalLayout;
+
+/** High-throughput dispatch on emulated GPUs gives what the host gives. */
+@AddLifecycleHook(SkipWithoutEmulator.class)
+final class HighThroughputDispatchTest {
+    private static final Map<Integer, GpuAgainstHost> GROUPS = new LinkedHashMap<>();
+
+    /** Shapes, and the groups' sizes. */
+    private record Setup(EpShape shape, int ranks) {}
+
+    private static final List<Setup> SETUPS = List.of(
+            new Setup(EpShape.builder(256, 8, 2).maxTokens(40).build(), 2),
+            new Setup(EpShape.builder(128, 12, 4).maxTokens(300).build(), 3),
+            new Setup(
+                    EpShape.builder(16, 6, 3)
+                            .maxTokens(70)
+                            .placement(ExpertPlacement.of(4, 3, 0, 0, 3, 1, 0))
+                            .build(),
+                    4),
+            new Setup(EpShape.builder(272, 5, 8).maxTokens(33).build(), 1),
+            new Setup(EpShape.builder(512, 64, 32).maxTokens(20).build(), 5),
+            new Setup(EpShape.builder(9216, 4, 1).maxTokens(5).build(), 2),
+            // Records too long for shared memory.
+            new Setup(EpShape.builder(131072, 4, 4).maxTokens(3).build(), 4),
+            // Experts too many for it.
+            new Setup(EpShape.builder(16, 3000, 5).maxTokens(30).build(), 2),
+            // More ranks than lanes.
+            new Setup(EpShape.builder(32, 50, 3).maxTokens(9).build(), 34));
+
+    private static GpuAgainstHost group(int setup) {
+        return GROUPS.computeIfAbsent(
+                setup,
+                s -> new GpuAgainstHost(SETUPS.get(s).shape(), SETUPS.get(s).ranks()));
+    }
+
+    @AfterContainer
+    static void close() {
+        GROUPS.values().forEach(GpuAgainstHost::close);
+        GROUPS.clear();
+    }
+
+    /** One dispatch's choices, the same on all ranks. */
+    private record Choice(
+            boolean fp8, boolean weights, boolean wide, boolean byExpert, int alignment, boolean zero, boolean exact) {
+        static Choice of(Random random) {
+            return new Choice(
+                    random.nextBoolean(),
+                    random.nextBoolean(),
+                    random.nextBoolean(),
+                    random.nextBoolean(),
+                    1 << random.nextInt(8),
+                    random.nextBoolean(),
+                    random.nextBoolean());
+        }
+    }
+
+    /** How tokens choose experts. */
+    private enum Taste {
+        ANY,
+        ONE_EXPERT,
+        MOSTLY_NONE,
+        NONE
+    }
+
+    static int[] ids(Random random, int tokens, EpShape shape) {
+        Taste taste = Taste.values()[random.nextInt(Taste.values().length)];
+        int[] ids = new int[tokens * shape.topK()];
+        int favourite = random.nextInt(shape.experts());
+        for (int i = 0; i < ids.length; i++) {
+            ids[i] = switch (taste) {
+                case ANY -> random.nextInt(shape.experts() + 1) - 1;
+                case ONE_EXPERT -> favourite;
+                case MOSTLY_NONE -> random.nextInt(5) == 0 ? random.nextInt(shape.experts()) : -1;
+                case NONE -> -1;
+            };
+        }
+        return ids;
+    }
+
+    private static byte[] bytes(Random random, long count) {
+        byte[] bytes = new byte[(int) count];
+        random.nextBytes(bytes);
+        return bytes;
+    }
+
+    private static DispatchRequest finish(
+            Rank rank, Random random, Choice choice, int tokens, DispatchRequest.Builder builder) {
+        EpShape shape = rank.buffer().shape();
+        if (choice.fp8()) {
+            builder.scales(
+                    rank.tensor(DataType.FP32, bytes(random, 4L * tokens * shape.scales()), tokens, shape.scales()));
+        }
+        if (choice.weights()) {
+            builder.topkWeights(
+                    rank.tensor(DataType.FP32, bytes(random, 4L * tokens * shape.topK()), tokens, shape.topK()));
+        }
+        if (choice.zero()) {
+            builder.zeroPadding();
+        }
+        if (!choice.exact()) {
+            builder.worstCase();
+        }
+        DispatchRequest request = builder.expertAlignment(choice.alignment()).build();
+        if (random.nextBoolean()) {
+            long rows = worstRows(rank, request);
+            Tensor out = rank.tensor(request.x().type(), new byte[0], rows + random.nextInt(3), shape.hidden());
+            request = builder.out(out).build();
+        }
+        return request;
+    }
+
+    private static long worstRows(Rank rank, DispatchRequest request) {
+        EpShape shape = rank.buffer().shape();
+        int ranks = rank.group().size();
+        return request.layout() == RowLayout.BY_EXPERT
+                ? LocalLayout.expandedCapacity(
+                        shape,
+                        ranks,
+                        rank.buffer().placement().localExperts(rank.number()),
+                        EpShape.MAX_EXPERT_ALIGNMENT)
+                : shape.receiveCapacity(ranks);
+    }
+
+    private static Tensor rows(Rank rank, Random random, Choice choice, int tokens) {
+        int hidden = rank.buffer().shape().hidden();
+        DataType type = choice.fp8() ? DataType.FP8_E4M3 : DataType.BF16;
+        return rank.tensor(type, bytes(random, 1L * tokens * hidden * type.bytes()), tokens, hidden);
+    }
+
+    private static Tensor idTensor(Rank rank, int[] ids, boolean wide) {
+        int topK = rank.buffer().shape().topK();
+        int tokens = ids.length / topK;
+        return wide
+                ? rank.longs(Arrays.stream(ids).asLongStream().toArray(), tokens, topK)
+                : rank.ints(ids, tokens, topK);
+    }
+
+    @Property(tries = 90, shrinking = ShrinkingMode.OFF)
+    void dispatchesAreThoseOfTheHost(@ForAll @IntRange(max = 8) int setup, @ForAll long seed) {
+        group(setup).check(rank -> {
+            Random together = new Random(seed);
+            Random random = new Random(seed + 31L * rank.number() + 1);
+            EpShape shape = rank.buffer().shape();
+            List<DispatchHandle> handles = new ArrayList<>();
+            for (int i = 0; i < 3; i++) {
+                Choice choice = Choice.of(together);
+                boolean again = i > 0 && together.nextBoolean();
+                int which = together.nextInt(3);
+                DispatchRequest request;
+                if (again) {
+                    DispatchHandle handle = handles.get(which % handles.size());
+                    request = finish(
+                            rank,
+                            random,
+                            choice,
+                            handle.tokens(),
+                            DispatchRequest.cached(rows(rank, random, choice, handle.tokens()), handle));
+                } else {
+                    int tokens = random.nextInt(4) == 0 ? 0 : random.nextInt(shape.maxTokens() + 1);
+                    request = finish(
+                            rank,
+                            random,
+                            choice,
+                            tokens,
+                            DispatchRequest.of(
+                                            rows(rank, random, choice, tokens),
+                                            idTensor(rank, ids(random, tokens, shape), choice.wide()))
+                                    .layout(choice.byExpert() ? RowLayout.BY_EXPERT : RowLayout.BY_RANK));
+                }
+                DispatchResult result = rank.buffer().dispatch(request);
+                rank.keep("dispatch " + i, result, request);
+                handles.add(result.handle());
+            }
+        });
+    }
+}

@@ -1,0 +1,112 @@
+package org.ep4j.engine.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.ep4j.engine.layout.Block;
+import org.ep4j.engine.layout.Counter;
+import org.junit.jupiter.api.Test;
+
+/** What kernels and Java say of the same things, each in its own text. */
+final class KernelSeamTest {
+    private final String source = read("op.cu");
+
+    private static String read(String name) {
+        try (InputStream in = KernelSource.class.getResourceAsStream(name)) {
+            assertThat(in).as(name).isNotNull();
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new java.io.UncheckedIOException(e);
+        }
+    }
+
+    private String body(String kind, String name) {
+        Matcher found = Pattern.compile(kind + " " + name + " \\{(.*?)\\};", Pattern.DOTALL)
+                .matcher(source);
+        assertThat(found.find()).as(kind + " " + name).isTrue();
+        return found.group(1).replaceAll("//[^\n]*", "");
+    }
+
+    private List<String> fields(String struct) {
+        List<String> names = new ArrayList<>();
+        for (String declaration : body("struct", struct).split(";", -1)) {
+            Matcher name = Pattern.compile("(\\w+)(\\[\\w+])?\\s*$").matcher(declaration.strip());
+            if (name.find()) {
+                names.add(name.group(1));
+            }
+        }
+        return names;
+    }
+
+    private List<String> constants(String name) {
+        return Arrays.stream(body("enum", name).split(",", -1))
+                .map(String::strip)
+                .toList();
+    }
+
+    private static List<String> lower(Enum<?>[] values) {
+        return Arrays.stream(values)
+                .map(value -> value.name().toLowerCase(Locale.ROOT))
+                .toList();
+    }
+
+    @Test
+    void argumentsAreInTheOrderOfTheStruct() {
+        assertThat(lower(Param.values())).isEqualTo(fields("Op"));
+    }
+
+    @Test
+    void allArgumentsTakeEightBytes() {
+        for (String declaration : body("struct", "Op").split(";", -1)) {
+            String text = declaration.strip();
+            assertThat(text.isEmpty() || text.contains("*") || text.startsWith("i64 ") || text.startsWith("u64 "))
+                    .as(text)
+                    .isTrue();
+        }
+    }
+
+    @Test
+    void countersAndBlocksHaveTheSameOrder() {
+        assertThat(constants("Counter"))
+                .isEqualTo(Arrays.stream(Counter.values()).map(Enum::name).toList());
+        assertThat(constants("Block"))
+                .containsExactly("BLOCK_HT", "BLOCK_LL_DISPATCH", "BLOCK_LL_COMBINE", "BLOCK_RECOVER");
+        assertThat(Block.values())
+                .containsExactly(Block.HIGH_THROUGHPUT, Block.LL_DISPATCH, Block.LL_COMBINE, Block.RECOVER);
+    }
+
+    @Test
+    void phasesAndFailuresHaveTheSameOrder() {
+        assertThat(constants("Phase"))
+                .isEqualTo(Arrays.stream(Phase.values())
+                        .map(p -> "PHASE_" + p.name())
+                        .toList());
+        assertThat(constants("What"))
+                .isEqualTo(Arrays.stream(What.values())
+                        .map(w -> "WHAT_" + w.name())
+                        .toList());
+    }
+
+    @Test
+    void failureRecordHasTheFieldsThatTheHostReads() {
+        assertThat(fields("Failure"))
+                .containsExactly(
+                        "what", "phase", "counter", "peer", "expected", "seen", "value", "sequence", "mine", "theirs");
+    }
+
+    @Test
+    void stateHasTheFieldsThatTheHostWrites() {
+        assertThat(body("struct", "State").replaceAll("\\s+", " ").strip())
+                .isEqualTo("u64 ht_number; u64 ll_dispatch_number; u64 ll_combine_number; u64 ll_dispatch_of[2];"
+                        + " u64 ll_combine_of[2]; u64 ll_dispatch_taken[2]; u64 ll_combine_taken[2]; u64 mask_digest; u32 failed; u32 refused; u32 done[16];"
+                        + " u32 scratch[16]; u32 ll_refused[4]; u32 masked[EP_RANKS];");
+    }
+}

@@ -1,0 +1,204 @@
+package org.ep4j.engine.gpu;
+
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.Random;
+import java.util.concurrent.BrokenBarrierException;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.ep4j.CombinePrecision;
+import org.ep4j.DataType;
+import org.ep4j.EpShape;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.OpOptions;
+import org.ep4j.Tensor;
+import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Low-latency operations that fail, and what works after them, as on the host. */
+@Timeout(300)
+final class LowLatencyFailuresTest {
+    private static final int TOKENS = 40;
+    private static final EpShape SHAPE =
+            EpShape.builder(64, 9, 4).maxLowLatencyTokens(TOKENS).build();
+
+    private static Tensor x(Rank rank) {
+        byte[] bytes = new byte[2 * SHAPE.hidden() * TOKENS];
+        new Random(rank.number()).nextBytes(bytes);
+        return rank.tensor(DataType.BF16, bytes, TOKENS, SHAPE.hidden());
+    }
+
+    /** Every token names four different experts. */
+    private static int[] ids(Rank rank) {
+        int[] ids = new int[TOKENS * SHAPE.topK()];
+        for (int i = 0; i < ids.length; i++) {
+            ids[i] = (i / 4 * 5 + 2 * (i % 4) + rank.number()) % SHAPE.experts();
+        }
+        return ids;
+    }
+
+    private static LowLatencyDispatchRequest.Builder request(Rank rank, int[] ids) {
+        float[] weights = new float[ids.length];
+        Arrays.fill(weights, 0.5f);
+        return LowLatencyDispatchRequest.of(x(rank), rank.ints(ids, TOKENS, SHAPE.topK()))
+                .topkWeights(rank.floats(weights, TOKENS, SHAPE.topK()));
+    }
+
+    private static Tensor outputs(Rank rank) {
+        int experts = rank.buffer().placement().localExperts(rank.number());
+        long rows = SHAPE.lowLatencyRows(rank.group().size());
+        return rank.tensor(DataType.BF16, new byte[0], experts, rows, SHAPE.hidden());
+    }
+
+    private static void works(Rank rank, String name) {
+        LowLatencyDispatchResult result =
+                rank.buffer().dispatch(request(rank, ids(rank)).build());
+        rank.keep(name + ".counts", result.counts());
+        rank.keep(name + ".ranges", result.layoutRanges());
+        Tensor back = rank.buffer()
+                .combine(LowLatencyCombineRequest.of(outputs(rank), result.handle())
+                        .precision(CombinePrecision.RANK_PARTIAL)
+                        .build())
+                .out();
+        rank.keep(name + ".out", back.shape());
+    }
+
+    @Test
+    void badIdIsToldBeforePeersAreToldAnything() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
+            both.check(rank -> {
+                works(rank, "before");
+                if (rank.number() == 1) {
+                    long[] wide = Arrays.stream(ids(rank)).asLongStream().toArray();
+                    wide[4 * 35] = -2;
+                    for (long bad : new long[] {9, -2, -1L << 32, (1L << 32) + 3, Long.MIN_VALUE}) {
+                        wide[4 * 31 + 2] = bad;
+                        Tensor list = rank.longs(wide, TOKENS, 4);
+                        for (boolean hook : new boolean[] {false, true}) {
+                            var request = LowLatencyDispatchRequest.of(x(rank), list);
+                            rank.keepFailure(
+                                    "bad " + bad + hook,
+                                    () -> rank.buffer()
+                                            .dispatch(hook ? request.hook().build() : request.build()));
+                        }
+                    }
+                }
+                works(rank, "after");
+            });
+        }
+    }
+
+    @Test
+    void expertNamedTooOftenIsToldBeforePeersAreToldAnything() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 3)) {
+            both.check(rank -> {
+                if (rank.number() == 1) {
+                    int[] many = ids(rank);
+                    Arrays.fill(many, 8, 8 + 41, 7);
+                    Arrays.fill(many, 60, 60 + 41, 2);
+                    rank.keepFailure(
+                            "duplicates",
+                            () -> rank.buffer().dispatch(request(rank, many).build()));
+                }
+                int[] most = ids(rank);
+                Arrays.fill(most, -1);
+                Arrays.fill(most, 8, 8 + 40, 7);
+                rank.keep(
+                        "most",
+                        rank.buffer().dispatch(request(rank, most).build()).counts());
+                works(rank, "after");
+            });
+        }
+    }
+
+    @Test
+    void hookIsReceivedOnceAndBeforeItsMemoryIsNeeded() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
+            both.check(rank -> {
+                var hook = request(rank, ids(rank)).hook().build();
+                LowLatencyDispatchResult one = rank.buffer().dispatch(hook);
+                rank.keepFailure("not received", () -> one.x().address());
+                rank.keepFailure(
+                        "combine",
+                        () -> rank.buffer()
+                                .combine(LowLatencyCombineRequest.of(outputs(rank), one.handle())
+                                        .build()));
+                LowLatencyDispatchResult two = rank.buffer().dispatch(hook);
+                rank.keepFailure("no room", () -> rank.buffer().dispatch(hook));
+                one.receive();
+                rank.keepFailure("again", one::receive);
+                rank.keep("first", one.counts());
+                LowLatencyDispatchResult three = rank.buffer().dispatch(hook);
+                rank.keepFailure("stale", () -> one.counts().address());
+                two.receive();
+                three.receive();
+                rank.keep("second", two.counts());
+                rank.keep("third", three.counts());
+                LowLatencyDispatchResult plain =
+                        rank.buffer().dispatch(request(rank, ids(rank)).build());
+                rank.keepFailure("no hook", plain::receive);
+                works(rank, "after");
+            });
+        }
+    }
+
+    /** One rank begins long before the other, and gives three dispatches up, the last one while it waits for credit. */
+    @Test
+    void givenUpOperationsDoNotHoldUpThoseAfterThem() {
+        CyclicBarrier meeting = new CyclicBarrier(2);
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
+            both.check(rank -> {
+                for (int turn = 0; turn < 2; turn++) {
+                    for (int i = 0; i < 3 && turn == rank.number(); i++) {
+                        keepEnd(rank, "late " + i);
+                    }
+                    meet(meeting);
+                }
+                for (int i = 0; i < 6; i++) {
+                    works(rank, "after " + i);
+                }
+            });
+        }
+    }
+
+    private static void keepEnd(Rank rank, String name) {
+        try {
+            rank.buffer()
+                    .dispatch(request(rank, ids(rank))
+                            .options(OpOptions.DEFAULT.timeout(Duration.ofMillis(500)))
+                            .build());
+            rank.keep(name, "good");
+        } catch (EpTimeoutException e) {
+            rank.keep(name, "timed out");
+        }
+    }
+
+    private static void meet(CyclicBarrier meeting) {
+        try {
+            meeting.await(60, TimeUnit.SECONDS);
+        } catch (InterruptedException | BrokenBarrierException | TimeoutException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    @Test
+    void maskedRanksGetAndGiveNothing() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 3)) {
+            both.check(rank -> {
+                works(rank, "before");
+                rank.group().barrier(Duration.ofSeconds(60));
+                if (rank.number() != 2) {
+                    rank.buffer().mask(2);
+                    works(rank, "masked");
+                    works(rank, "masked again");
+                    works(rank, "masked for the third time");
+                }
+            });
+        }
+    }
+}

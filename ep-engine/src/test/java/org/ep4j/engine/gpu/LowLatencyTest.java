@@ -1,0 +1,316 @@
+package org.ep4j.engine.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Random;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.ShrinkingMode;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.lifecycle.AddLifecycleHook;
+import net.jqwik.api.lifecycle.AfterContainer;
+import org.ep4j.CombinePrecision;
+import org.ep4j.DataType;
+import org.ep4j.EpShape;
+import org.ep4j.ExpertPlacement;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyCombineResult;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.OpOptions;
+import org.ep4j.Tensor;
+import org.ep4j.engine.cuda.SkipWithoutEmulator;
+import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
+
+/** Low latency on emulated GPUs gives what the host gives. */
+@AddLifecycleHook(SkipWithoutEmulator.class)
+final class LowLatencyTest {
+    private static final Map<Integer, GpuAgainstHost> GROUPS = new LinkedHashMap<>();
+    private static final List<WireFormat> FORMATS = List.of(WireFormat.values());
+
+    /** Shapes, and the groups' sizes. */
+    private record Setup(EpShape shape, int ranks) {}
+
+    private static final List<Setup> SETUPS = List.of(
+            setup(2, EpShape.builder(256, 8, 2).maxLowLatencyTokens(20)),
+            setup(3, EpShape.builder(1040, 12, 4).maxLowLatencyTokens(50)),
+            setup(
+                    4,
+                    EpShape.builder(16, 6, 3)
+                            .maxLowLatencyTokens(33)
+                            .placement(ExpertPlacement.of(4, 3, 0, 0, 3, 1, 0))),
+            setup(1, EpShape.builder(272, 5, 8).maxLowLatencyTokens(9)),
+            setup(5, EpShape.builder(512, 64, 32).maxLowLatencyTokens(7)),
+            // Rows that are sent in pieces.
+            setup(2, EpShape.builder(20480, 4, 3).maxLowLatencyTokens(4)),
+            // Experts too many for shared memory.
+            setup(2, EpShape.builder(16, 9000, 5).maxLowLatencyTokens(12)),
+            // More ranks than lanes.
+            setup(34, EpShape.builder(32, 50, 3).maxLowLatencyTokens(5)));
+
+    private static Setup setup(int ranks, EpShape.Builder shape) {
+        return new Setup(shape.build(), ranks);
+    }
+
+    private static GpuAgainstHost group(int setup) {
+        return GROUPS.computeIfAbsent(
+                setup,
+                s -> new GpuAgainstHost(SETUPS.get(s).shape(), SETUPS.get(s).ranks()));
+    }
+
+    @AfterContainer
+    static void close() {
+        GROUPS.values().forEach(GpuAgainstHost::close);
+        GROUPS.clear();
+    }
+
+    /** One round's choices, the same on all ranks. */
+    private record Choice(
+            WireFormat format,
+            boolean wide,
+            boolean out,
+            boolean statistics,
+            boolean hook,
+            boolean async,
+            boolean partial) {
+        static Choice of(Random random) {
+            boolean hook = random.nextInt(3) == 0;
+            return new Choice(
+                    FORMATS.get(random.nextInt(FORMATS.size())),
+                    random.nextBoolean(),
+                    random.nextBoolean(),
+                    random.nextBoolean(),
+                    hook,
+                    !hook && random.nextBoolean(),
+                    random.nextBoolean());
+        }
+    }
+
+    private static byte[] bytes(Random random, long count) {
+        byte[] bytes = new byte[(int) count];
+        random.nextBytes(bytes);
+        return bytes;
+    }
+
+    /** Numbers that combines add up without infinities, whose sums are NaN of any sign. */
+    private static Tensor values(Rank rank, Random random, long... dims) {
+        long count = Arrays.stream(dims).reduce(1, (a, b) -> a * b);
+        byte[] bytes = bytes(random, 2 * count);
+        for (int i = 1; i < bytes.length; i += 2) {
+            bytes[i] = (byte) ((bytes[i] & 0x83) | 0x3c);
+        }
+        return rank.tensor(DataType.BF16, bytes, dims);
+    }
+
+    /** An expert has room for as many selections of a rank as it may send tokens. */
+    private static int[] ids(Random random, int tokens, EpShape shape) {
+        int[] ids = new int[tokens * shape.topK()];
+        int[] selected = new int[shape.experts()];
+        int most = random.nextInt(3) == 0 ? Math.min(2, shape.experts()) : shape.experts();
+        for (int i = 0; i < ids.length; i++) {
+            int id = random.nextInt(most + 1) - 1;
+            ids[i] = id >= 0 && ++selected[id] > shape.maxLowLatencyTokens() ? -1 : id;
+        }
+        return ids;
+    }
+
+    /** What one round of a rank uses. */
+    private static final class Round {
+        private final Rank rank;
+        private final EpShape shape;
+        private final Choice choice;
+        private final Random random;
+        private final int tokens;
+        private final int experts;
+        private final long rows;
+        private final Tensor weights;
+        private final boolean carried;
+        private final Optional<Tensor> counted;
+
+        Round(Rank rank, Choice choice, Random random, boolean carried) {
+            this.rank = rank;
+            this.choice = choice;
+            this.random = random;
+            this.carried = carried || choice.partial();
+            shape = rank.buffer().shape();
+            experts = rank.buffer().placement().localExperts(rank.number());
+            rows = shape.lowLatencyRows(rank.group().size());
+            tokens = random.nextInt(4) == 0 ? 0 : random.nextInt(shape.maxLowLatencyTokens() + 1);
+            float[] values = new float[tokens * shape.topK()];
+            for (int i = 0; i < values.length; i++) {
+                values[i] = random.nextFloat() - 0.5f;
+            }
+            weights = rank.floats(values, tokens, shape.topK());
+            counted = choice.statistics()
+                    ? Optional.of(rank.ints(random.ints(experts, 0, 100).toArray(), experts))
+                    : Optional.empty();
+        }
+
+        private OpOptions options() {
+            return choice.async() ? OpOptions.DEFAULT.asynchronous() : OpOptions.DEFAULT;
+        }
+
+        LowLatencyDispatchResult dispatch() {
+            int[] ids = ids(random, tokens, shape);
+            Tensor list = choice.wide()
+                    ? rank.longs(Arrays.stream(ids).asLongStream().toArray(), tokens, shape.topK())
+                    : rank.ints(ids, tokens, shape.topK());
+            Tensor x = random.nextBoolean()
+                    ? values(rank, random, tokens, shape.hidden())
+                    : rank.tensor(DataType.BF16, bytes(random, 2L * tokens * shape.hidden()), tokens, shape.hidden());
+            var request = LowLatencyDispatchRequest.of(x, list)
+                    .format(choice.format())
+                    .options(options());
+            if (carried) {
+                request.topkWeights(weights);
+            }
+            if (choice.hook()) {
+                request.hook();
+            }
+            counted.ifPresent(tensor -> request.cumulativeStats(tensor)
+                    .waitStats(rank.longs(
+                            new long[rank.group().size()], rank.group().size())));
+            if (choice.out()) {
+                boolean fp8 = choice.format() != WireFormat.BF16;
+                request.out(rank.tensor(
+                        fp8 ? DataType.FP8_E4M3 : DataType.BF16, new byte[0], experts, rows, shape.hidden()));
+                if (fp8) {
+                    boolean bytes = choice.format() == WireFormat.FP8_UE8M0;
+                    request.outScales(rank.tensor(
+                            bytes ? DataType.UE8M0 : DataType.FP32,
+                            new byte[0],
+                            experts,
+                            rows,
+                            bytes ? (shape.scales() + 3) / 4 * 4 : shape.scales()));
+                }
+            }
+            return rank.buffer().dispatch(request.build());
+        }
+
+        void keep(String name, LowLatencyDispatchResult result) {
+            result.event().await(Duration.ofSeconds(60));
+            int[] counts = rank.readInts(result.counts());
+            boolean[] defined = new boolean[(int) (experts * rows)];
+            for (int e = 0; e < experts; e++) {
+                Arrays.fill(defined, (int) (e * rows), (int) (e * rows) + counts[e], true);
+            }
+            rank.keep(name + ".counts", result.counts());
+            rank.keep(name + ".ranges", result.layoutRanges());
+            rank.keepRows(name + ".tokens", result.sourceTokens(), defined);
+            rank.keepRows(name + ".x", result.x(), defined);
+            result.scales().ifPresent(scales -> rank.keepRows(name + ".scales", scales, defined));
+            counted.ifPresent(tensor -> rank.keep(name + ".counted", tensor));
+        }
+
+        /** Blocks whose largest magnitude is not below 1 go as they are, and the result is the host's to the last bit. */
+        private Tensor large(Tensor values) {
+            byte[] bytes = rank.read(values);
+            int row = 2 * shape.hidden();
+            for (int i = 0; i < bytes.length; i++) {
+                if (i % row % 256 == 1) {
+                    bytes[i] = 0x40;
+                }
+            }
+            return rank.fill(values, bytes);
+        }
+
+        void combineInLogFmt(String name, LowLatencyDispatchResult dispatched) {
+            Tensor x = values(rank, random, experts, rows, shape.hidden());
+            Tensor large = large(values(rank, random, experts, rows, shape.hidden()));
+            Tensor asTheyAre = logFmt(dispatched, large, true);
+            if (!choice.partial()) {
+                rank.keep(name + " as they are", asTheyAre);
+            }
+            byte[] coded = rank.read(logFmt(dispatched, x, true));
+            byte[] exact = rank.read(logFmt(dispatched, x, false));
+            for (int i = 0; i < exact.length; i += 2) {
+                // Up to K values below 1, each weighted by at most a half and off by half a step of 2^(32 / 510).
+                assertThat(value(coded, i)).isCloseTo(value(exact, i), within(0.02f * shape.topK()));
+            }
+        }
+
+        private static float value(byte[] row, int at) {
+            return Float.intBitsToFloat((row[at] & 0xff) << 16 | row[at + 1] << 24);
+        }
+
+        private Tensor logFmt(LowLatencyDispatchResult dispatched, Tensor x, boolean coded) {
+            var request = LowLatencyCombineRequest.of(x, dispatched.handle())
+                    .topkWeights(weights)
+                    .precision(choice.partial() ? CombinePrecision.RANK_PARTIAL : CombinePrecision.EXACT);
+            return rank.buffer()
+                    .combine(coded ? request.logFmt().build() : request.build())
+                    .out();
+        }
+
+        LowLatencyCombineResult combine(LowLatencyDispatchResult dispatched) {
+            // Which bank comes next is known when the combines before have begun.
+            boolean inPlace = !choice.async() && random.nextBoolean();
+            Tensor x = values(rank, random, experts, rows, shape.hidden());
+            if (inPlace) {
+                x = rank.fill(rank.buffer().lowLatencyCombineInput(), rank.read(x));
+            }
+            var request = LowLatencyCombineRequest.of(x, dispatched.handle())
+                    .precision(choice.partial() ? CombinePrecision.RANK_PARTIAL : CombinePrecision.EXACT)
+                    .options(options());
+            if (!carried || random.nextBoolean()) {
+                request.topkWeights(weights);
+            }
+            if (choice.hook()) {
+                request.hook();
+            }
+            if (choice.out()) {
+                request.out(rank.tensor(DataType.BF16, new byte[0], tokens, shape.hidden()));
+            }
+            if (choice.statistics()) {
+                request.waitStats(
+                        rank.longs(new long[rank.group().size()], rank.group().size()));
+            }
+            return rank.buffer().combine(request.build());
+        }
+
+        void keep(String name, LowLatencyCombineResult result) {
+            result.event().await(Duration.ofSeconds(60));
+            rank.keep(name, result.out());
+        }
+    }
+
+    @Property(tries = 60, shrinking = ShrinkingMode.OFF)
+    void roundsAreThoseOfTheHost(@ForAll @IntRange(max = 7) int setup, @ForAll long seed) {
+        group(setup).check(rank -> {
+            Random together = new Random(seed);
+            Random random = new Random(seed + 31L * rank.number() + 1);
+            for (int i = 0; i < 3; i++) {
+                Choice choice = Choice.of(together);
+                boolean carried = together.nextBoolean();
+                boolean newestFirst = together.nextBoolean();
+                Round first = new Round(rank, choice, random, carried);
+                Round second = new Round(rank, choice, random, carried);
+                LowLatencyDispatchResult one = first.dispatch();
+                LowLatencyDispatchResult two = second.dispatch();
+                if (choice.hook()) {
+                    (newestFirst ? two : one).receive();
+                    (newestFirst ? one : two).receive();
+                }
+                first.keep(i + " first", one);
+                second.keep(i + " second", two);
+                LowLatencyCombineResult back = second.combine(two);
+                LowLatencyCombineResult other = first.combine(one);
+                if (choice.hook()) {
+                    back.receive();
+                    other.receive();
+                }
+                second.keep(i + " second combined", back);
+                first.keep(i + " first combined", other);
+                first.combineInLogFmt(i + " in LogFMT", one);
+            }
+        });
+    }
+}

@@ -1,0 +1,96 @@
+package org.ep4j.engine.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.ep4j.EpShape;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.engine.cuda.EmulatedCuda;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** All kernels that can wait at once on one GPU have room at once. */
+final class ProcessorsTest {
+    private static final EpShape BOTH =
+            EpShape.builder(64, 8, 2).maxTokens(8).maxLowLatencyTokens(8).build();
+    private static final EpShape HIGH = EpShape.builder(64, 8, 2).maxTokens(8).build();
+    private static final EpConfig DEFAULT = EpConfig.builder().build();
+
+    @BeforeEach
+    void needsTheEmulator() {
+        EmulatedCuda.require();
+    }
+
+    private static Processors open(EpConfig config, GpuDevice device, EpShape shape) {
+        return Processors.of(config, device, shape, 1, List.of());
+    }
+
+    private static int most(Processors processors) {
+        return Math.max(processors.highThroughput(), processors.lowLatency());
+    }
+
+    @Test
+    void oneBufferHasTheGpu() {
+        try (GpuDevice device = EmulatedCuda.open(7);
+                Processors one = open(DEFAULT, device, BOTH)) {
+            one.use();
+            assertThat(one.isAlone()).isTrue();
+            assertThat(one.lowLatency()).isEqualTo(device.facts().processors());
+        }
+    }
+
+    @Test
+    void buffersOfOneGpuShareItWhateverDeviceOpenedThem() {
+        try (GpuDevice device = EmulatedCuda.open(7);
+                GpuDevice again = EmulatedCuda.open(7);
+                GpuDevice other = EmulatedCuda.open(6);
+                Processors elsewhere = open(DEFAULT, other, BOTH)) {
+            List<Processors> open = new ArrayList<>();
+            for (int i = 1; i <= device.facts().processors(); i++) {
+                open.add(open(DEFAULT, i % 2 == 0 ? device : again, BOTH));
+                assertThat(open).allMatch(p -> most(p) >= 1);
+                assertThat(open.stream().mapToInt(ProcessorsTest::most).sum())
+                        .as("blocks of %d buffers", i)
+                        .isLessThanOrEqualTo(device.facts().processors());
+                boolean first = i == 1;
+                assertThat(open).allMatch(p -> p.isAlone() == first);
+            }
+            assertThat(elsewhere.isAlone()).isTrue();
+            open.subList(1, open.size()).forEach(Processors::close);
+            assertThat(open.get(0).isAlone()).isTrue();
+            assertThat(open.get(0).lowLatency()).isEqualTo(device.facts().processors());
+            open.get(0).close();
+        }
+    }
+
+    @Test
+    void highThroughputTakesRoomFromItsFirstOperationOn() {
+        try (GpuDevice device = EmulatedCuda.open(7);
+                Processors both = open(DEFAULT, device, BOTH);
+                Processors high = open(DEFAULT, device, HIGH)) {
+            assertThat(both.isAlone()).isTrue();
+            assertThat(both.lowLatency()).isEqualTo(device.facts().processors());
+            high.use();
+            assertThat(both.isAlone()).isFalse();
+            assertThat(both.lowLatency() + high.highThroughput())
+                    .isEqualTo(device.facts().processors());
+        }
+    }
+
+    @Test
+    void whatTheUserSetIsTaken() {
+        EpConfig asked = EpConfig.builder()
+                .set(EpKeys.SMS, "3")
+                .set(EpKeys.LOW_LATENCY_SMS, "11")
+                .build();
+        try (GpuDevice device = EmulatedCuda.open(7);
+                Processors one = open(asked, device, BOTH);
+                Processors two = open(DEFAULT, device, BOTH)) {
+            assertThat(one.highThroughput()).isEqualTo(3);
+            assertThat(one.lowLatency()).isEqualTo(11);
+            assertThat(two.lowLatency()).isEqualTo(device.facts().processors() / 2);
+        }
+    }
+}
