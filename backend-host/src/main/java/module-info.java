@@ -1,7 +1,7 @@
 /** The transport {@code host-shm}: shared memory between ranks of one machine. */
 module org.ep4j.backend.host {
     requires transitive org.ep4j;
-    // Nothing here calls the engine; whoever adds this backend gets the engine with it.
+    // Whoever adds this backend gets the engine with it.
     requires transitive org.ep4j.engine;
     requires com.sun.jna;
     requires static org.jspecify;

@@ -8,6 +8,8 @@ import java.util.TreeMap;
 import org.ep4j.EpException;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpResourceException;
+import org.ep4j.engine.collective.Collective;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.OpenContext;
 import org.jspecify.annotations.Nullable;
@@ -18,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Exposure {
     private final OpenContext context;
-    private final Agreement agreement;
+    private final Collective collective;
     private final Libc libc;
     private final ShmFolder folder;
     private final String name;
@@ -26,9 +28,9 @@ final class Exposure {
     private List<Announcement> announced = List.of();
     private @Nullable SharedFile own;
 
-    Exposure(OpenContext context, Agreement agreement, Libc libc, ShmFolder folder, String name) {
+    Exposure(OpenContext context, Collective collective, Libc libc, ShmFolder folder, String name) {
         this.context = context;
-        this.agreement = agreement;
+        this.collective = collective;
         this.libc = libc;
         this.folder = folder;
         this.name = name;
@@ -40,7 +42,7 @@ final class Exposure {
      * @param check refuses wrong arguments on this rank
      */
     void agreeOnSize(Runnable check, long bytes, Deadline deadline) {
-        List<byte[]> told = agreement.step(step("size"), deadline, () -> {
+        List<byte[]> told = collective.step(step("size"), deadline, () -> {
             check.run();
             return Room.look(bytes, folder).encode();
         });
@@ -54,9 +56,9 @@ final class Exposure {
         for (int i = 1; i < rooms.size(); i++) {
             if (rooms.get(i).bytes() != first) {
                 throw new EpMismatchException("buffer \"" + name + "\" is " + first + " bytes on "
-                        + agreement.label(agreement.ranks().get(0)) + " and "
+                        + collective.label(collective.ranks().get(0)) + " and "
                         + rooms.get(i).bytes() + " bytes on "
-                        + agreement.label(agreement.ranks().get(i)) + "; create it with the same size on all ranks");
+                        + collective.label(collective.ranks().get(i)) + "; create it with the same size on all ranks");
             }
         }
     }
@@ -64,14 +66,14 @@ final class Exposure {
     /** Every rank sees the same figures here, so all come to the same verdict. */
     private void checkRoom(List<Room> rooms) {
         Map<String, Integer> sharing = new TreeMap<>();
-        for (int rank : agreement.ranks()) {
+        for (int rank : collective.ranks()) {
             sharing.merge(folderOf(rank), 1, Integer::sum);
         }
         List<String> refusals = new ArrayList<>();
         for (int i = 0; i < rooms.size(); i++) {
-            int rank = agreement.ranks().get(i);
+            int rank = collective.ranks().get(i);
             Optional<String> refusal = rooms.get(i).refusal(name, sharing.getOrDefault(folderOf(rank), 1));
-            refusal.ifPresent(text -> refusals.add(agreement.label(rank) + ": " + text));
+            refusal.ifPresent(text -> refusals.add(collective.label(rank) + ": " + text));
         }
         if (!refusals.isEmpty()) {
             throw new EpResourceException(refusals.get(0));
@@ -85,7 +87,7 @@ final class Exposure {
 
     /** Second step: every rank makes and maps its own file. */
     void make(long bytes, Deadline deadline) {
-        List<byte[]> told = agreement.step(step("create"), deadline, () -> {
+        List<byte[]> told = collective.step(step("create"), deadline, () -> {
             try {
                 SharedFile file = SharedFile.create(libc, folder, bytes, deadline);
                 own = file;
@@ -100,9 +102,9 @@ final class Exposure {
 
     /** Third step: every rank maps the files of the peers that its plan reaches over this backend. */
     void mapPeers(long bytes, Deadline deadline) {
-        agreement.step(step("map"), deadline, () -> {
+        collective.step(step("map"), deadline, () -> {
             for (int i = 0; i < announced.size(); i++) {
-                int rank = agreement.ranks().get(i);
+                int rank = collective.ranks().get(i);
                 if (connects(rank)) {
                     mappings.put(rank, map(rank, announced.get(i), bytes));
                 }
@@ -121,7 +123,7 @@ final class Exposure {
             return SharedFile.open(libc, folder, file, bytes);
         } catch (NativeCallException e) {
             EpException translated = NativeFailures.translate(e, name, bytes, folder);
-            String message = "the memory of " + agreement.label(rank) + ": " + translated.getMessage();
+            String message = "the memory of " + collective.label(rank) + ": " + translated.getMessage();
             throw translated instanceof EpResourceException
                     ? new EpResourceException(message, e)
                     : new EpException(message, e);

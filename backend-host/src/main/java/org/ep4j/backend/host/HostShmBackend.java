@@ -10,6 +10,8 @@ import java.util.stream.Collectors;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpStateException;
+import org.ep4j.engine.collective.Collective;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.SymmetricBuffer;
@@ -20,16 +22,16 @@ final class HostShmBackend implements EpBackend {
     private static final long PAGE = 4096;
 
     private final OpenContext context;
-    private final Agreement agreement;
+    private final Collective collective;
     private final Libc libc;
     private final ShmFolder folder;
     private final Object lock = new Object();
     private final Set<HostShmBuffer> buffers = new HashSet<>();
     private boolean closed;
 
-    HostShmBackend(OpenContext context, Agreement agreement, Libc libc, ShmFolder folder) {
+    HostShmBackend(OpenContext context, Collective collective, Libc libc, ShmFolder folder) {
         this.context = context;
-        this.agreement = agreement;
+        this.collective = collective;
         this.libc = libc;
         this.folder = folder;
     }
@@ -47,7 +49,7 @@ final class HostShmBackend implements EpBackend {
     @Override
     public SymmetricBuffer expose(String name, long bytes, Optional<DeviceMemory> memory, Duration deadline) {
         checkOpen();
-        Exposure exposure = new Exposure(context, agreement, libc, folder, name);
+        Exposure exposure = new Exposure(context, collective, libc, folder, name);
         boolean done = false;
         try {
             Deadline end = Deadline.in(deadline);
@@ -84,7 +86,7 @@ final class HostShmBackend implements EpBackend {
     private void checkOpen() {
         synchronized (lock) {
             if (closed) {
-                throw new EpStateException(HostShmProvider.ID + " is closed on " + agreement.label(context.rank())
+                throw new EpStateException(HostShmProvider.ID + " is closed on " + collective.label(context.rank())
                         + "; open it again to expose buffers");
             }
         }
@@ -93,7 +95,7 @@ final class HostShmBackend implements EpBackend {
     private void remember(HostShmBuffer buffer) {
         synchronized (lock) {
             if (closed) {
-                throw new EpStateException(HostShmProvider.ID + " was closed on " + agreement.label(context.rank())
+                throw new EpStateException(HostShmProvider.ID + " was closed on " + collective.label(context.rank())
                         + " while " + buffer + " was made; close the backend after its buffers");
             }
             buffers.add(buffer);
@@ -119,6 +121,6 @@ final class HostShmBackend implements EpBackend {
     @Override
     public String toString() {
         return HostShmProvider.ID + " between ranks "
-                + agreement.ranks().stream().map(String::valueOf).collect(Collectors.joining(", ")) + " in " + folder;
+                + collective.ranks().stream().map(String::valueOf).collect(Collectors.joining(", ")) + " in " + folder;
     }
 }

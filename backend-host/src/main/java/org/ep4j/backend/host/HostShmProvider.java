@@ -7,6 +7,8 @@ import java.util.List;
 import java.util.Optional;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.ConfigKey;
+import org.ep4j.engine.collective.Collective;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.EpBackend;
@@ -69,17 +71,17 @@ public final class HostShmProvider implements EpBackendProvider {
      */
     @Override
     public EpBackend open(OpenContext context) {
-        Agreement agreement = new Agreement(context);
+        Collective collective = new Collective(HostShmProvider.ID, context);
         List<HostShmBackend> opened = new ArrayList<>(1);
         // Nobody needs bytes from the others; the step makes a failure of one rank known to all.
-        agreement.step("open", Deadline.in(context.deadline()), () -> {
-            opened.add(openHere(context, agreement));
+        collective.step("open", Deadline.in(context.deadline()), () -> {
+            opened.add(openHere(context, collective));
             return new byte[0];
         });
         return opened.get(0);
     }
 
-    private static HostShmBackend openHere(OpenContext context, Agreement agreement) {
+    private static HostShmBackend openHere(OpenContext context, Collective collective) {
         Libc libc = bind();
         ShmFolder folder = ShmFolder.from(context.config());
         Optional<String> problem = folder.problem();
@@ -95,7 +97,7 @@ public final class HostShmProvider implements EpBackendProvider {
                             + " to a folder that this user can read and write",
                     e);
         }
-        return new HostShmBackend(context, agreement, libc, folder);
+        return new HostShmBackend(context, collective, libc, folder);
     }
 
     private static Libc bind() {

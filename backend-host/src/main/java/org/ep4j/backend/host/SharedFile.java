@@ -10,6 +10,7 @@ import java.util.Locale;
 import java.util.concurrent.ThreadLocalRandom;
 import org.ep4j.EpException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.collective.Deadline;
 
 /**
  * The file behind one rank's symmetric memory, from its making until peers have mapped it and its name is removed.

@@ -7,6 +7,7 @@ import java.nio.ByteOrder;
 import java.nio.file.Path;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.config.EpConfig;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.SymmetricBuffer;
 

@@ -16,6 +16,7 @@ import java.util.concurrent.TimeUnit;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.spi.SymmetricBuffer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;

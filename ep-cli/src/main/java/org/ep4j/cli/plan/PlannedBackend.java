@@ -28,7 +28,7 @@ public record PlannedBackend(
         Function<DescribeRequest, ProbeReport> describe,
         BiFunction<RankProfile, RankProfile, Offer> offer) {
     private static final List<BackendRule> RULES =
-            List.of(new LibfabricRule(), new VerbsRule(), new NvlinkRule(), new IbgdaRule(), new RocmRule());
+            List.of(new LibfabricRule(), new VerbsRule(), new IbgdaRule(), new RocmRule());
 
     /** The backends that are installed, and the rules of those that are not; by name. */
     public static List<PlannedBackend> all() {

@@ -1,0 +1,38 @@
+package org.ep4j.backend.nvlink;
+
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.DescribeRequest;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.topology.Locality;
+
+/** What the probe would report on a described machine: one container and one user for all ranks of a host, all GPUs theirs. */
+final class NvlinkDescription {
+    private NvlinkDescription() {}
+
+    static ProbeReport describe(DescribeRequest request) {
+        Check device = NvlinkProbe.device(request.device());
+        Locality around = request.locality();
+        // Descriptions number GPUs in one way for all ranks, so numbers can stand for addresses.
+        Map<String, Integer> indexes = new TreeMap<>();
+        for (int index = 0; index < around.gpus(); index++) {
+            indexes.put("#" + index, index);
+        }
+        return new ProbeReport(
+                List.of(device),
+                Map.of(
+                        NvlinkFacts.GPU,
+                        "#" + around.gpu(),
+                        NvlinkFacts.GPUS,
+                        NvlinkFacts.gpus(indexes),
+                        NvlinkFacts.INTERPROCESS,
+                        NvlinkFacts.YES,
+                        NvlinkFacts.FABRIC,
+                        NvlinkFacts.YES,
+                        NvlinkFacts.ARCHITECTURE,
+                        around.architecture()),
+                Map.of(NvlinkFacts.PIDS, request.hostId(), NvlinkFacts.USER, "0"));
+    }
+}

@@ -1,0 +1,33 @@
+package org.ep4j.backend.nvlink;
+
+import org.ep4j.engine.cuda.CudaSharing;
+import org.ep4j.topology.read.FileTree;
+
+/**
+ * What decides whether CUDA lets two processes of a host open each other's memory.
+ *
+ * @param process names the process among all of the host
+ * @param user effective user id; empty when unknown
+ * @param pids PID namespace; empty when unknown
+ * @param ipc IPC namespace; empty when unknown
+ */
+record ProcessFacts(String process, String user, String pids, String ipc) {
+    static ProcessFacts of(FileTree files) {
+        return new ProcessFacts(
+                CudaSharing.process(),
+                effectiveUser(files.text("/proc/self/status").orElse("")),
+                CudaSharing.namespace("pid"),
+                CudaSharing.namespace("ipc"));
+    }
+
+    /** The second number of the line {@code Uid:}. */
+    static String effectiveUser(String status) {
+        return status.lines()
+                .filter(line -> line.startsWith("Uid:"))
+                .map(line -> line.substring(4).strip().split("\\s+", -1))
+                .filter(numbers -> numbers.length > 1)
+                .map(numbers -> numbers[1])
+                .findFirst()
+                .orElse("");
+    }
+}

@@ -1,0 +1,79 @@
+package org.ep4j.backend.nvlink;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Map;
+import org.ep4j.Device;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.spi.DescribeRequest;
+import org.ep4j.spi.NoPath;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.topology.Distance;
+import org.ep4j.topology.GpuPeer;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.PathType;
+import org.junit.jupiter.api.Test;
+
+/** What the backend says of machines that it does not see. */
+final class DescribeTest {
+    private final IpcNvlinkProvider provider = new IpcNvlinkProvider();
+
+    private static Locality locality(int gpu, LinkType link, PathType type) {
+        return new Locality(
+                gpu,
+                GpuVendor.NVIDIA,
+                "sm_90",
+                0,
+                2,
+                java.util.List.of(new GpuPeer(1 - gpu, new Distance(type, 0, 0), link)),
+                java.util.List.of());
+    }
+
+    private RankProfile described(int rank, String host, Locality locality, String domain) {
+        Device device = new Device("cuda", rank);
+        ProbeReport report = provider.describe(new DescribeRequest(device, locality, host));
+        assertThat(report.usable()).isTrue();
+        return new RankProfile(
+                rank,
+                host,
+                host,
+                1,
+                device,
+                locality,
+                domain,
+                Map.of(provider.id(), new BackendProfile(true, "", report.facts(), report.identity())),
+                Map.of());
+    }
+
+    @Test
+    void describedGpusAreJoinedAsTheyAreDescribed() {
+        assertThat(provider.offer(
+                        described(0, "a", locality(0, LinkType.NVLINK, PathType.NVL), ""),
+                        described(1, "a", locality(1, LinkType.NVLINK, PathType.NVL), "")))
+                .isInstanceOf(PathOffer.class);
+        assertThat(provider.offer(
+                        described(0, "a", locality(0, LinkType.PCI, PathType.PHB), ""),
+                        described(1, "a", locality(1, LinkType.PCI, PathType.PHB), "")))
+                .isInstanceOf(NoPath.class);
+    }
+
+    @Test
+    void describedHostsAreJoinedByADomainAlone() {
+        Locality locality = locality(0, LinkType.NVLINK, PathType.NVL);
+        assertThat(provider.offer(described(0, "a", locality, ""), described(1, "b", locality, "")))
+                .isInstanceOf(NoPath.class);
+        assertThat(provider.offer(described(0, "a", locality, "d"), described(1, "b", locality, "d")))
+                .isInstanceOf(PathOffer.class);
+    }
+
+    @Test
+    void otherDevicesAreNotServed() {
+        ProbeReport report = provider.describe(new DescribeRequest(Device.HOST, Locality.UNKNOWN, "a"));
+        assertThat(report.usable()).isFalse();
+        assertThat(report.failures().get(0).remedy()).contains("host-shm");
+    }
+}

@@ -1,0 +1,200 @@
+package org.ep4j.backend.nvlink;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import java.util.Map;
+import org.assertj.core.api.AbstractStringAssert;
+import org.ep4j.Device;
+import org.ep4j.backend.nvlink.Ranks.Joined;
+import org.ep4j.engine.cuda.CudaGpu;
+import org.ep4j.engine.cuda.CudaGpus;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.NoPath;
+import org.ep4j.spi.Offer;
+import org.ep4j.spi.PathOffer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+final class OfferTest {
+    private final IpcNvlinkProvider provider = new IpcNvlinkProvider();
+
+    private static PathOffer path(Offer offer) {
+        assertThat(offer).isInstanceOf(PathOffer.class);
+        return (PathOffer) offer;
+    }
+
+    private static AbstractStringAssert<?> refused(Offer offer) {
+        assertThat(offer).isInstanceOf(NoPath.class);
+        NoPath none = (NoPath) offer;
+        assertThat(none.remedy()).isNotEmpty();
+        return assertThat(none.reason() + " | " + none.remedy());
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 4, 5, 6, 7, 8})
+    void gpusBehindSwitchesAreAllMappedAtTheRateOfTheirLinks(int gpus) {
+        Ranks host = Ranks.of(Joined.NVSWITCH, gpus);
+        for (int a = 0; a < gpus; a++) {
+            for (int b = 0; b < gpus; b++) {
+                PathOffer offer = path(provider.offer(host.profile(0, "h", a), host.profile(1, "h", b)));
+                assertThat(offer.kind()).isEqualTo(PathKind.MAPPED);
+                assertThat(offer.gigabytesPerSecond()).isBetween(300.0, 371.0);
+                assertThat(offer.nics()).isEmpty();
+                assertThat(offer.staged()).isFalse();
+            }
+        }
+    }
+
+    @Test
+    void pciExpressIsOfferedBelowOneSwitchAtItsOwnRate() {
+        Ranks host = Ranks.of(Joined.PAIRS_OF_PCI, 4);
+        PathOffer near = path(provider.offer(host.profile(0, "h", 0), host.profile(1, "h", 1)));
+        assertThat(near.gigabytesPerSecond()).isBetween(20.0, 48.0);
+        assertThat(near.latencyMicros()).isGreaterThan(1.5);
+        refused(provider.offer(host.profile(0, "h", 1), host.profile(1, "h", 2)))
+                .contains("no NVLink", "PXB", "one PCIe switch");
+    }
+
+    @Test
+    void aGpuThatIsHiddenByTheEnvironmentAloneIsReachedAllTheSame() {
+        Ranks first = Ranks.seeing(Joined.NVSWITCH, Ranks.upTo(4), List.of(2));
+        Ranks second = Ranks.seeing(Joined.NVSWITCH, Ranks.upTo(4), List.of(3, 1));
+        assertThat(path(provider.offer(first.profile(0, "h", 0), second.profile(1, "h", 0)))
+                        .gigabytesPerSecond())
+                .isGreaterThan(300);
+        path(provider.offer(second.profile(1, "h", 1), first.profile(0, "h", 0)));
+    }
+
+    @Test
+    void aGpuThatTheContainerLacksIsRefusedWithTheFix() {
+        Ranks first = Ranks.seeing(Joined.NVSWITCH, List.of(0), List.of(0));
+        Ranks second = Ranks.seeing(Joined.NVSWITCH, List.of(1), List.of(0 + 1));
+        // Both are number 0 of their container: numbers say nothing.
+        refused(provider.offer(first.profile(0, "h", 0), second.profile(1, "h", 0)))
+                .contains("0000:11:00.0 does not exist for the rank with the GPU at 0000:10:00.0", "--gpus all");
+        Ranks all = Ranks.of(Joined.NVSWITCH, 2);
+        refused(provider.offer(all.profile(0, "h", 0), second.profile(1, "h", 0)))
+                .contains("does not exist");
+    }
+
+    @Test
+    void numbersOfContainersWithDifferentGpusAreTranslated() {
+        // In the second container the GPUs 1, 2, 3 of the host are 0, 1, 2, and 1 is joined to 0 of the host alone.
+        Ranks first = Ranks.of(Joined.ROW, 4);
+        Ranks second = Ranks.seeing(Joined.ROW, List.of(0, 1), List.of(1, 0));
+        assertThat(path(provider.offer(second.profile(1, "h", 0), first.profile(0, "h", 0)))
+                        .gigabytesPerSecond())
+                .isBetween(60.0, 83.0);
+        assertThat(path(provider.offer(first.profile(0, "h", 0), second.profile(1, "h", 0)))
+                        .gigabytesPerSecond())
+                .isBetween(60.0, 83.0);
+    }
+
+    @Test
+    void ranksOnOneGpuShareIt() {
+        Ranks host = Ranks.of(Joined.NVSWITCH, 2);
+        Ranks other = host.in(new ProcessFacts("q", "1000", "pid:[1]", "ipc:[1]"));
+        path(provider.offer(host.profile(0, "h", 1), host.profile(1, "h", 1)));
+        path(provider.offer(host.profile(0, "h", 1), other.profile(1, "h", 1)));
+    }
+
+    @Test
+    void deniedAccessIsRefusedInBothDirections() {
+        Ranks host = Ranks.of(Joined.NVSWITCH, 2);
+        List<CudaGpu> gpus = host.gpus().all();
+        CudaGpu closed = new CudaGpu(
+                0, "", gpus.get(0).address(), "sm_90", true, false, Map.of(1, new CudaGpu.Access(false, false)));
+        Ranks denied = host.with(new CudaGpus(13_000, List.of(closed, gpus.get(1))));
+        RankProfile a = denied.profile(0, "h", 0);
+        RankProfile b = denied.profile(1, "h", 1);
+        refused(provider.offer(a, b)).contains("denies peer access", "0000:10:00.0", "topo -p2p", "fabric manager");
+        refused(provider.offer(b, a)).contains("denies peer access");
+    }
+
+    @Test
+    void processesNeedOneUserAndOnePidNamespaceAndThreadsNeither() {
+        Ranks host = Ranks.of(Joined.NVSWITCH, 2);
+        RankProfile here = host.profile(0, "h", 0);
+        refused(provider.offer(
+                        here,
+                        host.in(new ProcessFacts("q", "1000", "pid:[2]", "ipc:[1]"))
+                                .profile(1, "h", 1)))
+                .contains("PID namespaces", "--pid=host");
+        refused(provider.offer(
+                        here,
+                        host.in(new ProcessFacts("q", "0", "pid:[1]", "ipc:[1]"))
+                                .profile(1, "h", 1)))
+                .contains("different users", "same user");
+        path(provider.offer(
+                here,
+                host.in(new ProcessFacts("q", "1000", "pid:[1]", "ipc:[2]")).profile(1, "h", 1)));
+    }
+
+    @Test
+    void memoryThatProcessesCannotShareIsForThreads() {
+        Ranks host = Ranks.of(Joined.NVSWITCH, 2);
+        List<CudaGpu> gpus = host.gpus().all().stream()
+                .map(gpu ->
+                        new CudaGpu(gpu.ordinal(), "", gpu.address(), gpu.architecture(), false, false, gpu.peers()))
+                .toList();
+        Ranks closed = host.with(new CudaGpus(13_000, gpus));
+        path(provider.offer(closed.profile(0, "h", 0), closed.profile(1, "h", 1)));
+        Ranks other = closed.in(new ProcessFacts("q", "1000", "pid:[1]", "ipc:[1]"));
+        refused(provider.offer(closed.profile(0, "h", 0), other.profile(1, "h", 1)))
+                .contains("cannot be shared between processes", "threads");
+    }
+
+    @Test
+    void hostsAreJoinedByADomainWithFabricHandles() {
+        Ranks host = Ranks.of(Joined.NVSWITCH, 4).inDomain("c/1", Ranks.IMEX);
+        PathOffer offer = path(provider.offer(host.profile(0, "a", 0, "c/1"), host.profile(1, "b", 3, "c/1")));
+        assertThat(offer.kind()).isEqualTo(PathKind.MAPPED);
+        assertThat(offer.gigabytesPerSecond()).isGreaterThan(300);
+        refused(provider.offer(host.profile(0, "a", 0, "c/1"), host.profile(1, "b", 3, "c/2")))
+                .contains("different hosts", "NVLink domain", "IMEX");
+        Ranks without = Ranks.of(Joined.NVSWITCH, 4).inDomain("c/1", Ranks.NO_FILES);
+        refused(provider.offer(host.profile(0, "a", 0, "c/1"), without.profile(1, "b", 3, "c/1")))
+                .contains("no fabric handles");
+    }
+
+    @Test
+    void withoutATopologyCudaTellsWhatItCan() {
+        Ranks host = Ranks.of(Joined.UNKNOWN, 3);
+        assertThat(path(provider.offer(host.profile(0, "h", 0), host.profile(1, "h", 2)))
+                        .gigabytesPerSecond())
+                .isGreaterThan(300);
+        List<CudaGpu> gpus = host.gpus().all().stream()
+                .map(gpu -> new CudaGpu(
+                        gpu.ordinal(),
+                        "",
+                        gpu.address(),
+                        gpu.architecture(),
+                        true,
+                        false,
+                        Map.of((gpu.ordinal() + 1) % 3, new CudaGpu.Access(true, false))))
+                .toList();
+        Ranks silent = host.with(new CudaGpus(13_000, gpus));
+        refused(provider.offer(silent.profile(0, "h", 0), silent.profile(1, "h", 1)))
+                .contains("not known", "NVML");
+    }
+
+    @Test
+    void otherDevicesAreNotServed() {
+        RankProfile gpu = Ranks.of(Joined.NVSWITCH, 1).profile(0, "h", 0);
+        for (String device : List.of("host", "hip:0")) {
+            RankProfile other = new RankProfile(1, "h", "h", 1, Device.parse(device), gpu.backends(), gpu.settings());
+            refused(provider.offer(gpu, other)).contains("not an NVIDIA GPU");
+            refused(provider.offer(other, gpu)).contains("not an NVIDIA GPU");
+        }
+    }
+
+    @Test
+    void aRankWithoutFactsHasNoPath() {
+        RankProfile gpu = Ranks.of(Joined.NVSWITCH, 1).profile(0, "h", 0);
+        RankProfile silent = new RankProfile(1, "h", "h", 1, gpu.device(), Map.of(), Map.of());
+        refused(provider.offer(gpu, silent)).contains("did not report its GPU");
+    }
+}
