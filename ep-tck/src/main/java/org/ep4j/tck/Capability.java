@@ -45,7 +45,9 @@ public enum Capability {
     /** Ranks that are left out. */
     MASK,
     /** Going on after a rank died. */
-    RECOVER(MASK);
+    RECOVER(MASK),
+    /** Native streams of a GPU, on which operations are queued, and recorded in graphs. Devices of the host have none. */
+    STREAMS(ASYNC, WORST_CASE, LOW_LATENCY);
 
     @SuppressWarnings("ImmutableEnumChecker") // made by Set.of, which nobody can change
     private final Set<Capability> implied;

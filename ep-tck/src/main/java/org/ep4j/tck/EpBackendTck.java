@@ -49,6 +49,12 @@ public abstract class EpBackendTck {
     /** One container for each mode and number of ranks, in it one for each chapter, in it one test for each rule. */
     @TestFactory
     Stream<DynamicContainer> rules() {
+        List<String> unavailable = Subjects.unavailable(subject());
+        if (!unavailable.isEmpty() && !Subjects.required(subject(), System.getenv())) {
+            return Stream.of(DynamicContainer.dynamicContainer(
+                    subject().backend() + " is not available here",
+                    List.of(DynamicTest.dynamicTest("every rule", () -> skip(unavailable)))));
+        }
         List<DynamicContainer> runs = new ArrayList<>();
         for (RankMode mode : RankMode.values()) {
             for (int i = 0; i < ranks().size(); i++) {
@@ -62,6 +68,13 @@ public abstract class EpBackendTck {
             }
         }
         return runs.stream();
+    }
+
+    /** Once, and not for every rule: the reason is the same for all. */
+    private void skip(List<String> unavailable) {
+        String reason = Outcome.UNAVAILABLE + ": " + String.join("; ", unavailable);
+        LOG.log(System.Logger.Level.INFO, "skipped all rules of " + subject().backend() + ": " + reason);
+        Assumptions.abort(reason);
     }
 
     private Stream<DynamicContainer> chapters(List<Rule> rules, RankMode mode, int number) {

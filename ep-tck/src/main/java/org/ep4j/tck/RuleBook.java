@@ -11,6 +11,7 @@ import org.ep4j.tck.rules.LowLatencyRules;
 import org.ep4j.tck.rules.OrderRules;
 import org.ep4j.tck.rules.ProbeRules;
 import org.ep4j.tck.rules.RefusalRules;
+import org.ep4j.tck.rules.StreamRules;
 
 /** All rules. */
 public final class RuleBook {
@@ -23,7 +24,8 @@ public final class RuleBook {
             "6 failure",
             "7 order, visibility, soak",
             "8 limits",
-            "9 concurrency");
+            "9 concurrency",
+            "10 streams and graphs of GPUs");
 
     private RuleBook() {}
 
@@ -39,6 +41,7 @@ public final class RuleBook {
         all.addAll(OrderRules.all());
         all.addAll(LimitRules.all());
         all.addAll(ConcurrencyRules.all());
+        all.addAll(StreamRules.all());
         return all;
     }
 

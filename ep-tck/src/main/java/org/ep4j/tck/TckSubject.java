@@ -3,14 +3,15 @@ package org.ep4j.tck;
 import java.util.EnumSet;
 import java.util.Map;
 import java.util.Set;
+import org.ep4j.Device;
 import org.ep4j.tck.crew.GroupFactory;
 
 /**
  * What is tested.
  *
  * @param backend id of the backend
- * @param device device of the ranks: {@code host}; of several devices of a type, rank {@code i} takes number {@code i}
- *     unless one is named
+ * @param device device of the ranks: {@code host}; of several devices of a type, rank {@code i} takes number {@code i},
+ *     counted round, unless one is named
  * @param settings configuration of every group, besides device and backend
  * @param declared what it says it can do; what that implies is added
  * @param maxRanks most ranks that it can have here, for example its number of devices; rules for more are UNTESTED
@@ -23,10 +24,15 @@ public record TckSubject(
         Set<Capability> declared,
         int maxRanks,
         Class<? extends GroupFactory> factory) {
-    /** Copies the map and completes the capabilities. */
+    /** Copies the map and completes the capabilities; those that only GPUs have are left out of others. */
     public TckSubject {
         settings = Map.copyOf(settings);
-        declared = Set.copyOf(Capability.closure(declared));
+        Set<Capability> all = EnumSet.noneOf(Capability.class);
+        all.addAll(Capability.closure(declared));
+        if (Device.parse(device).type().equals(Device.HOST.type())) {
+            all.remove(Capability.STREAMS);
+        }
+        declared = Set.copyOf(all);
     }
 
     /** A backend that declares everything. */

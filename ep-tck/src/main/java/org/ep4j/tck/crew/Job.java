@@ -30,14 +30,13 @@ public record Job(
         settings = Map.copyOf(settings);
     }
 
-    /** Configuration of one rank's groups: a device type other than the host stands for the rank's own one of it. */
+    /**
+     * Configuration of one rank's groups: a device type other than the host stands for the rank's own one of it, counted round
+     * where ranks outnumber the devices.
+     */
     Map<String, String> settings(int rank) {
-        String device = settings.getOrDefault(EpKeys.DEVICE.name(), "host");
-        if (device.startsWith("host") || device.contains(":")) {
-            return settings;
-        }
         Map<String, String> own = new TreeMap<>(settings);
-        own.put(EpKeys.DEVICE.name(), device + ":" + rank);
+        own.put(EpKeys.DEVICE.name(), RankDevice.of(settings.getOrDefault(EpKeys.DEVICE.name(), "host"), rank));
         return own;
     }
 }

@@ -2,12 +2,14 @@ package org.ep4j.tck.oracle;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.ep4j.DataType;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpDevice;
+import org.ep4j.EpEvent;
 import org.ep4j.Tensor;
 
 /**
@@ -16,9 +18,11 @@ import org.ep4j.Tensor;
  */
 public final class Arena implements AutoCloseable {
     private static final int CHUNK = 1 << 22;
+    private static final Duration PATIENCE = Duration.ofSeconds(10);
 
     private final EpDevice device;
     private final List<DeviceAllocation> allocations = new ArrayList<>();
+    private final List<EpEvent> writers = new ArrayList<>();
     private final ByteBuffer staging = ByteBuffer.allocateDirect(CHUNK).order(ByteOrder.nativeOrder());
 
     /** Works on one row. */
@@ -191,9 +195,16 @@ public final class Arena implements AutoCloseable {
         return new Tensor(tensor.memory().slice(index * bytes, bytes), tensor.type(), inner);
     }
 
+    /** Memory stays until {@code writer}, which writes to it, has come. */
+    public void keepUntil(EpEvent writer) {
+        writers.add(writer);
+    }
+
     /** Frees everything. */
     @Override
     public void close() {
+        writers.forEach(writer -> writer.await(PATIENCE));
+        writers.clear();
         allocations.forEach(DeviceAllocation::close);
         allocations.clear();
     }

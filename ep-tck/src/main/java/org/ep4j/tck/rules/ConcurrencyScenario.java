@@ -9,11 +9,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpGroup;
+import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
 
-/** Several threads of one rank. */
+/**
+ * Several threads of one rank. On a GPU each has a stream of its own: on one stream the ranks' operations would have to come in
+ * the same order.
+ */
 final class ConcurrencyScenario implements Scenario {
     private static final int ROUNDS = 12;
 
@@ -45,22 +50,37 @@ final class ConcurrencyScenario implements Scenario {
     }
 
     private static void rounds(RankContext context, EpBuffer buffer, String params) {
+        long stream = stream(context, buffer);
         for (int round = 0; round < ROUNDS; round++) {
             Params drawn = Params.parse(params + " seed=" + round);
-            LifecycleScenario.highThroughput(context, buffer, drawn);
-            LifecycleScenario.lowLatency(context, buffer, drawn);
+            LifecycleScenario.highThroughput(context, buffer, drawn, stream);
+            LifecycleScenario.lowLatency(context, buffer, drawn, stream);
         }
     }
 
+    /** A new stream where the device has any, else 0. */
+    private static long stream(RankContext context, EpBuffer buffer) {
+        if (buffer.group().device() instanceof GpuDevice gpu) {
+            GpuStream own = gpu.createStream();
+            synchronized (context) {
+                context.owned(own);
+            }
+            return own.handle();
+        }
+        return 0;
+    }
+
     private static void high(RankContext context, EpBuffer buffer, String params) {
+        long stream = stream(context, buffer);
         for (int round = 0; round < ROUNDS; round++) {
-            LifecycleScenario.highThroughput(context, buffer, Params.parse(params + " seed=" + round));
+            LifecycleScenario.highThroughput(context, buffer, Params.parse(params + " seed=" + round), stream);
         }
     }
 
     private static void low(RankContext context, EpBuffer buffer, String params) {
+        long stream = stream(context, buffer);
         for (int round = 0; round < ROUNDS; round++) {
-            LifecycleScenario.lowLatency(context, buffer, Params.parse(params + " seed=" + round));
+            LifecycleScenario.lowLatency(context, buffer, Params.parse(params + " seed=" + round), stream);
         }
     }
 

@@ -157,6 +157,9 @@ final class FailureScenario implements Scenario {
             Checks.equal("lost ranks of the group", group.lostRanks(), victims);
             Checks.equal("ranks in recovery's report", recovery.completed().size(), context.size() - victims.size());
             operation.verifyRest();
+            if (context.params().has("device")) {
+                StreamScenario.deviceWorks(context, buffer, victims);
+            }
             if (context.params().has("barrier")) {
                 barrier(group, victims);
             }

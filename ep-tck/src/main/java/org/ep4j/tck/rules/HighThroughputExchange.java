@@ -169,7 +169,7 @@ final class HighThroughputExchange implements AutoCloseable {
     }
 
     private OpOptions opOptions(LateInputs late) {
-        OpOptions how = late.options(OpOptions.DEFAULT);
+        OpOptions how = late.options(OpOptions.DEFAULT).onStream(options.stream());
         return options.async() ? how.asynchronous() : how;
     }
 

@@ -24,6 +24,7 @@ import org.ep4j.tck.oracle.Verifier;
  * @param zeroCopy expert outputs in the buffer's own memory
  * @param async events on both operations
  * @param after inputs that are not there before an event
+ * @param stream native stream of a GPU
  */
 record HighThroughputOptions(
         RowLayout layout,
@@ -40,7 +41,8 @@ record HighThroughputOptions(
         boolean out,
         boolean zeroCopy,
         boolean async,
-        boolean after) {
+        boolean after,
+        long stream) {
 
     static HighThroughputOptions of(Params params) {
         return new HighThroughputOptions(
@@ -58,7 +60,29 @@ record HighThroughputOptions(
                 params.has("out"),
                 params.has("zerocopy"),
                 params.has("async"),
-                params.has("after"));
+                params.has("after"),
+                params.number("stream", 0));
+    }
+
+    /** The same on another stream. */
+    HighThroughputOptions onStream(long handle) {
+        return new HighThroughputOptions(
+                layout,
+                alignment,
+                zeroPadding,
+                exactCounts,
+                fp8,
+                idType,
+                weights,
+                precision,
+                biases,
+                returned,
+                cached,
+                out,
+                zeroCopy,
+                async,
+                after,
+                handle);
     }
 
     Verifier.Carried carried() {

@@ -36,13 +36,16 @@ final class LateInputs {
             Arrays.fill(nonsense, (byte) 0x7e);
             put(arena, tensor, nonsense);
         }
-        events.add(EpEvent.of(CompletableFuture.runAsync(
+        EpEvent event = EpEvent.of(CompletableFuture.runAsync(
                 () -> {
                     for (int i = 0; i < tensors.length; i++) {
                         put(arena, tensors[i], contents.get(i));
                     }
                 },
-                CompletableFuture.delayedExecutor(DELAY_MILLIS, TimeUnit.MILLISECONDS))));
+                CompletableFuture.delayedExecutor(DELAY_MILLIS, TimeUnit.MILLISECONDS)));
+        events.add(event);
+        // An operation that does not wait may end the scenario before.
+        arena.keepUntil(event);
     }
 
     private static void put(Arena arena, Tensor tensor, byte[] bytes) {

@@ -220,7 +220,14 @@ final class LifecycleScenario implements Scenario {
         // Ranks that are threads share what is counted, and other threads of the JVM come and go.
         Checks.that(more < MANY / 2, MANY + " buffers left " + more + " open files");
         long mapped = lines("/proc/self/maps") - mappings;
-        Checks.that(mapped < MANY, MANY + " buffers left " + mapped + " mappings");
+        // Each rank of this process made as many.
+        var profiles = context.group().plan().profiles();
+        var mine = profiles.get(context.rank());
+        long ranksHere = profiles.stream()
+                .filter(p -> p.hostId().equals(mine.hostId()) && p.pid() == mine.pid())
+                .count();
+        long made = MANY * ranksHere;
+        Checks.that(mapped < made, made + " buffers left " + mapped + " mappings");
         context.meet();
     }
 
@@ -297,22 +304,30 @@ final class LifecycleScenario implements Scenario {
     }
 
     static void highThroughput(RankContext context, EpBuffer buffer, Params params) {
+        highThroughput(context, buffer, params, params.number("stream", 0));
+    }
+
+    static void highThroughput(RankContext context, EpBuffer buffer, Params params, long stream) {
         try (HighThroughputExchange exchange = new HighThroughputExchange(
                 context,
                 buffer,
                 new Setup(params, context.size()).workload(),
-                HighThroughputOptions.of(params),
+                HighThroughputOptions.of(params).onStream(stream),
                 buffer.maskedRanks())) {
             exchange.round();
         }
     }
 
     static void lowLatency(RankContext context, EpBuffer buffer, Params params) {
+        lowLatency(context, buffer, params, params.number("stream", 0));
+    }
+
+    static void lowLatency(RankContext context, EpBuffer buffer, Params params, long stream) {
         try (LowLatencyExchange exchange = new LowLatencyExchange(
                 context,
                 buffer,
                 new Setup(params, context.size()).workload(),
-                LowLatencyOptions.of(params),
+                LowLatencyOptions.of(params).onStream(stream),
                 buffer.maskedRanks())) {
             exchange.round();
         }

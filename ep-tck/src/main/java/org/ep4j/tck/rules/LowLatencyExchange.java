@@ -216,7 +216,7 @@ final class LowLatencyExchange implements AutoCloseable {
     }
 
     private OpOptions opOptions(LateInputs late) {
-        OpOptions how = late.options(OpOptions.DEFAULT);
+        OpOptions how = late.options(OpOptions.DEFAULT).onStream(options.stream());
         return options.async() ? how.asynchronous() : how;
     }
 

@@ -20,6 +20,7 @@ import org.ep4j.tck.crew.Params;
  * @param zeroCopy expert outputs in the buffer's own memory
  * @param async events on both operations
  * @param after inputs that are not there before an event
+ * @param stream native stream of a GPU
  */
 record LowLatencyOptions(
         WireFormat format,
@@ -33,7 +34,8 @@ record LowLatencyOptions(
         boolean statistics,
         boolean zeroCopy,
         boolean async,
-        boolean after) {
+        boolean after,
+        long stream) {
 
     static LowLatencyOptions of(Params params) {
         CombinePrecision precision = params.one(CombinePrecision.class, "precision", CombinePrecision.EXACT);
@@ -50,6 +52,25 @@ record LowLatencyOptions(
                 params.has("stats"),
                 params.has("zerocopy"),
                 params.has("async"),
-                params.has("after"));
+                params.has("after"),
+                params.number("stream", 0));
+    }
+
+    /** The same on another stream. */
+    LowLatencyOptions onStream(long handle) {
+        return new LowLatencyOptions(
+                format,
+                idType,
+                weightsAtDispatch,
+                weightsAtCombine,
+                precision,
+                logFmt,
+                hook,
+                out,
+                statistics,
+                zeroCopy,
+                async,
+                after,
+                handle);
     }
 }

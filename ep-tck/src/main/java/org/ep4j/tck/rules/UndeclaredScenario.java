@@ -41,6 +41,7 @@ final class UndeclaredScenario implements Scenario {
             case ASYNC -> low(context, "async");
             case PLACEMENT -> high(context, "placement=stride");
             case MASK -> buffer(context, "").mask((context.rank() + 1) % context.size());
+            case STREAMS -> high(context, "stream=5");
             case RECOVER -> buffer(context, "").recover(Checks.PATIENCE);
         }
     }

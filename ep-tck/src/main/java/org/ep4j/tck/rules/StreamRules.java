@@ -1,0 +1,70 @@
+package org.ep4j.tck.rules;
+
+import java.util.List;
+import java.util.Set;
+import org.ep4j.tck.Capability;
+import org.ep4j.tck.RankMode;
+import org.ep4j.tck.Rule;
+
+/** Chapter 10. */
+public final class StreamRules {
+    private StreamRules() {}
+
+    /** The rules. */
+    public static List<Rule> all() {
+        return List.of(
+                rule("10.1", "operations run on stream 0", "stream on=0"),
+                rule("10.2", "operations run on stream 1, the legacy stream", "stream on=1"),
+                rule("10.3", "operations run on stream 2, that of each thread", "stream on=2"),
+                rule("10.4", "operations run on a stream that the caller made", "stream on=created"),
+                rule("10.5", "operations of one buffer on two streams run one after another", "in-turn"),
+                rule(
+                        "10.6",
+                        "a recorded dispatch and combine of high throughput is replayed with other inputs",
+                        "graph-high"),
+                rule(
+                        "10.7",
+                        "the same where the combine reads the buffer's own memory",
+                        "graph-high zerocopy",
+                        Capability.ZERO_COPY),
+                rule(
+                        "10.8",
+                        "a recorded dispatch and combine of low latency is replayed with other inputs",
+                        "graph-low"),
+                rule(
+                        "10.9",
+                        "the same with FP8, partial sums and the buffer's own memory",
+                        "graph-low format=FP8 precision=RANK_PARTIAL zerocopy",
+                        Capability.FP8_WIRE,
+                        Capability.RANK_PARTIAL,
+                        Capability.ZERO_COPY),
+                rule("10.10", "operations outside and replays take turns", "graph-turns"),
+                rule("10.11", "in a recording, what would wait on the host is refused", "graph-refusals"),
+                Rule.of(
+                                "10.12",
+                                "when a rank was killed inside ht-dispatch, the devices of the others go on working",
+                                FailureScenario.class,
+                                "case=kill op=ht-dispatch when=inside victims=1 device",
+                                Capability.STREAMS,
+                                Capability.BY_EXPERT,
+                                Capability.RECOVER)
+                        .killing(Set.of(1))
+                        .only(RankMode.PROCESSES),
+                Rule.of(
+                                "10.13",
+                                "when a rank was killed inside ll-combine, the devices of the others go on working",
+                                FailureScenario.class,
+                                "case=kill op=ll-combine when=inside victims=1 device",
+                                Capability.STREAMS,
+                                Capability.BY_EXPERT,
+                                Capability.RECOVER)
+                        .killing(Set.of(1))
+                        .only(RankMode.PROCESSES));
+    }
+
+    private static Rule rule(String id, String text, String params, Capability... more) {
+        Capability[] needs = java.util.Arrays.copyOf(more, more.length + 1);
+        needs[more.length] = Capability.STREAMS;
+        return Rule.of(id, text, StreamScenario.class, "case=" + params, needs);
+    }
+}

@@ -1,0 +1,217 @@
+package org.ep4j.tck.rules;
+
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.Set;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpDevice;
+import org.ep4j.EpException;
+import org.ep4j.EpStateException;
+import org.ep4j.OpOptions;
+import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.tck.crew.Params;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.crew.Scenario;
+
+/** What only GPUs have: native streams, and graphs that record them. */
+final class StreamScenario implements Scenario {
+    private static final int REPLAYS = 4;
+
+    @Override
+    public void run(RankContext context) {
+        EpBuffer buffer = context.buffer(new Setup(context.params(), context.size()).shape());
+        switch (context.params().text("case", "")) {
+            case "stream" -> onStream(context, buffer, context.params().text("on", "0"));
+            case "in-turn" -> inTurn(context, buffer);
+            case "graph-high" -> graphHigh(context, buffer);
+            case "graph-low" -> graphLow(context, buffer);
+            case "graph-turns" -> graphTurns(context, buffer);
+            case "graph-refusals" -> graphRefusals(context, buffer);
+            default -> throw new IllegalArgumentException("no such case: " + context.params());
+        }
+    }
+
+    /**
+     * The device as one that can do all of this.
+     *
+     * @throws AssertionError when it cannot, although the subject declares it
+     */
+    private static GpuDevice gpu(EpBuffer buffer) {
+        EpDevice device = buffer.group().device();
+        if (device instanceof GpuDevice gpu) {
+            return gpu;
+        }
+        throw new AssertionError("the device " + device.id() + " has no native streams, but they are declared");
+    }
+
+    private static void onStream(RankContext context, EpBuffer buffer, String handle) {
+        if (!handle.equals("created")) {
+            rounds(context, buffer, Long.parseLong(handle), Set.of());
+            return;
+        }
+        try (GpuStream stream = gpu(buffer).createStream()) {
+            rounds(context, buffer, stream.handle(), Set.of());
+            stream.synchronize();
+        }
+    }
+
+    /** Both modes, waiting and asynchronous. */
+    private static void rounds(RankContext context, EpBuffer buffer, long stream, Set<Integer> masked) {
+        Setup setup = new Setup(Params.parse(""), context.size());
+        int round = 0;
+        for (String how : new String[] {"", "async worst", "async id64 cached"}) {
+            try (HighThroughputExchange exchange = new HighThroughputExchange(
+                    context,
+                    buffer,
+                    setup.workload(++round),
+                    HighThroughputOptions.of(Params.parse(how)).onStream(stream),
+                    masked)) {
+                exchange.round();
+            }
+            try (LowLatencyExchange exchange = new LowLatencyExchange(
+                    context,
+                    buffer,
+                    setup.workload(++round),
+                    LowLatencyOptions.of(Params.parse(how)).onStream(stream),
+                    masked)) {
+                exchange.round();
+            }
+        }
+    }
+
+    /** Every operation on another stream than the one before, without waiting in between. */
+    private static void inTurn(RankContext context, EpBuffer buffer) {
+        Setup setup = new Setup(context.params(), context.size());
+        try (GpuStream one = gpu(buffer).createStream();
+                GpuStream two = gpu(buffer).createStream()) {
+            for (int round = 0; round < 6; round++) {
+                long first = round % 2 == 0 ? one.handle() : two.handle();
+                long second = round % 2 == 0 ? two.handle() : one.handle();
+                try (GraphedHighThroughput exchange =
+                        new GraphedHighThroughput(context, buffer, setup.workload(), false)) {
+                    exchange.load(setup.workload(round));
+                    exchange.queue(first, second);
+                    one.synchronize();
+                    two.synchronize();
+                    exchange.verify();
+                }
+            }
+        }
+    }
+
+    private static void graphHigh(RankContext context, EpBuffer buffer) {
+        Setup setup = new Setup(context.params(), context.size());
+        try (GpuStream stream = gpu(buffer).createStream();
+                GraphedHighThroughput exchange = new GraphedHighThroughput(
+                        context, buffer, setup.workload(), context.params().has("zerocopy"));
+                var graph =
+                        gpu(buffer).capture(stream.handle(), () -> exchange.queue(stream.handle(), stream.handle()))) {
+            for (int replay = 0; replay < REPLAYS; replay++) {
+                exchange.load(setup.workload(50 + replay));
+                graph.launch(stream.handle());
+                stream.synchronize();
+                exchange.verify();
+            }
+            // Without a pause, too: ranks may then be a replay apart.
+            for (int replay = 0; replay < REPLAYS; replay++) {
+                graph.launch(stream.handle());
+            }
+            stream.synchronize();
+            exchange.verify();
+        }
+        rounds(context, buffer, 0, Set.of());
+    }
+
+    private static void graphLow(RankContext context, EpBuffer buffer) {
+        Setup setup = new Setup(context.params(), context.size());
+        LowLatencyOptions options = LowLatencyOptions.of(context.params());
+        try (GpuStream stream = gpu(buffer).createStream();
+                GraphedLowLatency exchange = new GraphedLowLatency(context, buffer, setup.workload(), options);
+                var graph = gpu(buffer).capture(stream.handle(), () -> exchange.queue(stream.handle()))) {
+            for (int replay = 0; replay < REPLAYS; replay++) {
+                exchange.load(setup.workload(70 + replay));
+                graph.launch(stream.handle());
+                stream.synchronize();
+                exchange.verify();
+            }
+            for (int replay = 0; replay < REPLAYS; replay++) {
+                graph.launch(stream.handle());
+            }
+            stream.synchronize();
+            exchange.verify();
+        }
+        rounds(context, buffer, 0, Set.of());
+    }
+
+    /** Numbers of operations go on, whether these are replayed or not. */
+    private static void graphTurns(RankContext context, EpBuffer buffer) {
+        Setup setup = new Setup(context.params(), context.size());
+        LowLatencyOptions options = LowLatencyOptions.of(context.params());
+        rounds(context, buffer, 0, Set.of());
+        try (GpuStream stream = gpu(buffer).createStream();
+                GraphedHighThroughput high = new GraphedHighThroughput(context, buffer, setup.workload(), false);
+                GraphedLowLatency low = new GraphedLowLatency(context, buffer, setup.workload(), options);
+                var highGraph =
+                        gpu(buffer).capture(stream.handle(), () -> high.queue(stream.handle(), stream.handle()));
+                var lowGraph = gpu(buffer).capture(stream.handle(), () -> low.queue(stream.handle()))) {
+            for (int round = 0; round < 3; round++) {
+                high.load(setup.workload(90 + round));
+                highGraph.launch(stream.handle());
+                low.load(setup.workload(95 + round));
+                lowGraph.launch(stream.handle());
+                stream.synchronize();
+                context.meet();
+                rounds(context, buffer, stream.handle(), Set.of());
+            }
+        }
+    }
+
+    private static void graphRefusals(RankContext context, EpBuffer buffer) {
+        Setup setup = new Setup(context.params(), context.size());
+        try (GpuStream stream = gpu(buffer).createStream();
+                GraphedHighThroughput exchange = new GraphedHighThroughput(context, buffer, setup.workload(), false)) {
+            OpOptions recorded = OpOptions.DEFAULT.onStream(stream.handle());
+            refusedInside(
+                    buffer,
+                    stream,
+                    EpStateException.class,
+                    "an operation that waits",
+                    () -> buffer.dispatch(exchange.request(recorded).worstCase().build()));
+            refusedInside(
+                    buffer,
+                    stream,
+                    EpArgumentException.class,
+                    "exact counts",
+                    () -> buffer.dispatch(
+                            exchange.request(recorded.asynchronous()).build()));
+        }
+        context.meet();
+        rounds(context, buffer, 0, Set.of());
+    }
+
+    private static <E extends EpException> void refusedInside(
+            EpBuffer buffer, GpuStream stream, Class<E> type, String what, Runnable action) {
+        gpu(buffer)
+                .capture(stream.handle(), () -> Checks.refused(type, what + " in a recording", action))
+                .close();
+    }
+
+    /** Memory, copies, new streams and operations without the dead. */
+    static void deviceWorks(RankContext context, EpBuffer buffer, Set<Integer> masked) {
+        byte[] bytes = new byte[1 << 20];
+        Arrays.fill(bytes, (byte) (context.rank() + 1));
+        EpDevice device = buffer.group().device();
+        try (DeviceAllocation memory = device.allocate(bytes.length)) {
+            ByteBuffer there = ByteBuffer.allocateDirect(bytes.length);
+            device.upload(ByteBuffer.wrap(bytes), memory.memory());
+            device.download(memory.memory(), there);
+            Checks.equal("bytes that were copied there and back", there.flip(), ByteBuffer.wrap(bytes));
+        }
+        try (GpuStream stream = gpu(buffer).createStream()) {
+            rounds(context, buffer, stream.handle(), masked);
+        }
+    }
+}
