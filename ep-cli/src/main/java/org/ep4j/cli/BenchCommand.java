@@ -7,8 +7,11 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
 import org.ep4j.RowLayout;
+import org.ep4j.cli.gpu.GpuOperation;
+import org.ep4j.cli.gpu.GpuSpec;
 import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.rank.WorkSpec.Mode;
@@ -16,6 +19,9 @@ import org.ep4j.cli.rank.WorkSpec.Part;
 import org.ep4j.cli.report.BenchPlot;
 import org.ep4j.cli.report.BenchReport;
 import org.ep4j.cli.report.FigureTable;
+import org.ep4j.cli.report.GpuPlots;
+import org.ep4j.cli.report.GpuReport;
+import org.ep4j.cli.report.GpuTable;
 import org.ep4j.cli.report.HostFacts;
 import org.ep4j.cli.report.ProgressView;
 import picocli.CommandLine.Command;
@@ -32,7 +38,9 @@ import picocli.CommandLine.Spec;
             "In every round all ranks start together, with fresh data and fresh random routing; the time of a round is that"
                     + " of its slowest rank. In the same rounds every rank copies the same bytes from memory to memory:"
                     + " that is the ceiling. GB are 1e9 bytes; logical bytes include those that a rank sends to itself,"
-                    + " wire bytes do not."
+                    + " wire bytes do not.",
+            "On GPUs times come from the GPU itself, and the ceiling is a kernel that moves the same rows with nothing to"
+                    + " find out before."
         })
 final class BenchCommand implements Callable<Integer> {
     /** Row orders, as they are written on the command line. */
@@ -115,6 +123,9 @@ final class BenchCommand implements Callable<Integer> {
     @Option(names = "--plot", paramLabel = "FILE", description = "Draw the figures into this PNG file.")
     private Optional<Path> plot = Optional.empty();
 
+    @Mixin
+    private GpuBenchOptions gpu = new GpuBenchOptions();
+
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
@@ -126,6 +137,9 @@ final class BenchCommand implements Callable<Integer> {
         check();
         PrintWriter out = spec.commandLine().getOut();
         HostFacts host = HostFacts.here();
+        if (!onHost()) {
+            return Work.withBarrierFile(file -> onGpus(out, host, file));
+        }
         WorkSpec[] used = new WorkSpec[1];
         Work.Outcome outcome;
         try (ProgressView progress = ProgressView.of("bench", out)) {
@@ -164,7 +178,98 @@ final class BenchCommand implements Callable<Integer> {
         return List.copyOf(spec.root().commandLine().getParseResult().originalArgs());
     }
 
+    private boolean onHost() {
+        return Device.parse(shape.device).type().equals(Device.HOST.type());
+    }
+
+    private int onGpus(PrintWriter out, HostFacts host, String barrierFile) {
+        long chosenSeed = seed.orElseGet(System::nanoTime);
+        List<GpuOperation> operations = gpu.chosen(traffic.mode);
+        List<GpuSpec> specs = new ArrayList<>();
+        for (int sms : gpu.sms.isEmpty() ? List.of(0) : gpu.sms) {
+            // Low latency does not depend on it.
+            List<GpuOperation> of = specs.isEmpty()
+                    ? operations
+                    : operations.stream().filter(o -> o.mode() == Mode.HT).toList();
+            if (!of.isEmpty()) {
+                specs.add(new GpuSpec(
+                        ranks,
+                        shape.device,
+                        shape.backend,
+                        shape.model.hidden,
+                        shape.model.topK,
+                        shape.model.experts,
+                        skew,
+                        gpu.tokens(Mode.HT, tokens),
+                        gpu.tokens(Mode.LL, traffic.lowLatencyTokens),
+                        sms,
+                        gpu.lowLatencySms,
+                        of,
+                        warmup,
+                        iterations,
+                        validate && specs.isEmpty(),
+                        chosenSeed,
+                        barrierFile + "-" + specs.size()));
+            }
+        }
+        List<GpuReport.Run> runs = new GpuBench(spec.commandLine(), gpu.ranksAs).run(specs);
+        GpuReport report = new GpuReport(
+                GpuReport.FORMAT,
+                BenchReport.environment(
+                        host,
+                        Versions.ep4j(),
+                        runs.get(0).backends(),
+                        originalArguments(),
+                        Work.jvmOptions(),
+                        shape.device),
+                ranks,
+                gpu.ranksAs.name().toLowerCase(Locale.ROOT),
+                shape.model.hidden,
+                shape.model.topK,
+                shape.model.experts,
+                skew,
+                warmup,
+                iterations,
+                chosenSeed,
+                runs);
+        show(out, report);
+        json.ifPresent(report::write);
+        gpu.plotSweep.ifPresent(file -> GpuPlots.sweep(report, file));
+        gpu.plotSms.ifPresent(file -> GpuPlots.sms(report, file));
+        return report.valid() ? ExitCodes.OK : ExitCodes.CHECK_FAILED;
+    }
+
+    private void show(PrintWriter out, GpuReport report) {
+        GpuReport.Run first = report.runs().get(0);
+        out.println();
+        out.println(report.ranks() + " ranks as " + report.ranksAs() + " over "
+                + String.join(", ", first.backends()) + "; rank 0: "
+                + first.gpu().gpu() + ", "
+                + first.gpu().processors() + " multiprocessors; hidden " + report.hidden() + ", top-" + report.topK()
+                + " of " + report.experts() + " experts; " + iterations + " rounds after " + warmup);
+        out.println();
+        out.print(GpuTable.of(report));
+        out.println();
+        out.println(
+                "GPU: median of all ranks and rounds, from events on the stream; slowest: median over rounds of the");
+        out.println(
+                "slowest rank; call: until the host saw the end; host: until an asynchronous call returned. ceiling: the");
+        out.println(
+                "same rows to or from known places, as many multiprocessors, the same routing; ratio = slowest / ceiling.");
+        out.println(first.validatedElements() + " elements compared with the reference before measuring.");
+        report.runs().forEach(run -> run.problems().forEach(problem -> out.println("WRONG " + problem)));
+        out.flush();
+    }
+
     private void check() {
+        gpu.check();
+        if (onHost() && gpu.used()) {
+            throw new EpArgumentException(
+                    "--device",
+                    shape.device,
+                    "a GPU with --ops, --sweep, --sms, --ll-sms, --ranks-as, --plot-sweep and --plot-sms",
+                    "add --device cuda, or leave these options out");
+        }
         shape.check(ranks, iterations);
         ModelOptions.checkTokens("--tokens", tokens);
         traffic.check();

@@ -5,11 +5,14 @@ import java.io.OutputStream;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;
 import org.ep4j.EpException;
+import org.ep4j.cli.gpu.GpuRank;
+import org.ep4j.cli.gpu.GpuSpec;
 import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankWork;
 import org.ep4j.cli.rank.WorkSpec;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
@@ -17,6 +20,10 @@ import picocli.CommandLine.Spec;
 @Command(name = RankCommand.NAME, hidden = true, description = "One rank of demo and bench; they start it themselves.")
 final class RankCommand implements Callable<Integer> {
     static final String NAME = "rank-process";
+    static final String GPU = "--gpu";
+
+    @Option(names = GPU, description = "SPEC is of a measurement on GPUs.")
+    private boolean gpu;
 
     @Parameters(paramLabel = "SPEC", description = "What to do, as JSON.")
     private String work = "";
@@ -32,7 +39,11 @@ final class RankCommand implements Callable<Integer> {
         endWithParent();
         PrintWriter out = spec.commandLine().getOut();
         try {
-            new RankWork(WorkSpec.decode(work), message -> send(out, message)).run(System.getenv());
+            if (gpu) {
+                new GpuRank(GpuSpec.decode(work), message -> send(out, message)).run(System.getenv());
+            } else {
+                new RankWork(WorkSpec.decode(work), message -> send(out, message)).run(System.getenv());
+            }
             return ExitCodes.OK;
         } catch (EpException e) {
             int code = ExitCodes.of(e);

@@ -87,9 +87,20 @@ final class Work {
      * @throws RankFailedException when one failed, with what it said
      */
     Outcome run(WorkSpec spec) {
+        run(spec.ranks(), List.of(RankCommand.NAME, spec.encode()));
+        return outcome(spec);
+    }
+
+    /**
+     * Starts ranks of {@code ep} with these arguments and waits for them.
+     *
+     * @return what each said, in the order of the ranks
+     * @throws RankFailedException when one failed, with what it said
+     */
+    List<List<RankMessage>> run(int count, List<String> arguments) {
         LaunchSpec launch = new LaunchSpec(
-                spec.ranks(),
-                JavaCommand.of(jvmOptions(), Main.class.getName(), List.of(RankCommand.NAME, spec.encode())),
+                count,
+                JavaCommand.of(jvmOptions(), Main.class.getName(), arguments),
                 Map.of(),
                 0,
                 GRACE,
@@ -100,7 +111,13 @@ final class Work {
                 throw failure(exit);
             }
         }
-        return outcome(spec);
+        List<List<RankMessage>> all = new ArrayList<>();
+        synchronized (received) {
+            for (int rank = 0; rank < count; rank++) {
+                all.add(List.copyOf(received.getOrDefault(rank, List.of())));
+            }
+        }
+        return all;
     }
 
     /** Options of every rank's JVM. */

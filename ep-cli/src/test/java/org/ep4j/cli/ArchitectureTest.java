@@ -43,6 +43,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The arrows between the modules, and what holds in all of them. */
 final class ArchitectureTest {
     private static final String ENGINE = "org.ep4j.engine..";
+    /** Streams, timers, graphs and kernels: what applications use of a GPU, too. */
+    private static final String[] FOR_GPUS = {"org.ep4j.engine.gpu", "org.ep4j.engine.memory"};
+
     private static final String BACKENDS = "org.ep4j.backend..";
     private static final String TCK = "org.ep4j.tck..";
     private static final String CLI = "org.ep4j.cli..";
@@ -55,8 +58,13 @@ final class ArchitectureTest {
     @Test
     void theImporterFindsEveryModule() {
         assertThat(CLASSES).hasSizeGreaterThan(200);
-        for (String part :
-                List.of("org.ep4j.spi", "org.ep4j.engine", "org.ep4j.backend.host", "org.ep4j.tck", "org.ep4j.cli")) {
+        for (String part : List.of(
+                "org.ep4j.spi",
+                "org.ep4j.engine",
+                "org.ep4j.backend.host",
+                "org.ep4j.backend.nvlink",
+                "org.ep4j.tck",
+                "org.ep4j.cli")) {
             assertThat(CLASSES.stream().filter(resideInAPackage(part)).count())
                     .as(part)
                     .isPositive();
@@ -96,20 +104,20 @@ final class ArchitectureTest {
     }
 
     @Test
-    void theConformanceKitNamesNeitherEngineNorBackendsNorTheCommandLine() {
+    void theConformanceKitNamesNeitherBackendsNorTheCommandLineAndOfTheEngineOnlyWhatGpusOffer() {
         noClasses()
                 .that(resideInAPackage(TCK))
                 .should()
-                .dependOnClassesThat(resideInAnyPackage(ENGINE, BACKENDS, CLI))
+                .dependOnClassesThat(resideInAnyPackage(ENGINE, BACKENDS, CLI).and(not(resideInAnyPackage(FOR_GPUS))))
                 .check(CLASSES);
     }
 
     @Test
-    void theCommandLineReachesBackendsAndEngineThroughTheApiOnly() {
+    void theCommandLineReachesBackendsAndEngineThroughTheApiAndWhatGpusOffer() {
         noClasses()
                 .that(resideInAPackage(CLI))
                 .should()
-                .dependOnClassesThat(resideInAnyPackage(ENGINE, BACKENDS))
+                .dependOnClassesThat(resideInAnyPackage(ENGINE, BACKENDS).and(not(resideInAnyPackage(FOR_GPUS))))
                 .check(CLASSES);
     }
 

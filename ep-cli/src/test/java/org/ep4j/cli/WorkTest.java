@@ -125,7 +125,7 @@ final class WorkTest {
 
     @Test
     void aDeviceThatIsNotThereIsUnavailable() {
-        Ran ran = bench("--device cuda:0");
+        Ran ran = bench("--device cuda:99");
         assertThat(ran.code()).isEqualTo(ExitCodes.UNAVAILABLE);
         assertThat(ran.err()).contains("cuda");
     }

@@ -55,6 +55,49 @@ public sealed interface RankMessage {
     }
 
     /**
+     * The GPU of the rank.
+     *
+     * @param gpu name for people
+     * @param architecture as compilers name it
+     * @param processors multiprocessors that it has
+     * @param highThroughputSms of these, how many move rows in high throughput
+     * @param lowLatencySms likewise in low latency
+     */
+    record OnGpu(String gpu, String architecture, int processors, int highThroughputSms, int lowLatencySms)
+            implements RankMessage {}
+
+    /**
+     * Everything that one rank measured of one operation on a GPU, in nanoseconds, one number a counted round.
+     *
+     * @param operation its name
+     * @param tokens T
+     * @param gpuNanos on the GPU
+     * @param callNanos from the call until the host saw the end
+     * @param hostNanos until an asynchronous call returned; of more rounds than the others
+     * @param ceilingNanos of the ceiling on the GPU
+     * @param logicalBytes received in a round on average, from the rank itself too
+     * @param wireBytes received from others
+     */
+    record GpuSamples(
+            String operation,
+            int tokens,
+            List<Long> gpuNanos,
+            List<Long> callNanos,
+            List<Long> hostNanos,
+            List<Long> ceilingNanos,
+            double logicalBytes,
+            double wireBytes)
+            implements RankMessage {
+        /** Copies the lists. */
+        public GpuSamples {
+            gpuNanos = List.copyOf(gpuNanos);
+            callNanos = List.copyOf(callNanos);
+            hostNanos = List.copyOf(hostNanos);
+            ceilingNanos = List.copyOf(ceilingNanos);
+        }
+    }
+
+    /**
      * What a comparison with the reference found.
      *
      * @param operation what was checked
@@ -87,6 +130,8 @@ public sealed interface RankMessage {
                 "Joined", Joined.class,
                 "Progress", Progress.class,
                 "Samples", Samples.class,
+                "OnGpu", OnGpu.class,
+                "GpuSamples", GpuSamples.class,
                 "Validated", Validated.class,
                 "Failed", Failed.class);
         Class<? extends RankMessage> type = types.get(line.substring(MARK.length(), blank));

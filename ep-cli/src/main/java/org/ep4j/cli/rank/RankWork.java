@@ -13,6 +13,7 @@ import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.cli.rank.WorkSpec.Part;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.tck.crew.RankDevice;
 
 /** The work of one rank process, from joining to its last message. */
 public final class RankWork {
@@ -29,17 +30,24 @@ public final class RankWork {
 
     /** Joins with the given environment, runs every part and reports; differences from the reference, too. */
     public void run(Map<String, String> environment) {
-        EpConfig.Builder builder = EpConfig.builder().set(EpKeys.DEVICE, spec.device());
+        int localRank = Integer.parseInt(environment.getOrDefault("LOCAL_RANK", "0"));
+        EpConfig.Builder builder = EpConfig.builder().set(EpKeys.DEVICE, RankDevice.of(spec.device(), localRank));
         if (!spec.backend().isEmpty()) {
             builder.set(EpKeys.REQUIRE, spec.backend());
         }
         EpConfig config = builder.build();
+        try (EpGroup group = EpGroup.join(Bootstraps.fromEnvironment(environment, config), config)) {
+            run(group);
+        }
+    }
+
+    /** Runs every part in a group and reports; the group stays open. */
+    public void run(EpGroup group) {
         EpShape shape = EpShape.builder(spec.hidden(), spec.experts(), spec.topK())
                 .maxTokens(spec.maxTokens(Mode.HT))
                 .maxLowLatencyTokens(spec.maxTokens(Mode.LL))
                 .build();
-        try (EpGroup group = EpGroup.join(Bootstraps.fromEnvironment(environment, config), config);
-                EpBuffer buffer = group.createBuffer(shape)) {
+        try (EpBuffer buffer = group.createBuffer(shape)) {
             SpinBarrier barrier = SpinBarrier.open(Path.of(spec.barrierFile()), group.rank(), group.size(), MEETING);
             Recorder recorder = new Recorder(barrier);
             try (RankContext context = new RankContext(spec, group, buffer, recorder)) {

@@ -17,7 +17,7 @@ import org.ep4j.EpTimeoutException;
  * Lets ranks of one machine leave a point within a fraction of a microsecond, so that a measurement begins on all of them
  * at once: one counter a rank in a mapped file, polled by the others. It is no part of what is measured.
  */
-final class SpinBarrier {
+public final class SpinBarrier {
     /** Counters lie apart, so that no two share a cache line or a pair of them. */
     private static final int SPACING = 256;
 
@@ -42,7 +42,7 @@ final class SpinBarrier {
     }
 
     /** Opens the file, which all ranks share; it may be empty. */
-    static SpinBarrier open(Path file, int rank, int ranks, Duration deadline) {
+    public static SpinBarrier open(Path file, int rank, int ranks, Duration deadline) {
         try (FileChannel channel =
                 FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE, StandardOpenOption.CREATE)) {
             MappedByteBuffer mapped = channel.map(FileChannel.MapMode.READ_WRITE, 0, (long) ranks * SPACING);
@@ -55,7 +55,7 @@ final class SpinBarrier {
     /** Returns when all ranks have called it. */
     @SuppressWarnings(
             "ThreadPriorityCheck") // nothing depends on the yield; without it fewer processors than ranks crawl
-    void await() {
+    public void await() {
         epoch++;
         COUNTER.setRelease(counters, rank * SPACING, epoch);
         long start = System.nanoTime();

@@ -105,20 +105,7 @@ public record BenchReport(
             List<String> rankJvmOptions,
             WorkSpec spec,
             List<Figures> figures) {
-        Environment environment = new Environment(
-                Instant.now().truncatedTo(ChronoUnit.SECONDS).toString(),
-                version,
-                commandLine,
-                backends,
-                spec.device(),
-                host.host(),
-                host.cpu(),
-                host.cores(),
-                host.memoryBytes(),
-                host.os(),
-                host.jdk(),
-                host.loadAverage(),
-                rankJvmOptions);
+        Environment environment = environment(host, version, backends, commandLine, rankJvmOptions, spec.device());
         return new BenchReport(
                 FORMAT,
                 environment,
@@ -136,6 +123,30 @@ public record BenchReport(
                 spec.seed(),
                 figures,
                 advantage(figures));
+    }
+
+    /** Where and how something is measured, now. */
+    public static Environment environment(
+            HostFacts host,
+            String version,
+            List<String> backends,
+            List<String> commandLine,
+            List<String> rankJvmOptions,
+            String device) {
+        return new Environment(
+                Instant.now().truncatedTo(ChronoUnit.SECONDS).toString(),
+                version,
+                commandLine,
+                backends,
+                device,
+                host.host(),
+                host.cpu(),
+                host.cores(),
+                host.memoryBytes(),
+                host.os(),
+                host.jdk(),
+                host.loadAverage(),
+                rankJvmOptions);
     }
 
     /** Writes the JSON. */

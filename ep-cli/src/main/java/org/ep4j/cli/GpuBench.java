@@ -1,0 +1,121 @@
+package org.ep4j.cli;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.ep4j.EpException;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.cli.GpuBenchOptions.Kind;
+import org.ep4j.cli.gpu.GpuRank;
+import org.ep4j.cli.gpu.GpuSpec;
+import org.ep4j.cli.rank.RankMessage;
+import org.ep4j.cli.report.GpuFigures;
+import org.ep4j.cli.report.GpuReport;
+import org.ep4j.cli.report.ProgressView;
+import org.ep4j.spi.Bootstrap;
+import picocli.CommandLine;
+
+/** Runs a {@link GpuSpec} on ranks of this machine, as processes or as threads, and collects what they report. */
+final class GpuBench {
+    private final CommandLine line;
+    private final Kind kind;
+
+    GpuBench(CommandLine line, Kind kind) {
+        this.line = line;
+        this.kind = kind;
+    }
+
+    /** Runs one after another; a run is what one group of ranks measures. */
+    List<GpuReport.Run> run(List<GpuSpec> specs) {
+        PrintWriter out = line.getOut();
+        List<GpuReport.Run> runs = new ArrayList<>();
+        for (GpuSpec spec : specs) {
+            List<List<RankMessage>> said;
+            try (ProgressView progress = ProgressView.of("bench", out)) {
+                said = kind == Kind.THREADS ? threads(spec, progress) : processes(spec, progress);
+            }
+            runs.add(GpuFigures.run(spec, said));
+        }
+        return runs;
+    }
+
+    private List<List<RankMessage>> processes(GpuSpec spec, ProgressView progress) {
+        Work work = new Work(new PrefixedOutput(line), message -> step(progress, message));
+        try {
+            return work.run(spec.ranks(), List.of(RankCommand.NAME, RankCommand.GPU, spec.encode()));
+        } finally {
+            remove(spec);
+        }
+    }
+
+    private static List<List<RankMessage>> threads(GpuSpec spec, ProgressView progress) {
+        List<Bootstrap> bootstraps = Bootstraps.inProcess(spec.ranks());
+        List<List<RankMessage>> said = new ArrayList<>();
+        List<Future<?>> ends = new ArrayList<>();
+        ExecutorService threads = Executors.newFixedThreadPool(spec.ranks(), task -> {
+            Thread thread = new Thread(task, "ep-rank");
+            thread.setDaemon(true);
+            return thread;
+        });
+        try {
+            for (int rank = 0; rank < spec.ranks(); rank++) {
+                List<RankMessage> mine = Collections.synchronizedList(new ArrayList<>());
+                said.add(mine);
+                Bootstrap bootstrap = bootstraps.get(rank);
+                boolean first = rank == 0;
+                ends.add(threads.submit(() -> new GpuRank(spec, message -> {
+                            mine.add(message);
+                            if (first) {
+                                step(progress, message);
+                            }
+                        })
+                        .run(bootstrap)));
+            }
+            for (Future<?> end : ends) {
+                await(end);
+            }
+        } finally {
+            threads.shutdownNow();
+            remove(spec);
+        }
+        return said;
+    }
+
+    private static void await(Future<?> end) {
+        try {
+            end.get();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new EpException("interrupted while waiting for the ranks", e);
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof RuntimeException cause) {
+                throw cause;
+            }
+            throw new EpException("a rank failed: " + e.getCause(), e);
+        }
+    }
+
+    private static void step(ProgressView progress, RankMessage message) {
+        if (message instanceof RankMessage.Progress p) {
+            progress.step(p.done(), p.total(), p.what());
+        }
+    }
+
+    private static void remove(GpuSpec spec) {
+        try {
+            Files.deleteIfExists(Path.of(spec.barrierFile()));
+            Files.deleteIfExists(Path.of(spec.barrierFile() + "-gpu"));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+package org.ep4j.cli;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.EpArgumentException;
+import org.ep4j.cli.gpu.GpuOperation;
+import org.ep4j.cli.rank.WorkSpec.Mode;
+import picocli.CommandLine.Option;
+
+/** Options of bench that only GPUs have. */
+final class GpuBenchOptions {
+    /** How ranks run. */
+    enum Kind {
+        /** One process each. */
+        PROCESSES,
+        /** Threads of one process. */
+        THREADS
+    }
+
+    /** Low latency is for the few tokens of decoding; its buffers grow with tokens times ranks times experts. */
+    private static final int MOST_LOW_LATENCY_TOKENS = 512;
+
+    @Option(
+            names = "--ops",
+            paramLabel = "NAME",
+            split = ",",
+            description =
+                    "GPU: operations to measure, by the beginning of their names (ht.dispatch, ll, ...); by default"
+                            + " all of --mode.")
+    List<String> operations = new ArrayList<>();
+
+    @Option(
+            names = "--sweep",
+            paramLabel = "T",
+            split = ",",
+            description = "GPU: tokens a rank, one after another, in place of --tokens and, up to "
+                    + MOST_LOW_LATENCY_TOKENS + ", of --ll-tokens.")
+    List<Integer> sweep = new ArrayList<>();
+
+    @Option(
+            names = "--sms",
+            paramLabel = "N",
+            split = ",",
+            description =
+                    "GPU: multiprocessors that move rows in high throughput, one after another; low latency is measured"
+                            + " with the first. By default what the engine takes.")
+    List<Integer> sms = new ArrayList<>();
+
+    @Option(
+            names = "--ll-sms",
+            paramLabel = "N",
+            defaultValue = "0",
+            description = "GPU: multiprocessors that move rows in low latency. By default what the engine takes.")
+    int lowLatencySms;
+
+    @Option(
+            names = "--ranks-as",
+            paramLabel = "KIND",
+            defaultValue = "processes",
+            description = "GPU: processes, or threads of this process. Default: ${DEFAULT-VALUE}.")
+    Kind ranksAs = Kind.PROCESSES;
+
+    @Option(
+            names = "--plot-sweep",
+            paramLabel = "FILE",
+            description = "GPU: draw times over --sweep into this PNG file.")
+    Optional<Path> plotSweep = Optional.empty();
+
+    @Option(
+            names = "--plot-sms",
+            paramLabel = "FILE",
+            description = "GPU: draw bandwidth over --sms into this PNG file.")
+    Optional<Path> plotSms = Optional.empty();
+
+    /** Made by picocli, too. */
+    GpuBenchOptions() {}
+
+    /** True when one of them was given. */
+    boolean used() {
+        return !operations.isEmpty()
+                || !sweep.isEmpty()
+                || !sms.isEmpty()
+                || lowLatencySms != 0
+                || ranksAs != Kind.PROCESSES
+                || plotSweep.isPresent()
+                || plotSms.isPresent();
+    }
+
+    /** Refuses what cannot be measured. */
+    void check() {
+        sweep.forEach(t -> ModelOptions.checkTokens("--sweep", t));
+        sms.forEach(n -> ModelOptions.range("--sms", n, 0, 4096, "0 takes the engine's default"));
+        ModelOptions.range("--ll-sms", lowLatencySms, 0, 4096, "0 takes the engine's default");
+    }
+
+    /** What to measure of the chosen modes. */
+    List<GpuOperation> chosen(TrafficOptions.Modes mode) {
+        List<GpuOperation> all = GpuOperation.named(operations).stream()
+                .filter(o ->
+                        mode == TrafficOptions.Modes.BOTH || (o.mode() == Mode.HT) == (mode == TrafficOptions.Modes.HT))
+                .toList();
+        if (all.isEmpty()) {
+            throw new EpArgumentException(
+                    "--ops", operations, "operations of mode " + mode, "leave --mode out, or name others");
+        }
+        return all;
+    }
+
+    /** Tokens of a mode. */
+    List<Integer> tokens(Mode mode, int single) {
+        if (sweep.isEmpty()) {
+            return List.of(single);
+        }
+        List<Integer> fitting = sweep.stream()
+                .filter(t -> mode == Mode.HT || t <= MOST_LOW_LATENCY_TOKENS)
+                .toList();
+        return fitting.isEmpty() ? List.of(single) : fitting;
+    }
+}

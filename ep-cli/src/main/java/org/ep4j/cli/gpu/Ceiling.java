@@ -1,0 +1,195 @@
+package org.ep4j.cli.gpu;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpException;
+import org.ep4j.Tensor;
+import org.ep4j.cli.gpu.GpuInputs.Places;
+import org.ep4j.engine.gpu.GpuBufferFacts;
+import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.GpuKernels;
+import org.ep4j.engine.gpu.PinnedMemory;
+
+/**
+ * The kernels of {@code ceiling.cu} over the memory of a buffer that nothing else uses, so over the paths that the measured
+ * buffer has. One thread.
+ */
+final class Ceiling implements AutoCloseable {
+    /** Left for static shared memory, and for what the driver takes of each block. */
+    private static final int RESERVED_SHARED_BYTES = 2048;
+
+    /** Warps of a block that push or pull; more than fill the links are of no use. */
+    private static final int MOST_WARPS = 24;
+
+    private static final int PULL_WARPS = 7;
+
+    private final GpuDevice device;
+    private final int ranks;
+    private final int rank;
+    private final long rows;
+    private final long flags;
+    private final long capacity;
+    private final DeviceAllocation table;
+    private final PinnedMemory go;
+    private final Map<Shape, GpuKernels> modules = new HashMap<>();
+    private long epoch;
+
+    /**
+     * What a module is compiled for.
+     *
+     * @param rowBytes of a row
+     * @param width places of a token
+     * @param pushWarps of a block
+     * @param pushPiece bytes that a warp pushes at once
+     * @param pullWarps of a block
+     * @param pullPiece bytes that a warp pulls at once from each place
+     */
+    private record Shape(int rowBytes, int width, int pushWarps, int pushPiece, int pullWarps, int pullPiece) {}
+
+    /** Over the memory of {@code buffer}: its combine input, of which the last row is kept for the gate. */
+    Ceiling(GpuDevice device, EpBuffer buffer) {
+        if (!(buffer instanceof GpuBufferFacts facts)) {
+            throw new EpException("the buffer " + buffer + " does not lie on a GPU");
+        }
+        this.device = device;
+        this.ranks = buffer.group().size();
+        this.rank = buffer.group().rank();
+        List<DeviceMemory> memory = facts.symmetricMemory();
+        Tensor input = buffer.combineInput();
+        long rowBytes = 2L * buffer.shape().hidden();
+        this.rows = input.memory().address() - memory.get(rank).address();
+        this.capacity = input.dim(0) - kept(ranks, rowBytes);
+        this.flags = rows + capacity * rowBytes;
+        this.go = device.allocatePinned(64);
+        this.table = device.allocate(8L * ranks);
+        ByteBuffer words = ByteBuffer.allocateDirect(8 * ranks).order(ByteOrder.nativeOrder());
+        memory.forEach(m -> words.putLong(m.address()));
+        device.upload(words.flip(), table.memory());
+        // Sums of what happens to lie in memory may be slow numbers; these are not.
+        GpuInputs.fill(device, input.memory().slice(0, capacity * rowBytes), new java.util.SplittableRandom(7L + rank));
+    }
+
+    /** Rows for the words of the gate. */
+    static long kept(int ranks, long rowBytes) {
+        return (8L * ranks + rowBytes - 1) / rowBytes;
+    }
+
+    /** BF16 rows that a rank has. */
+    long capacity() {
+        return capacity;
+    }
+
+    /** What is queued on {@code stream} from now on waits until all ranks have called {@link #letGo}. */
+    void holdBack(long stream) {
+        epoch++;
+        kernels(shape(16, 1, 16)).launch("ceiling_gate", 1, device.facts().lanes(), 0, stream, arguments(0, 0, 0, 0));
+    }
+
+    /** See {@link #holdBack}. */
+    void letGo() {
+        go.memory().putLongRelease(0, epoch);
+    }
+
+    /**
+     * Queues the rows of all tokens to all of their places.
+     *
+     * @param piece bytes that a warp moves at once, at most
+     */
+    void push(long x, int rowBytes, Places places, int piece, int blocks, long stream) {
+        Shape shape = shape(rowBytes, places.width(), piece);
+        int shared = device.facts().bulk() ? shape.pushWarps() * shape.pushPiece() : 0;
+        launch("ceiling_push", shape, shape.pushWarps(), shared, x, places, blocks, stream);
+    }
+
+    /** Queues the sums of all tokens' rows; see {@link #push}. */
+    void pull(long out, int rowBytes, Places places, int piece, int blocks, long stream) {
+        Shape shape = shape(rowBytes, places.width(), piece);
+        int shared = device.facts().bulk() ? shape.pullWarps() * 2 * shape.width() * shape.pullPiece() : 0;
+        launch("ceiling_pull", shape, shape.pullWarps(), shared, out, places, blocks, stream);
+    }
+
+    private void launch(
+            String name, Shape shape, int warps, int shared, long x, Places places, int blocks, long stream) {
+        kernels(shape)
+                .launch(
+                        name,
+                        blocks,
+                        warps * device.facts().lanes(),
+                        shared,
+                        stream,
+                        arguments(
+                                x,
+                                places.rank().address(),
+                                places.row().address(),
+                                places.rank().dim(0)));
+    }
+
+    /** In the order of {@code struct Op}. */
+    private long[] arguments(long x, long rankOf, long rowOf, long tokens) {
+        return new long[] {
+            table.memory().address(), rows, flags, x, rankOf, rowOf, tokens, go.deviceAddress(), epoch, rank
+        };
+    }
+
+    private Shape shape(int rowBytes, int width, int piece) {
+        int shared = device.facts().sharedBytes() - RESERVED_SHARED_BYTES;
+        if (!device.facts().bulk()) {
+            return new Shape(rowBytes, width, MOST_WARPS, rowBytes, MOST_WARPS, rowBytes);
+        }
+        int pushPiece = even(rowBytes, piece);
+        int pushWarps = Math.max(1, Math.min(MOST_WARPS, shared / pushPiece));
+        int pullPiece = even(rowBytes, Math.max(16, Math.min(piece, shared / (PULL_WARPS * 2 * width))));
+        return new Shape(rowBytes, width, pushWarps, pushPiece, PULL_WARPS, pullPiece);
+    }
+
+    /** Pieces of nearly the same size, each at most {@code most} and a multiple of 16. */
+    private static int even(int bytes, int most) {
+        int limit = most / 16 * 16;
+        int pieces = (bytes + limit - 1) / limit;
+        int piece = (bytes + pieces - 1) / pieces;
+        return (piece + 15) / 16 * 16;
+    }
+
+    private GpuKernels kernels(Shape shape) {
+        return modules.computeIfAbsent(shape, s -> GpuKernels.load(device, "ceiling.cu", source(s)));
+    }
+
+    private String source(Shape shape) {
+        return "#define EP_RANKS " + ranks
+                + "\n#define EP_ROW_BYTES " + shape.rowBytes()
+                + "\n#define EP_TARGETS " + shape.width()
+                + "\n#define EP_PUSH_WARPS " + shape.pushWarps()
+                + "\n#define EP_PUSH_PIECE " + shape.pushPiece()
+                + "\n#define EP_PULL_WARPS " + shape.pullWarps()
+                + "\n#define EP_PULL_PIECE " + shape.pullPiece()
+                + "\n#line 1 \"ceiling.cu\"\n" + text();
+    }
+
+    private static String text() {
+        try (InputStream in = Ceiling.class.getResourceAsStream("ceiling.cu")) {
+            if (in == null) {
+                throw new IllegalStateException("ceiling.cu is missing from the jar of ep");
+            }
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Override
+    public void close() {
+        modules.values().forEach(GpuKernels::close);
+        go.close();
+        table.close();
+    }
+}

@@ -1,0 +1,87 @@
+package org.ep4j.cli.gpu;
+
+import org.ep4j.EpBuffer;
+import org.ep4j.Tensor;
+import org.ep4j.cli.gpu.GpuInputs.Volumes;
+import org.ep4j.cli.gpu.GpuOperation.Rows;
+import org.ep4j.cli.rank.WorkSpec.Mode;
+import org.ep4j.engine.gpu.GpuBufferFacts;
+
+/** The ceiling of every operation, over the same routing and with as many multiprocessors, and what it moves. */
+final class GpuCeilings {
+    /** Bytes that a warp moves at once: whole rows where there are many of them, pieces where latency counts. */
+    private static final int LARGE_PIECE = 16 << 10;
+
+    private static final int SMALL_PIECE = 4 << 10;
+
+    private final GpuBufferFacts facts;
+    private final GpuSpec spec;
+    private final GpuInputs inputs;
+    private final Ceiling ceiling;
+    private final long stream;
+    private final Tensor result;
+
+    GpuCeilings(EpBuffer buffer, GpuSpec spec, GpuInputs inputs, Ceiling ceiling, long stream) {
+        this.facts = (GpuBufferFacts) buffer;
+        this.spec = spec;
+        this.inputs = inputs;
+        this.ceiling = ceiling;
+        this.stream = stream;
+        this.result = inputs.result();
+    }
+
+    /** Queues the ceiling of an operation. */
+    void run(GpuOperation operation, int round) {
+        GpuInputs.Set set = inputs.get(round);
+        int piece = operation.mode() == Mode.HT ? LARGE_PIECE : SMALL_PIECE;
+        int blocks = operation.mode() == Mode.HT ? facts.highThroughputProcessors() : facts.lowLatencyProcessors();
+        int rowBytes = aligned(operation.rows());
+        switch (operation.traffic()) {
+            case TO_RANKS -> ceiling.push(set.x().address(), rowBytes, set.toRanks(), piece, blocks, stream);
+            case FROM_RANKS -> ceiling.pull(result.address(), rowBytes, set.toRanks(), piece, blocks, stream);
+            case OF_SELECTIONS -> ceiling.pull(result.address(), rowBytes, set.selections(), piece, blocks, stream);
+            case BOTH_EXACT -> {
+                ceiling.push(set.x().address(), aligned(Rows.FP8), set.toRanks(), piece, blocks, stream);
+                ceiling.pull(result.address(), rowBytes, set.selections(), piece, blocks, stream);
+            }
+            case BOTH_PARTIAL -> {
+                ceiling.push(set.x().address(), aligned(Rows.FP8), set.toRanks(), piece, blocks, stream);
+                ceiling.pull(result.address(), rowBytes, set.toRanks(), piece, blocks, stream);
+            }
+        }
+    }
+
+    private int aligned(Rows rows) {
+        return Math.toIntExact((rows.bytes(spec.hidden()) + 15) / 16 * 16);
+    }
+
+    /** Received in a round on average, own rows included. */
+    double logicalBytes(GpuOperation operation) {
+        return bytes(operation, false);
+    }
+
+    /** Received from others. */
+    double wireBytes(GpuOperation operation) {
+        return bytes(operation, true);
+    }
+
+    private double bytes(GpuOperation operation, boolean wire) {
+        double sum = 0;
+        for (int round = 0; round < spec.iterations(); round++) {
+            Volumes v = inputs.get(round).volumes();
+            long to = v.dispatched() - (wire ? v.own() : 0);
+            long from = v.returned() - (wire ? v.own() : 0);
+            long selected = v.selections() - (wire ? v.ownSelections() : 0);
+            long rowBytes = operation.rows().bytes(spec.hidden());
+            long fp8Bytes = Rows.FP8.bytes(spec.hidden());
+            sum += switch (operation.traffic()) {
+                case TO_RANKS -> to * rowBytes;
+                case FROM_RANKS -> from * rowBytes;
+                case OF_SELECTIONS -> selected * rowBytes;
+                case BOTH_EXACT -> to * fp8Bytes + selected * rowBytes;
+                case BOTH_PARTIAL -> to * fp8Bytes + from * rowBytes;
+            };
+        }
+        return sum / spec.iterations();
+    }
+}

@@ -1,0 +1,197 @@
+package org.ep4j.cli.gpu;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.SplittableRandom;
+import org.ep4j.DataType;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpDevice;
+import org.ep4j.Tensor;
+import org.ep4j.tck.oracle.Arena;
+import org.ep4j.tck.oracle.Routing;
+import org.ep4j.tck.oracle.Workload;
+import org.ep4j.tck.oracle.Workloads;
+
+/** Random inputs of one rank for one number of tokens: several sets, taken in turn. Freed together. */
+final class GpuInputs implements AutoCloseable {
+    /** So many sets that rounds do not find each other's rows in a cache, and see different routing. */
+    static final int SETS = 4;
+
+    private static final int BLOCK = 1 << 22;
+
+    private final Arena arena;
+    private final EpDevice device;
+    private final GpuSpec spec;
+    private final int rank;
+    private final int tokens;
+    private final List<Set> sets = new ArrayList<>();
+
+    /**
+     * One set.
+     *
+     * @param x {@code [T, H]} BF16
+     * @param fp8 {@code [T, H]}
+     * @param scales {@code [T, S]}
+     * @param ids {@code [T, K]} INT64
+     * @param weights {@code [T, K]}
+     * @param toRanks one place for each rank that a token goes to
+     * @param selections one place for each selection
+     * @param volumes what moves
+     */
+    record Set(
+            Tensor x,
+            Tensor fp8,
+            Tensor scales,
+            Tensor ids,
+            Tensor weights,
+            Places toRanks,
+            Places selections,
+            Volumes volumes) {}
+
+    /**
+     * Where rows lie on the ranks.
+     *
+     * @param width places of a token
+     * @param rank {@code [T, width]} INT32, -1 for none
+     * @param row {@code [T, width]} INT32
+     */
+    record Places(int width, Tensor rank, Tensor row) {}
+
+    /**
+     * Rows that this rank receives.
+     *
+     * @param dispatched from all ranks, one for each token and rank
+     * @param own those of them that are its own tokens
+     * @param returned to its tokens, one from each rank that they went to
+     * @param selections to its tokens, one for each selection
+     * @param ownSelections those of them that come from itself
+     */
+    record Volumes(long dispatched, long own, long returned, long selections, long ownSelections) {}
+
+    /** @param capacity rows that a rank has for ceilings */
+    GpuInputs(EpDevice device, GpuSpec spec, int rank, int tokens, long capacity) {
+        this.arena = new Arena(device);
+        this.device = device;
+        this.spec = spec;
+        this.rank = rank;
+        this.tokens = tokens;
+        for (int i = 0; i < SETS; i++) {
+            sets.add(set(spec.seed() + 1_000_003L * i + tokens, capacity));
+        }
+    }
+
+    Set get(int round) {
+        return sets.get(round % SETS);
+    }
+
+    int tokens() {
+        return tokens;
+    }
+
+    /** Room for a result, {@code [T, H]} BF16. */
+    Tensor result() {
+        return arena.allocate(DataType.BF16, tokens, spec.hidden());
+    }
+
+    private Set set(long seed, long capacity) {
+        Workload workload = Workloads.of(spec.ranks(), spec.hidden(), spec.experts(), spec.topK())
+                .tokens(tokens)
+                .seed(seed)
+                .routing(spec.skew() == 0 ? Routing.UNIFORM : Routing.zipf(spec.skew()))
+                .build();
+        SplittableRandom random = new SplittableRandom(seed * 31 + rank);
+        Tensor x = arena.allocate(DataType.BF16, tokens, spec.hidden());
+        fill(device, x.memory(), random);
+        Tensor fp8 = arena.allocate(DataType.FP8_E4M3, tokens, spec.hidden());
+        fill(device, fp8.memory(), random);
+        Tensor scales = arena.allocate(DataType.FP32, tokens, (spec.hidden() + 127) / 128);
+        fill(device, scales.memory(), random);
+        return new Set(
+                x,
+                fp8,
+                scales,
+                arena.longs(workload.ids(rank), tokens, spec.topK()),
+                arena.floats(workload.weights(rank), tokens, spec.topK()),
+                places(workload, spec.targets(), true, capacity),
+                places(workload, spec.topK(), false, capacity),
+                volumes(workload));
+    }
+
+    /** Pairs of bytes that are BF16 numbers of moderate size. */
+    static void fill(EpDevice device, DeviceMemory memory, SplittableRandom random) {
+        ByteBuffer block = ByteBuffer.allocateDirect((int) Math.min(BLOCK, memory.byteSize()))
+                .order(ByteOrder.nativeOrder());
+        for (int at = 0; at + 1 < block.capacity(); at += 2) {
+            block.putShort(at, (short) (0x3c00 | (random.nextInt() & 0x83ff)));
+        }
+        for (long at = 0; at < memory.byteSize(); at += block.capacity()) {
+            block.clear().limit((int) Math.min(block.capacity(), memory.byteSize() - at));
+            device.upload(block, memory.slice(at, block.limit()));
+        }
+    }
+
+    /** Rows of all ranks get places one behind the other: ordered by source rank, source token, place. */
+    private Places places(Workload workload, int width, boolean once, long capacity) {
+        long[] next = new long[spec.ranks()];
+        int[] ranks = new int[tokens * width];
+        int[] rows = new int[tokens * width];
+        Arrays.fill(ranks, -1);
+        for (int source = 0; source <= rank; source++) {
+            for (int token = 0; token < tokens; token++) {
+                boolean[] seen = new boolean[spec.ranks()];
+                int used = 0;
+                for (int k = 0; k < spec.topK(); k++) {
+                    int expert = workload.expert(source, token, k);
+                    int target = expert < 0 ? -1 : workload.rankOf(expert);
+                    if (target < 0 || (once && seen[target])) {
+                        continue;
+                    }
+                    seen[target] = true;
+                    if (source == rank) {
+                        ranks[token * width + used] = target;
+                        rows[token * width + used] = (int) (next[target] % capacity);
+                        used++;
+                    }
+                    next[target]++;
+                }
+            }
+        }
+        return new Places(width, arena.ints(ranks, tokens, width), arena.ints(rows, tokens, width));
+    }
+
+    private Volumes volumes(Workload workload) {
+        long dispatched = 0;
+        long own = 0;
+        long returned = 0;
+        long selections = 0;
+        long ownSelections = 0;
+        for (int source = 0; source < spec.ranks(); source++) {
+            for (int token = 0; token < tokens; token++) {
+                boolean[] seen = new boolean[spec.ranks()];
+                for (int k = 0; k < spec.topK(); k++) {
+                    int expert = workload.expert(source, token, k);
+                    int target = expert < 0 ? -1 : workload.rankOf(expert);
+                    if (target < 0) {
+                        continue;
+                    }
+                    boolean first = !seen[target];
+                    seen[target] = true;
+                    dispatched += first && target == rank ? 1 : 0;
+                    own += first && target == rank && source == rank ? 1 : 0;
+                    returned += first && source == rank ? 1 : 0;
+                    selections += source == rank ? 1 : 0;
+                    ownSelections += source == rank && target == rank ? 1 : 0;
+                }
+            }
+        }
+        return new Volumes(dispatched, own, returned, selections, ownSelections);
+    }
+
+    @Override
+    public void close() {
+        arena.close();
+    }
+}

@@ -1,0 +1,202 @@
+package org.ep4j.cli.gpu;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.SplittableRandom;
+import org.ep4j.CombinePrecision;
+import org.ep4j.CombineRequest;
+import org.ep4j.DispatchHandle;
+import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpDevice;
+import org.ep4j.EpEvent;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.ep4j.LowLatencyHandle;
+import org.ep4j.OpOptions;
+import org.ep4j.Tensor;
+import org.ep4j.cli.rank.WorkSpec.Mode;
+import org.jspecify.annotations.Nullable;
+
+/** The operations as they are measured: asynchronous, in the worst case, on one stream. One thread. */
+final class GpuOperations {
+    private final EpBuffer buffer;
+    private final EpDevice device;
+    private final GpuInputs inputs;
+    private final OpOptions options;
+    private final Tensor result;
+    private boolean combineInputsFilled;
+
+    /** What is measured. */
+    interface Measured {
+        /** What comes before it in a round and does not count. */
+        default void prepare(int round) {}
+
+        /** Queues it. */
+        EpEvent run(int round);
+    }
+
+    GpuOperations(EpBuffer buffer, EpDevice device, GpuInputs inputs, long stream) {
+        this.buffer = buffer;
+        this.device = device;
+        this.inputs = inputs;
+        this.options = new OpOptions(List.of(), true, stream, Optional.empty());
+        this.result = inputs.result();
+    }
+
+    /** An operation; collective, since some need others first. */
+    Measured of(GpuOperation operation) {
+        if (operation.mode() == Mode.LL && operation.traffic() != GpuOperation.Traffic.TO_RANKS) {
+            fillCombineInputs();
+        }
+        return switch (operation) {
+            case HT_DISPATCH_BF16, HT_DISPATCH_FP8 ->
+                round -> dispatch(operation, round).event();
+            case HT_DISPATCH_BF16_CACHED, HT_DISPATCH_FP8_CACHED -> cached(operation);
+            case HT_COMBINE -> combine();
+            case LL_DISPATCH_BF16 -> dispatch(WireFormat.BF16);
+            case LL_DISPATCH_FP8 -> dispatch(WireFormat.FP8);
+            case LL_DISPATCH_POW2 -> dispatch(WireFormat.FP8_POW2);
+            case LL_DISPATCH_UE8M0 -> dispatch(WireFormat.FP8_UE8M0);
+            case LL_COMBINE -> new Combine(CombinePrecision.EXACT, false);
+            case LL_COMBINE_PARTIAL -> new Combine(CombinePrecision.RANK_PARTIAL, false);
+            case LL_COMBINE_LOG_FMT -> new Combine(CombinePrecision.EXACT, true);
+            case LL_BOTH -> both(CombinePrecision.EXACT);
+            case LL_BOTH_PARTIAL -> both(CombinePrecision.RANK_PARTIAL);
+        };
+    }
+
+    private DispatchResult dispatch(GpuOperation operation, int round) {
+        GpuInputs.Set set = inputs.get(round);
+        DispatchRequest.Builder builder = operation.rows() == GpuOperation.Rows.FP8
+                ? DispatchRequest.of(set.fp8(), set.ids()).scales(set.scales())
+                : DispatchRequest.of(set.x(), set.ids());
+        return buffer.dispatch(
+                builder.topkWeights(set.weights()).worstCase().options(options).build());
+    }
+
+    private Measured cached(GpuOperation operation) {
+        List<DispatchHandle> handles = new ArrayList<>();
+        for (int i = 0; i < GpuInputs.SETS; i++) {
+            handles.add(dispatch(operation, i).handle());
+        }
+        return round -> {
+            GpuInputs.Set set = inputs.get(round);
+            DispatchHandle handle = handles.get(round % GpuInputs.SETS);
+            DispatchRequest.Builder builder = operation.rows() == GpuOperation.Rows.FP8
+                    ? DispatchRequest.cached(set.fp8(), handle).scales(set.scales())
+                    : DispatchRequest.cached(set.x(), handle);
+            return buffer.dispatch(builder.topkWeights(set.weights())
+                            .worstCase()
+                            .options(options)
+                            .build())
+                    .event();
+        };
+    }
+
+    private Measured combine() {
+        Tensor input = buffer.combineInput();
+        GpuInputs.fill(device, input.memory(), new SplittableRandom(11L));
+        return new Measured() {
+            private @Nullable DispatchResult dispatched;
+
+            @Override
+            public void prepare(int round) {
+                dispatched = dispatch(GpuOperation.HT_DISPATCH_BF16, round);
+            }
+
+            @Override
+            public EpEvent run(int round) {
+                DispatchResult from = java.util.Objects.requireNonNull(dispatched);
+                Tensor rows = Tensor.of(
+                        input.memory().slice(0, from.rows() * input.dim(1) * 2),
+                        input.type(),
+                        from.rows(),
+                        input.dim(1));
+                return buffer.combine(CombineRequest.of(rows, from.handle())
+                                .out(result)
+                                .options(options)
+                                .build())
+                        .event();
+            }
+        };
+    }
+
+    private Measured dispatch(WireFormat format) {
+        return round -> {
+            GpuInputs.Set set = inputs.get(round);
+            return buffer.dispatch(LowLatencyDispatchRequest.of(set.x(), set.ids())
+                            .format(format)
+                            .options(options)
+                            .build())
+                    .event();
+        };
+    }
+
+    /** Experts' outputs in both of the regions that combines take in turn. */
+    private void fillCombineInputs() {
+        if (combineInputsFilled) {
+            return;
+        }
+        combineInputsFilled = true;
+        SplittableRandom random = new SplittableRandom(13);
+        for (int i = 0; i < 2; i++) {
+            GpuInputs.fill(device, buffer.lowLatencyCombineInput().memory(), random);
+            EpEvent combined = both(CombinePrecision.EXACT).run(0);
+            combined.await(java.time.Duration.ofMinutes(1));
+        }
+    }
+
+    private LowLatencyHandle handle(int round) {
+        GpuInputs.Set set = inputs.get(round);
+        return buffer.dispatch(LowLatencyDispatchRequest.of(set.x(), set.ids())
+                        .topkWeights(set.weights())
+                        .format(WireFormat.FP8)
+                        .options(options)
+                        .build())
+                .handle();
+    }
+
+    private EpEvent combine(int round, LowLatencyHandle handle, CombinePrecision precision, boolean logFmt) {
+        LowLatencyCombineRequest.Builder builder = LowLatencyCombineRequest.of(buffer.lowLatencyCombineInput(), handle)
+                .precision(precision)
+                .out(result)
+                .options(options);
+        if (precision == CombinePrecision.EXACT) {
+            builder.topkWeights(inputs.get(round).weights());
+        }
+        if (logFmt) {
+            builder.logFmt();
+        }
+        return buffer.combine(builder.build()).event();
+    }
+
+    private Measured both(CombinePrecision precision) {
+        return round -> combine(round, handle(round), precision, false);
+    }
+
+    /** A combine; the dispatch before it does not count. */
+    private final class Combine implements Measured {
+        private final CombinePrecision precision;
+        private final boolean logFmt;
+        private @Nullable LowLatencyHandle handle;
+
+        Combine(CombinePrecision precision, boolean logFmt) {
+            this.precision = precision;
+            this.logFmt = logFmt;
+        }
+
+        @Override
+        public void prepare(int round) {
+            handle = handle(round);
+        }
+
+        @Override
+        public EpEvent run(int round) {
+            return combine(round, java.util.Objects.requireNonNull(handle), precision, logFmt);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+package org.ep4j.cli.gpu;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.ServiceLoader;
+import java.util.function.Consumer;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpDevice;
+import org.ep4j.EpGroup;
+import org.ep4j.EpShape;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.cli.gpu.GpuMeter.Call;
+import org.ep4j.cli.rank.RankMessage;
+import org.ep4j.cli.rank.RankWork;
+import org.ep4j.cli.rank.SpinBarrier;
+import org.ep4j.cli.rank.WorkSpec.Mode;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.engine.gpu.GpuBufferFacts;
+import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.DeviceProvider;
+import org.ep4j.spi.ProbeRequest;
+import org.ep4j.tck.crew.RankDevice;
+
+/** One rank of a measurement on GPUs, from joining to its last message. */
+public final class GpuRank {
+    private static final Duration MEETING = Duration.ofMinutes(2);
+
+    /** Results that nobody holds any more give their memory back when the collector has seen them: so often, at least. */
+    private static final int ROUNDS_BETWEEN_COLLECTIONS = 10;
+
+    /** Rounds for the host's own time, for each counted one: code that runs often is fast code. */
+    private static final int HOST_ROUNDS = 10;
+
+    private final GpuSpec spec;
+    private final Consumer<RankMessage> parent;
+
+    /** Work that reports to {@code parent}. */
+    public GpuRank(GpuSpec spec, Consumer<RankMessage> parent) {
+        this.spec = spec;
+        this.parent = parent;
+    }
+
+    /** Joins with the given environment, as a process. */
+    public void run(Map<String, String> environment) {
+        EpConfig config = config(Integer.parseInt(environment.getOrDefault("LOCAL_RANK", "0")));
+        run(Bootstraps.fromEnvironment(environment, config), config);
+    }
+
+    /** Joins the other ranks of this process. */
+    public void run(Bootstrap bootstrap) {
+        run(bootstrap, config(bootstrap.rank()));
+    }
+
+    private EpConfig config(int localRank) {
+        EpConfig.Builder builder = EpConfig.builder()
+                .set(EpKeys.DEVICE, RankDevice.of(spec.device(), localRank))
+                .set(EpKeys.SMS, Integer.toString(spec.sms()))
+                .set(EpKeys.LOW_LATENCY_SMS, Integer.toString(spec.lowLatencySms()));
+        if (!spec.backend().isEmpty()) {
+            builder.set(EpKeys.REQUIRE, spec.backend());
+        }
+        return builder.build();
+    }
+
+    private void run(Bootstrap bootstrap, EpConfig config) {
+        try (EpGroup group = EpGroup.join(bootstrap, config)) {
+            EpDevice device = group.device();
+            if (!(device instanceof GpuDevice gpu)) {
+                throw new EpUnavailableException(device.id() + " is no GPU; name one with --device");
+            }
+            if (spec.validate()) {
+                new RankWork(spec.validation(), this::passOn).run(group);
+            }
+            measure(group, gpu);
+        }
+    }
+
+    /** Of the comparison with the reference only its outcome counts. */
+    private void passOn(RankMessage message) {
+        if (message instanceof RankMessage.Validated) {
+            parent.accept(message);
+        }
+    }
+
+    private void measure(EpGroup group, GpuDevice gpu) {
+        int most = Math.max(
+                spec.maxTokens(Mode.HT), (spec.maxTokens(Mode.LL) * spec.topK() + spec.ranks() - 1) / spec.ranks());
+        EpShape shape = EpShape.builder(spec.hidden(), spec.experts(), spec.topK())
+                .maxTokens(spec.maxTokens(Mode.HT))
+                .maxLowLatencyTokens(spec.maxTokens(Mode.LL))
+                .build();
+        // With a little more than the rows, for the gate.
+        EpShape ceilings = EpShape.builder(spec.hidden(), spec.experts(), spec.topK())
+                .maxTokens(Math.max(most, spec.maxTokens(Mode.LL)) + 1)
+                .build();
+        try (EpBuffer buffer = group.createBuffer(shape);
+                EpBuffer ceilingBuffer = group.createBuffer(ceilings);
+                Ceiling ceiling = new Ceiling(gpu, ceilingBuffer);
+                GpuStream stream = gpu.createStream();
+                GpuMeter meter = new GpuMeter(gpu, barrier(group), ceiling, stream)) {
+            group.barrier(MEETING);
+            parent.accept(new RankMessage.Joined(
+                    group.plan().explain(),
+                    group.plan().backends(),
+                    buffer.size().symmetric(),
+                    buffer.size().local()));
+            parent.accept(facts(gpu, buffer));
+            measure(buffer, gpu, ceiling, meter, stream);
+            group.barrier(MEETING);
+        }
+    }
+
+    private SpinBarrier barrier(EpGroup group) {
+        // Not the file of the comparison, which has been counted up.
+        return SpinBarrier.open(Path.of(spec.barrierFile() + "-gpu"), group.rank(), group.size(), MEETING);
+    }
+
+    private static RankMessage.OnGpu facts(GpuDevice gpu, EpBuffer buffer) {
+        GpuBufferFacts sizes = (GpuBufferFacts) buffer;
+        return new RankMessage.OnGpu(
+                name(gpu),
+                gpu.facts().architecture(),
+                gpu.facts().processors(),
+                sizes.highThroughputProcessors(),
+                sizes.lowLatencyProcessors());
+    }
+
+    /** What the probe says of it, since devices have no names otherwise. */
+    private static String name(GpuDevice gpu) {
+        for (DeviceProvider provider : ServiceLoader.load(DeviceProvider.class)) {
+            if (provider.type().equals(gpu.id().type())) {
+                List<Check> checks = provider.probe(
+                                new ProbeRequest(gpu.id(), EpConfig.builder().build(), MEETING))
+                        .checks();
+                return checks.stream()
+                        .map(Check::detail)
+                        .filter(d -> d.startsWith(gpu.id() + " is "))
+                        .findFirst()
+                        .orElse(gpu.id().toString());
+            }
+        }
+        return gpu.id().toString();
+    }
+
+    private void measure(EpBuffer buffer, GpuDevice gpu, Ceiling ceiling, GpuMeter meter, GpuStream stream) {
+        int total = spec.operations().stream()
+                .mapToInt(o -> spec.tokens(o.mode()).size())
+                .sum();
+        int done = 0;
+        for (Mode mode : Mode.values()) {
+            for (int tokens : spec.uses(mode) ? spec.tokens(mode) : List.<Integer>of()) {
+                try (GpuInputs inputs = new GpuInputs(gpu, spec, buffer.group().rank(), tokens, ceiling.capacity())) {
+                    GpuOperations operations = new GpuOperations(buffer, gpu, inputs, stream.handle());
+                    GpuCeilings ceilings = new GpuCeilings(buffer, spec, inputs, ceiling, stream.handle());
+                    for (GpuOperation operation : spec.operations()) {
+                        if (operation.mode() == mode) {
+                            parent.accept(measure(operation, operations.of(operation), ceilings, inputs, meter));
+                            parent.accept(new RankMessage.Progress(
+                                    ++done, total, operation.text() + ", " + tokens + " tokens"));
+                        }
+                    }
+                    stream.synchronize();
+                }
+            }
+        }
+    }
+
+    private RankMessage.GpuSamples measure(
+            GpuOperation operation,
+            GpuOperations.Measured work,
+            GpuCeilings ceilings,
+            GpuInputs inputs,
+            GpuMeter meter) {
+        List<Long> onGpu = new ArrayList<>();
+        List<Long> calls = new ArrayList<>();
+        List<Long> host = new ArrayList<>();
+        List<Long> ceiling = new ArrayList<>();
+        for (int round = 0; round < spec.warmup(); round++) {
+            asCall(work, round, meter);
+        }
+        for (int round = 0; round < spec.iterations(); round++) {
+            if (round % ROUNDS_BETWEEN_COLLECTIONS == 0) {
+                System.gc();
+            }
+            calls.add(asCall(work, round, meter).whole());
+            int set = round;
+            work.prepare(set);
+            onGpu.add(meter.onGpu(() -> work.run(set)));
+            ceiling.add(meter.onGpu(() -> ceilings.run(operation, set)));
+        }
+        for (int round = 0; round < HOST_ROUNDS * spec.iterations(); round++) {
+            host.add(asCall(work, round, meter).host());
+        }
+        return new RankMessage.GpuSamples(
+                operation.text(),
+                inputs.tokens(),
+                onGpu,
+                calls,
+                host.subList(host.size() / 2, host.size()),
+                ceiling,
+                ceilings.logicalBytes(operation),
+                ceilings.wireBytes(operation));
+    }
+
+    private static Call asCall(GpuOperations.Measured work, int round, GpuMeter meter) {
+        work.prepare(round);
+        return meter.asCall(() -> work.run(round));
+    }
+}

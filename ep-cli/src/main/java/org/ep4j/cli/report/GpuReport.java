@@ -1,0 +1,89 @@
+package org.ep4j.cli.report;
+
+import java.nio.file.Path;
+import java.util.List;
+import org.ep4j.cli.rank.RankMessage.OnGpu;
+import tools.jackson.databind.SerializationFeature;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * Everything that one bench found on GPUs, as it stands in the JSON.
+ *
+ * @param format version of this file's form; 1 is that of {@link BenchReport}
+ * @param environment where and how it was measured
+ * @param ranks R
+ * @param ranksAs processes or threads
+ * @param hidden H
+ * @param topK K
+ * @param experts E
+ * @param skew exponent of the experts' popularity
+ * @param warmup rounds that did not count
+ * @param iterations rounds that did
+ * @param seed of data and routing
+ * @param runs one for each value of {@code --sms}
+ */
+public record GpuReport(
+        int format,
+        BenchReport.Environment environment,
+        int ranks,
+        String ranksAs,
+        int hidden,
+        int topK,
+        int experts,
+        double skew,
+        int warmup,
+        int iterations,
+        long seed,
+        List<Run> runs) {
+    /** The form that is written. */
+    public static final int FORMAT = 2;
+
+    /**
+     * What one group of ranks measured.
+     *
+     * @param askedSms {@code ep.gpu.sms}; 0 for the default
+     * @param gpu of rank 0
+     * @param backends that the plan used
+     * @param symmetricBytes symmetric memory of the buffer
+     * @param localBytes local memory of the buffer
+     * @param validatedElements numbers compared with the reference before, on all ranks
+     * @param problems first differences found
+     * @param operations figures of each operation and number of tokens
+     */
+    public record Run(
+            int askedSms,
+            OnGpu gpu,
+            List<String> backends,
+            long symmetricBytes,
+            long localBytes,
+            long validatedElements,
+            List<String> problems,
+            List<GpuFigures> operations) {
+        /** Copies the lists. */
+        public Run {
+            backends = List.copyOf(backends);
+            problems = List.copyOf(problems);
+            operations = List.copyOf(operations);
+        }
+    }
+
+    /** Copies the list. */
+    public GpuReport {
+        runs = List.copyOf(runs);
+    }
+
+    /** True when nothing differed from the reference. */
+    public boolean valid() {
+        return runs.stream().allMatch(r -> r.problems().isEmpty());
+    }
+
+    /** Writes the JSON. */
+    public void write(Path file) {
+        TextFile.write(
+                file,
+                JsonMapper.builder()
+                        .enable(SerializationFeature.INDENT_OUTPUT)
+                        .build()
+                        .writeValueAsString(this));
+    }
+}

@@ -1,0 +1,175 @@
+package org.ep4j.cli.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpGroup;
+import org.ep4j.EpShape;
+import org.ep4j.Tensor;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.cli.EmulatedGpus;
+import org.ep4j.cli.rank.SpinBarrier;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.engine.gpu.GpuBufferFacts;
+import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.tck.oracle.Arena;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** A ceiling counts only if its kernels move what the operation moves. On emulated GPUs. */
+final class CeilingTest {
+    private static final int TOKENS = 37;
+    private static final int EXPERTS = 12;
+    private static final Duration LONG = Duration.ofSeconds(50);
+
+    @TempDir
+    private Path folder;
+
+    @ParameterizedTest
+    @CsvSource({"2, 64, 3, 16384", "3, 272, 4, 128", "4, 1024, 8, 512"})
+    @Timeout(120)
+    void everyRowArrivesAndEverySumIsRight(int ranks, int hidden, int topK, int piece) throws Exception {
+        EmulatedGpus.require();
+        GpuSpec spec = new GpuSpec(
+                ranks,
+                "cuda",
+                "",
+                hidden,
+                topK,
+                EXPERTS,
+                0,
+                List.of(TOKENS),
+                List.of(),
+                0,
+                0,
+                List.of(GpuOperation.values()),
+                0,
+                1,
+                false,
+                5,
+                folder.resolve("barrier").toString());
+        ExecutorService threads = Executors.newFixedThreadPool(ranks);
+        try {
+            List<Future<?>> ends = new ArrayList<>();
+            for (Bootstrap bootstrap : Bootstraps.inProcess(ranks)) {
+                ends.add(threads.submit(() -> rank(bootstrap, spec, piece)));
+            }
+            for (Future<?> end : ends) {
+                end.get(100, TimeUnit.SECONDS);
+            }
+        } finally {
+            threads.shutdownNow();
+        }
+    }
+
+    private static void rank(Bootstrap bootstrap, GpuSpec spec, int piece) {
+        EpConfig config = EpConfig.builder()
+                .set(EpKeys.DEVICE, "cuda:" + bootstrap.rank())
+                .build();
+        EpShape shape = EpShape.builder(spec.hidden(), spec.experts(), spec.topK())
+                .maxTokens(TOKENS * spec.topK())
+                .build();
+        try (EpGroup group = EpGroup.join(bootstrap, config);
+                EpBuffer buffer = group.createBuffer(shape);
+                Ceiling ceiling = new Ceiling((GpuDevice) group.device(), buffer);
+                GpuInputs inputs = new GpuInputs(group.device(), spec, group.rank(), TOKENS, ceiling.capacity());
+                GpuStream stream = ((GpuDevice) group.device()).createStream();
+                GpuMeter meter = new GpuMeter(
+                        (GpuDevice) group.device(),
+                        SpinBarrier.open(Path.of(spec.barrierFile()), group.rank(), group.size(), LONG),
+                        ceiling,
+                        stream);
+                Arena arena = new Arena(group.device())) {
+            group.barrier(LONG);
+            GpuInputs.Set set = inputs.get(1);
+            int rowBytes = 2 * spec.hidden();
+            Tensor out = inputs.result();
+            for (GpuInputs.Places places : List.of(set.toRanks(), set.selections())) {
+                assertThat(meter.onGpu(
+                                () -> ceiling.push(set.x().address(), rowBytes, places, piece, 3, stream.handle())))
+                        .isPositive();
+                group.barrier(LONG);
+                checkPushed(group, (GpuBufferFacts) buffer, buffer.combineInput(), set.x(), places, arena, rowBytes);
+                meter.onGpu(() -> ceiling.pull(out.address(), rowBytes, places, piece, 2, stream.handle()));
+                checkSums(group, set.x(), places, out, arena, spec.hidden());
+                group.barrier(LONG);
+            }
+        }
+    }
+
+    private static void checkPushed(
+            EpGroup group,
+            GpuBufferFacts facts,
+            Tensor input,
+            Tensor x,
+            GpuInputs.Places places,
+            Arena arena,
+            int rowBytes) {
+        long rows = input.address() - facts.symmetricMemory().get(group.rank()).address();
+        int[] rank = arena.readInts(places.rank());
+        int[] row = arena.readInts(places.row());
+        byte[] sent = arena.readRaw(x);
+        int checked = 0;
+        for (int i = 0; i < rank.length; i++) {
+            if (rank[i] >= 0) {
+                DeviceMemory there = facts.symmetricMemory().get(rank[i]);
+                ByteBuffer got = ByteBuffer.allocateDirect(rowBytes);
+                group.device()
+                        .download(
+                                new DeviceMemory(
+                                        there.address() + rows + (long) row[i] * rowBytes,
+                                        rowBytes,
+                                        group.device().id()),
+                                got);
+                int token = i / places.width();
+                assertThat(got.flip())
+                        .as("token %d, place %d", token, i % places.width())
+                        .isEqualTo(ByteBuffer.wrap(sent, token * rowBytes, rowBytes));
+                checked++;
+            }
+        }
+        assertThat(checked).isGreaterThanOrEqualTo(TOKENS);
+    }
+
+    /** All rows of a token are the same, so the sum is that of so many equal numbers. */
+    private static void checkSums(
+            EpGroup group, Tensor x, GpuInputs.Places places, Tensor out, Arena arena, int hidden) {
+        int[] rank = arena.readInts(places.rank());
+        ByteBuffer sent = ByteBuffer.wrap(arena.readRaw(x)).order(ByteOrder.nativeOrder());
+        ByteBuffer sums = ByteBuffer.wrap(arena.readRaw(out)).order(ByteOrder.nativeOrder());
+        for (int token = 0; token < TOKENS; token++) {
+            int rows = 0;
+            for (int j = 0; j < places.width(); j++) {
+                rows += rank[token * places.width() + j] >= 0 ? 1 : 0;
+            }
+            for (int h = 0; h < hidden; h++) {
+                float value = Float.intBitsToFloat(sent.getShort(2 * (token * hidden + h)) << 16);
+                float sum = 0;
+                for (int j = 0; j < rows; j++) {
+                    sum += value;
+                }
+                int bits = Float.floatToRawIntBits(sum);
+                short rounded = (short) ((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+                assertThat(sums.getShort(2 * (token * hidden + h)))
+                        .as("rank %d, token %d, channel %d", group.rank(), token, h)
+                        .isEqualTo(rounded);
+            }
+        }
+    }
+}
