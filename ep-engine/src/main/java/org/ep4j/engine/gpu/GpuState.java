@@ -5,6 +5,7 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.sync.Peers;
@@ -57,6 +58,10 @@ record GpuState(
 
     int localExperts() {
         return placement.localExperts(peers.rank());
+    }
+
+    RequestChecks checks() {
+        return new RequestChecks(device.id(), shape, ranks(), localExperts());
     }
 
     BufferLayout symmetricLayout() {

@@ -2,7 +2,7 @@ package org.ep4j.engine.gpu;
 
 import java.lang.ref.Cleaner;
 import org.ep4j.DispatchHandle;
-import org.ep4j.EpStateException;
+import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.sync.Validity;
 
 /** What the high-throughput operations of one buffer share. Used under the lock of {@link Operations}. */
@@ -54,8 +54,7 @@ final class HighThroughput {
             own.requireOpen();
             return own;
         }
-        throw new EpStateException("the handle is of another buffer (or of one that is closed);"
-                + " combine on the buffer that dispatched, with the handle of that dispatch");
+        throw RequestChecks.foreignHandle();
     }
 
     void close() {

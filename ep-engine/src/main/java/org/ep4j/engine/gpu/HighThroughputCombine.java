@@ -9,11 +9,9 @@ import org.ep4j.CombinePrecision;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
 import org.ep4j.DataType;
-import org.ep4j.EpArgumentException;
 import org.ep4j.EpEvent;
 import org.ep4j.Tensor;
 import org.ep4j.engine.layout.BufferLayout;
-import org.ep4j.engine.layout.LocalLayout;
 
 /**
  * One high-throughput combine. One row a (token, rank) is read by the token's rank where it lies in the other rank's
@@ -21,8 +19,6 @@ import org.ep4j.engine.layout.LocalLayout;
  * token's rank. The kernels are those of {@code ht_combine.cu}.
  */
 final class HighThroughputCombine {
-    private static final List<DataType> BF16 = List.of(DataType.BF16);
-    private static final List<DataType> FP32 = List.of(DataType.FP32);
     private static final long WEIGHTS_FLAG = 1;
 
     /** Codes of what the ranks agree on, see {@link org.ep4j.engine.sync.OperationNames}. */
@@ -50,52 +46,8 @@ final class HighThroughputCombine {
         topK = state.shape().topK();
         selections = handle.byExpert() && request.precision() == CombinePrecision.EXACT;
         partial = handle.byExpert() && !selections;
-        checkTensors(new TensorArgs(state.device().id()));
+        state.checks().combine(request, handle, handle.alignment(), state.symmetric(), layout);
         input = selections ? 0 : inPlace() ? offset() : layout.combineArea();
-    }
-
-    private void checkTensors(TensorArgs args) {
-        int hidden = state.shape().hidden();
-        args.rows("x", request.x(), BF16, -1, hidden);
-        checkRows("x", request.x(), "pass the expert outputs in the row order of the dispatch");
-        request.weights().ifPresent(w -> {
-            if (handle.byExpert()) {
-                args.tensor("weights", w, FP32, -1);
-            } else {
-                args.tensor("weights", w, FP32, -1, topK);
-            }
-            checkRows("weights", w, "pass one row of weights for each row of x");
-        });
-        for (Tensor bias : request.bias()) {
-            args.rows("bias", bias, BF16, handle.tokens(), hidden);
-        }
-        request.out().ifPresent(out -> args.rows("out", out, BF16, handle.tokens(), hidden));
-        if (handle.byExpert()
-                && TensorArgs.overlap(
-                        request.x().address(),
-                        request.x().byteSize(),
-                        state.symmetric().address() + layout.combineArea(),
-                        layout.combineWeights(0) - layout.combineArea())) {
-            throw new EpArgumentException(
-                    "x",
-                    "in the memory of combineInput()",
-                    "elsewhere for a by-expert combine, which uses that memory itself",
-                    "pass memory of your own, or the rows of the dispatch");
-        }
-    }
-
-    /** Tensors for the worst case are not held against the counts, which may not be known yet. */
-    private void checkRows(String name, Tensor tensor, String remedy) {
-        if (tensor.dim(0) < mostRows() && tensor.dim(0) < handle.rows()) {
-            throw new EpArgumentException(
-                    name, tensor.dim(0) + " rows", "at least " + handle.rows() + " rows, as the handle", remedy);
-        }
-    }
-
-    private long mostRows() {
-        return handle.byExpert()
-                ? LocalLayout.expandedCapacity(state.shape(), state.ranks(), state.localExperts(), handle.alignment())
-                : state.shape().receiveCapacity(state.ranks());
     }
 
     /** Where x lies in this rank's symmetric memory, if it does. */

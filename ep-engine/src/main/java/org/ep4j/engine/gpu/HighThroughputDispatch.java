@@ -1,6 +1,5 @@
 package org.ep4j.engine.gpu;
 
-import java.util.List;
 import java.util.Optional;
 import org.ep4j.DataType;
 import org.ep4j.DispatchRequest;
@@ -10,7 +9,7 @@ import org.ep4j.EpEvent;
 import org.ep4j.EpShape;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
-import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.layout.LocalLayout.HighThroughput;
 
 /**
@@ -18,7 +17,6 @@ import org.ep4j.engine.layout.LocalLayout.HighThroughput;
  * needs it, then the records are unpacked, and rows that belong elsewhere are moved there. See {@code ht_dispatch.cu}.
  */
 final class HighThroughputDispatch {
-    private static final List<DataType> ROW_TYPES = List.of(DataType.BF16, DataType.FP8_E4M3);
     private static final long DISPATCH = 1;
     private static final long CACHED_DISPATCH = 2;
     private static final long FP8_FLAG = 1;
@@ -34,6 +32,7 @@ final class HighThroughputDispatch {
     private final Optional<HighThroughputHandle> cached;
     private final int tokens;
     private final boolean fp8;
+    private final long worstRows;
 
     /** Checks all that can be checked without reading device contents. */
     HighThroughputDispatch(org.ep4j.engine.gpu.HighThroughput mode, DispatchRequest request) {
@@ -41,60 +40,19 @@ final class HighThroughputDispatch {
         this.state = mode.state();
         this.shape = state.shape();
         this.request = request;
-        TensorArgs args = new TensorArgs(state.device().id());
-        tokens = args.tokens("x", request.x(), shape.maxTokens(), "maxTokens");
-        args.rows("x", request.x(), ROW_TYPES, tokens, shape.hidden());
-        fp8 = request.x().type() == DataType.FP8_E4M3;
-        if (fp8 != request.scales().isPresent()) {
-            throw new EpArgumentException(
-                    "scales",
-                    fp8 ? "absent" : "present",
-                    fp8 ? "present with FP8 rows" : "absent with BF16 rows",
-                    "scales go with FP8 rows and only with them");
-        }
-        request.scales().ifPresent(s -> args.tensor("scales", s, List.of(DataType.FP32), tokens, shape.scales()));
-        request.topkIds().ifPresent(i -> args.tensor("topkIds", i, TensorArgs.ID_TYPES, tokens, shape.topK()));
-        request.topkWeights()
-                .ifPresent(w -> args.tensor("topkWeights", w, List.of(DataType.FP32), tokens, shape.topK()));
+        RequestChecks checks = state.checks();
+        tokens = checks.dispatch(request);
+        fp8 = request.scales().isPresent();
+        request.topkIds().ifPresent(ids -> checks.ids(ids, tokens));
         cached = request.cached().map(mode::own);
-        cached.ifPresent(this::checkHandle);
-        request.out().ifPresent(out -> args.rows("out", out, List.of(request.x().type()), -1, shape.hidden()));
-        checkOut();
-    }
-
-    private void checkHandle(HighThroughputHandle handle) {
-        if (handle.tokens() != tokens) {
-            throw new EpArgumentException(
-                    "x", tokens + " tokens", handle.tokens() + " tokens, as the handle", "send the same tokens again");
-        }
-        if (handle.layout() != request.layout()) {
-            throw new EpArgumentException(
-                    "layout", request.layout(), handle.layout() + ", as the handle", "use DispatchRequest.cached");
-        }
-    }
-
-    /** With worst-case sizes the needed room is known before anything moves; with exact ones only the caller's bound is. */
-    private void checkOut() {
-        if (request.out().isPresent()
-                && !request.exactCounts()
-                && request.out().get().dim(0) < worstRows()) {
-            throw new EpArgumentException(
-                    "out",
-                    request.out().get().dim(0) + " rows",
-                    "at least " + worstRows() + " rows, the worst case",
-                    "pass a larger tensor, or ask for exact counts");
-        }
+        checks.dispatchTo(request, tokens, cached);
+        worstRows = checks.worstRows(
+                request.layout(), cached.map(HighThroughputHandle::alignment).orElse(request.expertAlignment()));
+        checks.room(request, worstRows);
     }
 
     private boolean byExpert() {
         return request.layout() == RowLayout.BY_EXPERT;
-    }
-
-    private long worstRows() {
-        int alignment = cached.map(HighThroughputHandle::alignment).orElse(request.expertAlignment());
-        return byExpert()
-                ? LocalLayout.expandedCapacity(shape, state.ranks(), state.localExperts(), alignment)
-                : shape.receiveCapacity(state.ranks());
     }
 
     /** Queues it. */
@@ -130,7 +88,7 @@ final class HighThroughputDispatch {
                 event,
                 rowTensor(),
                 request.exactCounts(),
-                worstRows(),
+                worstRows,
                 fp8,
                 request.topkWeights().isPresent());
     }
@@ -196,7 +154,7 @@ final class HighThroughputDispatch {
     private long mostRows() {
         return request.exactCounts() && request.out().isPresent()
                 ? request.out().get().dim(0)
-                : worstRows();
+                : worstRows;
     }
 
     private static long address(Optional<Tensor> tensor) {

@@ -5,6 +5,7 @@ import java.util.List;
 import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.OpOptions;
+import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.sync.Receipt;
 import org.ep4j.engine.sync.Validity;
 
@@ -50,8 +51,7 @@ final class LowLatency {
             own.requireOpen();
             return own;
         }
-        throw new EpStateException("the handle is of another buffer (or of one that is closed);"
-                + " combine on the buffer that dispatched, with the handle of that dispatch");
+        throw RequestChecks.foreignHandle();
     }
 
     /** Puts the receiving half of an operation into a queue. */

@@ -1,11 +1,8 @@
 package org.ep4j.engine.gpu;
 
-import java.util.List;
 import org.ep4j.CombinePrecision;
 import org.ep4j.DataType;
-import org.ep4j.EpArgumentException;
 import org.ep4j.EpEvent;
-import org.ep4j.EpShape;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.Tensor;
@@ -17,7 +14,6 @@ import org.ep4j.engine.sync.Receipt;
  * token's rank, and one that adds them up there. See {@code ll_combine.cu}.
  */
 final class LowLatencyCombine {
-    private static final List<DataType> BF16 = List.of(DataType.BF16);
     private static final int PARTIAL_FLAG = 1;
     private static final int LOG_FMT_FLAG = 2;
 
@@ -35,21 +31,8 @@ final class LowLatencyCombine {
         this.state = mode.state();
         this.request = request;
         handle = mode.own(request.handle());
-        EpShape shape = state.shape();
-        TensorArgs args = new TensorArgs(state.device().id());
-        args.rows("x", request.x(), BF16, state.localExperts(), shape.lowLatencyRows(state.ranks()), shape.hidden());
-        request.topkWeights()
-                .ifPresent(w -> args.tensor("topkWeights", w, List.of(DataType.FP32), handle.tokens(), shape.topK()));
-        request.waitStats().ifPresent(s -> args.tensor("waitStats", s, List.of(DataType.INT64), state.ranks()));
-        request.out().ifPresent(out -> args.rows("out", out, BF16, handle.tokens(), shape.hidden()));
+        state.checks().lowLatencyCombine(request, handle.tokens(), handle.weighted());
         partial = request.precision() != CombinePrecision.EXACT;
-        if (!handle.weighted() && (partial || request.topkWeights().isEmpty())) {
-            throw new EpArgumentException(
-                    "topkWeights",
-                    "absent" + (partial ? " from the dispatch" : ""),
-                    partial ? "given in the dispatch for a rank-partial combine" : "given here or in the dispatch",
-                    "pass the weights of this rank's tokens");
-        }
     }
 
     /** Queues it, with the hook its first half. */

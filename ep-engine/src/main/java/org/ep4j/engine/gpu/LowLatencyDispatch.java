@@ -1,15 +1,14 @@
 package org.ep4j.engine.gpu;
 
-import java.util.List;
 import java.util.Optional;
 import org.ep4j.DataType;
-import org.ep4j.EpArgumentException;
 import org.ep4j.EpEvent;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyDispatchRequest;
-import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.LowLatencyFormat;
+import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.layout.LocalLayout.LowLatency;
 import org.ep4j.engine.sync.Receipt;
@@ -19,13 +18,13 @@ import org.ep4j.engine.sync.Receipt;
  * receives and writes rows to the packed rows of their experts. See {@code ll_dispatch.cu}.
  */
 final class LowLatencyDispatch {
-    private static final List<DataType> BF16 = List.of(DataType.BF16);
     private static final int WEIGHTS_FLAG = 1 << 8;
 
     private final org.ep4j.engine.gpu.LowLatency mode;
     private final GpuState state;
     private final EpShape shape;
     private final LowLatencyDispatchRequest request;
+    private final LowLatencyFormat format;
     private final int tokens;
 
     private long call;
@@ -36,48 +35,10 @@ final class LowLatencyDispatch {
         this.state = mode.state();
         this.shape = state.shape();
         this.request = request;
-        TensorArgs args = new TensorArgs(state.device().id());
-        tokens = args.tokens("x", request.x(), shape.maxLowLatencyTokens(), "maxLowLatencyTokens");
-        args.rows("x", request.x(), BF16, tokens, shape.hidden());
-        int experts = state.localExperts();
-        long rows = shape.lowLatencyRows(state.ranks());
-        request.topkWeights()
-                .ifPresent(w -> args.tensor("topkWeights", w, List.of(DataType.FP32), tokens, shape.topK()));
-        request.cumulativeStats().ifPresent(s -> args.tensor("cumulativeStats", s, List.of(DataType.INT32), experts));
-        request.waitStats().ifPresent(s -> args.tensor("waitStats", s, List.of(DataType.INT64), state.ranks()));
-        request.out().ifPresent(out -> args.rows("out", out, List.of(rowType()), experts, rows, shape.hidden()));
-        request.outScales()
-                .ifPresent(out -> args.tensor("outScales", out, List.of(scaleType()), experts, rows, scaleCount()));
-        if (request.outScales().isPresent() && !fp8()) {
-            throw new EpArgumentException("outScales", "present", "absent with BF16 rows", "leave it out");
-        }
-        args.tensor("topkIds", request.topkIds(), TensorArgs.ID_TYPES, tokens, shape.topK());
-    }
-
-    private boolean fp8() {
-        return request.format() != WireFormat.BF16;
-    }
-
-    private DataType rowType() {
-        return fp8() ? DataType.FP8_E4M3 : DataType.BF16;
-    }
-
-    private DataType scaleType() {
-        return request.format() == WireFormat.FP8_UE8M0 ? DataType.UE8M0 : DataType.FP32;
-    }
-
-    private int scaleCount() {
-        return request.format() == WireFormat.FP8_UE8M0 ? (shape.scales() + 3) / 4 * 4 : shape.scales();
-    }
-
-    /** As kernels and the block of the operation say it. */
-    private int formatCode() {
-        return switch (request.format()) {
-            case BF16 -> 0;
-            case FP8 -> 1;
-            case FP8_POW2 -> 2;
-            case FP8_UE8M0 -> 3;
-        };
+        this.format = new LowLatencyFormat(request.format(), shape);
+        RequestChecks checks = state.checks();
+        tokens = checks.lowLatencyDispatch(request);
+        checks.ids(request.topkIds(), tokens);
     }
 
     /** Queues it, with the hook its first half. */
@@ -128,8 +89,8 @@ final class LowLatencyDispatch {
     private Arguments arguments(Queue queue, LowLatencyHandleImpl handle) {
         int bank = (int) (call & 1);
         Arguments arguments = queue.arguments()
-                .set(Param.FLAGS, formatCode() | (handle.weighted() ? WEIGHTS_FLAG : 0))
-                .set(Param.FORMAT, formatCode())
+                .set(Param.FLAGS, format.code() | (handle.weighted() ? WEIGHTS_FLAG : 0))
+                .set(Param.FORMAT, format.code())
                 .set(Param.TOKENS, tokens)
                 .set(Param.BANK, bank)
                 .set(Param.X, request.x().address())
@@ -149,14 +110,15 @@ final class LowLatencyDispatch {
 
     /** The packed rows of a bank or the caller's tensor. */
     Tensor rowTensor(int bank) {
-        return request.out().orElseGet(() -> tensor(bank, LowLatency.ROWS, rowType(), rows(), shape.hidden()));
+        return request.out().orElseGet(() -> tensor(bank, LowLatency.ROWS, format.rowType(), rows(), shape.hidden()));
     }
 
     /** The scales of a bank or the caller's tensor. */
     Optional<Tensor> scaleTensor(int bank) {
-        return fp8()
+        return format.fp8()
                 ? Optional.of(request.outScales()
-                        .orElseGet(() -> tensor(bank, LowLatency.SCALES, scaleType(), rows(), scaleCount())))
+                        .orElseGet(
+                                () -> tensor(bank, LowLatency.SCALES, format.scaleType(), rows(), format.scaleCount())))
                 : Optional.empty();
     }
 

@@ -5,8 +5,8 @@ import java.nio.ByteOrder;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.DispatchLayout;
-import org.ep4j.EpShape;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.host.RoutingLayout;
 import org.ep4j.engine.memory.HostMemory;
 
@@ -15,10 +15,9 @@ final class RoutingCounts {
     private RoutingCounts() {}
 
     static DispatchLayout layout(Tensor topkIds, GpuState state, int[] hostOf) {
-        TensorArgs args = new TensorArgs(state.device().id());
-        int tokens = args.tokens("topkIds", topkIds, EpShape.MAX_TOKENS, "the largest number of tokens");
-        args.tensor(
-                "topkIds", topkIds, TensorArgs.ID_TYPES, tokens, state.shape().topK());
+        RequestChecks checks = state.checks();
+        int tokens = checks.layoutTokens(topkIds);
+        checks.ids(topkIds, tokens);
         ByteBuffer copy = ByteBuffer.allocateDirect((int) topkIds.byteSize()).order(ByteOrder.nativeOrder());
         state.device().download(topkIds.memory(), copy);
         Tensor onHost = Tensor.of(

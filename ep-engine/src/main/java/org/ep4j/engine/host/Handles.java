@@ -1,8 +1,8 @@
 package org.ep4j.engine.host;
 
 import org.ep4j.DispatchHandle;
-import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyHandle;
+import org.ep4j.engine.buffer.RequestChecks;
 
 /** Refuses handles of other buffers before they are used. */
 final class Handles {
@@ -12,18 +12,13 @@ final class Handles {
         if (handle instanceof HighThroughputHandle own && own.owner() == mode) {
             return own;
         }
-        throw foreign();
+        throw RequestChecks.foreignHandle();
     }
 
     static LowLatencyHandleImpl own(LowLatencyHandle handle, LowLatency mode) {
         if (handle instanceof LowLatencyHandleImpl own && own.owner() == mode) {
             return own;
         }
-        throw foreign();
-    }
-
-    private static EpStateException foreign() {
-        return new EpStateException("the handle is of another buffer (or of one that is closed);"
-                + " combine on the buffer that dispatched, with the handle of that dispatch");
+        throw RequestChecks.foreignHandle();
     }
 }

@@ -10,7 +10,6 @@ import org.ep4j.CombinePrecision;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
 import org.ep4j.DataType;
-import org.ep4j.EpArgumentException;
 import org.ep4j.EpEvent;
 import org.ep4j.Tensor;
 import org.ep4j.engine.layout.BufferLayout;
@@ -26,8 +25,6 @@ import org.ep4j.engine.sync.Mask;
  * token's rank.
  */
 final class HighThroughputCombine {
-    private static final List<DataType> BF16 = List.of(DataType.BF16);
-    private static final List<DataType> FP32 = List.of(DataType.FP32);
     private static final long WEIGHTS_FLAG = 1;
 
     private final HighThroughput mode;
@@ -55,45 +52,13 @@ final class HighThroughputCombine {
         routing = handle.routing();
         topK = routing.topK();
         rowBytes = layout.rowBytes();
-        int hidden = state.shape().hidden();
-        x = Args.rows("x", request.x(), BF16, -1, hidden);
-        if (request.x().dim(0) < handle.rows()) {
-            throw new EpArgumentException(
-                    "x",
-                    request.x().dim(0) + " rows",
-                    "at least " + handle.rows() + " rows, as the handle",
-                    "pass the expert outputs in the row order of the dispatch");
-        }
-        weights = request.weights()
-                .map(w -> handle.byExpert()
-                        ? Args.tensor("weights", w, FP32, -1)
-                        : Args.tensor("weights", w, FP32, -1, topK));
-        request.weights().ifPresent(w -> {
-            if (w.dim(0) < handle.rows()) {
-                throw new EpArgumentException(
-                        "weights",
-                        w.dim(0) + " rows",
-                        "at least " + handle.rows() + " rows, as the handle",
-                        "pass one row of weights for each row of x");
-            }
-        });
+        state.checks().combine(request, handle, handle.alignment(), state.symmetric(), layout);
+        x = HostMemory.of(request.x().memory());
+        weights = request.weights().map(w -> HostMemory.of(w.memory()));
         for (Tensor bias : request.bias()) {
-            biases.add(Args.rows("bias", bias, BF16, routing.tokens(), hidden));
+            biases.add(HostMemory.of(bias.memory()));
         }
-        request.out().ifPresent(out -> Args.rows("out", out, BF16, routing.tokens(), hidden));
         selections = handle.byExpert() && request.precision() == CombinePrecision.EXACT;
-        if (handle.byExpert()
-                && Args.overlap(
-                        request.x().address(),
-                        request.x().byteSize(),
-                        state.symmetric().address() + layout.combineArea(),
-                        layout.combineWeights(0) - layout.combineArea())) {
-            throw new EpArgumentException(
-                    "x",
-                    "in the memory of combineInput()",
-                    "elsewhere for a by-expert combine, which uses that memory itself",
-                    "pass memory of your own, or the rows of the dispatch");
-        }
     }
 
     /** Runs it. */

@@ -16,10 +16,10 @@ import java.util.List;
 import java.util.Optional;
 import org.ep4j.DataType;
 import org.ep4j.DispatchRequest;
-import org.ep4j.EpArgumentException;
 import org.ep4j.EpOverflowException;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.LocalLayout;
@@ -33,7 +33,6 @@ import org.ep4j.engine.sync.Mask;
  * rows are expanded, in local memory.
  */
 final class HighThroughputDispatch {
-    private static final List<DataType> ROW_TYPES = List.of(DataType.BF16, DataType.FP8_E4M3);
     private static final long FP8_FLAG = 1;
     private static final long WEIGHTS_FLAG = 2;
 
@@ -46,6 +45,7 @@ final class HighThroughputDispatch {
     private final int topK;
     private final int scales;
     private final long rowBytes;
+    private final long worstRows;
     private final HostMemory x;
     private final Optional<HostMemory> xScales;
     private final Optional<HostMemory> weights;
@@ -57,36 +57,18 @@ final class HighThroughputDispatch {
         this.layout = state.peers().layout();
         this.request = request;
         int hidden = state.shape().hidden();
-        tokens = Args.tokens("x", request.x(), state.shape().maxTokens(), "maxTokens");
+        RequestChecks checks = state.checks();
+        tokens = checks.dispatch(request);
         topK = state.shape().topK();
-        x = Args.rows("x", request.x(), ROW_TYPES, tokens, hidden);
-        boolean fp8 = request.x().type() == DataType.FP8_E4M3;
-        scales = fp8 ? state.shape().scales() : 0;
+        x = HostMemory.of(request.x().memory());
+        scales = request.scales().isPresent() ? state.shape().scales() : 0;
         rowBytes = (long) hidden * request.x().type().bytes();
-        if (fp8 != request.scales().isPresent()) {
-            throw new EpArgumentException(
-                    "scales",
-                    fp8 ? "absent" : "present",
-                    fp8 ? "present with FP8 rows" : "absent with BF16 rows",
-                    "scales go with FP8 rows and only with them");
-        }
-        xScales = request.scales().map(s -> Args.tensor("scales", s, List.of(DataType.FP32), tokens, scales));
-        weights = request.topkWeights().map(w -> Args.tensor("topkWeights", w, List.of(DataType.FP32), tokens, topK));
+        xScales = request.scales().map(s -> HostMemory.of(s.memory()));
+        weights = request.topkWeights().map(w -> HostMemory.of(w.memory()));
         cached = request.cached().map(handle -> Handles.own(handle, mode));
-        cached.ifPresent(handle -> {
-            if (handle.tokens() != tokens) {
-                throw new EpArgumentException(
-                        "x",
-                        tokens + " tokens",
-                        handle.tokens() + " tokens, as the handle",
-                        "send the same tokens again");
-            }
-            if (handle.layout() != request.layout()) {
-                throw new EpArgumentException(
-                        "layout", request.layout(), handle.layout() + ", as the handle", "use DispatchRequest.cached");
-            }
-        });
-        request.out().ifPresent(out -> Args.rows("out", out, List.of(request.x().type()), -1, hidden));
+        checks.dispatchTo(request, tokens, cached);
+        worstRows = checks.worstRows(
+                request.layout(), cached.map(HighThroughputHandle::alignment).orElse(request.expertAlignment()));
     }
 
     /** Runs it. */
@@ -94,7 +76,7 @@ final class HighThroughputDispatch {
         Routing routing = cached.map(HighThroughputHandle::routing).orElseGet(this::readRouting);
         long flags = (scales > 0 ? FP8_FLAG : 0) | (weights.isPresent() ? WEIGHTS_FLAG : 0);
         long handleNumber = cached.map(HighThroughputHandle::number).orElse(0L);
-        checkOut();
+        state.checks().room(request, worstRows);
         HighThroughput.Begun begun = cached.isPresent()
                 ? mode.begin(HighThroughput.Kind.CACHED_DISPATCH, flags, handleNumber, 0, new int[0], deadline)
                 : mode.begin(HighThroughput.Kind.DISPATCH, flags, 0, 0, routing.rowsTo(), deadline);
@@ -252,36 +234,15 @@ final class HighThroughputDispatch {
                 alignment);
     }
 
-    private long worstRows() {
-        int ranks = state.ranks();
-        int alignment = cached.map(HighThroughputHandle::alignment).orElse(request.expertAlignment());
-        return request.layout() == RowLayout.BY_EXPERT
-                ? LocalLayout.expandedCapacity(state.shape(), ranks, state.localExperts(), alignment)
-                : state.shape().receiveCapacity(ranks);
-    }
-
-    /** With worst-case sizes the needed room is known before anything moves; with exact ones only the caller's bound is. */
-    private void checkOut() {
-        if (request.out().isPresent()
-                && !request.exactCounts()
-                && request.out().get().dim(0) < worstRows()) {
-            throw new EpArgumentException(
-                    "out",
-                    request.out().get().dim(0) + " rows",
-                    "at least " + worstRows() + " rows, the worst case",
-                    "pass a larger tensor, or ask for exact counts");
-        }
-    }
-
     private HighThroughputResult deliver(HighThroughputHandle handle, int[] rowsFrom, long number) {
-        long rows = request.exactCounts() ? handle.rows() : worstRows();
+        long rows = request.exactCounts() ? handle.rows() : worstRows;
         HostState.Region region = state.highThroughput();
         HostMemory memory = region.access();
         LocalLayout local = state.layout();
         if (request.out().isPresent() && request.out().get().dim(0) < handle.rows()) {
             throw new EpOverflowException("out holds " + request.out().get().dim(0) + " rows, " + handle.rows()
                     + " rows arrived; the exchange itself is done on all ranks; pass a larger tensor to the next dispatch,"
-                    + " at most " + worstRows() + " rows can arrive");
+                    + " at most " + worstRows + " rows can arrive");
         }
         memory.putInts(local.offset(ROWS_PER_EXPERT), handle.expertRows(), 0, handle.expertRows().length);
         for (int e = 0; e < handle.expertOffsets().length; e++) {

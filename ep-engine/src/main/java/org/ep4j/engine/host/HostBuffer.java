@@ -100,7 +100,7 @@ final class HostBuffer implements EpBuffer {
     @Override
     public DispatchLayout layout(Tensor topkIds) {
         requireOpen();
-        int tokens = Args.tokens("topkIds", topkIds, EpShape.MAX_TOKENS, "the largest number of tokens");
+        int tokens = state.checks().layoutTokens(topkIds);
         return RoutingLayout.of(
                 topkIds,
                 tokens,

@@ -2,10 +2,12 @@ package org.ep4j.engine.host;
 
 import java.util.List;
 import org.ep4j.DataType;
+import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Peers;
@@ -62,6 +64,10 @@ record HostState(
 
     int localExperts() {
         return placement.localExperts(peers.rank());
+    }
+
+    RequestChecks checks() {
+        return new RequestChecks(Device.HOST, shape, ranks(), localExperts());
     }
 
     Region bank(long number) {

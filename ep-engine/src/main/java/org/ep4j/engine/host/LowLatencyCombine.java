@@ -3,11 +3,9 @@ package org.ep4j.engine.host;
 import static org.ep4j.engine.layout.LocalLayout.LowLatency.COMBINED;
 
 import java.util.Arrays;
-import java.util.List;
 import java.util.Optional;
 import org.ep4j.CombinePrecision;
 import org.ep4j.DataType;
-import org.ep4j.EpArgumentException;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.Tensor;
@@ -24,8 +22,6 @@ import org.ep4j.engine.sync.Mask;
  * the token's rank. Receive: slots are added up in top-k order.
  */
 final class LowLatencyCombine {
-    private static final List<DataType> BF16 = List.of(DataType.BF16);
-
     private final LowLatency.Flow flow;
     private final HostState state;
     private final BufferLayout layout;
@@ -57,20 +53,11 @@ final class LowLatencyCombine {
         EpShape shape = state.shape();
         topK = shape.topK();
         hidden = shape.hidden();
-        x = Args.rows("x", request.x(), BF16, state.localExperts(), shape.lowLatencyRows(state.ranks()), hidden);
-        weightMemory = request.topkWeights()
-                .map(w -> Args.tensor("topkWeights", w, List.of(DataType.FP32), routing.tokens(), topK));
-        waitStatistics =
-                request.waitStats().map(s -> Args.tensor("waitStats", s, List.of(DataType.INT64), state.ranks()));
-        request.out().ifPresent(out -> Args.rows("out", out, BF16, routing.tokens(), hidden));
+        state.checks().lowLatencyCombine(request, handle.tokens(), handle.weights() != null);
+        x = HostMemory.of(request.x().memory());
+        weightMemory = request.topkWeights().map(w -> HostMemory.of(w.memory()));
+        waitStatistics = request.waitStats().map(s -> HostMemory.of(s.memory()));
         exact = request.precision() == CombinePrecision.EXACT;
-        if (handle.weights() == null && (!exact || weightMemory.isEmpty())) {
-            throw new EpArgumentException(
-                    "topkWeights",
-                    "absent" + (exact ? "" : " from the dispatch"),
-                    exact ? "given here or in the dispatch" : "given in the dispatch for a rank-partial combine",
-                    "pass the weights of this rank's tokens");
-        }
         logFmt = new LogFmt(hidden);
         ranges = new int[shape.scales()];
         packed = new int[hidden / 2];

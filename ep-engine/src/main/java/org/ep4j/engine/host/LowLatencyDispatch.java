@@ -7,7 +7,6 @@ import static org.ep4j.engine.layout.LocalLayout.LowLatency.SCALES;
 import static org.ep4j.engine.layout.LocalLayout.LowLatency.SOURCE_TOKENS;
 
 import java.util.Arrays;
-import java.util.List;
 import java.util.Optional;
 import org.ep4j.DataType;
 import org.ep4j.DeviceMemory;
@@ -15,6 +14,7 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.LowLatencyFormat;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
@@ -27,14 +27,12 @@ import org.ep4j.engine.sync.Mask;
  * target's bank. Receive: messages are taken by source rank and expanded into the packed rows of each expert.
  */
 final class LowLatencyDispatch {
-    private static final List<DataType> BF16 = List.of(DataType.BF16);
-
     private final LowLatency mode;
     private final LowLatency.Flow flow;
     private final HostState state;
     private final BufferLayout layout;
     private final LowLatencyDispatchRequest request;
-    private final WireFormat format;
+    private final LowLatencyFormat format;
     private final int tokens;
     private final int topK;
     private final int hidden;
@@ -54,61 +52,27 @@ final class LowLatencyDispatch {
         this.state = mode.state();
         this.layout = state.peers().layout();
         this.request = request;
-        format = request.format();
+        format = new LowLatencyFormat(request.format(), state.shape());
         hidden = state.shape().hidden();
         topK = state.shape().topK();
-        tokens = Args.tokens("x", request.x(), state.shape().maxLowLatencyTokens(), "maxLowLatencyTokens");
-        x = Args.rows("x", request.x(), BF16, tokens, hidden);
-        scales = fp8() ? state.shape().scales() : 0;
-        wireRow = fp8() ? hidden : 2L * hidden;
+        tokens = state.checks().lowLatencyDispatch(request);
+        x = HostMemory.of(request.x().memory());
+        scales = format.fp8() ? state.shape().scales() : 0;
+        wireRow = (long) hidden * format.rowType().bytes();
         expertRows = state.shape().lowLatencyRows(state.ranks());
-        int experts = state.localExperts();
-        weights = request.topkWeights().map(w -> Args.tensor("topkWeights", w, List.of(DataType.FP32), tokens, topK));
-        statistics =
-                request.cumulativeStats().map(s -> Args.tensor("cumulativeStats", s, List.of(DataType.INT32), experts));
-        waitStatistics =
-                request.waitStats().map(s -> Args.tensor("waitStats", s, List.of(DataType.INT64), state.ranks()));
-        request.out().ifPresent(out -> Args.rows("out", out, List.of(rowType()), experts, expertRows, hidden));
-        request.outScales()
-                .ifPresent(
-                        out -> Args.tensor("outScales", out, List.of(scaleType()), experts, expertRows, scaleCount()));
-        if (request.outScales().isPresent() && !fp8()) {
-            throw new EpArgumentException("outScales", "present", "absent with BF16 rows", "leave it out");
-        }
+        weights = request.topkWeights().map(w -> HostMemory.of(w.memory()));
+        statistics = request.cumulativeStats().map(s -> HostMemory.of(s.memory()));
+        waitStatistics = request.waitStats().map(s -> HostMemory.of(s.memory()));
         message = new int[layout.messageScales() + scales];
-    }
-
-    private boolean fp8() {
-        return format != WireFormat.BF16;
-    }
-
-    private DataType rowType() {
-        return fp8() ? DataType.FP8_E4M3 : DataType.BF16;
-    }
-
-    private DataType scaleType() {
-        return format == WireFormat.FP8_UE8M0 ? DataType.UE8M0 : DataType.FP32;
-    }
-
-    private int scaleCount() {
-        return format == WireFormat.FP8_UE8M0
-                ? (state.shape().scales() + 3) / 4 * 4
-                : state.shape().scales();
     }
 
     /** Without the hook x stays as it is until the rows are unpacked, so this rank's own need no message. */
     private boolean ownRowsInPlace() {
-        return !fp8() && !request.hook();
+        return !format.fp8() && !request.hook();
     }
 
     private long options() {
-        long code = switch (format) {
-            case BF16 -> 0;
-            case FP8 -> 1;
-            case FP8_POW2 -> 2;
-            case FP8_UE8M0 -> 3;
-        };
-        return code | (weights.isPresent() ? 1 << 8 : 0);
+        return format.code() | (weights.isPresent() ? 1 << 8 : 0);
     }
 
     /** Sends; the receiving half is {@link #receive}. */
@@ -120,7 +84,7 @@ final class LowLatencyDispatch {
         int[] sent = new int[state.ranks()];
         int[] codes = new int[hidden / 4];
         float[] rowScales = new float[scales];
-        Fp8Rows cast = fp8() ? new Fp8Rows(hidden) : null;
+        Fp8Rows cast = format.fp8() ? new Fp8Rows(hidden) : null;
         float[] ownWeights = new float[weights.isPresent() ? tokens * topK : 0];
         for (int t = 0; t < tokens; t++) {
             int first = routing.firstTarget()[t];
@@ -132,7 +96,7 @@ final class LowLatencyDispatch {
                 ownWeights[t * topK + k] = Float.intBitsToFloat(bits);
             }
             if (cast != null && first < end) {
-                cast.cast(x, 2L * t * hidden, format != WireFormat.FP8, codes, rowScales);
+                cast.cast(x, 2L * t * hidden, format.wire() != WireFormat.FP8, codes, rowScales);
                 for (int s = 0; s < scales; s++) {
                     message[layout.messageScales() + s] = Float.floatToRawIntBits(rowScales[s]);
                 }
@@ -274,13 +238,13 @@ final class LowLatencyDispatch {
             if (scales == 0) {
                 return;
             }
-            if (format != WireFormat.FP8_UE8M0) {
+            if (format.wire() != WireFormat.FP8_UE8M0) {
                 scaleMemory.putInts(scalesBase + 4 * row * scales, message, layout.messageScales(), scales);
                 return;
             }
-            for (int s = 0; s < scaleCount(); s++) {
+            for (int s = 0; s < format.scaleCount(); s++) {
                 int exponent = s < scales ? message[layout.messageScales() + s] >>> 23 : 0;
-                scaleMemory.putByte(scalesBase + row * scaleCount() + s, (byte) exponent);
+                scaleMemory.putByte(scalesBase + row * format.scaleCount() + s, (byte) exponent);
             }
         }
 
@@ -302,16 +266,18 @@ final class LowLatencyDispatch {
 
     /** The packed rows of a bank or the caller's tensor. */
     Tensor rowTensor(long number) {
-        return request.out().orElseGet(() -> tensor(number, ROWS, rowType(), state.localExperts(), expertRows, hidden));
+        return request.out()
+                .orElseGet(() -> tensor(number, ROWS, format.rowType(), state.localExperts(), expertRows, hidden));
     }
 
     /** The scales of a bank or the caller's tensor. */
     Optional<Tensor> scaleTensor(long number) {
-        if (!fp8()) {
+        if (!format.fp8()) {
             return Optional.empty();
         }
         return Optional.of(request.outScales()
-                .orElseGet(() -> tensor(number, SCALES, scaleType(), state.localExperts(), expertRows, scaleCount())));
+                .orElseGet(() -> tensor(
+                        number, SCALES, format.scaleType(), state.localExperts(), expertRows, format.scaleCount())));
     }
 
     Tensor tensor(long number, LocalLayout.LowLatency region, DataType type, long... dims) {

@@ -1,12 +1,13 @@
 package org.ep4j.engine.host;
 
 import java.util.Arrays;
-import java.util.List;
 import org.ep4j.DataType;
+import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.TensorArgs;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Mask;
 
@@ -23,12 +24,11 @@ import org.ep4j.engine.sync.Mask;
  */
 @SuppressWarnings("ArrayRecordComponent") // loops over tokens index these; equality is not asked of it
 record Routing(int tokens, int topK, DataType idType, int[] ids, int[] firstTarget, int[] targets, int[] rowsTo) {
-    static final List<DataType> ID_TYPES = List.of(DataType.INT32, DataType.INT64);
-
     /** Reads and checks ids. */
     static Routing of(Tensor topkIds, int tokens, EpShape shape, ExpertPlacement placement, Mask mask) {
         int topK = shape.topK();
-        HostMemory memory = Args.tensor("topkIds", topkIds, ID_TYPES, tokens, topK);
+        new TensorArgs(Device.HOST).ids(topkIds, tokens, topK);
+        HostMemory memory = HostMemory.of(topkIds.memory());
         int[] ids = new int[tokens * topK];
         if (topkIds.type() == DataType.INT32) {
             memory.getInts(0, ids, 0, ids.length);

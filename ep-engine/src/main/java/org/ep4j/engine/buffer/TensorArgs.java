@@ -1,4 +1,4 @@
-package org.ep4j.engine.host;
+package org.ep4j.engine.buffer;
 
 import java.util.Arrays;
 import java.util.List;
@@ -6,20 +6,32 @@ import org.ep4j.DataType;
 import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
 import org.ep4j.Tensor;
-import org.ep4j.engine.memory.HostMemory;
 
-/** Checks of what callers pass, before anything moves. */
-final class Args {
+/**
+ * Checks of tensors that callers pass, before anything moves: a kernel that reads outside its memory ends the process.
+ * Elements are aligned by their size, see {@link Tensor}.
+ */
+public final class TensorArgs {
     /** Rows are moved in pieces of this many bytes on every device. */
     private static final int ROW_ALIGNMENT = 16;
 
-    private Args() {}
+    private static final List<DataType> ID_TYPES = List.of(DataType.INT32, DataType.INT64);
+
+    private final Device device;
+    private final boolean host;
+
+    /** For a group whose device is {@code device}; all memory of the host counts as one device. */
+    public TensorArgs(Device device) {
+        this.device = device;
+        this.host = device.type().equals(Device.HOST.type());
+    }
 
     /** Checks device, type and shape; -1 stands for any size. */
-    static HostMemory tensor(String name, Tensor tensor, List<DataType> types, long... shape) {
-        if (!tensor.memory().device().type().equals(Device.HOST.type())) {
+    public void tensor(String name, Tensor tensor, List<DataType> types, long... shape) {
+        Device actual = tensor.memory().device();
+        if (host ? !actual.type().equals(device.type()) : !actual.equals(device)) {
             throw new EpArgumentException(
-                    name, "on " + tensor.memory().device(), "on host:0", "the group's device is the host");
+                    name, "on " + actual, "on " + device, "the group's device is " + (host ? "the host" : device));
         }
         if (!types.contains(tensor.type())) {
             throw new EpArgumentException(
@@ -36,24 +48,27 @@ final class Args {
                     "of shape " + Arrays.toString(shape).replace("-1", "any"),
                     "see the sizes of the buffer's shape");
         }
-        return HostMemory.of(tensor.memory());
     }
 
     /** As {@link #tensor}, and the rows begin at a multiple of 16 bytes. */
-    static HostMemory rows(String name, Tensor tensor, List<DataType> types, long... shape) {
-        HostMemory memory = tensor(name, tensor, types, shape);
+    public void rows(String name, Tensor tensor, List<DataType> types, long... shape) {
+        tensor(name, tensor, types, shape);
         if (tensor.address() % ROW_ALIGNMENT != 0) {
             throw new EpArgumentException(
                     name,
                     "at address 0x" + Long.toHexString(tensor.address()),
                     "at a multiple of " + ROW_ALIGNMENT,
-                    "align the rows");
+                    host ? "align the rows" : "align it");
         }
-        return memory;
     }
 
-    /** Number of tokens of a tensor of rows, checked against the shape. */
-    static int tokens(String name, Tensor tensor, int most, String limit) {
+    /** Expert ids, K for each token; which experts they name is not looked at. */
+    public void ids(Tensor topkIds, int tokens, int topK) {
+        tensor("topkIds", topkIds, ID_TYPES, tokens, topK);
+    }
+
+    /** Number of tokens of a tensor of rows, at most {@code most}, which is named {@code limit}. */
+    public int tokens(String name, Tensor tensor, int most, String limit) {
         if (tensor.shape().isEmpty()) {
             throw new EpArgumentException(name, "of shape []", "of shape [T, ...]", "pass one row a token");
         }
@@ -66,10 +81,5 @@ final class Args {
                     "send fewer, or create a larger buffer");
         }
         return (int) tokens;
-    }
-
-    /** True when the two ranges share a byte. */
-    static boolean overlap(long a, long aBytes, long b, long bBytes) {
-        return a < b + bBytes && b < a + aBytes;
     }
 }

@@ -1,0 +1,220 @@
+package org.ep4j.engine.buffer;
+
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.CombinePrecision;
+import org.ep4j.CombineRequest;
+import org.ep4j.DataType;
+import org.ep4j.Device;
+import org.ep4j.DeviceMemory;
+import org.ep4j.DispatchHandle;
+import org.ep4j.DispatchRequest;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpShape;
+import org.ep4j.EpStateException;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.RowLayout;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.LocalLayout;
+
+/** What requests must satisfy on every device, as far as it can be said without reading device contents. */
+public final class RequestChecks {
+    private static final List<DataType> ROW_TYPES = List.of(DataType.BF16, DataType.FP8_E4M3);
+    private static final List<DataType> BF16 = List.of(DataType.BF16);
+    private static final List<DataType> FP32 = List.of(DataType.FP32);
+    private static final List<DataType> INT32 = List.of(DataType.INT32);
+    private static final List<DataType> INT64 = List.of(DataType.INT64);
+
+    private final TensorArgs args;
+    private final EpShape shape;
+    private final int ranks;
+    private final int localExperts;
+
+    /**
+     * For one buffer.
+     *
+     * @param device of its group
+     * @param localExperts of this rank
+     */
+    public RequestChecks(Device device, EpShape shape, int ranks, int localExperts) {
+        this.args = new TensorArgs(device);
+        this.shape = shape;
+        this.ranks = ranks;
+        this.localExperts = localExperts;
+    }
+
+    /**
+     * Ids that only a layout is asked for.
+     *
+     * @return T
+     */
+    public int layoutTokens(Tensor topkIds) {
+        return args.tokens("topkIds", topkIds, EpShape.MAX_TOKENS, "the largest number of tokens");
+    }
+
+    /** Expert ids of {@code tokens} tokens; which experts they name is not looked at. */
+    public void ids(Tensor topkIds, int tokens) {
+        args.ids(topkIds, tokens, shape.topK());
+    }
+
+    /**
+     * A high-throughput dispatch but for its ids, handle and {@code out}.
+     *
+     * @return T
+     */
+    public int dispatch(DispatchRequest request) {
+        int tokens = args.tokens("x", request.x(), shape.maxTokens(), "maxTokens");
+        args.rows("x", request.x(), ROW_TYPES, tokens, shape.hidden());
+        boolean fp8 = request.x().type() == DataType.FP8_E4M3;
+        if (fp8 != request.scales().isPresent()) {
+            throw new EpArgumentException(
+                    "scales",
+                    fp8 ? "absent" : "present",
+                    fp8 ? "present with FP8 rows" : "absent with BF16 rows",
+                    "scales go with FP8 rows and only with them");
+        }
+        request.scales().ifPresent(s -> args.tensor("scales", s, FP32, tokens, shape.scales()));
+        request.topkWeights().ifPresent(w -> args.tensor("topkWeights", w, FP32, tokens, shape.topK()));
+        return tokens;
+    }
+
+    /** The handle of a high-throughput dispatch of {@code tokens} tokens, and its {@code out} but for the room in it. */
+    public void dispatchTo(DispatchRequest request, int tokens, Optional<? extends DispatchHandle> cached) {
+        cached.ifPresent(handle -> {
+            if (handle.tokens() != tokens) {
+                throw new EpArgumentException(
+                        "x",
+                        tokens + " tokens",
+                        handle.tokens() + " tokens, as the handle",
+                        "send the same tokens again");
+            }
+            if (handle.layout() != request.layout()) {
+                throw new EpArgumentException(
+                        "layout", request.layout(), handle.layout() + ", as the handle", "use DispatchRequest.cached");
+            }
+        });
+        request.out().ifPresent(out -> args.rows("out", out, List.of(request.x().type()), -1, shape.hidden()));
+    }
+
+    /** With worst-case sizes the needed room is known before anything moves; with exact ones only the caller's bound is. */
+    public void room(DispatchRequest request, long worstRows) {
+        if (request.out().isPresent()
+                && !request.exactCounts()
+                && request.out().get().dim(0) < worstRows) {
+            throw new EpArgumentException(
+                    "out",
+                    request.out().get().dim(0) + " rows",
+                    "at least " + worstRows + " rows, the worst case",
+                    "pass a larger tensor, or ask for exact counts");
+        }
+    }
+
+    /** Rows that a high-throughput dispatch can deliver to this rank at most. */
+    public long worstRows(RowLayout layout, int alignment) {
+        return layout == RowLayout.BY_EXPERT
+                ? LocalLayout.expandedCapacity(shape, ranks, localExperts, alignment)
+                : shape.receiveCapacity(ranks);
+    }
+
+    /**
+     * A high-throughput combine.
+     *
+     * @param alignment of the dispatch of {@code handle}
+     * @param symmetric this rank's symmetric memory
+     */
+    public void combine(
+            CombineRequest request,
+            DispatchHandle handle,
+            int alignment,
+            DeviceMemory symmetric,
+            BufferLayout symmetricLayout) {
+        boolean byExpert = handle.layout() == RowLayout.BY_EXPERT;
+        long worstRows = worstRows(handle.layout(), alignment);
+        args.rows("x", request.x(), BF16, -1, shape.hidden());
+        combineRows("x", request.x(), handle, worstRows, "pass the expert outputs in the row order of the dispatch");
+        request.weights().ifPresent(w -> {
+            if (byExpert) {
+                args.tensor("weights", w, FP32, -1);
+            } else {
+                args.tensor("weights", w, FP32, -1, shape.topK());
+            }
+            combineRows("weights", w, handle, worstRows, "pass one row of weights for each row of x");
+        });
+        for (Tensor bias : request.bias()) {
+            args.rows("bias", bias, BF16, handle.tokens(), shape.hidden());
+        }
+        request.out().ifPresent(out -> args.rows("out", out, BF16, handle.tokens(), shape.hidden()));
+        long area = symmetric.address() + symmetricLayout.combineArea();
+        long areaEnd = symmetric.address() + symmetricLayout.combineWeights(0);
+        if (byExpert
+                && request.x().address() < areaEnd
+                && area < request.x().address() + request.x().byteSize()) {
+            throw new EpArgumentException(
+                    "x",
+                    "in the memory of combineInput()",
+                    "elsewhere for a by-expert combine, which uses that memory itself",
+                    "pass memory of your own, or the rows of the dispatch");
+        }
+    }
+
+    /** Tensors for the worst case are not held against the counts, which may not be known yet. */
+    private static void combineRows(String name, Tensor tensor, DispatchHandle handle, long worstRows, String remedy) {
+        if (tensor.dim(0) < worstRows && tensor.dim(0) < handle.rows()) {
+            throw new EpArgumentException(
+                    name, tensor.dim(0) + " rows", "at least " + handle.rows() + " rows, as the handle", remedy);
+        }
+    }
+
+    /**
+     * A low-latency dispatch but for its ids.
+     *
+     * @return T
+     */
+    public int lowLatencyDispatch(LowLatencyDispatchRequest request) {
+        LowLatencyFormat format = new LowLatencyFormat(request.format(), shape);
+        int tokens = args.tokens("x", request.x(), shape.maxLowLatencyTokens(), "maxLowLatencyTokens");
+        args.rows("x", request.x(), BF16, tokens, shape.hidden());
+        long rows = shape.lowLatencyRows(ranks);
+        request.topkWeights().ifPresent(w -> args.tensor("topkWeights", w, FP32, tokens, shape.topK()));
+        request.cumulativeStats().ifPresent(s -> args.tensor("cumulativeStats", s, INT32, localExperts));
+        request.waitStats().ifPresent(s -> args.tensor("waitStats", s, INT64, ranks));
+        request.out()
+                .ifPresent(out -> args.rows("out", out, List.of(format.rowType()), localExperts, rows, shape.hidden()));
+        request.outScales()
+                .ifPresent(out -> args.tensor(
+                        "outScales", out, List.of(format.scaleType()), localExperts, rows, format.scaleCount()));
+        if (request.outScales().isPresent() && !format.fp8()) {
+            throw new EpArgumentException("outScales", "present", "absent with BF16 rows", "leave it out");
+        }
+        return tokens;
+    }
+
+    /**
+     * A low-latency combine.
+     *
+     * @param tokens T of its dispatch
+     * @param weighted whether the dispatch carried weights
+     */
+    public void lowLatencyCombine(LowLatencyCombineRequest request, int tokens, boolean weighted) {
+        args.rows("x", request.x(), BF16, localExperts, shape.lowLatencyRows(ranks), shape.hidden());
+        request.topkWeights().ifPresent(w -> args.tensor("topkWeights", w, FP32, tokens, shape.topK()));
+        request.waitStats().ifPresent(s -> args.tensor("waitStats", s, INT64, ranks));
+        request.out().ifPresent(out -> args.rows("out", out, BF16, tokens, shape.hidden()));
+        boolean partial = request.precision() != CombinePrecision.EXACT;
+        if (!weighted && (partial || request.topkWeights().isEmpty())) {
+            throw new EpArgumentException(
+                    "topkWeights",
+                    "absent" + (partial ? " from the dispatch" : ""),
+                    partial ? "given in the dispatch for a rank-partial combine" : "given here or in the dispatch",
+                    "pass the weights of this rank's tokens");
+        }
+    }
+
+    /** What a handle is refused with that another buffer made. */
+    public static EpStateException foreignHandle() {
+        return new EpStateException("the handle is of another buffer (or of one that is closed);"
+                + " combine on the buffer that dispatched, with the handle of that dispatch");
+    }
+}
