@@ -1,22 +1,16 @@
 package org.ep4j.engine.gpu;
 
-import java.lang.ref.Cleaner;
 import org.ep4j.DispatchHandle;
 import org.ep4j.EpEvent;
-import org.ep4j.EpStateException;
 import org.ep4j.RowLayout;
 
-/** Routing of a high-throughput dispatch; it lies in device memory. By identity. */
-final class HighThroughputHandle implements DispatchHandle {
+/** Routing of a high-throughput dispatch. */
+final class HighThroughputHandle extends PooledHandle implements DispatchHandle {
     private final HighThroughput owner;
-    private final HandlePool.HandleMemory memory;
-    private final int tokens;
     private final RowLayout layout;
     private final int alignment;
     private final boolean wideIds;
     private final EpEvent known;
-    private final Cleaner.Cleanable release;
-    private volatile boolean closed;
 
     /**
      * A handle that a dispatch fills.
@@ -31,22 +25,16 @@ final class HighThroughputHandle implements DispatchHandle {
             int alignment,
             boolean wideIds,
             EpEvent known) {
+        super(owner.handles(), memory, tokens);
         this.owner = owner;
-        this.memory = memory;
-        this.tokens = tokens;
         this.layout = layout;
         this.alignment = alignment;
         this.wideIds = wideIds;
         this.known = known;
-        this.release = owner.handles().bind(this, memory);
     }
 
     HighThroughput owner() {
         return owner;
-    }
-
-    HandlePool.HandleMemory memory() {
-        return memory;
     }
 
     int alignment() {
@@ -65,34 +53,9 @@ final class HighThroughputHandle implements DispatchHandle {
         return layout == RowLayout.BY_EXPERT;
     }
 
-    @Override
-    public int tokens() {
-        return tokens;
-    }
-
     /** A word of the counts, which are there when {@link #known} has come. */
     long count(int index) {
-        return owner.handles().count(memory, index);
-    }
-
-    @Override
-    public void close() {
-        closed = true;
-        release.clean();
-    }
-
-    /** Before kernels that are given its address: it is checked again, since it may have been closed meanwhile. */
-    void usedBy(Queue queue) {
-        requireOpen();
-        if (queue.isCapturing()) {
-            owner.handles().keep(memory);
-        }
-    }
-
-    void requireOpen() {
-        if (closed) {
-            throw new EpStateException("the handle is closed; close it after the last operation that uses it");
-        }
+        return owner.handles().count(memory(), index);
     }
 
     /** Waits for the counts. */
