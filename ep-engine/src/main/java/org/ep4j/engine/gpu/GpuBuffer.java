@@ -3,7 +3,6 @@ package org.ep4j.engine.gpu;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import org.ep4j.BufferSize;
 import org.ep4j.CombineRequest;
@@ -13,19 +12,16 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.DispatchLayout;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
-import org.ep4j.EpArgumentException;
-import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
-import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
-import org.ep4j.ExpertPlacement;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.Recovery;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.EngineBuffer;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.sync.Deadline;
@@ -34,12 +30,9 @@ import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.spi.Bootstrap;
 
 /** A buffer whose device is a GPU and whose paths are all mapped. */
-final class GpuBuffer implements EpBuffer, GpuBufferFacts {
+final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
-    private final EpGroup group;
-    private final String name;
-    private final BufferSize size;
     private final GpuState state;
     private final DeviceState deviceState;
     private final Operations operations;
@@ -61,9 +54,7 @@ final class GpuBuffer implements EpBuffer, GpuBufferFacts {
             LowLatency lowLatency,
             Duration timeout,
             Runnable free) {
-        this.group = group;
-        this.name = name;
-        this.size = size;
+        super(group, name, state.shape(), state.placement(), size, state.waits());
         this.state = state;
         this.deviceState = deviceState;
         this.operations = operations;
@@ -75,29 +66,9 @@ final class GpuBuffer implements EpBuffer, GpuBufferFacts {
     }
 
     @Override
-    public EpGroup group() {
-        return group;
-    }
-
-    @Override
-    public EpShape shape() {
-        return state.shape();
-    }
-
-    @Override
-    public ExpertPlacement placement() {
-        return state.placement();
-    }
-
-    @Override
-    public BufferSize size() {
-        return size;
-    }
-
-    @Override
     public DispatchLayout layout(Tensor topkIds) {
         requireOpen();
-        return RoutingCounts.layout(topkIds, state, group.plan().hostIndex());
+        return RoutingCounts.layout(topkIds, state, group().plan().hostIndex());
     }
 
     @Override
@@ -181,20 +152,8 @@ final class GpuBuffer implements EpBuffer, GpuBufferFacts {
     }
 
     @Override
-    public Set<Integer> maskedRanks() {
-        return state.waits().mask().toSet();
-    }
-
-    @Override
     public void mask(int rank) {
-        requireOpen();
-        if (rank < 0 || rank >= state.ranks() || rank == state.rank()) {
-            throw new EpArgumentException(
-                    "rank",
-                    rank,
-                    "another rank in [0, " + state.ranks() + ")",
-                    "a rank cannot leave itself out; it leaves by closing");
-        }
+        requireOther(rank);
         operations.exclusive(timeout, () -> mask(state.waits().mask().with(rank)));
     }
 
@@ -207,7 +166,7 @@ final class GpuBuffer implements EpBuffer, GpuBufferFacts {
     public void clearMask(Duration longest) {
         requireOpen();
         operations.exclusive(longest, () -> {
-            recoverer.clearMask(name, longest);
+            recoverer.clearMask(name(), longest);
             deviceState.mask(state.waits().mask());
         });
     }
@@ -228,25 +187,9 @@ final class GpuBuffer implements EpBuffer, GpuBufferFacts {
         return recovery;
     }
 
-    private void requireOpen() {
-        if (operations.isClosed()) {
-            throw new EpStateException("the buffer is closed; create another one");
-        }
-    }
-
-    private void requireHighThroughput() {
-        requireOpen();
-        if (state.shape().maxTokens() == 0) {
-            throw new EpStateException("the shape leaves high throughput out; set maxTokens when creating the buffer");
-        }
-    }
-
-    private void requireLowLatency() {
-        requireOpen();
-        if (state.shape().maxLowLatencyTokens() == 0) {
-            throw new EpStateException(
-                    "the shape leaves low latency out; set maxLowLatencyTokens when creating the buffer");
-        }
+    @Override
+    protected boolean isClosed() {
+        return operations.isClosed();
     }
 
     @Override
@@ -259,14 +202,9 @@ final class GpuBuffer implements EpBuffer, GpuBufferFacts {
             // Whoever holds an event is told. A buffer that was given up is given back all the same.
             LOG.log(
                     System.Logger.Level.WARNING,
-                    () -> name + " was closed while its operations could not end: " + e.getMessage());
+                    () -> name() + " was closed while its operations could not end: " + e.getMessage());
         }
         free.run();
-    }
-
-    @Override
-    public String toString() {
-        return name + " " + state.shape();
     }
 
     private final class Numbers implements Recoverer.Numbers {

@@ -3,7 +3,6 @@ package org.ep4j.engine.host;
 import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import org.ep4j.BufferSize;
@@ -13,13 +12,9 @@ import org.ep4j.DataType;
 import org.ep4j.DispatchLayout;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
-import org.ep4j.EpArgumentException;
-import org.ep4j.EpBuffer;
 import org.ep4j.EpEvent;
 import org.ep4j.EpGroup;
-import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
-import org.ep4j.ExpertPlacement;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest;
@@ -27,6 +22,7 @@ import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.OpOptions;
 import org.ep4j.Recovery;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.EngineBuffer;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.numeric.RowSum;
@@ -36,10 +32,7 @@ import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.spi.Bootstrap;
 
 /** A buffer whose device is the host and whose paths are all mapped. */
-final class HostBuffer implements EpBuffer {
-    private final EpGroup group;
-    private final String name;
-    private final BufferSize size;
+final class HostBuffer extends EngineBuffer {
     private final HostState state;
     private final Duration timeout;
     private final Runnable free;
@@ -64,9 +57,7 @@ final class HostBuffer implements EpBuffer {
             HostState state,
             Duration timeout,
             Runnable free) {
-        this.group = group;
-        this.name = name;
-        this.size = size;
+        super(group, name, state.shape(), state.placement(), size, state.waits());
         this.state = state;
         this.timeout = timeout;
         this.free = free;
@@ -75,26 +66,6 @@ final class HostBuffer implements EpBuffer {
         recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap);
         operations = new Operations(name, timeout, state.waits());
         sum = new RowSum(state.shape().hidden());
-    }
-
-    @Override
-    public EpGroup group() {
-        return group;
-    }
-
-    @Override
-    public EpShape shape() {
-        return state.shape();
-    }
-
-    @Override
-    public ExpertPlacement placement() {
-        return state.placement();
-    }
-
-    @Override
-    public BufferSize size() {
-        return size;
     }
 
     @Override
@@ -107,7 +78,7 @@ final class HostBuffer implements EpBuffer {
                 state.shape(),
                 state.placement(),
                 state.waits().mask(),
-                group.plan().hostIndex());
+                group().plan().hostIndex());
     }
 
     @Override
@@ -251,20 +222,8 @@ final class HostBuffer implements EpBuffer {
     }
 
     @Override
-    public Set<Integer> maskedRanks() {
-        return state.waits().mask().toSet();
-    }
-
-    @Override
     public void mask(int rank) {
-        requireOpen();
-        if (rank < 0 || rank >= state.ranks() || rank == state.rank()) {
-            throw new EpArgumentException(
-                    "rank",
-                    rank,
-                    "another rank in [0, " + state.ranks() + ")",
-                    "a rank cannot leave itself out; it leaves by closing");
-        }
+        requireOther(rank);
         operations.submit(
                 OpOptions.DEFAULT, d -> state.waits().mask(state.waits().mask().with(rank)));
     }
@@ -272,7 +231,7 @@ final class HostBuffer implements EpBuffer {
     @Override
     public void clearMask(Duration longest) {
         requireOpen();
-        operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> recoverer.clearMask(name, longest));
+        operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> recoverer.clearMask(name(), longest));
     }
 
     @Override
@@ -286,25 +245,9 @@ final class HostBuffer implements EpBuffer {
         return present(result);
     }
 
-    private void requireOpen() {
-        if (operations.isClosed()) {
-            throw new EpStateException("the buffer is closed; create another one");
-        }
-    }
-
-    private void requireHighThroughput() {
-        requireOpen();
-        if (state.shape().maxTokens() == 0) {
-            throw new EpStateException("the shape leaves high throughput out; set maxTokens when creating the buffer");
-        }
-    }
-
-    private void requireLowLatency() {
-        requireOpen();
-        if (state.shape().maxLowLatencyTokens() == 0) {
-            throw new EpStateException(
-                    "the shape leaves low latency out; set maxLowLatencyTokens when creating the buffer");
-        }
+    @Override
+    protected boolean isClosed() {
+        return operations.isClosed();
     }
 
     @Override
@@ -315,11 +258,6 @@ final class HostBuffer implements EpBuffer {
             lowLatency.close();
             free.run();
         }
-    }
-
-    @Override
-    public String toString() {
-        return name + " " + state.shape();
     }
 
     private final class Numbers implements Recoverer.Numbers {
