@@ -5,11 +5,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
-import org.ep4j.EpMismatchException;
 import org.ep4j.EpResourceException;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.collective.SymmetricAllocation;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.OpenContext;
 import org.jspecify.annotations.Nullable;
@@ -18,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * The making of one symmetric buffer on one rank: agree on the size, make the own file, map the peers' files. For one
  * thread.
  */
-final class Exposure {
+final class Exposure implements SymmetricAllocation {
     private final OpenContext context;
     private final Collective collective;
     private final Libc libc;
@@ -36,31 +37,30 @@ final class Exposure {
         this.name = name;
     }
 
-    /**
-     * First step: all ranks want the same size, and it fits.
-     *
-     * @param check refuses wrong arguments on this rank
-     */
-    void agreeOnSize(Runnable check, long bytes, Deadline deadline) {
+    @Override
+    public Map<Integer, DeviceMemory> make(Runnable check, long bytes, Deadline deadline) {
+        agreeOnSize(check, bytes, deadline);
+        create(bytes, deadline);
+        mapPeers(bytes, deadline);
+        // They have all mapped the own file, so nobody needs its name any more.
+        removeName();
+        Map<Integer, DeviceMemory> memory = new TreeMap<>();
+        mappings.forEach((rank, mapping) -> memory.put(
+                rank,
+                new DeviceMemory(
+                        mapping.address(), mapping.bytes(), context.device().id())));
+        return memory;
+    }
+
+    /** First step: all ranks want the same size, and it fits. */
+    private void agreeOnSize(Runnable check, long bytes, Deadline deadline) {
         List<byte[]> told = collective.step(step("size"), deadline, () -> {
             check.run();
             return Room.look(bytes, folder).encode();
         });
         List<Room> rooms = told.stream().map(Room::decode).toList();
-        checkEqualSizes(rooms);
+        collective.requireEqualSizes(name, rooms.stream().map(Room::bytes).toList());
         checkRoom(rooms);
-    }
-
-    private void checkEqualSizes(List<Room> rooms) {
-        long first = rooms.get(0).bytes();
-        for (int i = 1; i < rooms.size(); i++) {
-            if (rooms.get(i).bytes() != first) {
-                throw new EpMismatchException("buffer \"" + name + "\" is " + first + " bytes on "
-                        + collective.label(collective.ranks().get(0)) + " and "
-                        + rooms.get(i).bytes() + " bytes on "
-                        + collective.label(collective.ranks().get(i)) + "; create it with the same size on all ranks");
-            }
-        }
     }
 
     /** Every rank sees the same figures here, so all come to the same verdict. */
@@ -86,7 +86,7 @@ final class Exposure {
     }
 
     /** Second step: every rank makes and maps its own file. */
-    void make(long bytes, Deadline deadline) {
+    private void create(long bytes, Deadline deadline) {
         List<byte[]> told = collective.step(step("create"), deadline, () -> {
             try {
                 SharedFile file = SharedFile.create(libc, folder, bytes, deadline);
@@ -101,21 +101,16 @@ final class Exposure {
     }
 
     /** Third step: every rank maps the files of the peers that its plan reaches over this backend. */
-    void mapPeers(long bytes, Deadline deadline) {
+    private void mapPeers(long bytes, Deadline deadline) {
         collective.step(step("map"), deadline, () -> {
             for (int i = 0; i < announced.size(); i++) {
                 int rank = collective.ranks().get(i);
-                if (connects(rank)) {
+                if (collective.connects(context.rank(), rank)) {
                     mappings.put(rank, map(rank, announced.get(i), bytes));
                 }
             }
             return new byte[0];
         });
-    }
-
-    private boolean connects(int rank) {
-        return rank != context.rank()
-                && context.plan().path(context.rank(), rank).backend().equals(HostShmProvider.ID);
     }
 
     private Mapping map(int rank, Announcement file, long bytes) {
@@ -134,20 +129,14 @@ final class Exposure {
         return "expose/" + name + "/" + what;
     }
 
-    /** This rank's mappings, its own among them, by rank. */
-    Map<Integer, Mapping> mappings() {
-        return mappings;
-    }
-
-    /** Last step, without the others: they have all mapped the own file, so nobody needs its name any more. */
-    void removeName() {
+    private void removeName() {
         if (own != null) {
             own.removeName();
         }
     }
 
-    /** Gives back everything. */
-    void undo() {
+    @Override
+    public void undo() {
         removeName();
         mappings.values().forEach(Mapping::unmap);
         mappings.clear();

@@ -2,13 +2,13 @@ package org.ep4j.backend.host;
 
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.collective.MappedBackend;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.EpBackend;
@@ -71,17 +71,11 @@ public final class HostShmProvider implements EpBackendProvider {
      */
     @Override
     public EpBackend open(OpenContext context) {
-        Collective collective = new Collective(HostShmProvider.ID, context);
-        List<HostShmBackend> opened = new ArrayList<>(1);
-        // Nobody needs bytes from the others; the step makes a failure of one rank known to all.
-        collective.step("open", Deadline.in(context.deadline()), () -> {
-            opened.add(openHere(context, collective));
-            return new byte[0];
-        });
-        return opened.get(0);
+        Collective collective = new Collective(ID, context);
+        return collective.apart("open", Deadline.in(context.deadline()), () -> openHere(context, collective));
     }
 
-    private static HostShmBackend openHere(OpenContext context, Collective collective) {
+    private static EpBackend openHere(OpenContext context, Collective collective) {
         Libc libc = bind();
         ShmFolder folder = ShmFolder.from(context.config());
         Optional<String> problem = folder.problem();
@@ -97,7 +91,8 @@ public final class HostShmProvider implements EpBackendProvider {
                             + " to a folder that this user can read and write",
                     e);
         }
-        return new HostShmBackend(context, collective, libc, folder);
+        return new MappedBackend(
+                context, collective, "in " + folder, name -> new Exposure(context, collective, libc, folder, name));
     }
 
     private static Libc bind() {

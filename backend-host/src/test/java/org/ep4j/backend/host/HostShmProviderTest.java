@@ -54,7 +54,7 @@ final class HostShmProviderTest {
     @Test
     void onlyTheProviderIsPublic() {
         assertThat(Modifier.isPublic(HostShmProvider.class.getModifiers())).isTrue();
-        assertThat(Modifier.isPublic(HostShmBackend.class.getModifiers())).isFalse();
-        assertThat(Modifier.isPublic(HostShmBuffer.class.getModifiers())).isFalse();
+        assertThat(Modifier.isPublic(Exposure.class.getModifiers())).isFalse();
+        assertThat(Modifier.isPublic(SharedFile.class.getModifiers())).isFalse();
     }
 }

@@ -6,9 +6,9 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
-import org.ep4j.EpMismatchException;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.collective.SymmetricAllocation;
 import org.ep4j.engine.cuda.CudaSharing;
 import org.ep4j.engine.cuda.MemoryHandle;
 import org.ep4j.engine.cuda.SharedMemory;
@@ -17,7 +17,7 @@ import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.OpenContext;
 
 /** The making of one symmetric buffer on one rank: agree on the size, allocate, map the peers' memory. For one thread. */
-final class Exposure {
+final class Exposure implements SymmetricAllocation {
     private final EpPlan plan;
     private final int rank;
     private final Collective collective;
@@ -34,24 +34,23 @@ final class Exposure {
         this.name = name;
     }
 
-    /**
-     * First step: all ranks want the same size.
-     *
-     * @param check refuses wrong arguments on this rank
-     */
-    void agreeOnSize(Runnable check, long bytes, Deadline deadline) {
+    @Override
+    public Map<Integer, DeviceMemory> make(Runnable check, long bytes, Deadline deadline) {
+        agreeOnSize(check, bytes, deadline);
+        allocate(bytes, deadline);
+        mapPeers(bytes, deadline);
+        Map<Integer, DeviceMemory> mapped = new TreeMap<>();
+        memory.forEach((of, shared) -> mapped.put(of, shared.memory()));
+        return mapped;
+    }
+
+    /** First step: all ranks want the same size. */
+    private void agreeOnSize(Runnable check, long bytes, Deadline deadline) {
         List<byte[]> told = collective.step(step("size"), deadline, () -> {
             check.run();
             return ByteBuffer.allocate(Long.BYTES).putLong(bytes).array();
         });
-        List<Long> sizes = told.stream().map(Exposure::size).toList();
-        for (int i = 1; i < sizes.size(); i++) {
-            if (!sizes.get(i).equals(sizes.get(0))) {
-                throw new EpMismatchException("buffer \"" + name + "\" is " + sizes.get(0) + " bytes on " + label(0)
-                        + " and " + sizes.get(i) + " bytes on " + label(i)
-                        + "; create it with the same size on all ranks");
-            }
-        }
+        collective.requireEqualSizes(name, told.stream().map(Exposure::size).toList());
     }
 
     private static long size(byte[] told) {
@@ -60,10 +59,6 @@ final class Exposure {
                     + Long.BYTES + "; run the same ep4j version on all ranks");
         }
         return ByteBuffer.wrap(told).getLong();
-    }
-
-    private String label(int index) {
-        return collective.label(collective.ranks().get(index));
     }
 
     /** Second step: every rank allocates its own memory, zeroed, and says how to map it. */
@@ -82,10 +77,10 @@ final class Exposure {
         MemoryHandle.Kind kind = MemoryHandle.Kind.PROCESS;
         for (int other : collective.ranks()) {
             RankProfile peer = plan.profiles().get(other);
-            if (reaches(other, rank) && !peer.hostId().equals(mine.hostId())) {
+            if (collective.connects(other, rank) && !peer.hostId().equals(mine.hostId())) {
                 return MemoryHandle.Kind.FABRIC;
             }
-            if (reaches(other, rank) && !NvlinkFacts.sameProcess(mine, peer)) {
+            if (collective.connects(other, rank) && !NvlinkFacts.sameProcess(mine, peer)) {
                 kind = MemoryHandle.Kind.IPC;
             }
         }
@@ -97,7 +92,7 @@ final class Exposure {
         collective.step(step("map"), deadline, () -> {
             for (int i = 0; i < handles.size(); i++) {
                 int peer = collective.ranks().get(i);
-                if (reaches(rank, peer)) {
+                if (collective.connects(rank, peer)) {
                     memory.put(peer, map(peer, handles.get(i), bytes));
                 }
             }
@@ -117,10 +112,6 @@ final class Exposure {
         }
     }
 
-    private boolean reaches(int from, int to) {
-        return from != to && plan.path(from, to).backend().equals(IpcNvlinkProvider.ID);
-    }
-
     private String step(String what) {
         return "expose/" + name + "/" + what;
     }
@@ -134,13 +125,8 @@ final class Exposure {
         return found.memory();
     }
 
-    /** This rank's memory and that of its peers, by rank. */
-    Map<Integer, SharedMemory> memory() {
-        return memory;
-    }
-
-    /** Gives back everything. */
-    void undo() {
+    @Override
+    public void undo() {
         memory.values().forEach(SharedMemory::close);
         memory.clear();
     }

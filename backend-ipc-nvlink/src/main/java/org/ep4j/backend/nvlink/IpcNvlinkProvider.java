@@ -1,9 +1,8 @@
 package org.ep4j.backend.nvlink;
 
-import java.util.ArrayList;
-import java.util.List;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.collective.MappedBackend;
 import org.ep4j.engine.cuda.CudaSharing;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.DescribeRequest;
@@ -61,13 +60,12 @@ public final class IpcNvlinkProvider implements EpBackendProvider {
     public EpBackend open(OpenContext context) {
         Collective collective = new Collective(ID, context);
         Deadline deadline = Deadline.in(context.deadline());
-        List<CudaSharing> sharing = new ArrayList<>(1);
-        // Nobody needs bytes from the others; the step makes a failure of one rank known to all.
-        collective.step("open", deadline, () -> {
-            sharing.add(CudaSharing.of(context.device()));
-            return new byte[0];
-        });
-        new OrderingCheck(context, collective, sharing.get(0), OrderingCheck.ROUNDS).run(deadline);
-        return new IpcNvlinkBackend(context, collective, sharing.get(0));
+        CudaSharing sharing = collective.apart("open", deadline, () -> CudaSharing.of(context.device()));
+        new OrderingCheck(context, collective, sharing, OrderingCheck.ROUNDS).run(deadline);
+        return new MappedBackend(
+                context,
+                collective,
+                "on " + context.device().id(),
+                name -> new Exposure(context, collective, sharing, name));
     }
 }

@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.function.Supplier;
 import org.ep4j.EpException;
+import org.ep4j.EpMismatchException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpTimeoutException;
@@ -47,6 +48,16 @@ public final class Collective {
         return ranks;
     }
 
+    /** Id of the backend. */
+    public String backend() {
+        return backend;
+    }
+
+    /** True when the plan lets {@code from} reach {@code to} over this backend; false for a rank and itself. */
+    public boolean connects(int from, int to) {
+        return from != to && plan.path(from, to).backend().equals(backend);
+    }
+
     /** Name of a rank for messages. */
     public String label(int rank) {
         return plan.profiles().get(rank).label();
@@ -84,6 +95,37 @@ public final class Collective {
             throw rethrow(failure);
         }
         return payloads(step, all);
+    }
+
+    /**
+     * Does this rank's part; the others learn only whether it failed.
+     *
+     * @return what {@code work} gave here
+     * @throws EpException as {@link #step}
+     */
+    public <T> T apart(String step, Deadline deadline, Supplier<T> work) {
+        List<T> done = new ArrayList<>(1);
+        step(step, deadline, () -> {
+            done.add(work.get());
+            return new byte[0];
+        });
+        return done.get(0);
+    }
+
+    /**
+     * Refuses a buffer that has not the same size everywhere; every rank sees the same sizes here, so all refuse it.
+     *
+     * @param bytes of the buffer on each rank, in the order of {@link #ranks()}
+     * @throws EpMismatchException naming the first rank that differs
+     */
+    public void requireEqualSizes(String buffer, List<Long> bytes) {
+        for (int i = 1; i < bytes.size(); i++) {
+            if (!bytes.get(i).equals(bytes.get(0))) {
+                throw new EpMismatchException("buffer \"" + buffer + "\" is " + bytes.get(0) + " bytes on "
+                        + label(ranks.get(0)) + " and " + bytes.get(i) + " bytes on " + label(ranks.get(i))
+                        + "; create it with the same size on all ranks");
+            }
+        }
     }
 
     private List<byte[]> payloads(String step, List<byte[]> all) {

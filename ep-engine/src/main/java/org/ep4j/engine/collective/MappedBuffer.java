@@ -1,4 +1,4 @@
-package org.ep4j.backend.nvlink;
+package org.ep4j.engine.collective;
 
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -6,23 +6,38 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpStateException;
-import org.ep4j.engine.cuda.SharedMemory;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.SymmetricBuffer;
 
 /** One symmetric buffer on one rank: its own memory and the peers' as mapped here. Safe for use from several threads. */
-final class IpcNvlinkBuffer implements SymmetricBuffer, MappedPeers {
+final class MappedBuffer implements SymmetricBuffer, MappedPeers {
+    private final String backend;
     private final String name;
     private final int rank;
-    private final Map<Integer, SharedMemory> memory;
-    private final Consumer<IpcNvlinkBuffer> onClose;
+    private final Map<Integer, DeviceMemory> memory;
+    private final Runnable release;
+    private final Consumer<MappedBuffer> onClose;
     private final AtomicBoolean open = new AtomicBoolean(true);
 
-    /** @param memory by rank, this one's among them */
-    IpcNvlinkBuffer(String name, int rank, Map<Integer, SharedMemory> memory, Consumer<IpcNvlinkBuffer> onClose) {
+    /**
+     * Over memory that is mapped already.
+     *
+     * @param memory by rank, this one's among them
+     * @param release gives it back; run once
+     * @param onClose is told afterwards
+     */
+    MappedBuffer(
+            String backend,
+            String name,
+            int rank,
+            Map<Integer, DeviceMemory> memory,
+            Runnable release,
+            Consumer<MappedBuffer> onClose) {
+        this.backend = backend;
         this.name = name;
         this.rank = rank;
         this.memory = Map.copyOf(memory);
+        this.release = release;
         this.onClose = onClose;
     }
 
@@ -34,10 +49,10 @@ final class IpcNvlinkBuffer implements SymmetricBuffer, MappedPeers {
     /** The memory of a rank; of this rank too, where it equals {@link #local()}. */
     @Override
     public DeviceMemory peer(int peer) {
-        SharedMemory mapped = memory.get(peer);
+        DeviceMemory mapped = memory.get(peer);
         if (mapped == null) {
-            throw new IllegalArgumentException("rank " + peer + " is not connected to rank " + rank + " by "
-                    + IpcNvlinkProvider.ID + ", which connects it to "
+            throw new IllegalArgumentException("rank " + peer + " is not connected to rank " + rank + " by " + backend
+                    + ", which connects it to "
                     + memory.keySet().stream()
                             .filter(r -> r != rank)
                             .sorted()
@@ -47,19 +62,19 @@ final class IpcNvlinkBuffer implements SymmetricBuffer, MappedPeers {
         if (!open.get()) {
             throw new EpStateException(this + " is closed, its memory is unmapped; do not use a buffer after close()");
         }
-        return mapped.memory();
+        return mapped;
     }
 
     @Override
     public void close() {
         if (open.compareAndSet(true, false)) {
-            memory.values().forEach(SharedMemory::close);
+            release.run();
             onClose.accept(this);
         }
     }
 
     @Override
     public String toString() {
-        return IpcNvlinkProvider.ID + " buffer \"" + name + "\" of rank " + rank;
+        return backend + " buffer \"" + name + "\" of rank " + rank;
     }
 }
