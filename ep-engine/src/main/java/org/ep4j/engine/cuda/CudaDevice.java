@@ -2,14 +2,12 @@ package org.ep4j.engine.cuda;
 
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpEvent;
-import org.ep4j.EpStateException;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuFacts;
 import org.ep4j.engine.gpu.GpuGraph;
@@ -18,6 +16,7 @@ import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.engine.gpu.GpuTimer;
 import org.ep4j.engine.gpu.PinnedMemory;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.OwnedMemory;
 
 /** One NVIDIA GPU: memory, copies and events in its primary context. */
 public final class CudaDevice implements GpuDevice {
@@ -170,13 +169,15 @@ public final class CudaDevice implements GpuDevice {
             throw new EpArgumentException("bytes", bytes, ">= 0", "pass the size of the allocation");
         }
         if (bytes == 0) {
-            return new Allocation(new DeviceMemory(0, 0, id));
+            return new OwnedMemory(new DeviceMemory(0, 0, id), () -> {});
         }
         CudaDriver driver = context.driver();
         long[] address = new long[1];
         context.call(
                 "cuMemAlloc of " + bytes + " bytes on " + id + freeText(), () -> driver.cuMemAlloc_v2(address, bytes));
-        Allocation allocation = new Allocation(new DeviceMemory(address[0], bytes, id));
+        DeviceMemory memory = new DeviceMemory(address[0], bytes, id);
+        OwnedMemory allocation = new OwnedMemory(
+                memory, () -> context.call("cuMemFree of " + memory, () -> driver.cuMemFree_v2(memory.address())));
         try {
             zeroNow(address[0], bytes);
         } catch (RuntimeException e) {
@@ -282,31 +283,6 @@ public final class CudaDevice implements GpuDevice {
         if (bytes > memory.byteSize()) {
             throw new EpArgumentException(
                     "buffer", bytes + " bytes", "at most the memory's " + memory.byteSize(), "limit the buffer");
-        }
-    }
-
-    private final class Allocation implements DeviceAllocation {
-        private final DeviceMemory memory;
-        private final AtomicBoolean closed = new AtomicBoolean();
-
-        Allocation(DeviceMemory memory) {
-            this.memory = memory;
-        }
-
-        @Override
-        public DeviceMemory memory() {
-            if (closed.get()) {
-                throw new EpStateException(
-                        "this allocation of " + memory.byteSize() + " bytes is closed; allocate again");
-            }
-            return memory;
-        }
-
-        @Override
-        public void close() {
-            if (closed.compareAndSet(false, true) && memory.byteSize() > 0) {
-                context.call("cuMemFree of " + memory, () -> context.driver().cuMemFree_v2(memory.address()));
-            }
         }
     }
 }

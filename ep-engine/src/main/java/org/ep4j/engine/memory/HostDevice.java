@@ -6,7 +6,6 @@ import java.nio.ByteBuffer;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentSkipListMap;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
@@ -14,7 +13,6 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpDevice;
 import org.ep4j.EpEvent;
 import org.ep4j.EpResourceException;
-import org.ep4j.EpStateException;
 
 /** The processor and its memory. */
 public final class HostDevice implements EpDevice {
@@ -45,7 +43,7 @@ public final class HostDevice implements EpDevice {
         long address = (Pointer.nativeValue(base) + ALIGNMENT - 1) & -ALIGNMENT;
         DeviceMemory memory = new DeviceMemory(address, bytes, Device.HOST);
         TrackedMemory tracking = track(memory, () -> c.free(base));
-        return new Allocation(memory, tracking);
+        return new OwnedMemory(memory, tracking::close);
     }
 
     /**
@@ -126,33 +124,6 @@ public final class HostDevice implements EpDevice {
         if (bytes > memory.byteSize()) {
             throw new EpArgumentException(
                     "buffer", bytes + " bytes", "at most the memory's " + memory.byteSize(), "limit the buffer");
-        }
-    }
-
-    private static final class Allocation implements DeviceAllocation {
-        private final DeviceMemory memory;
-        private final TrackedMemory tracking;
-        private final AtomicBoolean closed = new AtomicBoolean();
-
-        Allocation(DeviceMemory memory, TrackedMemory tracking) {
-            this.memory = memory;
-            this.tracking = tracking;
-        }
-
-        @Override
-        public DeviceMemory memory() {
-            if (closed.get()) {
-                throw new EpStateException(
-                        "this allocation of " + memory.byteSize() + " bytes is closed; allocate again");
-            }
-            return memory;
-        }
-
-        @Override
-        public void close() {
-            if (closed.compareAndSet(false, true)) {
-                tracking.close();
-            }
         }
     }
 }
