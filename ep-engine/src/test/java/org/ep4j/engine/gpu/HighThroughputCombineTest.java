@@ -1,10 +1,10 @@
 package org.ep4j.engine.gpu;
 
+import static org.ep4j.engine.gpu.GroupsByShape.setup;
+
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Random;
 import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
@@ -29,34 +29,17 @@ import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
 /** High-throughput combine on emulated GPUs gives what the host gives. */
 @AddLifecycleHook(SkipWithoutEmulator.class)
 final class HighThroughputCombineTest {
-    private static final Map<Integer, GpuAgainstHost> GROUPS = new LinkedHashMap<>();
-
-    /** Shapes, and the groups' sizes. */
-    private record Setup(EpShape shape, int ranks) {}
-
-    private static final List<Setup> SETUPS = List.of(
-            new Setup(EpShape.builder(256, 8, 2).maxTokens(40).build(), 2),
-            new Setup(EpShape.builder(128, 12, 4).maxTokens(200).build(), 3),
-            new Setup(
-                    EpShape.builder(16, 6, 3)
-                            .maxTokens(70)
-                            .placement(ExpertPlacement.of(4, 3, 0, 0, 3, 1, 0))
-                            .build(),
-                    4),
-            new Setup(EpShape.builder(272, 5, 8).maxTokens(33).build(), 1),
-            new Setup(EpShape.builder(512, 64, 32).maxTokens(20).build(), 5),
-            new Setup(EpShape.builder(7168, 16, 8).maxTokens(12).build(), 4));
-
-    private static GpuAgainstHost group(int setup) {
-        return GROUPS.computeIfAbsent(
-                setup,
-                s -> new GpuAgainstHost(SETUPS.get(s).shape(), SETUPS.get(s).ranks()));
-    }
+    private static final GroupsByShape GROUPS = new GroupsByShape(List.of(
+            setup(2, EpShape.builder(256, 8, 2).maxTokens(40)),
+            setup(3, EpShape.builder(128, 12, 4).maxTokens(200)),
+            setup(4, EpShape.builder(16, 6, 3).maxTokens(70).placement(ExpertPlacement.of(4, 3, 0, 0, 3, 1, 0))),
+            setup(1, EpShape.builder(272, 5, 8).maxTokens(33)),
+            setup(5, EpShape.builder(512, 64, 32).maxTokens(20)),
+            setup(4, EpShape.builder(7168, 16, 8).maxTokens(12))));
 
     @AfterContainer
     static void close() {
-        GROUPS.values().forEach(GpuAgainstHost::close);
-        GROUPS.clear();
+        GROUPS.close();
     }
 
     /** Where x lies. */
@@ -166,7 +149,7 @@ final class HighThroughputCombineTest {
 
     @Property(tries = 60, shrinking = ShrinkingMode.OFF)
     void combinesAreThoseOfTheHost(@ForAll @IntRange(max = 5) int setup, @ForAll long seed) {
-        group(setup).check(rank -> {
+        GROUPS.get(setup).check(rank -> {
             Random together = new Random(seed);
             Random random = new Random(seed + 31L * rank.number() + 1);
             boolean byExpert = together.nextBoolean();
@@ -208,7 +191,7 @@ final class HighThroughputCombineTest {
 
     @Example
     void wrongArgumentsAreRefusedAsOnTheHost() {
-        group(1).check(rank -> {
+        GROUPS.get(1).check(rank -> {
             EpShape shape = rank.buffer().shape();
             int hidden = shape.hidden();
             Random random = new Random(7 + rank.number());

@@ -1,10 +1,10 @@
 package org.ep4j.engine.gpu;
 
+import static org.ep4j.engine.gpu.GroupsByShape.setup;
+
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Random;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
@@ -27,40 +27,23 @@ import org.ep4j.engine.layout.LocalLayout;
 /** High-throughput dispatch on emulated GPUs gives what the host gives. */
 @AddLifecycleHook(SkipWithoutEmulator.class)
 final class HighThroughputDispatchTest {
-    private static final Map<Integer, GpuAgainstHost> GROUPS = new LinkedHashMap<>();
-
-    /** Shapes, and the groups' sizes. */
-    private record Setup(EpShape shape, int ranks) {}
-
-    private static final List<Setup> SETUPS = List.of(
-            new Setup(EpShape.builder(256, 8, 2).maxTokens(40).build(), 2),
-            new Setup(EpShape.builder(128, 12, 4).maxTokens(300).build(), 3),
-            new Setup(
-                    EpShape.builder(16, 6, 3)
-                            .maxTokens(70)
-                            .placement(ExpertPlacement.of(4, 3, 0, 0, 3, 1, 0))
-                            .build(),
-                    4),
-            new Setup(EpShape.builder(272, 5, 8).maxTokens(33).build(), 1),
-            new Setup(EpShape.builder(512, 64, 32).maxTokens(20).build(), 5),
-            new Setup(EpShape.builder(9216, 4, 1).maxTokens(5).build(), 2),
+    private static final GroupsByShape GROUPS = new GroupsByShape(List.of(
+            setup(2, EpShape.builder(256, 8, 2).maxTokens(40)),
+            setup(3, EpShape.builder(128, 12, 4).maxTokens(300)),
+            setup(4, EpShape.builder(16, 6, 3).maxTokens(70).placement(ExpertPlacement.of(4, 3, 0, 0, 3, 1, 0))),
+            setup(1, EpShape.builder(272, 5, 8).maxTokens(33)),
+            setup(5, EpShape.builder(512, 64, 32).maxTokens(20)),
+            setup(2, EpShape.builder(9216, 4, 1).maxTokens(5)),
             // Records too long for shared memory.
-            new Setup(EpShape.builder(131072, 4, 4).maxTokens(3).build(), 4),
+            setup(4, EpShape.builder(131072, 4, 4).maxTokens(3)),
             // Experts too many for it.
-            new Setup(EpShape.builder(16, 3000, 5).maxTokens(30).build(), 2),
+            setup(2, EpShape.builder(16, 3000, 5).maxTokens(30)),
             // More ranks than lanes.
-            new Setup(EpShape.builder(32, 50, 3).maxTokens(9).build(), 34));
-
-    private static GpuAgainstHost group(int setup) {
-        return GROUPS.computeIfAbsent(
-                setup,
-                s -> new GpuAgainstHost(SETUPS.get(s).shape(), SETUPS.get(s).ranks()));
-    }
+            setup(34, EpShape.builder(32, 50, 3).maxTokens(9))));
 
     @AfterContainer
     static void close() {
-        GROUPS.values().forEach(GpuAgainstHost::close);
-        GROUPS.clear();
+        GROUPS.close();
     }
 
     /** One dispatch's choices, the same on all ranks. */
@@ -161,7 +144,7 @@ final class HighThroughputDispatchTest {
 
     @Property(tries = 90, shrinking = ShrinkingMode.OFF)
     void dispatchesAreThoseOfTheHost(@ForAll @IntRange(max = 8) int setup, @ForAll long seed) {
-        group(setup).check(rank -> {
+        GROUPS.get(setup).check(rank -> {
             Random together = new Random(seed);
             Random random = new Random(seed + 31L * rank.number() + 1);
             EpShape shape = rank.buffer().shape();

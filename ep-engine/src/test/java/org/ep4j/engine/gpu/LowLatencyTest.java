@@ -2,12 +2,11 @@ package org.ep4j.engine.gpu;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
+import static org.ep4j.engine.gpu.GroupsByShape.setup;
 
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 import net.jqwik.api.ForAll;
@@ -33,13 +32,9 @@ import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
 /** Low latency on emulated GPUs gives what the host gives. */
 @AddLifecycleHook(SkipWithoutEmulator.class)
 final class LowLatencyTest {
-    private static final Map<Integer, GpuAgainstHost> GROUPS = new LinkedHashMap<>();
     private static final List<WireFormat> FORMATS = List.of(WireFormat.values());
 
-    /** Shapes, and the groups' sizes. */
-    private record Setup(EpShape shape, int ranks) {}
-
-    private static final List<Setup> SETUPS = List.of(
+    private static final GroupsByShape GROUPS = new GroupsByShape(List.of(
             setup(2, EpShape.builder(256, 8, 2).maxLowLatencyTokens(20)),
             setup(3, EpShape.builder(1040, 12, 4).maxLowLatencyTokens(50)),
             setup(
@@ -54,22 +49,11 @@ final class LowLatencyTest {
             // Experts too many for shared memory.
             setup(2, EpShape.builder(16, 9000, 5).maxLowLatencyTokens(12)),
             // More ranks than lanes.
-            setup(34, EpShape.builder(32, 50, 3).maxLowLatencyTokens(5)));
-
-    private static Setup setup(int ranks, EpShape.Builder shape) {
-        return new Setup(shape.build(), ranks);
-    }
-
-    private static GpuAgainstHost group(int setup) {
-        return GROUPS.computeIfAbsent(
-                setup,
-                s -> new GpuAgainstHost(SETUPS.get(s).shape(), SETUPS.get(s).ranks()));
-    }
+            setup(34, EpShape.builder(32, 50, 3).maxLowLatencyTokens(5))));
 
     @AfterContainer
     static void close() {
-        GROUPS.values().forEach(GpuAgainstHost::close);
-        GROUPS.clear();
+        GROUPS.close();
     }
 
     /** One round's choices, the same on all ranks. */
@@ -284,7 +268,7 @@ final class LowLatencyTest {
 
     @Property(tries = 60, shrinking = ShrinkingMode.OFF)
     void roundsAreThoseOfTheHost(@ForAll @IntRange(max = 7) int setup, @ForAll long seed) {
-        group(setup).check(rank -> {
+        GROUPS.get(setup).check(rank -> {
             Random together = new Random(seed);
             Random random = new Random(seed + 31L * rank.number() + 1);
             for (int i = 0; i < 3; i++) {
