@@ -18,6 +18,7 @@ static emulated::Thread** emulated_current() { return &emulated_thread; }
 extern "C" { __attribute__((used, visibility("default"))) emulated::Module emulated_module = {emulated_bind, emulated_current, EMULATED_LANES}; }
 
 #define EP_DEVICE static inline __attribute__((always_inline))
+#define EP_KERNEL_BESIDE(name, threads) EP_KERNEL(name, threads)
 #define EP_KERNEL(name, threads) \
   static void name(const Op op); \
   static void emulated_run_##name(const void* arguments) { name(*(const Op*)arguments); } \
@@ -77,11 +78,22 @@ EP_DEVICE int count(Lanes lanes) { return __builtin_popcountll(lanes); }
 EP_DEVICE int lowest(Lanes lanes) { return __builtin_ffsll((i64)lanes) - 1; }
 EP_DEVICE void sync_lanes(EMULATED_PLACE) { emulated_runtime->meet(emulated::SYNC_LANES, 0, file, line); }
 EP_DEVICE void sync_block(EMULATED_PLACE) { emulated_runtime->sync_block(file, line); }
+// True where all threads of a block say so; also a barrier.
+EP_DEVICE bool all_threads(bool value) {
+  EP_SHARED int no;
+  sync_block();
+  if (threadIdx.x == 0) no = 0;
+  sync_block();
+  if (!value) no = 1;
+  sync_block();
+  return no == 0;
+}
 
 #define EMULATED_TOUCH(p, what) emulated_runtime->touch(p, sizeof(*p), what)
 EP_DEVICE u64 load_acquire(const void* p) { emulated_runtime->touch(p, 8, "load_acquire"); return __atomic_load_n((const u64*)p, __ATOMIC_SEQ_CST); }
 EP_DEVICE void store_release(void* p, u64 v) { emulated_runtime->touch(p, 8, "store_release"); __atomic_store_n((u64*)p, v, __ATOMIC_SEQ_CST); }
 EP_DEVICE void fence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+EP_DEVICE void fence_block() {}
 EP_DEVICE void fence_device() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 EP_DEVICE Vec emulated_load(const Vec* p) {
   u64 half[2] = {__atomic_load_n((const u64*)p, __ATOMIC_RELAXED), __atomic_load_n((const u64*)p + 1, __ATOMIC_RELAXED)};

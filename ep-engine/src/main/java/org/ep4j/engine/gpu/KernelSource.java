@@ -17,7 +17,7 @@ public final class KernelSource {
 
     private static final List<String> LOW_LATENCY = List.of("log_fmt.cu", "ll_dispatch.cu", "ll_combine.cu");
 
-    private static final Pattern KERNEL = Pattern.compile("^EP_KERNEL\\((\\w+),", Pattern.MULTILINE);
+    private static final Pattern KERNEL = Pattern.compile("^EP_KERNEL(?:_BESIDE)?\\((\\w+),", Pattern.MULTILINE);
 
     private KernelSource() {}
 

@@ -14,8 +14,8 @@ record LowLatencyPieces(
         int localExperts,
         int messageHead,
         long temporaryBytes) {
-    /** Four messages at a time, and a fifth group of threads that looks at counts. */
-    static final int RECEIVE_THREADS = 5 * 128;
+    /** Four messages at a time, and more threads that look at counts: {@code EP_LL_COUNTERS}. */
+    static final int RECEIVE_THREADS = 4 * 128 + 64;
 
     /** Of the kernel that adds up slots. */
     static final int COMBINE_THREADS = 1024;
@@ -24,6 +24,11 @@ record LowLatencyPieces(
     static final int CODED_THREADS = 512;
 
     private static final int MOST_THREADS = 1024;
+
+    /** Most threads of a sending block that encode, and 16-byte words of a row that each has: {@code EP_LL_ENCODERS}, {@code EP_LL_EACH}. */
+    private static final int MOST_ENCODERS = 512;
+
+    private static final int ENCODED = 2;
 
     /** 16 bytes of a BF16 row. */
     private static final int CHANNELS = 8;
@@ -71,14 +76,18 @@ record LowLatencyPieces(
         return experts <= TABLE_EXPERTS ? blocks : (int) Math.min(blocks, temporaryBytes / (4L * experts));
     }
 
-    /** So many that a row of most models is read at once. */
+    /** So many that a row of most models is read at once, and a wave that routes. */
     int sendThreads() {
-        int whole = (hidden / CHANNELS + lanes() - 1) / lanes() * lanes();
-        return Math.min(MOST_THREADS, Math.max(2 * lanes(), whole));
+        return encoders() + lanes();
+    }
+
+    private int encoders() {
+        int each = ENCODED * CHANNELS * lanes();
+        return Math.min(MOST_ENCODERS, Math.max(2, (hidden + each - 1) / each) * lanes());
     }
 
     int sendBytes() {
-        return messageHead + 16 * sendThreads() + (experts <= TABLE_EXPERTS ? EXPERT_BYTES * experts : 0);
+        return messageHead + 16 * ENCODED * encoders() + (experts <= TABLE_EXPERTS ? EXPERT_BYTES * experts : 0);
     }
 
     int receiveBytes() {

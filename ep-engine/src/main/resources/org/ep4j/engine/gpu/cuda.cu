@@ -11,6 +11,8 @@ struct alignas(16) Vec { u32 x, y, z, w; };
 
 #define EP_DEVICE static __device__ __forceinline__
 #define EP_KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads, 1) name(const Op op)
+// For a kernel of which two blocks, or one and a block of another such kernel, run on a multiprocessor at once.
+#define EP_KERNEL_BESIDE(name, threads) extern "C" __global__ void __launch_bounds__(threads, 2) name(const Op op)
 #define EP_SHARED __shared__
 #define EP_DYNAMIC_SHARED(name) extern __shared__ __align__(128) char name[]
 
@@ -35,6 +37,8 @@ EP_DEVICE int count(Lanes lanes) { return __popc(lanes); }
 EP_DEVICE int lowest(Lanes lanes) { return __ffs((int)lanes) - 1; }
 EP_DEVICE void sync_lanes() { __syncwarp(); }
 EP_DEVICE void sync_block() { __syncthreads(); }
+// True where all threads of a block say so; also a barrier.
+EP_DEVICE bool all_threads(bool value) { return __syncthreads_and(value) != 0; }
 
 // What other GPUs write or read.
 EP_DEVICE u64 load_acquire(const void* p) {
@@ -44,6 +48,8 @@ EP_DEVICE u64 load_acquire(const void* p) {
 }
 EP_DEVICE void store_release(void* p, u64 v) { asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory"); }
 EP_DEVICE void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+// Within the block.
+EP_DEVICE void fence_block() { __threadfence_block(); }
 EP_DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 // Past the first-level cache, which does not see what other GPUs write.
 EP_DEVICE Vec load_remote(const Vec* p) {

@@ -10,6 +10,7 @@ struct alignas(16) Vec { u32 x, y, z, w; };
 
 #define EP_DEVICE static inline __attribute__((device, always_inline))
 #define EP_KERNEL(name, threads) extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, threads))) void name(const Op op)
+#define EP_KERNEL_BESIDE(name, threads) EP_KERNEL(name, threads)
 #define EP_SHARED __attribute__((shared))
 #define EP_DYNAMIC_SHARED(name) extern __attribute__((shared, aligned(128))) char name[]
 
@@ -73,11 +74,22 @@ EP_DEVICE void sync_block() {
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
+// True where all threads of a block say so; also a barrier.
+EP_DEVICE bool all_threads(bool value) {
+  EP_SHARED int no;
+  sync_block();
+  if (threadIdx.x == 0) no = 0;
+  sync_block();
+  if (!value) no = 1;
+  sync_block();
+  return no == 0;
+}
 
 // What other GPUs write or read.
 EP_DEVICE u64 load_acquire(const void* p) { return __hip_atomic_load((const u64*)p, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM); }
 EP_DEVICE void store_release(void* p, u64 v) { __hip_atomic_store((u64*)p, v, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM); }
 EP_DEVICE void fence_system() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, ""); }
+EP_DEVICE void fence_block() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "workgroup"); }
 EP_DEVICE void fence_device() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent"); }
 // Past the caches that do not see what other GPUs write.
 EP_DEVICE u64 load_remote(const u64* p) { return __hip_atomic_load(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM); }

@@ -116,7 +116,6 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
     const bool works = team < abreast && index < all.messages;
     Outgoing out;
     if (works) out = outgoing(op, all, index);
-    EP_STAMP(2, 2);
     const int k = works && out.here ? lowest(out.here) : 0;
     for (int span = 0; span < EP_LL_SPANS; span++) {
       const int first = span * EP_LL_SPAN_VECTORS, mine = first + member * EP_LL_PIECE;
@@ -126,19 +125,14 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
         sum_piece(op, out, mine, stage + member * EP_LL_PIECE);
         bulk_fence();
       }
-      EP_STAMP(2, 3);
       sync_block();
-      EP_STAMP(2, 4);
       if (works && out.here && member == 0 && lane() == 0) {
         const int vectors = EP_LL_VECTORS - first < EP_LL_SPAN_VECTORS ? EP_LL_VECTORS - first : EP_LL_SPAN_VECTORS;
         bulk_store(slot_of(all, out, k) + EP_COMBINE_SLOT_HEAD + (u64)first * 16, stage, vectors * 16);
         bulk_commit();
-        EP_STAMP(2, 5);
         if (ends) {
           bulk_wait();
-          EP_STAMP(2, 6);
           store_release(flag_of(all, out, k), all.number);
-          EP_STAMP(2, 7);
         } else {
           bulk_wait_read();
         }
@@ -294,8 +288,6 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
   State* const state = op.state;
   const int threads = blockDim.x;
   const bool clerk = (int)threadIdx.x == threads - 1;
-  launch_dependents();
-  EP_STAMP(2, 0);
   char* const peer0 = threadIdx.x < EP_RANKS ? op.peers[threadIdx.x] : 0;
   wait_for_previous();
   for (int r = threadIdx.x; r < EP_RANKS; r += threads) peer[r] = r == (int)threadIdx.x ? peer0 : op.peers[r];
@@ -318,9 +310,15 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
   if (stop || dispatch == 0) {
     if (clerk && stop) state->ll_refused[2 + op.bank] = 1;
     if (clerk && !stop && blockIdx.x == 0) refuse(op, &state->ll_refused[2 + op.bank], WHAT_VOID_HANDLE, op.rank, 0, 0, 0);
+    if (clerk) fence_device();
     return;
   }
-  if (clerk) count_operation(op, EP_DONE_LL_COMBINE, &state->ll_combine_number, &state->ll_combine_of[op.bank], &state->ll_refused[2 + op.bank], number);
+  if (clerk) {
+    count_operation(op, EP_DONE_LL_COMBINE, &state->ll_combine_number, &state->ll_combine_of[op.bank], &state->ll_refused[2 + op.bank], number);
+    // See may_dispatch.
+    fence_device();
+    launch_dependents();
+  }
   if (number > 2 && credit < number - 2 && !await_credits(op, LL_COMBINE_CREDIT, number, PHASE_LL_COMBINE_CREDIT)) {
     if (clerk) {
       state->ll_refused[2 + op.bank] = 1;
@@ -329,12 +327,10 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
     }
     return;
   }
-  EP_STAMP(2, 1);
   const Sending all = {number, before[EP_RANKS], before, peer};
   if (blockIdx.x == gridDim.x - 1 && (int)threadIdx.x >= threads - EP_LANES) announce_combine(op, peer, number, dispatch);
   send(all);
   if (blockIdx.x == 0 && (int)threadIdx.x >= threads - EP_LANES) give_credit(op);
-  EP_STAMP(2, 15);
 }
 
 // Three kernels, since they need different numbers of registers. EP_LL_ABREAST teams of waves.
@@ -461,14 +457,7 @@ EP_DEVICE void compare_sources(const Op& op, u64 number) {
 
 // "receive" is called by whole waves for a token and a part of it.
 template <class Receive>
-EP_DEVICE void combine_receive(const Op& op, int parts, Receive receive) {
-  launch_dependents();
-  EP_STAMP(3, 0);
-  wait_for_previous();
-  EP_STAMP(3, 1);
-  State* const state = op.state;
-  const u64 number = state->ll_combine_of[op.bank];
-  if (state->ll_refused[2 + op.bank]) return;
+EP_DEVICE void combine_received(const Op& op, u64 number, int parts, Receive receive) {
   const i64 waves = (i64)(blockDim.x / EP_LANES) * gridDim.x;
   // The wave that has the least to do, and before that: when ranks do different things, nothing else may come.
   if ((i64)warp() * gridDim.x + blockIdx.x == waves - 1) compare_sources(op, number);
@@ -476,13 +465,25 @@ EP_DEVICE void combine_receive(const Op& op, int parts, Receive receive) {
   for (i64 item = (i64)warp() * gridDim.x + blockIdx.x; item < op.tokens * parts; item += waves) {
     const i64 token = item / parts;
     const Wanted all = wanted(op, token);
-    EP_STAMP(3, 2);
     if (!slots_there(op, all, number, token)) break;
-    EP_STAMP(3, 3);
     receive(all, number, token, (int)(item % parts));
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) state->ll_combine_taken[number & 1] = number + 1;
-  EP_STAMP(3, 15);
+  if (blockIdx.x == 0 && threadIdx.x == 0) op.state->ll_combine_taken[number & 1] = number + 1;
+}
+
+template <class Receive>
+EP_DEVICE void combine_receive(const Op& op, int parts, Receive receive) {
+  State* const state = op.state;
+  // May begin while the sending kernel runs: see ll_dispatch_receive.
+  const u64 number = load_remote(&state->ll_combine_of[op.bank]);
+  const u32 refused = load_remote(&state->ll_refused[2 + op.bank]);
+  const bool clerk = blockIdx.x == gridDim.x - 1;
+  if (!clerk) launch_dependents();
+  if (!refused) combine_received(op, number, parts, receive);
+  if (clerk) {
+    wait_for_previous();
+    launch_dependents();
+  }
 }
 
 EP_KERNEL(ll_combine_receive, 1024) {

@@ -20,14 +20,29 @@ enum WireFormat { WIRE_BF16, WIRE_FP8, WIRE_FP8_POW2, WIRE_FP8_UE8M0 };
 
 // Whether what is known of every expert is kept in shared memory: rank, index there, selections so far. LowLatencyDispatch sizes it.
 #define EP_LL_TABLES (EP_EXPERTS <= 8192)
-#define EP_LL_GROUP 128  // threads that unpack one message; a receiving block has one group more, which looks at counts
-#define EP_LL_BATCH 8    // 16-byte words that a thread has under way
+#define EP_LL_GROUP 128  // threads that unpack one message; a receiving block has four such groups
+#define EP_LL_COUNTERS 64  // and more threads, which look at counts
+#define EP_LL_BATCH 4    // 16-byte words that a thread has under way
+#define EP_LL_ENCODERS 512  // most threads of a sending block that encode
+#define EP_LL_EACH 2     // 16-byte words of a row that a sending thread encodes; the last wave of a sending block encodes nothing, it routes
 #define EP_LL_EXPERT_ROWS ((u64)EP_RANKS * EP_MAX_LL_TOKENS)
 
 EP_DEVICE int selection(const Op& op, i64 i) {
   if (!op.wide_ids) return ((const int*)op.ids)[i];
   i64 id = ((const i64*)op.ids)[i];
   return id == (int)id ? (int)id : (int)0x80000000;
+}
+
+EP_DEVICE void selections(const Op& op, i64 token, int* ids) {
+  const int* narrow = (const int*)op.ids + token * EP_TOPK;
+  const i64* wide = (const i64*)op.ids + token * EP_TOPK;
+  if (op.wide_ids) {
+#pragma unroll
+    for (int k = 0; k < EP_TOPK; k++) ids[k] = wide[k] == (int)wide[k] ? (int)wide[k] : (int)0x80000000;
+  } else {
+#pragma unroll
+    for (int k = 0; k < EP_TOPK; k++) ids[k] = narrow[k];
+  }
 }
 
 // ---- Encoding. A thread has 8 channels, 16 lanes share a scale.
@@ -188,7 +203,7 @@ EP_DEVICE void count_selections(const Op& op, const Tables& tables, i64 end) {
 // where a wait fails.
 EP_DEVICE bool may_dispatch(const Op& op, const Tables& tables, i64 first, u64 number, u64 credit, bool stop, bool bad, bool twice) {
   LowLatencyHandleHead* handle = (LowLatencyHandleHead*)op.handle;
-  const bool clerk = threadIdx.x == blockDim.x - 1;
+  const bool clerk = threadIdx.x == 0;
   bool full = false;
   if (!stop && !bad && twice) {
     count_selections(op, tables, op.tokens);
@@ -202,6 +217,8 @@ EP_DEVICE bool may_dispatch(const Op& op, const Tables& tables, i64 first, u64 n
     if (clerk && stop) op.state->ll_refused[op.bank] = 1;
     if (clerk && blockIdx.x == 0 && !stop && bad) refuse_id(op);
     if (clerk) handle->number = 0;
+    // What begins when this block has ended looks at it.
+    if (clerk) fence_device();
     return false;
   }
   if (clerk) {
@@ -213,6 +230,9 @@ EP_DEVICE bool may_dispatch(const Op& op, const Tables& tables, i64 first, u64 n
       handle->weighted = op.weights != 0;
       handle->incomplete = 0;
     }
+    // From here on the receiving kernel may begin: what it looks at is written, and all blocks that it depends on run.
+    fence_device();
+    launch_dependents();
   }
   if (number <= 2 || credit >= number - 2 || await_credits(op, LL_DISPATCH_CREDIT, number, PHASE_LL_DISPATCH_CREDIT)) return true;
   // As on the host the number is used up, and nobody will receive what others send in it.
@@ -225,32 +245,34 @@ EP_DEVICE bool may_dispatch(const Op& op, const Tables& tables, i64 first, u64 n
   return false;
 }
 
-// Where one token's message goes; known to the lanes of a block's first wave, of which one has each target.
+// Where one token's message goes; known to the lanes of the wave that routes, of which one has each target.
 struct Route {
   int id;        // of this lane's selection, -1 where none or masked
   float weight;
+  int rank;      // of the selection, -1 where none or masked
+  Lanes there;   // lanes of the same rank
+  Lanes alike;   // of the same expert
   char* target;  // of the message, 0 where this lane has none
   u64* flag;
 };
 
-// Routes the next of the block's tokens and writes the head of its message. Called by the first wave.
-EP_DEVICE void route(const Op& op, const Tables& tables, char* const* peer, int* messages, u64 number, int token, Route& to, u32* head) {
-  int r = -1, local = -1;
-  if (to.id >= 0) r = owner_of(op, tables, to.id);
-  if (r < 0) to.id = -1;
+// Asks for the selections of a token.
+EP_DEVICE void ask(const Op& op, Route& to, i64 token) {
+  to.id = -1;
+  to.weight = 0;
+  if (lane() >= EP_TOPK) return;
+  to.id = selection(op, token * EP_TOPK + lane());
+  if (op.weights) to.weight = op.weights[token * EP_TOPK + lane()];
+}
+
+// First half of routing a token: what needs no counts. Writes that part of the message's head.
+EP_DEVICE void find_ranks(const Op& op, const Tables& tables, i64 token, Route& to, u32* head) {
+  int local = -1;
+  to.rank = is_expert(to.id) ? owner_of(op, tables, to.id) : -1;
+  if (to.rank < 0) to.id = -1;
   if (to.id >= 0) local = EP_LL_TABLES ? tables.local_of[to.id] : op.local_of[to.id];
-  const Lanes below = ((Lanes)1 << lane()) - 1, there = same(r), alike = same(to.id);
-  to.target = 0;
-  int ordinal = -1;
-  if (r >= 0 && lowest(there) == lane()) {
-    const int index = *(volatile int*)&messages[r];
-    to.target = message_at(peer[r], number, op.rank, index);
-    to.flag = message_flag_at(peer[r], number, op.rank, index);
-  }
-  if (to.id >= 0) ordinal = *(volatile int*)&tables.selected[to.id] + count(alike & below);
-  sync_lanes();
-  if (to.target) *(volatile int*)&messages[r] += 1;
-  if (to.id >= 0 && lowest(alike) == lane()) *(volatile int*)&tables.selected[to.id] += count(alike);
+  to.there = same(to.rank);
+  to.alike = same(to.id);
   if (lane() == 0) {
     head[0] = (u32)token;
     head[1] = 0;
@@ -258,38 +280,64 @@ EP_DEVICE void route(const Op& op, const Tables& tables, char* const* peer, int*
   if (lane() < EP_TOPK) {
     head[EP_HEAD_EXPERTS + lane()] = (u32)local;
     head[EP_HEAD_WEIGHTS + lane()] = as_bits(to.weight);
-    head[EP_HEAD_RANKS + lane()] = (u32)r;
-    head[EP_HEAD_ORDINALS + lane()] = (u32)ordinal;
-    const i64 i = (i64)token * EP_TOPK + lane();
-    handle_ints(op, EP_LL_HANDLE_IDS)[i] = to.id;
-    handle_ints(op, EP_LL_HANDLE_OWNERS)[i] = r;
-    if (op.weights) ((float*)handle_ints(op, EP_LL_HANDLE_WEIGHTS))[i] = to.weight;
+    head[EP_HEAD_RANKS + lane()] = (u32)to.rank;
   }
 }
 
-// Says how much this rank sends. Called by one wave of the block that has counted the last tokens.
-EP_DEVICE void announce_dispatch(const Op& op, const Tables& tables, char* const* peer, const int* messages, u64 number) {
-  const u64 high = number << 32, digest = op.state->mask_digest;
-  for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
+// Second half: takes the next messages of the token's ranks and the next rows of its experts.
+EP_DEVICE void find_slots(const Op& op, const Tables& tables, char* const* peer, int* messages, u64 number, Route& to, u32* head) {
+  const Lanes below = ((Lanes)1 << lane()) - 1;
+  to.target = 0;
+  int ordinal = -1;
+  if (to.rank >= 0 && lowest(to.there) == lane()) {
+    const int index = *(volatile int*)&messages[to.rank];
+    to.target = message_at(peer[to.rank], number, op.rank, index);
+    to.flag = message_flag_at(peer[to.rank], number, op.rank, index);
+    *(volatile int*)&messages[to.rank] = index + 1;
+  }
+  if (to.id >= 0) ordinal = *(volatile int*)&tables.selected[to.id] + count(to.alike & below);
+  if (lane() < EP_TOPK) head[EP_HEAD_ORDINALS + lane()] = (u32)ordinal;
+  sync_lanes();
+  if (to.id >= 0 && lowest(to.alike) == lane()) *(volatile int*)&tables.selected[to.id] += count(to.alike);
+}
+
+// What a combine needs of the token.
+EP_DEVICE void keep(const Op& op, const Route& to, i64 token) {
+  if (lane() >= EP_TOPK) return;
+  const i64 i = token * EP_TOPK + lane();
+  handle_ints(op, EP_LL_HANDLE_IDS)[i] = to.id;
+  handle_ints(op, EP_LL_HANDLE_OWNERS)[i] = to.rank;
+  if (op.weights) ((float*)handle_ints(op, EP_LL_HANDLE_WEIGHTS))[i] = to.weight;
+}
+
+// Says how much this rank sends: words that need no counter, since each has the number of the operation. Called by "threads" threads of the
+// block that has counted the last tokens.
+EP_DEVICE void announce_counts(const Op& op, const Tables& tables, char* const* peer, const int* messages, u64 number, int threads) {
+  const u64 high = number << 32;
+  for (int r = threadIdx.x; r < EP_RANKS; r += threads) {
     if (!tables.masked[r]) store_remote(ll_counts_at(peer[r], number, op.rank), high | (u32)messages[r]);
   }
-  for (i64 e = lane(); e < EP_EXPERTS; e += EP_LANES) {
+  for (i64 e = threadIdx.x; e < EP_EXPERTS; e += threads) {
     const int r = owner_of(op, tables, (int)e);
     if (r < 0) continue;
     const int local = EP_LL_TABLES ? tables.local_of[e] : op.local_of[e];
     store_remote(ll_counts_at(peer[r], number, op.rank) + 1 + local, high | (u32)*(volatile int*)&tables.selected[e]);
   }
-  sync_lanes();
+}
+
+// Says what this rank does. Called by a wave.
+EP_DEVICE void announce_dispatch(const Op& op, const Tables& tables, char* const* peer, u64 number) {
+  const u64 digest = op.state->mask_digest;
   for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
     if (tables.masked[r]) continue;
     u64* words = (u64*)block_at(peer[r], BLOCK_LL_DISPATCH, number, op.rank);
-    const u64 values[8] = {number, (u64)op.flags, digest, (u64)messages[r], 0, 0, 0, 0};
+    const u64 values[8] = {number, (u64)op.flags, digest, 0, 0, 0, 0, 0};
     for (int w = 0; w < 8; w++) store_remote(words + w, values[w]);
     store_release(counter_at(peer[r], LL_DISPATCH, op.rank), number);
   }
 }
 
-EP_KERNEL(ll_dispatch_send, 1024) {
+EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   EP_DYNAMIC_SHARED(shared);
   EP_SHARED char* peer[EP_RANKS];
   EP_SHARED int masked[EP_RANKS];
@@ -297,20 +345,18 @@ EP_KERNEL(ll_dispatch_send, 1024) {
   EP_SHARED u64 number, credit;
   EP_SHARED int bad, twice, stop;
   State* const state = op.state;
-  const int threads = blockDim.x, tokens = (int)op.tokens;
+  const int all = blockDim.x, threads = all - EP_LANES, tokens = (int)op.tokens;
+  const bool router = (int)threadIdx.x >= threads;
   const int first = (int)(op.tokens * blockIdx.x / gridDim.x), end = (int)(op.tokens * (blockIdx.x + 1) / gridDim.x);
-  const int vectors = EP_HIDDEN / 8, pieces = (vectors + threads - 1) / threads;
+  const int vectors = EP_HIDDEN / 8, piece_vectors = EP_LL_EACH * threads, pieces = (vectors + piece_vectors - 1) / piece_vectors;
   u32* head = (u32*)shared;
   char* row = shared + EP_MESSAGE_HEAD;
   const int vector_bytes = op.format == WIRE_BF16 ? 16 : 8;
   Tables tables;
-  tables.owner = (int*)(row + 16 * threads);
+  tables.owner = (int*)(row + 16 * piece_vectors);
   tables.local_of = tables.owner + EP_EXPERTS;
   tables.selected = EP_LL_TABLES ? tables.local_of + EP_EXPERTS : (int*)op.temporary + (u64)blockIdx.x * EP_EXPERTS;
   tables.masked = masked;
-
-  launch_dependents();
-  EP_STAMP(0, 0);
   // What never changes may be asked for at once. It is put where it belongs when everything else has been asked for.
   const bool constant = EP_LL_TABLES && threadIdx.x < EP_EXPERTS;
   const int owner0 = constant ? op.owner[threadIdx.x] : 0, local0 = constant ? op.local_of[threadIdx.x] : 0;
@@ -318,67 +364,86 @@ EP_KERNEL(ll_dispatch_send, 1024) {
   wait_for_previous();
 
   // Everything is asked for at once; it arrives at about the same time.
-  Vec v = {0, 0, 0, 0};
-  if (first < end && (int)threadIdx.x < vectors) v = load_once((const Vec*)op.x + (u64)first * vectors + threadIdx.x);
-  Route to = {-1, 0, 0, 0};
-  if (warp() == 0 && lane() < EP_TOPK && first < end) {
-    to.id = selection(op, (i64)first * EP_TOPK + lane());
-    if (op.weights) to.weight = op.weights[(i64)first * EP_TOPK + lane()];
-  }
-  int ids[EP_TOPK];
-  if ((int)threadIdx.x < tokens) {
+  Vec v[EP_LL_EACH];
 #pragma unroll
-    for (int k = 0; k < EP_TOPK; k++) ids[k] = selection(op, (i64)threadIdx.x * EP_TOPK + k);
+  for (int j = 0; j < EP_LL_EACH; j++) {
+    const int i = j * threads + threadIdx.x;
+    v[j] = Vec{0, 0, 0, 0};
+    if (!router && first < end && i < vectors) v[j] = load_once((const Vec*)op.x + (u64)first * vectors + i);
+  }
+  Route to = {-1, 0, -1, 0, 0, 0, 0};
+  if (router && first < end) ask(op, to, first);
+  int ids[EP_TOPK];
+  if ((int)threadIdx.x < tokens) selections(op, threadIdx.x, ids);
+  for (int r = threadIdx.x; r < EP_RANKS; r += all) {
+    masked[r] = (int)state->masked[r];
+    peer[r] = r == (int)threadIdx.x ? peer0 : op.peers[r];
+    messages[r] = 0;
   }
   if (constant) {
     tables.owner[threadIdx.x] = owner0;
     tables.local_of[threadIdx.x] = local0;
     tables.selected[threadIdx.x] = 0;
   }
-  for (int e = threadIdx.x + threads; EP_LL_TABLES && e < EP_EXPERTS; e += threads) {
+  for (int e = threadIdx.x + all; EP_LL_TABLES && e < EP_EXPERTS; e += all) {
     tables.owner[e] = op.owner[e];
     tables.local_of[e] = op.local_of[e];
     tables.selected[e] = 0;
   }
-  for (int r = threadIdx.x; r < EP_RANKS; r += threads) {
-    peer[r] = r == (int)threadIdx.x ? peer0 : op.peers[r];
-    masked[r] = (int)state->masked[r];
-    messages[r] = 0;
-  }
-  for (i64 e = threadIdx.x; !EP_LL_TABLES && e < EP_EXPERTS; e += threads) tables.selected[e] = 0;
-  if ((int)threadIdx.x >= threads - EP_LANES) {
-    const u64 least = least_credit(op, LL_DISPATCH_CREDIT);
-    if (lane() == 0) credit = least;
-  }
+  for (i64 e = threadIdx.x; !EP_LL_TABLES && e < EP_EXPERTS; e += all) tables.selected[e] = 0;
   if (threadIdx.x == 0) {
-    // In this order: a block that gives up marks the failure before it uses the number up.
     number = load_acquire(&state->ll_dispatch_number) + 1;
-    stop = failed(op);
     bad = 0;
     twice = 0;
   }
+  if (router) {
+    const u64 least = least_credit(op, LL_DISPATCH_CREDIT);
+    if (lane() == 0) credit = least;
+  }
   sync_block();
-  EP_STAMP(0, 1);
+  if (router) {
+    // After the number: a block that gives up marks the failure before it uses the number up.
+    const int failure = failed(op);
+    if (first < end) find_ranks(op, tables, first, to, head);
+    if (lane() == 0) stop = failure;
+  }
 
   // What was selected before this block's tokens, and whether all of it is right. A thread has a token.
-  for (int t = threadIdx.x; t < tokens; t += threads) {
-    int owner[EP_TOPK];
+  for (int t = threadIdx.x; t - lane() < tokens; t += all) {
+    if (t != (int)threadIdx.x && t < tokens) selections(op, t, ids);
+    int rank[EP_TOPK];
+    bool wrong = false, again = false;
+    u64 hits = 0;
 #pragma unroll
     for (int k = 0; k < EP_TOPK; k++) {
-      if (t != (int)threadIdx.x) ids[k] = selection(op, (i64)t * EP_TOPK + k);
-      if (ids[k] != -1 && !is_expert(ids[k])) bad = 1;
-      owner[k] = is_expert(ids[k]) ? owner_of(op, tables, ids[k]) : -1;
-      bool again = owner[k] < 0;
+      const bool valid = t < tokens && is_expert(ids[k]);
+      wrong |= t < tokens && !valid && ids[k] != -1;
+      ids[k] = valid ? ids[k] : -1;
+      rank[k] = EP_LL_TABLES ? tables.owner[valid ? ids[k] : 0] : op.owner[valid ? ids[k] : 0];
+    }
+#pragma unroll
+    for (int k = 0; k < EP_TOPK; k++) rank[k] = masked[rank[k]] || ids[k] < 0 ? -1 : rank[k];
+#pragma unroll
+    for (int k = 0; k < EP_TOPK; k++) {
+      bool before = false;
 #pragma unroll
       for (int j = 0; j < k; j++) {
-        if (owner[k] >= 0 && ids[j] == ids[k]) twice = 1;
-        again |= owner[j] == owner[k];
+        again |= rank[k] >= 0 && ids[j] == ids[k];
+        before |= rank[j] == rank[k];
       }
-      if (t < first && owner[k] >= 0) add(&tables.selected[ids[k]], 1);
-      if (t < first && !again) add(&messages[owner[k]], 1);
+      if (rank[k] < 0 || t >= first) continue;
+      add(&tables.selected[ids[k]], 1);
+      if (EP_RANKS <= 64) hits |= 1ull << rank[k];
+      else if (!before) add(&messages[rank[k]], 1);
+    }
+    if (wrong) bad = 1;
+    if (again) twice = 1;
+    // One addition for a wave.
+    for (int r = 0; EP_RANKS <= 64 && r < EP_RANKS; r++) {
+      const int more = count(ballot(hits >> r & 1));
+      if (more && lane() == 0) add(&messages[r], more);
     }
   }
-  EP_STAMP(0, 2);
 #if !EP_BULK
   EP_SHARED char* targets[EP_MAX_TARGETS];
   EP_SHARED u64* flags[EP_MAX_TARGETS];
@@ -387,22 +452,34 @@ EP_KERNEL(ll_dispatch_send, 1024) {
   int t = first, piece = 0;
   bool begun = false;
   while (true) {
-    const int from = piece * threads;  // first of the vectors of this piece
-    const int here = vectors - from < threads ? vectors - from : threads;
-    encode(op.format, v, 8 * (from + threadIdx.x), t < end && (int)threadIdx.x < here, head + EP_HEAD_SCALES, row + vector_bytes * threadIdx.x);
+    const int from = piece * piece_vectors;  // first of the vectors of this piece
+    const int here = vectors - from < piece_vectors ? vectors - from : piece_vectors;
+    if (!router) {
+#pragma unroll
+      for (int j = 0; j < EP_LL_EACH; j++) {
+        const int i = j * threads + threadIdx.x;
+        encode(op.format, v[j], 8 * (from + i), t < end && i < here, head + EP_HEAD_SCALES, row + vector_bytes * i);
+      }
+    } else if (begun && piece == 0) {
+      find_ranks(op, tables, t, to, head);
+      find_slots(op, tables, peer, messages, number, to, head);
+    }
 #if EP_BULK
     bulk_fence();
 #endif
     sync_block();
-    EP_STAMP(0, 3);
     if (!begun) {
       if (!may_dispatch(op, tables, first, number, credit, stop, bad, twice)) return;
-      begun = true;
       if (t == end) break;
+      if (router) {
+        find_slots(op, tables, peer, messages, number, to, head);
+#if EP_BULK
+        bulk_fence();
+#endif
+      }
     }
-    if (warp() == 0 && piece == 0) {
-      route(op, tables, peer, messages, number, t, to, head);
 #if !EP_BULK
+    if (router && piece == 0) {
       const Lanes sends = ballot(to.target != 0);
       const int place = count(sends & (((Lanes)1 << lane()) - 1));
       if (to.target) {
@@ -410,14 +487,13 @@ EP_KERNEL(ll_dispatch_send, 1024) {
         flags[place] = to.flag;
       }
       if (lane() == 0) target_count = count(sends);
-#endif
     }
-    EP_STAMP(0, 4);
+#endif
+    begun = true;
     const bool ends = piece == pieces - 1;
 #if EP_BULK
     const bool whole = pieces == 1;
-    if (warp() == 0) {
-      bulk_fence();
+    if (router) {
       sync_lanes();
       if (to.target) {
         bulk_store(to.target + (whole ? 0 : EP_MESSAGE_HEAD + from * vector_bytes), whole ? shared : row, (u32)(here * vector_bytes + (whole ? EP_MESSAGE_HEAD : 0)));
@@ -425,11 +501,10 @@ EP_KERNEL(ll_dispatch_send, 1024) {
       }
       bulk_commit();
     }
-    EP_STAMP(0, 5);
 #else
     sync_block();
     const int head_vectors = ends ? EP_MESSAGE_HEAD / 16 : 0, all_vectors = head_vectors + here * vector_bytes / 16;
-    for (int i = threadIdx.x; i < target_count * all_vectors; i += threads) {
+    for (int i = threadIdx.x; i < target_count * all_vectors; i += all) {
       char* target = targets[i / all_vectors];
       const int j = i % all_vectors;
       if (j < head_vectors) store_remote((Vec*)target + j, ((const Vec*)shared)[j]);
@@ -444,9 +519,13 @@ EP_KERNEL(ll_dispatch_send, 1024) {
     } else {
       piece++;
     }
-    const int next = piece * threads + threadIdx.x;
-    v = next < vectors ? load_once((const Vec*)op.x + (u64)t * vectors + next) : Vec{0, 0, 0, 0};
-    if (warp() == 0) {
+    if (!router) {
+#pragma unroll
+      for (int j = 0; j < EP_LL_EACH; j++) {
+        const int i = piece * piece_vectors + j * threads + threadIdx.x;
+        v[j] = i < vectors ? load_once((const Vec*)op.x + (u64)t * vectors + i) : Vec{0, 0, 0, 0};
+      }
+    } else {
 #if EP_BULK
       if (ends) {
         bulk_wait();
@@ -455,9 +534,9 @@ EP_KERNEL(ll_dispatch_send, 1024) {
         bulk_wait_read();
       }
 #endif
-      if (ends && lane() < EP_TOPK) {
-        to.id = selection(op, (i64)t * EP_TOPK + lane());
-        if (op.weights) to.weight = op.weights[(i64)t * EP_TOPK + lane()];
+      if (ends) {
+        keep(op, to, t - 1);
+        ask(op, to, t);
       }
     }
     sync_block();
@@ -466,16 +545,15 @@ EP_KERNEL(ll_dispatch_send, 1024) {
   const bool last = blockIdx.x == gridDim.x - 1;
   if (last) sync_block();
 #if EP_BULK
-  if (warp() == 0) {
+  if (router) {
     bulk_wait();
-    EP_STAMP(0, 6);
     if (to.target) store_release(to.flag, number);
-    EP_STAMP(0, 7);
   }
 #endif
-  if (last && warp() == (threads > EP_LANES ? 1 : 0)) announce_dispatch(op, tables, peer, messages, number);
-  if (blockIdx.x == 0 && (int)threadIdx.x >= threads - EP_LANES) give_credit(op);
-  EP_STAMP(0, 15);
+  if (router && first < end) keep(op, to, end - 1);
+  if (last && !router) announce_counts(op, tables, peer, messages, number, threads);
+  if (last && warp() == 0) announce_dispatch(op, tables, peer, number);
+  if (blockIdx.x == 0 && warp() == 0) give_credit(op);
 }
 
 // ---- Receive.
@@ -486,6 +564,7 @@ struct Incoming {
   int expert;
   int ordinal;
   float weight;
+  u32 scale;  // of this thread
   Vec row[EP_LL_BATCH];
 };
 
@@ -497,7 +576,7 @@ EP_DEVICE void load_batch(Incoming& in, const char* message, int from, int vecto
   }
 }
 
-EP_DEVICE void load_message(Incoming& in, const char* message, int thread, int vectors) {
+EP_DEVICE void load_message(Incoming& in, const char* message, int thread, int vectors, bool scales) {
   const int* head = (const int*)message;
   in.token = load_remote(head);
   in.rank = -1;
@@ -508,29 +587,42 @@ EP_DEVICE void load_message(Incoming& in, const char* message, int thread, int v
     in.weight = as_float(load_remote((const u32*)head + EP_HEAD_WEIGHTS + lane()));
   }
   load_batch(in, message, thread, vectors);
+  in.scale = scales && thread < EP_SCALES ? load_remote((const u32*)head + EP_HEAD_SCALES + thread) : 0;
 }
 
-// Whether a message is there, after waiting for it or not. Called by whole waves.
-EP_DEVICE bool message_there(const Op& op, u64 number, int source, i64 index, bool wait) {
-  const u64* flag = message_flag_at(op.local, number, source, index);
-  bool there = true;
+// Waits for a message. Called by whole waves.
+EP_DEVICE bool message_there(const Op& op, u64 number, int source, i64 index) {
+  u64 seen;
+  const bool good = lane() != 0
+      || await_word(op, message_flag_at(op.local, number, source, index), false, &seen, LL_DISPATCH, source, number, PHASE_LL_DISPATCH_RECEIVE);
+  sync_lanes();
+  return ballot(good) == ballot(true);
+}
+
+// Waits for a message or the source's count of messages. Called by whole waves; "there" says whether it was the message.
+EP_DEVICE bool message_or_count(const Op& op, u64 number, int source, i64 index, const u64* count, bool* there) {
+  bool good = true, came = true;
   if (lane() == 0) {
-    u64 seen = 0;
-    if (wait) there = await_word(op, flag, false, &seen, LL_DISPATCH, source, number, PHASE_LL_DISPATCH_RECEIVE);
-    else there = reached(load_acquire(flag), number, false);
+    u64 seen;
+    const u64* flag = message_flag_at(op.local, number, source, index);
+    good = await_word(op, flag, false, &seen, LL_DISPATCH, source, number, PHASE_LL_DISPATCH_RECEIVE, count);
+    came = reached(seen, number, false);
   }
   sync_lanes();
-  return ballot(there) == ballot(true);
+  *there = ballot(came) == ballot(true);
+  return ballot(good) == ballot(true);
 }
 
-EP_DEVICE void put_scales(const Op& op, const u32* scales, u64 row, int thread) {
+// Writes a message's scales to a row; "mine" is the first of this thread's.
+EP_DEVICE void put_scales(const Op& op, const u32* scales, u32 mine, u64 row, int thread) {
   if (op.format == WIRE_FP8_UE8M0) {
     const int bytes = (EP_SCALES + 3) / 4 * 4;
     for (int i = thread; i < bytes; i += EP_LL_GROUP) {
-      ((u8*)op.out_scales)[row * bytes + i] = i < EP_SCALES ? (u8)(load_remote(scales + i) >> 23) : 0;
+      const u32 scale = i == thread ? mine : i < EP_SCALES ? load_remote(scales + i) : 0;
+      ((u8*)op.out_scales)[row * bytes + i] = (u8)(scale >> 23);
     }
   } else {
-    for (int i = thread; i < EP_SCALES; i += EP_LL_GROUP) ((u32*)op.out_scales)[row * EP_SCALES + i] = load_remote(scales + i);
+    for (int i = thread; i < EP_SCALES; i += EP_LL_GROUP) ((u32*)op.out_scales)[row * EP_SCALES + i] = i == thread ? mine : load_remote(scales + i);
   }
 }
 
@@ -561,7 +653,7 @@ EP_DEVICE void unpack(const Op& op, Incoming& in, const char* message, int sourc
     if (from - thread < vectors) load_batch(in, message, from, vectors);
   }
   for (Lanes left = op.format == WIRE_BF16 ? 0 : mine; left; left &= left - 1) {
-    put_scales(op, (const u32*)message + EP_HEAD_SCALES, shuffle(row, lowest(left)), thread);
+    put_scales(op, (const u32*)message + EP_HEAD_SCALES, in.scale, shuffle(row, lowest(left)), thread);
   }
   if (thread < EP_LANES) {
     const u64 place = (u64)source * EP_MAX_LL_TOKENS + index;
@@ -603,109 +695,136 @@ EP_DEVICE bool rows_before(const Op& op, i64 expert, int source, u64 number, int
   return true;
 }
 
-// Compares what all sources did with what this rank does and writes what depends on all counts. By one block; false when something failed.
-EP_DEVICE bool receive_counts(const Op& op, u64 number) {
-  State* const state = op.state;
+// Compares what all sources did with what this rank does. Called by a wave.
+EP_DEVICE bool compare_dispatches(const Op& op, u64 number) {
+  const u64 mine[8] = {number, (u64)op.flags, op.state->mask_digest, 0, 0, 0, 0, 0};
   bool good = true;
-  for (int s = threadIdx.x; s < EP_RANKS; s += blockDim.x) {
+  for (int s = lane(); s < EP_RANKS; s += EP_LANES) {
     int messages = 0;
     if (!is_masked(op, s)) {
       const u64 start = op.wait_statistics ? nanoseconds() : 0;
-      if (!await(op, LL_DISPATCH, s, number, PHASE_LL_DISPATCH_RECEIVE)) {
-        good = false;
-        continue;
-      }
-      if (op.wait_statistics) op.wait_statistics[s] += nanoseconds() - start;
-      messages = (int)load_remote((const u64*)block_at(op.local, BLOCK_LL_DISPATCH, number, s) + 3);
-      const u64 mine[8] = {number, (u64)op.flags, state->mask_digest, (u64)messages, 0, 0, 0, 0};
-      good &= same_block(op, BLOCK_LL_DISPATCH, number, s, 5, mine, PHASE_LL_DISPATCH_RECEIVE);
+      good &= await(op, LL_DISPATCH, s, number, PHASE_LL_DISPATCH_RECEIVE);
+      if (good && op.wait_statistics) op.wait_statistics[s] += nanoseconds() - start;
+      good = good && same_block(op, BLOCK_LL_DISPATCH, number, s, 5, mine, PHASE_LL_DISPATCH_RECEIVE)
+          && await_count(op, ll_counts_at(op.local, number, s), s, number, &messages);
     }
     handle_ints(op, EP_LL_HANDLE_COUNTS)[s] = messages;
   }
-  if (!all_threads(good)) return false;
-  for (i64 e = threadIdx.x; e < op.local_experts; e += blockDim.x) {
+  return good;
+}
+
+// Writes what depends on all counts. By one block; false when something failed.
+EP_DEVICE bool receive_counts(const Op& op, u64 number) {
+  bool good = true;
+  // The first wave compares meanwhile.
+  if (warp() == 0) good = compare_dispatches(op, number);
+  for (i64 e = (i64)threadIdx.x - EP_LANES; good && e >= 0 && e < op.local_experts; e += (i64)blockDim.x - EP_LANES) {
     u64 rows = 0;
-    for (int s = 0; s < EP_RANKS; s++) {
-      u64 more = is_masked(op, s) ? 0 : (u32)load_remote(ll_counts_at(op.local, number, s) + 1 + e);
-      op.ranges[e * EP_RANKS + s] = (i64)(rows << 32 | more);
-      rows += more;
+    for (int from = 0; from < EP_RANKS; from += 4) {
+      u64 words[4];
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        if (from + j < EP_RANKS) words[j] = load_remote(ll_counts_at(op.local, number, from + j) + 1 + e);
+      }
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        const int s = from + j;
+        if (s >= EP_RANKS) break;
+        int more = (int)(u32)words[j];
+        if (is_masked(op, s)) more = 0;
+        else if (!reached(words[j], number, true)) good = good && await_count(op, ll_counts_at(op.local, number, s) + 1 + e, s, number, &more);
+        op.ranges[e * EP_RANKS + s] = (i64)(rows << 32 | (u64)more);
+        rows += (u64)more;
+      }
     }
     op.ll_counts[e] = (u32)rows;
-    if (op.statistics) op.statistics[e] += (int)rows;
+    if (good && op.statistics) op.statistics[e] += (int)rows;
   }
-  return true;
+  return all_threads(good);
 }
 
 // Takes a part of a source's messages. Called by all threads of a block.
 EP_DEVICE bool receive_messages(const Op& op, u64 number, int source, int part, int parts, char* shared) {
   EP_SHARED int messages;
-  const int group = threadIdx.x / EP_LL_GROUP, groups = blockDim.x / EP_LL_GROUP - 1, thread = threadIdx.x % EP_LL_GROUP;
-  const int vectors = (op.format == WIRE_BF16 ? EP_BF16_ROW : EP_FP8_ROW) / 16;
+  EP_SHARED int counted;  // waves that have written "base" and "messages"; above their number where a wait failed
+  const int group = threadIdx.x / EP_LL_GROUP, groups = (blockDim.x - EP_LL_COUNTERS) / EP_LL_GROUP, thread = threadIdx.x % EP_LL_GROUP;
+  const int counters = EP_LL_COUNTERS / EP_LANES, vectors = (op.format == WIRE_BF16 ? EP_BF16_ROW : EP_FP8_ROW) / 16;
+  const bool scales = op.format != WIRE_BF16;
+  const u64* const count = ll_counts_at(op.local, number, source);
   int* base = op.local_experts <= 8192 ? (int*)shared : 0;
-  Incoming in;
-  i64 m = (i64)part * groups + group;
-  bool good = true, there = false;
+  bool good = true;
+  if (threadIdx.x == 0) counted = 0;
+  sync_block();
   if (group == groups) {
     int rows = 0;
     if (thread == 0) {
-      good = await_count(op, ll_counts_at(op.local, number, source), source, number, &rows);
+      good = await_count(op, count, source, number, &rows);
       messages = rows < EP_MAX_LL_TOKENS ? rows : EP_MAX_LL_TOKENS;
     }
-    for (i64 e = thread; good && e < op.local_experts; e += EP_LL_GROUP) {
+    for (i64 e = thread; good && e < op.local_experts; e += EP_LL_COUNTERS) {
       good &= rows_before(op, e, source, number, &rows);
       if (base) base[e] = rows;
     }
-  } else if (m < EP_MAX_LL_TOKENS) {
-    // Most are there when the kernel begins.
-    there = message_there(op, number, source, m, false);
-    EP_STAMP(1, 2);
-    if (there) load_message(in, message_at(op.local, number, source, m), thread, vectors);
-  }
-  good = all_threads(good);
-  EP_STAMP(1, 3);
-  if (good && group < groups) {
-    for (; m < messages; m += (i64)parts * groups) {
+    sync_lanes();
+    good = ballot(good) == ballot(true);
+    fence_block();
+    if (lane() == 0) add(&counted, good ? 1 : counters + 1);
+  } else {
+    Incoming in;
+    // In this order all blocks have something where there are few.
+    for (i64 m = (i64)group * parts + part; m < EP_MAX_LL_TOKENS; m += (i64)parts * groups) {
+      // Whether there is such a message is said by the count, which may come later than the message.
       const char* message = message_at(op.local, number, source, m);
+      bool there = false;
+      good = message_or_count(op, number, source, m, count, &there);
+      if (there) load_message(in, message, thread, vectors, scales);
+      int seen = 0;
+      while (good && (seen = *(volatile int*)&counted) < counters) pause();
+      fence_block();
+      good = good && seen == counters;
+      if (!good || m >= *(volatile int*)&messages) break;
       if (!there) {
-        good = message_there(op, number, source, m, true);
+        good = message_there(op, number, source, m);
         if (!good) break;
-        load_message(in, message, thread, vectors);
+        load_message(in, message, thread, vectors, scales);
       }
-      EP_STAMP(1, 4);
       unpack(op, in, message, source, m, number, base, thread);
-      there = false;
     }
   }
   return all_threads(good);
 }
 
-EP_KERNEL(ll_dispatch_receive, 5 * EP_LL_GROUP) {
+EP_KERNEL_BESIDE(ll_dispatch_receive, 4 * EP_LL_GROUP + EP_LL_COUNTERS) {
   EP_DYNAMIC_SHARED(shared);
-  launch_dependents();
-  EP_STAMP(1, 0);
-  wait_for_previous();
-  EP_STAMP(1, 1);
   State* const state = op.state;
   // The last block has the counts to itself, so that nobody waits for them.
   const int workers = gridDim.x > 1 ? (int)gridDim.x - 1 : 1, block = blockIdx.x;
-  // All at once.
-  const u64 number = state->ll_dispatch_of[op.bank];
-  const u32 refused = state->ll_refused[op.bank];
+  const bool clerk = block == (int)gridDim.x - 1;
+  // This kernel may begin before the sending one has ended: it takes the rows while that still sends. What it needs of that one was
+  // written before all its blocks allowed this one to begin.
+  const u64 number = load_remote(&state->ll_dispatch_of[op.bank]);
+  const u32 refused = load_remote(&state->ll_refused[op.bank]);
   bool masked = is_masked(op, block % EP_RANKS);
-  if (refused) return;
   bool good = true;
-  if (block == (int)gridDim.x - 1) good = receive_counts(op, number);
-  if (block < workers) {
-    // Blocks of the same source take its messages in turn.
-    for (int source = block % EP_RANKS; good && source < EP_RANKS; source += workers) {
-      if (source != block % EP_RANKS) masked = is_masked(op, source);
-      if (masked) continue;
-      const int parts = workers > EP_RANKS ? (workers - 1 - source) / EP_RANKS + 1 : 1;
-      good = receive_messages(op, number, source, block / EP_RANKS, parts, shared);
+  // What follows begins when all blocks allow it, so the last one is enough to keep it behind the sending kernel.
+  if (!clerk) launch_dependents();
+  if (!refused) {
+    if (clerk) good = receive_counts(op, number);
+    if (block < workers) {
+      // Blocks of the same source take its messages in turn.
+      for (int source = block % EP_RANKS; good && source < EP_RANKS; source += workers) {
+        if (source != block % EP_RANKS) masked = is_masked(op, source);
+        if (masked) continue;
+        const int parts = workers > EP_RANKS ? (workers - 1 - source) / EP_RANKS + 1 : 1;
+        good = receive_messages(op, number, source, block / EP_RANKS, parts, shared);
+      }
     }
+    // Also after a failure the bank is free: what is left of the operation is not read any more.
+    if (block == 0 && threadIdx.x == 0) state->ll_dispatch_taken[number & 1] = number + 1;
+    if (!good && threadIdx.x == 0) ((LowLatencyHandleHead*)op.handle)->incomplete = 1;
   }
-  // Also after a failure the bank is free: what is left of the operation is not read any more.
-  if (block == 0 && threadIdx.x == 0) state->ll_dispatch_taken[number & 1] = number + 1;
-  if (!good && threadIdx.x == 0) ((LowLatencyHandleHead*)op.handle)->incomplete = 1;
-  EP_STAMP(1, 15);
+  if (clerk) {
+    wait_for_previous();
+    launch_dependents();
+  }
 }

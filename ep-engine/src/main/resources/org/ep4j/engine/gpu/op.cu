@@ -9,11 +9,6 @@
 #define EP_BF16_ROW (2 * EP_HIDDEN)
 #define EP_FP8_ROW EP_HIDDEN
 
-// Notes the time in a benchmark that says how.
-#ifndef EP_STAMP
-#define EP_STAMP(kernel, place)
-#endif
-
 // Order of org.ep4j.engine.layout.Counter and Block.
 enum Counter { HT_ENTER, HT_DATA, HT_DONE, LL_DISPATCH, LL_DISPATCH_CREDIT, LL_COMBINE, LL_COMBINE_CREDIT, RECOVER };
 enum Block { BLOCK_HT, BLOCK_LL_DISPATCH, BLOCK_LL_COMBINE, BLOCK_RECOVER };
@@ -212,17 +207,19 @@ EP_DEVICE void refuse(const Op& op, u32* flag, u64 what, u64 peer, u64 expected,
 // Whether a word that is waited for has come so far: a counter or flag, which holds a number, or a packed one, which has it in its upper half.
 EP_DEVICE bool reached(u64 seen, u64 number, bool packed) { return packed ? (u32)(seen >> 32) == (u32)number : seen >= number; }
 
-// Waits for a word, which belongs to a counter and a rank. False when time is up, the host ends it or another wait has failed: the kernel then
-// returns. "seen" is what the word holds.
-EP_DEVICE bool await_word(const Op& op, const u64* p, bool packed, u64* seen, int counter, i64 source, u64 number, int phase) {
+// Waits for a word, which belongs to a counter and a rank, or, where "other" is given, until that packed one has come. False when time is up, the
+// host ends it or another wait has failed: the kernel then returns. "seen" is what the word holds.
+EP_DEVICE bool await_word(const Op& op, const u64* p, bool packed, u64* seen, int counter, i64 source, u64 number, int phase, const u64* other = 0) {
   *seen = load_acquire(p);
   if (reached(*seen, number, packed)) return true;
   u64 start = nanoseconds();
   u64 asked = start;
   while (true) {
     for (int i = 0; i < 64; i++) {
+      // In this order: what the other word stands for may have come with it.
+      const bool more = other && reached(load_acquire(other), number, true);
       *seen = load_acquire(p);
-      if (reached(*seen, number, packed)) return true;
+      if (more || reached(*seen, number, packed)) return true;
       pause();
     }
     u64 now = nanoseconds();
@@ -250,22 +247,29 @@ EP_DEVICE bool await(const Op& op, int counter, i64 source, u64 number, int phas
 
 // Whether a block's peers did the same as this rank; records otherwise. Called by one thread a peer.
 EP_DEVICE bool same_block(const Op& op, int kind, u64 number, i64 source, int word_count, const u64* mine, int phase) {
-  const u64* theirs = (const u64*)block_at(op.local, kind, number, source);
-  for (int w = 0; w < word_count; w++) {
-    u64 word = load_remote(theirs + w);
-    if (word != mine[w]) {
-      if (first_failure(op)) {
-        volatile Failure* f = op.failure;
-        for (int i = 0; i < 8; i++) {
-          f->mine[i] = mine[i];
-          f->theirs[i] = load_remote(theirs + i);
-        }
-        record(op, WHAT_MISMATCH, phase, kind, source, w, word, number);
-      }
-      return false;
-    }
+  const u64* block = (const u64*)block_at(op.local, kind, number, source);
+  u64 theirs[8];
+#pragma unroll
+  for (int w = 0; w < 8; w++) theirs[w] = load_remote(block + w);
+  int word = -1;
+  u64 seen = 0;
+#pragma unroll
+  for (int w = 7; w >= 0; w--) {
+    if (w >= word_count || theirs[w] == mine[w]) continue;
+    word = w;
+    seen = theirs[w];
   }
-  return true;
+  if (word < 0) return true;
+  if (first_failure(op)) {
+    volatile Failure* f = op.failure;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      f->mine[i] = mine[i];
+      f->theirs[i] = theirs[i];
+    }
+    record(op, WHAT_MISMATCH, phase, kind, source, word, seen, number);
+  }
+  return false;
 }
 
 // True for exactly one block of a grid, the last to come here; everything that the others did before is then visible to it, on the
@@ -286,17 +290,6 @@ EP_DEVICE bool last_block(const Op& op, int slot) {
 }
 
 EP_DEVICE bool is_masked(const Op& op, i64 rank) { return op.state->masked[rank] != 0; }
-
-// True where all threads of a block say so.
-EP_DEVICE bool all_threads(bool value) {
-  EP_SHARED int no;
-  sync_block();
-  if (threadIdx.x == 0) no = 0;
-  sync_block();
-  if (!value) no = 1;
-  sync_block();
-  return no == 0;
-}
 
 // Tells all ranks that this one has come to a point. Called by all threads of the last block, see last_block.
 EP_DEVICE void advance_all(const Op& op, int counter, u64 number) {

@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 final class KernelCompileTest {
     private static final int CUDA_MACHINE = 190;
     private static final int AMD_MACHINE = 224;
-    private static final Pattern KERNEL = Pattern.compile("^EP_KERNEL\\((\\w+),", Pattern.MULTILINE);
+    private static final Pattern KERNEL = Pattern.compile("^EP_KERNEL(?:_BESIDE)?\\((\\w+),", Pattern.MULTILINE);
 
     @TempDir
     Path work;
