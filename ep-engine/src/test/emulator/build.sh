@@ -17,9 +17,15 @@ part=$(mktemp -d "$target/part.XXXXXX")
 trap 'rm -rf "$part"' EXIT
 
 options=(-std=c++17 -O2 -g -Wall -Wextra -Werror -fPIC -fvisibility=hidden)
-(cd "$part" && printf '%s\0' "$sources"/{driver,execution}/*.cpp | xargs -0 -n 1 -P "$(nproc)" g++ "${options[@]}" -I"$sources" -c)
+compile() {
+  (cd "$part" && xargs -0 -n 1 -P "$(nproc)" g++ "${options[@]}" -I"$sources" -c "$@")
+}
+# Calls of the driver can be listed: calls/calls.cpp.
+printf '%s\0' "$sources"/driver/*.cpp | compile -finstrument-functions -finstrument-functions-exclude-file-list=/usr/
+printf '%s\0' "$sources"/{calls,execution}/*.cpp | compile
 # Named otherwise inside: a real NVRTC in the same process looks for a loaded libcuda.so.1 and for its private calls.
-g++ "${options[@]}" -shared -Wl,-soname,libemulated_cuda.so.1 -o "$part/libemulated_cuda.so.1" "$part"/*.o -ldl -pthread
+# The C library too has functions that are called at the beginning and end of instrumented ones: -Bsymbolic.
+g++ "${options[@]}" -shared -Wl,-Bsymbolic-functions -Wl,-soname,libemulated_cuda.so.1 -o "$part/libemulated_cuda.so.1" "$part"/*.o -ldl -pthread
 rm "$part"/*.o
 ln -s libemulated_cuda.so.1 "$part/libcuda.so.1"
 g++ "${options[@]}" -shared -Wl,-soname,libnvrtc.so.13 -DSOURCES="\"$sources\"" -o "$part/libnvrtc.so.13" "$sources"/nvrtc/*.cpp

@@ -80,7 +80,7 @@ EXPORT cuDeviceGetAttribute(int* value, int attribute, int device) {
     case 33: *value = 0x10 + device; break;
     case 34: case 50: *value = 0; break;
     case 39: *value = 2048; break;
-    case 41: case 125: *value = 1; break;
+    case 41: case 115: case 125: *value = 1; break;
     case 75: *value = capability() / 10; break;
     case 76: *value = capability() % 10; break;
     case 81: *value = shared_limit() + 1024; break;

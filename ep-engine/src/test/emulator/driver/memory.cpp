@@ -92,13 +92,8 @@ std::string describe_address(const void* address) {
   return text;
 }
 
-EXPORT cuMemAlloc_v2(char** address, u64 bytes) {
-  NEED_CONTEXT(device);
-  if (bytes == 0) return INVALID_VALUE;
-  {
-    std::lock_guard<std::mutex> hold(lock);
-    if (int result = forbidden_while_capturing()) return result;
-  }
+namespace {
+int allocate(Device* device, char** address, u64 bytes) {
   std::unique_lock<std::shared_mutex> hold(memory_lock);
   u64 mapped = (bytes + 4095) / 4096 * 4096;
   if (device->used + mapped > device_memory()) return OUT_OF_MEMORY;
@@ -117,29 +112,65 @@ EXPORT cuMemAlloc_v2(char** address, u64 bytes) {
   return SUCCESS;
 }
 
+Device* owner_of(char* address) {
+  std::shared_lock<std::shared_mutex> hold(memory_lock);
+  auto found = memories.find(address);
+  return found == memories.end() || found->second.kind != DEVICE ? nullptr : devices[found->second.device];
+}
+
+int release(char* address) {
+  std::unique_lock<std::shared_mutex> hold(memory_lock);
+  auto found = memories.find(address);
+  if (found == memories.end()) return INVALID_VALUE;
+  devices[found->second.device]->used -= found->second.mapped;
+  unmap(found->second);
+  memories.erase(found);
+  memory_version++;
+  return SUCCESS;
+}
+}  // namespace
+
+EXPORT cuMemAlloc_v2(char** address, u64 bytes) {
+  NEED_CONTEXT(device);
+  if (bytes == 0) return INVALID_VALUE;
+  {
+    std::lock_guard<std::mutex> hold(lock);
+    if (int result = forbidden_while_capturing()) return result;
+  }
+  return allocate(device, address, bytes);
+}
+
 EXPORT cuMemFree_v2(char* address) {
   NEED_CONTEXT(device);
+  (void)device;
   if (!address) return SUCCESS;
-  Device* owner = nullptr;
-  {
-    std::shared_lock<std::shared_mutex> hold(memory_lock);
-    auto found = memories.find(address);
-    if (found == memories.end() || found->second.kind != DEVICE) return INVALID_VALUE;
-    owner = devices[found->second.device];
-  }
+  Device* owner = owner_of(address);
+  if (!owner) return INVALID_VALUE;
   {
     std::unique_lock<std::mutex> hold(lock);
     if (int result = forbidden_while_capturing()) return result;
     wait_for_device(hold, owner);
   }
-  std::unique_lock<std::shared_mutex> hold(memory_lock);
-  auto found = memories.find(address);
-  if (found == memories.end()) return INVALID_VALUE;
-  owner->used -= found->second.mapped;
-  unmap(found->second);
-  memories.erase(found);
-  memory_version++;
-  return SUCCESS;
+  return release(address);
+}
+
+// In the order of a stream; a graph that allocates is not made here.
+EXPORT cuMemAllocAsync(char** address, u64 bytes, void* stream) {
+  NEED_CONTEXT(device);
+  if (bytes == 0) return INVALID_VALUE;
+  {
+    std::lock_guard<std::mutex> hold(lock);
+    Stream* on = resolve(device, stream);
+    if (!on) return INVALID_HANDLE;
+    if (on->capture) return NOT_SUPPORTED;
+  }
+  return allocate(device, address, bytes);
+}
+
+EXPORT cuMemFreeAsync(char* address, void* stream) {
+  NEED_CONTEXT(device);
+  if (!owner_of(address)) return INVALID_VALUE;
+  return submit(device, stream, [=] { return release(address); });
 }
 
 EXPORT cuMemGetInfo_v2(u64* free, u64* total) {

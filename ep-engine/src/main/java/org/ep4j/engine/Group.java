@@ -106,6 +106,9 @@ final class Group implements EpGroup {
         BufferSize size;
         try {
             size = bufferSize(shape);
+            if (device instanceof GpuDevice gpu) {
+                GpuBuffers.check(shape, size(), gpu);
+            }
         } catch (RuntimeException e) {
             agreement.refuse(name + "-shape", e, setup);
             throw e;

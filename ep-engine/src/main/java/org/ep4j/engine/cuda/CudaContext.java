@@ -95,10 +95,15 @@ public final class CudaContext implements AutoCloseable {
         }
     }
 
+    /** True in a thread that is {@link #inside}: its calls need nothing around them. */
+    boolean isCurrent() {
+        checkOpen();
+        return inside.get()[0] > 0;
+    }
+
     /** Like {@link #call(String, IntSupplier)}, for results that are no failures. */
     int result(IntSupplier call) {
-        checkOpen();
-        if (inside.get()[0] > 0) {
+        if (isCurrent()) {
             return call.getAsInt();
         }
         errors.check(driver.cuCtxPushCurrent_v2(handle), "cuCtxPushCurrent of cuda:" + ordinal);

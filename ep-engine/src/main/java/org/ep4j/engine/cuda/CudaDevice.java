@@ -2,6 +2,7 @@ package org.ep4j.engine.cuda;
 
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
+import java.util.Optional;
 import java.util.function.Supplier;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
@@ -11,17 +12,21 @@ import org.ep4j.EpEvent;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuFacts;
 import org.ep4j.engine.gpu.GpuGraph;
+import org.ep4j.engine.gpu.GpuMarker;
 import org.ep4j.engine.gpu.GpuModule;
 import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.engine.gpu.GpuTimer;
 import org.ep4j.engine.gpu.PinnedMemory;
+import org.ep4j.engine.gpu.Recording;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.OwnedMemory;
+import org.jspecify.annotations.Nullable;
 
 /** One NVIDIA GPU: memory, copies and events in its primary context. */
 public final class CudaDevice implements GpuDevice {
     private static final int MULTIPROCESSOR_COUNT = 16;
     private static final int MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97;
+    private static final int MEMORY_POOLS_SUPPORTED = 115;
     private static final int CAPTURE_MODE_RELAXED = 2;
 
     /** {@code CU_STREAM_LEGACY}, which stream 0 is too. */
@@ -30,11 +35,19 @@ public final class CudaDevice implements GpuDevice {
     private final CudaContext context;
     private final Device id;
     private final GpuFacts facts;
+    private final boolean hasPools;
     private final ThreadLocal<LaunchConfig> launchConfig = ThreadLocal.withInitial(LaunchConfig::new);
+
+    /** For memory that no other stream uses yet, or any more. */
+    private @Nullable CudaStream memoryStream;
+
+    /** What a thread records now. */
+    private final ThreadLocal<Optional<Recording>> recording = ThreadLocal.withInitial(Optional::empty);
 
     CudaDevice(CudaContext context) {
         this.context = context;
         this.id = new Device("cuda", context.ordinal());
+        this.hasPools = context.attribute(MEMORY_POOLS_SUPPORTED) != 0;
         int capability = context.computeCapability();
         this.facts = new GpuFacts(
                 "sm_" + capability,
@@ -75,11 +88,22 @@ public final class CudaDevice implements GpuDevice {
 
     @Override
     public void launch(long kernel, int blocks, int threads, int sharedBytes, long stream, long parameters) {
-        context.call(
-                () -> "launch of " + blocks + " blocks of " + threads + " threads with " + sharedBytes
-                        + " bytes of shared memory",
-                () -> context.driver()
+        int result = context.isCurrent()
+                ? context.driver()
+                        .cuLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, sharedBytes, stream, parameters, 0)
+                : context.result(() -> context.driver()
                         .cuLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, sharedBytes, stream, parameters, 0));
+        checkLaunch(result, blocks, threads, sharedBytes);
+    }
+
+    private void checkLaunch(int result, int blocks, int threads, int sharedBytes) {
+        if (result != 0) {
+            context.errors()
+                    .check(
+                            result,
+                            "launch of " + blocks + " blocks of " + threads + " threads with " + sharedBytes
+                                    + " bytes of shared memory");
+        }
     }
 
     @Override
@@ -90,10 +114,10 @@ public final class CudaDevice implements GpuDevice {
             return;
         }
         long config = launchConfig.get().of(blocks, threads, sharedBytes, stream);
-        context.call(
-                () -> "overlapping launch of " + blocks + " blocks of " + threads + " threads with " + sharedBytes
-                        + " bytes of shared memory",
-                () -> context.driver().cuLaunchKernelEx(config, kernel, parameters, 0));
+        int result = context.isCurrent()
+                ? context.driver().cuLaunchKernelEx(config, kernel, parameters, 0)
+                : context.result(() -> context.driver().cuLaunchKernelEx(config, kernel, parameters, 0));
+        checkLaunch(result, blocks, threads, sharedBytes);
     }
 
     @Override
@@ -149,8 +173,28 @@ public final class CudaDevice implements GpuDevice {
     }
 
     @Override
+    public GpuMarker createMarker() {
+        return new CudaEvent(context);
+    }
+
+    @Override
     public GpuGraph capture(long stream, Runnable work) {
-        return CudaGraph.capture(context, stream, work);
+        Optional<Recording> outer = recording.get();
+        Recording mine = new Recording(this);
+        recording.set(Optional.of(mine));
+        try {
+            return mine.graph(CudaGraph.capture(context, stream, work));
+        } catch (RuntimeException | Error e) {
+            mine.release();
+            throw e;
+        } finally {
+            recording.set(outer);
+        }
+    }
+
+    @Override
+    public Optional<Recording> recording() {
+        return recording.get();
     }
 
     @Override
@@ -165,9 +209,7 @@ public final class CudaDevice implements GpuDevice {
 
     @Override
     public DeviceAllocation allocate(long bytes) {
-        if (bytes < 0) {
-            throw new EpArgumentException("bytes", bytes, ">= 0", "pass the size of the allocation");
-        }
+        checkSize(bytes);
         if (bytes == 0) {
             return new OwnedMemory(new DeviceMemory(0, 0, id), () -> {});
         }
@@ -175,24 +217,53 @@ public final class CudaDevice implements GpuDevice {
         long[] address = new long[1];
         context.call(
                 "cuMemAlloc of " + bytes + " bytes on " + id + freeText(), () -> driver.cuMemAlloc_v2(address, bytes));
-        DeviceMemory memory = new DeviceMemory(address[0], bytes, id);
-        OwnedMemory allocation = new OwnedMemory(
-                memory, () -> context.call("cuMemFree of " + memory, () -> driver.cuMemFree_v2(memory.address())));
-        try {
-            zeroNow(address[0], bytes);
-        } catch (RuntimeException e) {
-            allocation.close();
-            throw e;
+        OwnedMemory allocation = owned(address[0], bytes, 0);
+        // Zeroing is queued, and streams of other kinds do not wait for it by themselves.
+        try (CudaStream stream = new CudaStream(context)) {
+            zeroNow(allocation, stream);
         }
         return allocation;
     }
 
-    /** Zeroing is queued, and streams of other kinds do not wait for it by themselves. */
-    private void zeroNow(long address, long bytes) {
-        try (CudaStream stream = new CudaStream(context)) {
-            zero(address, bytes, stream.handle());
-            stream.synchronize();
+    private static void checkSize(long bytes) {
+        if (bytes < 0) {
+            throw new EpArgumentException("bytes", bytes, ">= 0", "pass the size of the allocation");
         }
+    }
+
+    private void zeroNow(DeviceAllocation allocation, CudaStream stream) {
+        try {
+            zero(allocation.memory().address(), allocation.memory().byteSize(), stream.handle());
+            stream.synchronize();
+        } catch (RuntimeException e) {
+            allocation.close();
+            throw e;
+        }
+    }
+
+    @Override
+    public DeviceAllocation allocatePrivate(long bytes) {
+        checkSize(bytes);
+        if (bytes == 0 || !hasPools) {
+            return allocate(bytes);
+        }
+        CudaStream stream = memoryStream();
+        long[] address = new long[1];
+        context.call(
+                () -> "cuMemAllocAsync of " + bytes + " bytes on " + id + freeText(),
+                () -> context.driver().cuMemAllocAsync(address, bytes, stream.handle()));
+        OwnedMemory allocation = owned(address[0], bytes, stream.handle());
+        zeroNow(allocation, stream);
+        return allocation;
+    }
+
+    private synchronized CudaStream memoryStream() {
+        CudaStream stream = memoryStream;
+        if (stream == null) {
+            stream = new CudaStream(context);
+            memoryStream = stream;
+        }
+        return stream;
     }
 
     private String freeText() {
@@ -268,7 +339,11 @@ public final class CudaDevice implements GpuDevice {
     }
 
     @Override
-    public void close() {
+    public synchronized void close() {
+        if (memoryStream != null) {
+            memoryStream.close();
+            memoryStream = null;
+        }
         context.close();
     }
 
@@ -284,5 +359,17 @@ public final class CudaDevice implements GpuDevice {
             throw new EpArgumentException(
                     "buffer", bytes + " bytes", "at most the memory's " + memory.byteSize(), "limit the buffer");
         }
+    }
+
+    /** Memory that was allocated, in the order of {@code stream} or, where that is 0, at once; it is freed in the same way. */
+    private OwnedMemory owned(long address, long bytes, long stream) {
+        DeviceMemory memory = new DeviceMemory(address, bytes, id);
+        return new OwnedMemory(
+                memory,
+                () -> context.call(
+                        () -> "freeing of " + memory,
+                        () -> stream == 0
+                                ? context.driver().cuMemFree_v2(address)
+                                : context.driver().cuMemFreeAsync(address, stream)));
     }
 }

@@ -94,6 +94,10 @@ final class CudaDriver {
 
     native int cuMemFree_v2(long address);
 
+    native int cuMemAllocAsync(long[] address, long bytes, long stream);
+
+    native int cuMemFreeAsync(long address, long stream);
+
     native int cuMemGetInfo_v2(long[] free, long[] total);
 
     native int cuMemGetAddressRange_v2(long[] base, long[] bytes, long address);

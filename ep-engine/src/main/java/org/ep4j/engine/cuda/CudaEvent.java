@@ -2,15 +2,16 @@ package org.ep4j.engine.cuda;
 
 import java.lang.ref.Cleaner;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
-import org.ep4j.EpEvent;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.gpu.GpuMarker;
 
 /**
- * A {@code CUevent} that was recorded on a stream; destroyed when it is no longer reachable. One that a graph recorded is
- * always done: whoever launches the graph waits for that.
+ * A {@code CUevent}. One that a graph recorded is always done: whoever launches the graph waits for that. One that was never
+ * recorded has passed.
  */
-final class CudaEvent implements EpEvent {
+final class CudaEvent implements GpuMarker {
     /** No timing: such events are cheaper to record and to wait for ({@code CU_EVENT_DISABLE_TIMING}). */
     private static final int DISABLE_TIMING = 2;
 
@@ -21,27 +22,55 @@ final class CudaEvent implements EpEvent {
 
     private final CudaContext context;
     private final long handle;
+    private final Destroyer destroyer;
 
-    private CudaEvent(CudaContext context, long handle) {
+    /** A new event, until it is closed. */
+    CudaEvent(CudaContext context) {
         this.context = context;
-        this.handle = handle;
+        long[] event = new long[1];
+        context.call("cuEventCreate", () -> context.driver().cuEventCreate(event, DISABLE_TIMING));
+        handle = event[0];
+        destroyer = new Destroyer(context, handle, new AtomicBoolean());
     }
 
+    /** A new event that is recorded on {@code stream}, and destroyed when it is no longer reachable. */
     static CudaEvent record(CudaContext context, long stream) {
-        CudaDriver driver = context.driver();
-        long[] event = new long[1];
-        context.call("cuEventCreate", () -> driver.cuEventCreate(event, DISABLE_TIMING));
-        CudaEvent made = new CudaEvent(context, event[0]);
-        Destroyer.CLEANER.register(made, new Destroyer(context, event[0]));
-        context.call(
-                () -> "cuEventRecord on stream 0x" + Long.toHexString(stream),
-                () -> driver.cuEventRecord(event[0], stream));
+        CudaEvent made = new CudaEvent(context);
+        Destroyer.CLEANER.register(made, made.destroyer);
+        made.record(stream);
         return made;
     }
 
     @Override
+    public void record(long stream) {
+        int result = context.isCurrent()
+                ? context.driver().cuEventRecord(handle, stream)
+                : context.result(() -> context.driver().cuEventRecord(handle, stream));
+        if (result != 0) {
+            context.errors().check(result, "cuEventRecord on stream 0x" + Long.toHexString(stream));
+        }
+    }
+
+    private int query() {
+        return context.isCurrent()
+                ? context.driver().cuEventQuery(handle)
+                : context.result(() -> context.driver().cuEventQuery(handle));
+    }
+
+    @Override
     public boolean isDone() {
-        int result = context.result(() -> context.driver().cuEventQuery(handle));
+        return query() != CudaErrors.NOT_READY;
+    }
+
+    @Override
+    public boolean hasPassed() {
+        int result = query();
+        // Of an operation in a recorded graph: when that runs is known to those only who launch it.
+        if (result != CudaErrors.NOT_READY
+                && result != CudaErrors.CAPTURED_EVENT
+                && result != CudaErrors.INVALID_VALUE) {
+            context.errors().check(result, "the work before an event");
+        }
         return result != CudaErrors.NOT_READY;
     }
 
@@ -49,15 +78,7 @@ final class CudaEvent implements EpEvent {
     public void await(Duration deadline) {
         long start = System.nanoTime();
         long limit = deadline.compareTo(Duration.ofDays(10_000)) > 0 ? Long.MAX_VALUE : deadline.toNanos();
-        while (true) {
-            int result = context.result(() -> context.driver().cuEventQuery(handle));
-            if (result != CudaErrors.NOT_READY) {
-                // Of an operation in a recorded graph: when that runs is known to those only who launch it.
-                if (result != CudaErrors.CAPTURED_EVENT && result != CudaErrors.INVALID_VALUE) {
-                    context.errors().check(result, "the work before an event");
-                }
-                return;
-            }
+        while (!hasPassed()) {
             long waited = System.nanoTime() - start;
             if (waited > limit) {
                 throw new EpTimeoutException(
@@ -80,13 +101,20 @@ final class CudaEvent implements EpEvent {
         return handle;
     }
 
-    /** Destroys the event; the driver keeps it until the work that it waits for is done. */
-    private record Destroyer(CudaContext context, long event) implements Runnable {
+    @Override
+    public void close() {
+        destroyer.run();
+    }
+
+    /** Destroys the event once; the driver keeps it until the work that it waits for is done. */
+    private record Destroyer(CudaContext context, long event, AtomicBoolean done) implements Runnable {
         private static final Cleaner CLEANER = Cleaner.create();
 
         @Override
         public void run() {
-            context.ifOpen(() -> context.driver().cuEventDestroy_v2(event));
+            if (done.compareAndSet(false, true)) {
+                context.ifOpen(() -> context.driver().cuEventDestroy_v2(event));
+            }
         }
     }
 }

@@ -1,10 +1,10 @@
 package org.ep4j.engine.cuda;
 
 import java.util.concurrent.atomic.AtomicBoolean;
-import org.ep4j.engine.gpu.GpuGraph;
+import org.ep4j.engine.gpu.Recording;
 
 /** A {@code CUgraphExec}. */
-final class CudaGraph implements GpuGraph {
+final class CudaGraph implements Recording.Graph {
     /** {@code CU_STREAM_CAPTURE_MODE_THREAD_LOCAL}: what other threads of the process do is their own affair. */
     private static final int THREAD_LOCAL = 1;
 

@@ -1,7 +1,8 @@
 package org.ep4j.engine.cuda;
 
-import com.sun.jna.Memory;
-import com.sun.jna.Pointer;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import org.ep4j.engine.memory.HostMemory;
 
 /**
  * {@code CUlaunchConfig} of {@code cuda.h} with one attribute: the kernel may begin before the one before it in its stream has
@@ -20,21 +21,28 @@ final class LaunchConfig {
     private static final int VALUE = 8;
     private static final int PROGRAMMATIC_STREAM_SERIALIZATION = 6;
 
-    private final Memory memory = new Memory(BYTES + ATTRIBUTE_BYTES);
+    private final ByteBuffer memory =
+            ByteBuffer.allocateDirect(BYTES + ATTRIBUTE_BYTES).order(ByteOrder.nativeOrder());
+    private final long address = HostMemory.address(memory);
 
     LaunchConfig() {
-        memory.clear();
-        memory.setLong(ATTRIBUTES, Pointer.nativeValue(memory) + BYTES);
-        memory.setInt(ATTRIBUTE_COUNT, 1);
-        memory.setInt(BYTES, PROGRAMMATIC_STREAM_SERIALIZATION);
-        memory.setInt(BYTES + VALUE, 1);
+        memory.putLong(ATTRIBUTES, address + BYTES);
+        memory.putInt(ATTRIBUTE_COUNT, 1);
+        memory.putInt(BYTES, PROGRAMMATIC_STREAM_SERIALIZATION);
+        memory.putInt(BYTES + VALUE, 1);
     }
 
-    /** Its address, good until the next call. */
+    /** Its address, good until the next call, as long as this can be reached. */
     long of(int blocks, int threads, int sharedBytes, long stream) {
-        int[] sizes = {blocks, 1, 1, threads, 1, 1, sharedBytes};
-        memory.write(0, sizes, 0, sizes.length);
-        memory.setLong(STREAM, stream);
-        return Pointer.nativeValue(memory);
+        put(0, blocks);
+        put(3, threads);
+        memory.putInt(4 * 6, sharedBytes);
+        memory.putLong(STREAM, stream);
+        return address;
+    }
+
+    /** Three sizes, of which two are 1. */
+    private void put(int index, int size) {
+        memory.putInt(4 * index, size).putInt(4 * index + 4, 1).putInt(4 * index + 8, 1);
     }
 }

@@ -19,7 +19,7 @@ final class DeviceState {
     DeviceState(GpuDevice device, Copies copies, int ranks) {
         this.copies = copies;
         this.ranks = ranks;
-        memory = device.allocate(MASKED + 4L * ranks);
+        memory = device.allocatePrivate(MASKED + 4L * ranks);
     }
 
     long address() {

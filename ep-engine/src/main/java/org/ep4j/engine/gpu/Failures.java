@@ -20,6 +20,8 @@ import org.ep4j.engine.sync.Waits;
  */
 @SuppressWarnings("EnumOrdinal") // kernels know the enums by their order
 final class Failures {
+    private static final System.Logger LOG = System.getLogger("org.ep4j");
+
     /** Bytes of the record. */
     static final int BYTES = 8 * 24;
 
@@ -72,35 +74,47 @@ final class Failures {
         return what == What.WAIT.code() || what == What.MISMATCH.code() || what == What.ABORTED.code();
     }
 
-    private long sequence() {
-        return record.getLong(SEQUENCE);
-    }
-
     /**
      * Takes the pending failure.
      *
      * @param newest operation that was queued before this call
      * @param timeout of the operation, for the message
+     * @param replays in which recorded operations ran
      * @return true when it keeps all kernels from working
      */
-    synchronized boolean take(long newest, Duration timeout) {
+    synchronized boolean take(long newest, Duration timeout, Replays replays) {
         while (isPending()) {
             long what = record.getLongAcquire(WHAT);
-            long first = sequence();
+            long number = record.getLong(SEQUENCE);
             List<Long> also = isBroken(what) ? List.of() : refusedSince();
             EpException cause = exception(timeout);
             // A wait that fails while a refused operation is looked at is recorded over it.
             if (!record.replaceLong(WHAT, what, 0)) {
                 continue;
             }
-            also.forEach(sequence -> voids.add(new Voided(sequence, sequence, cause)));
-            voids.add(new Voided(first, isBroken(what) ? newest : first, cause));
+            if (isBroken(what)) {
+                voids.add(new Voided(replays.first(number), newest, cause));
+            } else {
+                refused(number, replays, cause);
+                also.forEach(other -> refused(other, replays, cause));
+            }
             while (voids.size() > 64) {
                 voids.remove(0);
             }
             return isBroken(what);
         }
         return false;
+    }
+
+    private void refused(long number, Replays replays, EpException cause) {
+        List<Long> ran = replays.all(number);
+        if (ran.isEmpty()) {
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    () -> "an operation of a graph that was not recorded by GpuDevice.capture was refused: "
+                            + cause.getMessage());
+        }
+        ran.forEach(one -> voids.add(new Voided(one, one, cause)));
     }
 
     /** Operations that were refused after the recorded one, mostly because they follow it. */
@@ -128,10 +142,10 @@ final class Failures {
         return failed;
     }
 
-    /** Throws what operation {@code sequence} ended with, if it did. */
-    synchronized void check(long sequence) {
+    /** Throws what one of the operations from {@code first} to {@code last} ended with, if one failed. */
+    synchronized void check(long first, long last) {
         for (Voided one : voids) {
-            if (sequence >= one.first() && sequence <= one.last()) {
+            if (last >= one.first() && first <= one.last()) {
                 throw one.cause();
             }
         }

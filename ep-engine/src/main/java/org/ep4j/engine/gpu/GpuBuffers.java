@@ -11,6 +11,7 @@ import java.util.stream.IntStream;
 import org.ep4j.BufferSize;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
@@ -31,6 +32,31 @@ public final class GpuBuffers {
     private static final Cleaner CLEANER = Cleaner.create();
 
     private GpuBuffers() {}
+
+    /**
+     * Checks what is more limited on a GPU than on the host.
+     *
+     * @throws EpArgumentException when kernels of {@code device} cannot serve the shape with so many ranks
+     */
+    public static void check(EpShape shape, int ranks, GpuDevice device) {
+        if (ranks > Pieces.MOST_RANKS) {
+            throw new EpArgumentException(
+                    "ranks",
+                    ranks,
+                    "at most " + Pieces.MOST_RANKS + " with GPUs, whose kernels know each rank in shared memory",
+                    "divide the ranks into groups");
+        }
+        int needed = LowLatencyPieces.leastSharedBytes(new BufferLayout(shape, ranks).messageHead(), ranks);
+        int shared = device.facts().sharedBytes();
+        if (shape.maxLowLatencyTokens() > 0 && needed > shared) {
+            throw new EpArgumentException(
+                    "hidden, topK and ranks",
+                    shape.hidden() + ", " + shape.topK() + " and " + ranks + ", which take " + needed
+                            + " bytes of shared memory in low latency",
+                    "at most " + shared + " bytes, which a block on " + device.id() + " may have",
+                    "lower one of them, or leave low latency out (maxLowLatencyTokens 0)");
+        }
+    }
 
     /**
      * Makes a buffer over symmetric memory that is mapped already.
@@ -114,7 +140,7 @@ public final class GpuBuffers {
                 local,
                 allocate(device, local.highThroughputBytes(), owned),
                 allocate(device, 2 * local.lowLatencyBytes(), owned),
-                allocate(device, Temporary.bytes(shape, ranks), owned),
+                own(device.allocatePrivate(Temporary.bytes(shape, ranks)), owned),
                 processors);
         DeviceState deviceState = new DeviceState(device, copies, ranks);
         owned.push(deviceState::close);
@@ -122,7 +148,7 @@ public final class GpuBuffers {
         owned.push(abort::close);
         Failures failures = new Failures(device.allocatePinned(Failures.BYTES), shape, waits);
         owned.push(failures::close);
-        String source = KernelSource.of(shape, ranks);
+        String source = KernelSource.of(shape, ranks, device.facts().sharedBytes());
         GpuModule module = device.load("ep4j kernels", source);
         owned.push(module::close);
         Launcher launcher = new Launcher(device, module, KernelSource.kernels(source));
@@ -131,6 +157,7 @@ public final class GpuBuffers {
                         Param.PEERS,
                         table(
                                 device,
+                                copies,
                                 symmetric.stream()
                                         .mapToLong(DeviceMemory::address)
                                         .toArray(),
@@ -141,11 +168,12 @@ public final class GpuBuffers {
                 .set(Param.ABORT, abort.deviceAddress())
                 .set(Param.RANK, rank)
                 .set(Param.LOCAL_EXPERTS, placement.localExperts(rank))
-                .set(Param.OWNER, experts(device, shape, owned, placement::rankOf))
-                .set(Param.LOCAL_OF, experts(device, shape, owned, placement::localIndex))
+                .set(Param.OWNER, experts(device, copies, shape, owned, placement::rankOf))
+                .set(Param.LOCAL_OF, experts(device, copies, shape, owned, placement::localIndex))
                 .set(Param.TEMPORARY, state.temporary().address());
-        Operations operations =
-                new Operations(device, launcher, failures, deviceState, abort, waits, processors, common, timeout);
+        Operations operations = new Operations(
+                device, launcher, failures, deviceState, abort, waits, processors, common, timeout, CLEANER);
+        owned.push(operations::free);
         HighThroughput highThroughput = new HighThroughput(state, CLEANER);
         owned.push(highThroughput::close);
         LowLatency lowLatency = new LowLatency(state, operations, CLEANER);
@@ -165,16 +193,19 @@ public final class GpuBuffers {
     }
 
     private static DeviceMemory allocate(GpuDevice device, long bytes, Deque<Runnable> owned) {
-        DeviceAllocation allocation = device.allocate(bytes);
+        return own(device.allocate(bytes), owned);
+    }
+
+    private static DeviceMemory own(DeviceAllocation allocation, Deque<Runnable> owned) {
         owned.push(allocation::close);
         return allocation.memory();
     }
 
-    private static long table(GpuDevice device, long[] values, Deque<Runnable> owned) {
-        DeviceMemory memory = allocate(device, 8L * values.length, owned);
+    private static long table(GpuDevice device, Copies copies, long[] values, Deque<Runnable> owned) {
+        DeviceMemory memory = own(device.allocatePrivate(8L * values.length), owned);
         ByteBuffer words = ByteBuffer.allocateDirect(8 * values.length).order(ByteOrder.nativeOrder());
         words.asLongBuffer().put(values);
-        device.upload(words, memory);
+        copies.write(memory.address(), words.position(words.capacity()));
         return memory.address();
     }
 
@@ -183,13 +214,13 @@ public final class GpuBuffers {
         int number(int expert);
     }
 
-    private static long experts(GpuDevice device, EpShape shape, Deque<Runnable> owned, OfExpert of) {
-        DeviceMemory memory = allocate(device, 4L * shape.experts(), owned);
+    private static long experts(GpuDevice device, Copies copies, EpShape shape, Deque<Runnable> owned, OfExpert of) {
+        DeviceMemory memory = own(device.allocatePrivate(4L * shape.experts()), owned);
         ByteBuffer words = ByteBuffer.allocateDirect(4 * shape.experts()).order(ByteOrder.nativeOrder());
         for (int e = 0; e < shape.experts(); e++) {
             words.putInt(of.number(e));
         }
-        device.upload(words.flip(), memory);
+        copies.write(memory.address(), words);
         return memory.address();
     }
 }

@@ -1,6 +1,8 @@
 package org.ep4j.engine.gpu;
 
+import java.util.Optional;
 import java.util.function.Supplier;
+import org.ep4j.DeviceAllocation;
 import org.ep4j.EpDevice;
 import org.ep4j.EpEvent;
 
@@ -16,6 +18,12 @@ public interface GpuDevice extends EpDevice {
      * @param source without the dialect, which the device puts before it
      */
     GpuModule load(String name, String source);
+
+    /**
+     * Zeroed memory that kernels and copies of this GPU alone reach: no other GPU and no other process does. Where the driver
+     * can, neither this nor closing it waits for kernels that run; no kernel may use it any more when it is closed.
+     */
+    DeviceAllocation allocatePrivate(long bytes);
 
     /** Zeroed memory of the host that kernels reach. */
     PinnedMemory allocatePinned(long bytes);
@@ -56,6 +64,9 @@ public interface GpuDevice extends EpDevice {
     /** A new stream that waits for no other. */
     GpuStream createStream();
 
+    /** A new event that can be recorded again and again. */
+    GpuMarker createMarker();
+
     /** A new timer. */
     GpuTimer createTimer();
 
@@ -67,4 +78,7 @@ public interface GpuDevice extends EpDevice {
      * @throws org.ep4j.EpException when something was queued that cannot be recorded
      */
     GpuGraph capture(long stream, Runnable work);
+
+    /** What the calling thread records by {@link #capture}, if it does. */
+    Optional<Recording> recording();
 }

@@ -4,9 +4,9 @@ import java.lang.ref.Cleaner;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpStateException;
@@ -28,22 +28,30 @@ final class HandlePool {
 
     private static final int PATIENCE_MILLIS = 20;
 
+    /** Host memory for the counts of so many handles at once: to allocate that may wait for all kernels of the device. */
+    private static final int COUNTS_AT_ONCE = 1024;
+
     private final GpuDevice device;
     private final long deviceBytes;
     private final long pinnedBytes;
     private final Cleaner cleaner;
     private final int perSlab;
-    private final List<Slab> slabs = new ArrayList<>();
+    private final List<DeviceAllocation> slabs = new ArrayList<>();
+    private final List<PinnedMemory> counts = new ArrayList<>();
     private final Deque<HandleMemory> free = new ArrayDeque<>();
 
-    /** Addresses that recorded graphs read and write whenever they run. */
-    private final Set<Long> kept = new HashSet<>();
+    /** How many times recorded graphs use an address, which they read and write whenever they run. */
+    private final Map<Long, Integer> kept = new HashMap<>();
+
+    /** Memory that no handle has any more, but a graph. */
+    private final Map<Long, HandleMemory> orphans = new HashMap<>();
 
     private long looked;
-    private boolean closed;
 
-    /** Memory of several handles. */
-    private record Slab(DeviceAllocation device, PinnedMemory pinned) {}
+    /** Handles whose counts are in the last of {@link #counts}. */
+    private long countsUsed;
+
+    private boolean closed;
 
     /**
      * Where one handle keeps its routing.
@@ -105,22 +113,30 @@ final class HandlePool {
     }
 
     private synchronized void addSlab() {
-        DeviceAllocation memory = device.allocate(perSlab * deviceBytes);
-        PinnedMemory pinned;
-        try {
-            pinned = device.allocatePinned(perSlab * pinnedBytes);
-        } catch (RuntimeException e) {
-            memory.close();
-            throw e;
+        if (closed) {
+            throw closedBuffer();
         }
-        slabs.add(new Slab(memory, pinned));
+        PinnedMemory block = counts();
+        DeviceAllocation memory = device.allocatePrivate(perSlab * deviceBytes);
+        slabs.add(memory);
         for (int i = 0; i < perSlab; i++) {
+            long offset = countsUsed++ * pinnedBytes;
             free.add(new HandleMemory(
                     memory.memory().address() + i * deviceBytes,
-                    pinned.memory(),
-                    pinned.deviceAddress() + i * pinnedBytes,
-                    i * pinnedBytes));
+                    block.memory(),
+                    block.deviceAddress() + offset,
+                    offset));
         }
+    }
+
+    /** Has room for the counts of a slab's handles. */
+    private PinnedMemory counts() {
+        long most = Math.max(COUNTS_AT_ONCE, perSlab);
+        if (counts.isEmpty() || countsUsed + perSlab > most) {
+            counts.add(device.allocatePinned(most * pinnedBytes));
+            countsUsed = 0;
+        }
+        return counts.get(counts.size() - 1);
     }
 
     /** Gives {@code memory} back once, when that is run or {@code handle} cannot be reached any more. */
@@ -129,14 +145,37 @@ final class HandlePool {
     }
 
     private synchronized void giveBack(HandleMemory memory) {
-        if (!closed && !kept.contains(memory.address())) {
+        if (closed) {
+            return;
+        }
+        if (kept.containsKey(memory.address())) {
+            orphans.put(memory.address(), memory);
+        } else {
             free.push(memory);
         }
     }
 
-    /** Memory whose address a graph has recorded is not used for anything else until the buffer is closed. */
-    synchronized void keep(HandleMemory memory) {
-        kept.add(memory.address());
+    /**
+     * Memory whose address a graph records is not used for anything else until the graph is closed; until this is, when the
+     * graph is not one of {@link GpuDevice#capture}.
+     */
+    void keep(HandleMemory memory) {
+        synchronized (this) {
+            kept.merge(memory.address(), 1, Integer::sum);
+        }
+        device.recording().ifPresent(recording -> recording.whenClosed(() -> release(memory)));
+    }
+
+    private synchronized void release(HandleMemory memory) {
+        int left = kept.merge(memory.address(), -1, Integer::sum);
+        if (left > 0) {
+            return;
+        }
+        kept.remove(memory.address());
+        HandleMemory orphan = orphans.remove(memory.address());
+        if (orphan != null && !closed) {
+            free.push(orphan);
+        }
     }
 
     /** Word {@code index} of a handle's counts. */
@@ -154,11 +193,10 @@ final class HandlePool {
     /** Frees all; no kernel runs any more. */
     synchronized void close() {
         closed = true;
-        for (Slab slab : slabs) {
-            slab.device().close();
-            slab.pinned().close();
-        }
+        slabs.forEach(DeviceAllocation::close);
+        counts.forEach(PinnedMemory::close);
         slabs.clear();
+        counts.clear();
         free.clear();
     }
 }

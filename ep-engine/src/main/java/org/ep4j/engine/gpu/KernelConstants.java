@@ -3,7 +3,6 @@ package org.ep4j.engine.gpu;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.stream.Collectors;
-import org.ep4j.EpArgumentException;
 import org.ep4j.EpShape;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
@@ -12,15 +11,12 @@ import org.ep4j.engine.layout.BufferLayout;
 final class KernelConstants {
     private KernelConstants() {}
 
-    /** Lines of {@code #define}. */
-    static String of(EpShape shape, int ranks) {
-        if (ranks > Pieces.MOST_RANKS) {
-            throw new EpArgumentException(
-                    "ranks",
-                    ranks,
-                    "at most " + Pieces.MOST_RANKS + " with GPUs, whose kernels know each rank in shared memory",
-                    "divide the ranks into groups");
-        }
+    /**
+     * Lines of {@code #define}.
+     *
+     * @param sharedBytes that a block may have
+     */
+    static String of(EpShape shape, int ranks, int sharedBytes) {
         BufferLayout layout = new BufferLayout(shape, ranks);
         Map<String, Long> values = new LinkedHashMap<>();
         values.put("RANKS", (long) ranks);
@@ -48,6 +44,7 @@ final class KernelConstants {
         values.put("COMBINE_SLOT_HEAD", (long) layout.combineSlotHead());
         values.put("COMBINE_SLOT_BYTES", (long) layout.combineSlotBytes());
         values.put("COMBINE_FLAGS", layout.combineFlag(0, 0, 0));
+        values.put("LL_TABLE_EXPERTS", (long) LowLatencyPieces.tableExperts(layout.messageHead(), ranks, sharedBytes));
         values.put("SLICE", (long) Pieces.slice(ranks));
         values.put("CHUNK", (long) Pieces.chunk(shape, ranks));
         values.put("PIECE", (long) Pieces.PIECE);

@@ -21,9 +21,13 @@ public final class KernelSource {
 
     private KernelSource() {}
 
-    /** All kernels of a buffer, without the dialect. */
-    public static String of(EpShape shape, int ranks) {
-        StringBuilder text = new StringBuilder(KernelConstants.of(shape, ranks));
+    /**
+     * All kernels of a buffer, without the dialect.
+     *
+     * @param sharedBytes that a block may have: {@link GpuFacts#sharedBytes}
+     */
+    public static String of(EpShape shape, int ranks, int sharedBytes) {
+        StringBuilder text = new StringBuilder(KernelConstants.of(shape, ranks, sharedBytes));
         List<String> parts = new ArrayList<>(List.of("op.cu"));
         if (shape.maxTokens() > 0) {
             parts.addAll(HIGH_THROUGHPUT);

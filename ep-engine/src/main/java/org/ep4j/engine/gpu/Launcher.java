@@ -1,10 +1,12 @@
 package org.ep4j.engine.gpu;
 
-import com.sun.jna.Memory;
-import com.sun.jna.Pointer;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.LongBuffer;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.engine.memory.HostMemory;
 
 /** Launches the kernels of one buffer. One thread at a time. */
 final class Launcher {
@@ -13,7 +15,11 @@ final class Launcher {
     private final Map<String, Kernel> kernels = new HashMap<>();
 
     /** The list of the addresses of arguments, which has one entry, and the argument behind it. */
-    private final Memory parameters = new Memory(8L + 8L * Arguments.COUNT);
+    private final ByteBuffer memory =
+            ByteBuffer.allocateDirect(8 + 8 * Arguments.COUNT).order(ByteOrder.nativeOrder());
+
+    private final LongBuffer parameters = memory.asLongBuffer();
+    private final long list = HostMemory.address(memory);
 
     private record Kernel(long function, int sharedBytes) {}
 
@@ -21,7 +27,7 @@ final class Launcher {
     Launcher(GpuDevice device, GpuModule module, List<String> names) {
         this.device = device;
         this.module = module;
-        parameters.setLong(0, Pointer.nativeValue(parameters) + 8);
+        parameters.put(0, list + 8);
         // A kernel that is loaded when it is first launched may wait for all that runs, and what runs may wait for it.
         names.forEach(name -> kernels.put(name, new Kernel(module.kernel(name, 0), 0)));
     }
@@ -33,8 +39,7 @@ final class Launcher {
             kernel = new Kernel(module.kernel(name, sharedBytes), sharedBytes);
             kernels.put(name, kernel);
         }
-        parameters.write(8, arguments.values(), 0, Arguments.COUNT);
-        long list = Pointer.nativeValue(parameters);
+        parameters.position(1).put(arguments.values());
         if (overlaps) {
             device.launchOverlapping(kernel.function(), blocks, threads, sharedBytes, stream, list);
         } else {

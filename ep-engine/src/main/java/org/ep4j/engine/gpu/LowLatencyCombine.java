@@ -80,12 +80,14 @@ final class LowLatencyCombine {
     }
 
     private void receive(Queue queue) {
-        queue.launchOverlapping(
+        queue.launchReceiving(
                 request.logFmt() ? "ll_combine_receive_coded" : "ll_combine_receive",
                 state.lowLatencyProcessors(),
                 request.logFmt() ? LowLatencyPieces.CODED_THREADS : LowLatencyPieces.COMBINE_THREADS,
                 request.logFmt() ? LowLatencyPieces.of(state).codedReceiveBytes() : 0,
-                arguments(queue));
+                arguments(queue),
+                request.x(),
+                outTensor((int) (call & 1)));
         mode.combines().received(call);
     }
 

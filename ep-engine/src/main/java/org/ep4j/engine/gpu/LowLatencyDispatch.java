@@ -76,12 +76,14 @@ final class LowLatencyDispatch {
 
     private void receive(Queue queue, LowLatencyHandleImpl handle) {
         LowLatencyPieces pieces = LowLatencyPieces.of(state);
-        queue.launchOverlapping(
+        queue.launchReceiving(
                 "ll_dispatch_receive",
                 state.lowLatencyProcessors(),
                 LowLatencyPieces.RECEIVE_THREADS,
                 pieces.receiveBytes(),
-                arguments(queue, handle));
+                arguments(queue, handle),
+                request.x(),
+                rowTensor((int) (call & 1)));
         mode.dispatches().received(call);
         handle.received();
     }

@@ -13,6 +13,7 @@ record LowLatencyPieces(
         int experts,
         int localExperts,
         int messageHead,
+        int tableExperts,
         long temporaryBytes) {
     /** Four messages at a time, and more threads that look at counts: {@code EP_LL_COUNTERS}. */
     static final int RECEIVE_THREADS = 4 * 128 + 64;
@@ -33,7 +34,7 @@ record LowLatencyPieces(
     /** 16 bytes of a BF16 row. */
     private static final int CHANNELS = 8;
 
-    /** Up to so many experts a block keeps what it knows of each in shared memory. */
+    /** Up to so many experts a block keeps what it knows of each in shared memory, where that is large enough. */
     private static final int TABLE_EXPERTS = 8192;
 
     /** Rank, index on that rank, and selections so far. */
@@ -67,13 +68,32 @@ record LowLatencyPieces(
                 shape.experts(),
                 state.localExperts(),
                 state.symmetricLayout().messageHead(),
+                tableExperts(
+                        state.symmetricLayout().messageHead(),
+                        state.ranks(),
+                        state.device().facts().sharedBytes()),
                 state.temporary().byteSize());
+    }
+
+    /**
+     * Up to so many experts a sending block has tables in shared memory: {@code EP_LL_TABLE_EXPERTS} of the kernels.
+     *
+     * @param sharedBytes that a block may have
+     */
+    static int tableExperts(int messageHead, int ranks, int sharedBytes) {
+        int room = sharedBytes - leastSharedBytes(messageHead, ranks);
+        return Math.max(0, Math.min(TABLE_EXPERTS, room / EXPERT_BYTES));
+    }
+
+    /** Shared memory of a sending block without tables. */
+    static int leastSharedBytes(int messageHead, int ranks) {
+        return STATIC_BYTES + STATIC_BYTES_OF_RANK * ranks + messageHead + 16 * MOST_THREADS;
     }
 
     /** One for each token, as far as there are processors; tables that do not fit shared memory must fit elsewhere. */
     int sendBlocks(int tokens) {
         int blocks = Math.max(1, Math.min(tokens, processors));
-        return experts <= TABLE_EXPERTS ? blocks : (int) Math.min(blocks, temporaryBytes / (4L * experts));
+        return experts <= tableExperts ? blocks : (int) Math.min(blocks, temporaryBytes / (4L * experts));
     }
 
     /** So many that a row of most models is read at once, and a wave that routes. */
@@ -87,7 +107,7 @@ record LowLatencyPieces(
     }
 
     int sendBytes() {
-        return messageHead + 16 * ENCODED * encoders() + (experts <= TABLE_EXPERTS ? EXPERT_BYTES * experts : 0);
+        return messageHead + 16 * ENCODED * encoders() + (experts <= tableExperts ? EXPERT_BYTES * experts : 0);
     }
 
     int receiveBytes() {

@@ -1,7 +1,9 @@
 package org.ep4j.engine.gpu;
 
+import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -38,13 +40,17 @@ final class Operations {
     private final Processors processors;
     private final Arguments common;
     private final Duration defaultTimeout;
+    private final OwnStream ownStream;
+    private final EventRing events;
+    private final Replays replays = new Replays();
     private final ReentrantLock lock = new ReentrantLock(true);
 
-    /** The device's own event, whose end says nothing of failures: those who take a failure wait for it. */
-    private @Nullable EpEvent last;
+    /** Those who take a failure wait for it. */
+    private @Nullable OperationEvent last;
 
     private long lastStream;
     private long sequence;
+    private long recorded;
     private long recovered;
     private volatile boolean closing;
     private volatile boolean closed;
@@ -58,7 +64,8 @@ final class Operations {
             Waits waits,
             Processors processors,
             Arguments common,
-            Duration defaultTimeout) {
+            Duration defaultTimeout,
+            Cleaner cleaner) {
         this.device = device;
         this.launcher = launcher;
         this.failures = failures;
@@ -68,6 +75,8 @@ final class Operations {
         this.processors = processors;
         this.common = common;
         this.defaultTimeout = defaultTimeout;
+        this.events = new EventRing(device, cleaner);
+        this.ownStream = new OwnStream(device);
     }
 
     /** Puts the kernels of an operation into a queue. */
@@ -84,7 +93,7 @@ final class Operations {
      */
     <T> T submit(Object request, OpOptions options, boolean counted, Body<T> body) {
         Duration timeout = bounded(options.timeout().orElse(defaultTimeout));
-        LateEvent event = new LateEvent();
+        OperationEvent event = new OperationEvent(this);
         T result;
         lock(timeout);
         try {
@@ -104,26 +113,88 @@ final class Operations {
         }
     }
 
-    private <T> T queue(OpOptions options, Duration timeout, boolean counted, Body<T> body, LateEvent event) {
-        processors.checkStream(options.stream());
-        boolean capturing = device.isCapturing(options.stream());
+    private <T> T queue(OpOptions options, Duration timeout, boolean counted, Body<T> body, OperationEvent event) {
+        boolean ranksShare = processors.ranksShare(options.stream());
+        if (ranksShare && options.async()) {
+            throw processors.refusal(options.stream());
+        }
+        long stream = ranksShare ? ownStream.behind(options.stream()) : options.stream();
+        boolean capturing = device.isCapturing(stream);
         if (capturing && !options.async()) {
-            throw new EpStateException("the stream 0x" + Long.toHexString(options.stream())
+            throw new EpStateException("the stream 0x" + Long.toHexString(stream)
                     + " records a graph, in which nothing can be waited for; pass OpOptions.asynchronous()");
         }
-        order(options, timeout, capturing);
+        for (EpEvent before : options.after()) {
+            order(stream, before, timeout);
+        }
         processors.use();
+        if (capturing) {
+            return record(stream, timeout, counted, body, event);
+        }
+        orderAfterLast(stream);
         if (counted) {
             sequence++;
         }
-        T result = body.run(new StreamQueue(options.stream(), timeout, capturing), event);
-        EpEvent recorded = device.record(options.stream());
-        event.set(new GpuEvent(recorded, this, sequence));
-        if (!capturing) {
-            last = recorded;
-            lastStream = options.stream();
-        }
+        T result = body.run(new StreamQueue(stream, timeout, false, sequence), event);
+        end(event, stream, sequence);
         return result;
+    }
+
+    /** Recorded operations have numbers of their own: how often they run, and when, is known only when graphs are launched. */
+    private <T> T record(long stream, Duration timeout, boolean counted, Body<T> body, OperationEvent event) {
+        if (counted || recorded == 0) {
+            recorded++;
+        }
+        long number = Replays.RECORDED + recorded;
+        T result = body.run(new StreamQueue(stream, timeout, true, number), event);
+        events.recordOnce(event, stream, number);
+        device.recording().ifPresent(recording -> recording.add(this, number));
+        return result;
+    }
+
+    private void end(OperationEvent event, long stream, long first) {
+        long done = events.record(event, stream, first, sequence);
+        if (done > 0 && !failures.isPending()) {
+            replays.ended(done);
+        }
+        last = event;
+        lastStream = stream;
+    }
+
+    /**
+     * Queues a graph in which operations of this buffer were recorded.
+     *
+     * @param numbers they were recorded under
+     * @return the end of the replay
+     */
+    EpEvent replay(List<Long> numbers, long stream, Runnable launch) {
+        Duration timeout = bounded(defaultTimeout);
+        OperationEvent event = new OperationEvent(this);
+        lock(timeout);
+        try {
+            checkOpen();
+            settle(timeout);
+            return device.inside(() -> {
+                if (processors.ranksShare(stream)) {
+                    throw processors.refusal(stream);
+                }
+                if (device.isCapturing(stream)) {
+                    throw new EpStateException("the stream 0x" + Long.toHexString(stream)
+                            + " records a graph, which cannot have another one with operations of buffers in it;"
+                            + " record the operations themselves again");
+                }
+                processors.use();
+                orderAfterLast(stream);
+                launch.run();
+                long first = sequence + 1;
+                sequence += numbers.size();
+                replays.queued(numbers, first);
+                end(event, stream, first);
+                return event;
+            });
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** A failure that nobody has asked for yet keeps all kernels from working: it is taken before the next operation. */
@@ -141,11 +212,13 @@ final class Operations {
         }
         noteBegun();
         // Also when a wait failed only now, or at the same moment as an operation was refused.
-        if (failures.take(sequence, timeout) || state.hasFailed()) {
+        if (failures.take(sequence, timeout, replays) || state.hasFailed()) {
             if (!broken && last != null) {
                 awaitDevice(last, GRACE);
             }
             state.clearFailure();
+            // Nothing runs now, and what failed is told.
+            replays.ended(sequence);
         }
     }
 
@@ -157,15 +230,18 @@ final class Operations {
         waits.begin(Counter.LL_COMBINE, begun[2]);
     }
 
-    private void order(OpOptions options, Duration timeout, boolean capturing) {
-        for (EpEvent event : options.after()) {
-            if (!device.await(options.stream(), event)) {
-                event.await(timeout);
-            }
+    private void order(long stream, EpEvent before, Duration timeout) {
+        if (before instanceof OperationEvent own) {
+            own.before(device, stream);
+        } else if (!device.await(stream, before)) {
+            before.await(timeout);
         }
-        boolean same = lastStream == options.stream() && lastStream != PER_THREAD_STREAM;
-        if (!capturing && last != null && !same && !last.isDone()) {
-            device.await(options.stream(), last);
+    }
+
+    private void orderAfterLast(long stream) {
+        boolean same = lastStream == stream && stream != PER_THREAD_STREAM;
+        if (last != null && !same && !last.isDone()) {
+            last.before(device, stream);
         }
     }
 
@@ -179,6 +255,7 @@ final class Operations {
                 awaitDevice(last, timeout.plus(timeout).plus(GRACE));
             }
             settle(timeout);
+            replays.ended(sequence);
             work.run();
         } finally {
             lock.unlock();
@@ -196,8 +273,8 @@ final class Operations {
     }
 
     /** Waits for the end of an operation and throws what it ended with. */
-    void await(EpEvent recorded, long number, Duration deadline) {
-        awaitDevice(recorded, deadline);
+    void await(OperationEvent event, Duration deadline) {
+        awaitDevice(event, deadline);
         if (failures.isPending()) {
             lock(bounded(deadline).plus(GRACE));
             try {
@@ -205,20 +282,35 @@ final class Operations {
             } finally {
                 lock.unlock();
             }
+        } else if (event.last() < Replays.RECORDED) {
+            replays.ended(event.last());
         }
-        failures.check(number);
+        failures.check(event.first(), event.last());
     }
 
     /** Waits on the host; meanwhile a rank that dies, or a buffer that is closed, ends the waits of kernels. */
-    private void awaitDevice(EpEvent recorded, Duration deadline) {
+    private void awaitDevice(OperationEvent event, Duration deadline) {
+        if (!event.hasPassed()) {
+            device.inside(() -> {
+                poll(event, deadline);
+                return event;
+            });
+        }
+        if (!closing) {
+            abort.none();
+        }
+    }
+
+    private void poll(OperationEvent event, Duration deadline) {
         long start = System.nanoTime();
         long limit = bounded(deadline).toNanos();
         long checked = start;
-        while (!recorded.isDone()) {
+        while (!event.hasPassed()) {
             long now = System.nanoTime();
             if (now - start > limit) {
                 throw new EpTimeoutException(
-                        "event not done after " + deadline + "; pass a longer deadline or look at the work before it",
+                        "event not done after " + deadline + ": " + event
+                                + "; pass a longer deadline or look at the work before it",
                         "event",
                         -1,
                         1,
@@ -233,11 +325,6 @@ final class Operations {
             } else {
                 LockSupport.parkNanos(PAUSE_NANOS);
             }
-        }
-        // Reports what made the device fail, if something did.
-        recorded.await(Duration.ofSeconds(1));
-        if (!closing) {
-            abort.none();
         }
     }
 
@@ -282,6 +369,22 @@ final class Operations {
         return closed;
     }
 
+    /** Orders the buffers of a process. */
+    long place() {
+        return state.address();
+    }
+
+    /** The handle of an event that has come. */
+    long passedHandle() {
+        return events.passedHandle();
+    }
+
+    /** Gives events back; nothing of this buffer runs any more. */
+    void free() {
+        events.close();
+        ownStream.close();
+    }
+
     /**
      * Refuses new operations, ends the waits of running ones and waits for these.
      *
@@ -308,47 +411,17 @@ final class Operations {
         }
     }
 
-    /** The event that an operation's results hold while the operation is being queued. */
-    private static final class LateEvent implements EpEvent {
-        private volatile @Nullable EpEvent event;
-
-        void set(EpEvent recorded) {
-            event = recorded;
-        }
-
-        private EpEvent get() {
-            EpEvent recorded = event;
-            if (recorded == null) {
-                throw new EpStateException("the operation was not queued");
-            }
-            return recorded;
-        }
-
-        @Override
-        public boolean isDone() {
-            return get().isDone();
-        }
-
-        @Override
-        public void await(Duration deadline) {
-            get().await(deadline);
-        }
-
-        @Override
-        public long nativeHandle() {
-            return get().nativeHandle();
-        }
-    }
-
     private final class StreamQueue implements Queue {
         private final long stream;
         private final Duration timeout;
         private final boolean capturing;
+        private final long number;
 
-        StreamQueue(long stream, Duration timeout, boolean capturing) {
+        StreamQueue(long stream, Duration timeout, boolean capturing, long number) {
             this.stream = stream;
             this.timeout = timeout;
             this.capturing = capturing;
+            this.number = number;
         }
 
         @Override
@@ -358,7 +431,7 @@ final class Operations {
 
         @Override
         public Arguments arguments() {
-            return common.copy().set(Param.DEADLINE, timeout.toNanos()).set(Param.SEQUENCE, sequence);
+            return common.copy().set(Param.DEADLINE, timeout.toNanos()).set(Param.SEQUENCE, number);
         }
 
         @Override

@@ -127,15 +127,18 @@ final class Processors implements AutoCloseable {
     }
 
     /**
-     * Refuses the stream that all ranks of this process on one GPU would share: the kernels of one would wait for those of the
-     * other, which are queued behind them.
+     * True for a stream that is one for all ranks of this process on this GPU, when there are several: the kernels of one would wait for
+     * those of the other, which are queued behind them.
      */
-    void checkStream(long stream) {
-        if (withPeers && (stream == 0 || stream == LEGACY_STREAM)) {
-            throw new EpStateException("stream " + stream + " is one stream for all ranks of this process on " + device
-                    + ", and the operations of a rank wait for those of the others; pass a stream of this rank's own with"
-                    + " OpOptions.onStream, or give each rank its own GPU or process");
-        }
+    boolean ranksShare(long stream) {
+        return withPeers && (stream == 0 || stream == LEGACY_STREAM);
+    }
+
+    /** Why nothing can be queued on such a stream and left there. */
+    EpStateException refusal(long stream) {
+        return new EpStateException("stream " + stream + " is one stream for all ranks of this process on " + device
+                + ", and the operations of a rank wait for those of the others; pass a stream of this rank's own with"
+                + " OpOptions.onStream, leave out asynchronous(), or give each rank its own GPU or process");
     }
 
     @Override

@@ -1,5 +1,7 @@
 package org.ep4j.engine.gpu;
 
+import org.ep4j.Tensor;
+
 /** Where the kernels of one operation go. */
 interface Queue {
     /** The caller's stream. */
@@ -16,8 +18,22 @@ interface Queue {
      */
     void launch(String kernel, int blocks, int threads, int sharedBytes, Arguments arguments);
 
-    /** As {@link #launch}, for a kernel that calls {@code wait_for_previous}: see {@link GpuDevice#launchOverlapping}. */
+    /** As {@link #launch}, for a kernel that calls {@code wait_for_previous}, at its beginning or its end: see {@link GpuDevice#launchOverlapping}. */
     void launchOverlapping(String kernel, int blocks, int threads, int sharedBytes, Arguments arguments);
+
+    /**
+     * Queues the kernel that receives, behind the one that sends {@code x}. It begins while that still reads, so that it must wait where
+     * {@code out} is the same memory.
+     */
+    default void launchReceiving(
+            String kernel, int blocks, int threads, int sharedBytes, Arguments arguments, Tensor x, Tensor out) {
+        boolean apart = out.address() + out.byteSize() <= x.address() || x.address() + x.byteSize() <= out.address();
+        if (apart) {
+            launchOverlapping(kernel, blocks, threads, sharedBytes, arguments);
+        } else {
+            launch(kernel, blocks, threads, sharedBytes, arguments);
+        }
+    }
 
     /** Queues a copy between addresses of this device. */
     void copy(long to, long from, long bytes);

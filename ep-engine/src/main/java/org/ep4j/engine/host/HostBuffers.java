@@ -24,7 +24,8 @@ public final class HostBuffers {
     private HostBuffers() {}
 
     /**
-     * Bytes that a buffer takes on {@code rank}.
+     * Bytes that a buffer takes on {@code rank}, on the host and on GPUs: layouts are the same, and both number rows and
+     * selections with 32 bits.
      *
      * @throws EpArgumentException when the shape does not fit the group
      */
@@ -50,7 +51,7 @@ public final class HostBuffers {
             throw new EpArgumentException(
                     what,
                     count,
-                    "at most " + (Integer.MAX_VALUE - 64) + " on the host device",
+                    "at most " + (Integer.MAX_VALUE - 64) + ", since rows and selections are numbered with 32 bits",
                     "lower maxTokens, maxReceivedTokens or maxLowLatencyTokens");
         }
     }

@@ -19,7 +19,7 @@
 enum WireFormat { WIRE_BF16, WIRE_FP8, WIRE_FP8_POW2, WIRE_FP8_UE8M0 };
 
 // Whether what is known of every expert is kept in shared memory: rank, index there, selections so far. LowLatencyDispatch sizes it.
-#define EP_LL_TABLES (EP_EXPERTS <= 8192)
+#define EP_LL_TABLES (EP_EXPERTS <= EP_LL_TABLE_EXPERTS)
 #define EP_LL_GROUP 128  // threads that unpack one message; a receiving block has four such groups
 #define EP_LL_COUNTERS 64  // and more threads, which look at counts
 #define EP_LL_BATCH 4    // 16-byte words that a thread has under way

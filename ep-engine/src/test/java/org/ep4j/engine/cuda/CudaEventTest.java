@@ -41,6 +41,26 @@ final class CudaEventTest {
         }
     }
 
+    /** A kernel may wait for what the thread that allocates does next. */
+    @Test
+    void privateMemoryIsAllocatedAndFreedWhileAKernelRuns() {
+        try (CudaDevice device = EmulatedCuda.open(0);
+                GpuModule module = device.load("gate", SOURCE);
+                GpuStream stream = device.createStream();
+                PinnedMemory gate = device.allocatePinned(8)) {
+            DeviceAllocation before = device.allocatePrivate(1 << 20);
+            Kernels.launch(device, module.kernel("waits", 0), 1, 32, 0, stream.handle(), 0, gate.deviceAddress(), 1);
+            EpEvent event = device.record(stream.handle());
+            try (DeviceAllocation beside = device.allocatePrivate(3000)) {
+                assertThat(Kernels.read(device, beside.memory()).getLong(2992)).isZero();
+            }
+            before.close();
+            assertThat(event.isDone()).isFalse();
+            gate.memory().putLongRelease(0, 1);
+            event.await(Duration.ofSeconds(30));
+        }
+    }
+
     @Test
     void aStreamWaitsForTheEventOfAnother() {
         try (CudaDevice device = EmulatedCuda.open(0);

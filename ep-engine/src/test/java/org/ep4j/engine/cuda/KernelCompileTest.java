@@ -27,6 +27,11 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** Every kernel compiles for every architecture, with no GPU: CUDA through the code of production, HIP with AMD's compiler. */
 @Timeout(300)
 final class KernelCompileTest {
+    /** Shared memory of a block of sm_90, and of sm_86. */
+    private static final int LARGE_SHARED = 232_448;
+
+    private static final int SMALL_SHARED = 101_376;
+
     private static final int CUDA_MACHINE = 190;
     private static final int AMD_MACHINE = 224;
     private static final Pattern KERNEL = Pattern.compile("^EP_KERNEL(?:_BESIDE)?\\((\\w+),", Pattern.MULTILINE);
@@ -44,7 +49,8 @@ final class KernelCompileTest {
                                 .maxTokens(4096)
                                 .maxLowLatencyTokens(128)
                                 .build(),
-                        8));
+                        8,
+                        LARGE_SHARED));
         sources.put(
                 "odd",
                 KernelSource.of(
@@ -52,7 +58,8 @@ final class KernelCompileTest {
                                 .maxTokens(5)
                                 .maxLowLatencyTokens(3)
                                 .build(),
-                        3));
+                        3,
+                        SMALL_SHARED));
         sources.put(
                 "one-rank",
                 KernelSource.of(
@@ -60,7 +67,8 @@ final class KernelCompileTest {
                                 .maxTokens(16)
                                 .maxLowLatencyTokens(16)
                                 .build(),
-                        1));
+                        1,
+                        LARGE_SHARED));
         return sources;
     }
 

@@ -175,7 +175,7 @@ final class BufferLifeTest {
     }
 
     @Test
-    void ranksOnOneGpuNeedStreamsOfTheirOwn() {
+    void ranksOnOneGpuLeaveNothingOnAStreamThatTheyShare() {
         List<EpGroup> groups = onOneGpu(2);
         List<CompletableFuture<Void>> done = groups.stream()
                 .map(group -> CompletableFuture.runAsync(() -> {
@@ -185,6 +185,15 @@ final class BufferLifeTest {
                         assertThatThrownBy(() -> buffer.dispatch(zeros(device, stream)))
                                 .isInstanceOf(EpStateException.class)
                                 .hasMessageContaining("one stream for all ranks of this process on cuda:0");
+                    }
+                    for (long stream : new long[] {0, 1}) {
+                        DispatchRequest waits = DispatchRequest.of(
+                                        zeros(device, stream).x(),
+                                        zeros(device, stream).topkIds().orElseThrow())
+                                .options(OpOptions.DEFAULT.onStream(stream))
+                                .build();
+                        assertThat(buffer.dispatch(waits).handle().rows())
+                                .isEqualTo(group.rank() == 0 ? 2L * TOKENS : 0);
                     }
                     try (GpuStream own = device.createStream()) {
                         DispatchResult result = buffer.dispatch(zeros(device, own.handle()));

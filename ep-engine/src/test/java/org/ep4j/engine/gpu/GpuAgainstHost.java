@@ -61,7 +61,10 @@ final class GpuAgainstHost implements AutoCloseable {
         EmulatedCuda.require();
         // Once, not by all ranks at the same time.
         try (var device = EmulatedCuda.open(0)) {
-            device.load("ep4j kernels", KernelSource.of(shape, ranks)).close();
+            device.load(
+                            "ep4j kernels",
+                            KernelSource.of(shape, ranks, device.facts().sharedBytes()))
+                    .close();
         }
         host = join(shape, ranks, "host:0", Map.of());
         gpu = join(shape, ranks, "cuda:", settings);

@@ -68,7 +68,8 @@ final class LogFmtKernelTest {
     static void compile() {
         device = EmulatedCuda.open(0);
         EpShape shape = EpShape.builder(HIDDEN, 4, 2).maxLowLatencyTokens(4).build();
-        GpuModule loaded = device.load("LogFMT", KernelSource.of(shape, 1) + KERNEL);
+        GpuModule loaded =
+                device.load("LogFMT", KernelSource.of(shape, 1, device.facts().sharedBytes()) + KERNEL);
         module = loaded;
         launcher = new Launcher(device, loaded, List.of());
     }

@@ -1,0 +1,110 @@
+package org.ep4j.engine.gpu;
+
+import java.lang.ref.Cleaner;
+import java.time.Duration;
+import org.ep4j.EpEvent;
+import org.ep4j.EpStateException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The end of one operation of a buffer, or of a replay of several. The device's event behind it is lent by {@link EventRing}
+ * until the operation is known to be done; one whose handle the caller has asked for is not used again before the caller
+ * forgets this object.
+ */
+final class OperationEvent implements EpEvent {
+    private final Operations operations;
+
+    /** Null until the operation is queued, and again when it is done and the event is given back. */
+    private @Nullable GpuMarker device;
+
+    private long first;
+    private long last;
+    private boolean isQueued;
+    private boolean handedOut;
+
+    OperationEvent(Operations operations) {
+        this.operations = operations;
+    }
+
+    /**
+     * The operation is queued.
+     *
+     * @param from number of the first operation that ends here
+     * @param to number of the last
+     */
+    synchronized void queued(GpuMarker recorded, long from, long to) {
+        device = recorded;
+        first = from;
+        last = to;
+        isQueued = true;
+    }
+
+    /** Number of the first operation that ends here. */
+    synchronized long first() {
+        return first;
+    }
+
+    /** Number of the last operation that ends here. */
+    synchronized long last() {
+        return last;
+    }
+
+    private @Nullable GpuMarker device() {
+        if (!isQueued) {
+            throw new EpStateException("the operation was not queued");
+        }
+        return device;
+    }
+
+    @Override
+    public synchronized boolean isDone() {
+        GpuMarker recorded = device();
+        return recorded == null || recorded.isDone();
+    }
+
+    /** As {@link #isDone}, but throws what made the device fail. */
+    synchronized boolean hasPassed() {
+        GpuMarker recorded = device();
+        return recorded == null || recorded.hasPassed();
+    }
+
+    @Override
+    public void await(Duration deadline) {
+        operations.await(this, deadline);
+    }
+
+    /** Lets later work on {@code stream} wait for it. */
+    synchronized void before(GpuDevice on, long stream) {
+        GpuMarker recorded = device();
+        if (recorded != null) {
+            on.await(stream, recorded);
+        }
+    }
+
+    @Override
+    public synchronized long nativeHandle() {
+        GpuMarker recorded = device();
+        if (recorded == null) {
+            return operations.passedHandle();
+        }
+        handedOut = true;
+        return recorded.nativeHandle();
+    }
+
+    @Override
+    public synchronized String toString() {
+        return first == last || first == 0
+                ? "operation " + first + " of its buffer"
+                : "operations " + first + " to " + last + " of their buffer, which a graph replays";
+    }
+
+    /** It is done: says so from now on without the device's event, which is to be used again unless someone else has it. */
+    synchronized void retire(GpuMarker lent, EventRing ring, Cleaner cleaner) {
+        if (handedOut) {
+            cleaner.register(this, lent::close);
+        } else {
+            device = null;
+            ring.giveBack(lent);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+package org.ep4j.engine.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+import org.ep4j.CombineRequest;
+import org.ep4j.DataType;
+import org.ep4j.DispatchHandle;
+import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpGroup;
+import org.ep4j.EpShape;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.OpOptions;
+import org.ep4j.RowLayout;
+import org.ep4j.Tensor;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.config.EpConfig;
+import org.ep4j.engine.cuda.DriverCalls;
+import org.ep4j.engine.cuda.EmulatedCuda;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Which calls of the driver an asynchronous operation makes once it has been used for a while: each costs from a tenth of a
+ * microsecond to three on the host, and most operations are shorter than a few dozen of those.
+ */
+@Timeout(300)
+final class DriverCallsTest {
+    private static final int TOKENS = 6;
+    private static final EpShape SHAPE = EpShape.builder(64, 4, 2)
+            .maxTokens(TOKENS)
+            .maxLowLatencyTokens(TOKENS)
+            .build();
+
+    private static final String PLAIN = "cuLaunchKernel";
+    private static final String OVERLAPPING = "cuLaunchKernelEx";
+
+    /** Enough for everything that is made once. */
+    private static final int WARM_UP = 3 * EventRing.LOOK_EVERY;
+
+    private EpGroup group;
+    private EpBuffer buffer;
+    private GpuStream stream;
+
+    @BeforeEach
+    void join() {
+        EmulatedCuda.require();
+        group = EpGroup.join(
+                Bootstraps.inProcess(1).get(0),
+                EpConfig.builder(Map.of(), Map.of()).set("ep.device", "cuda:0").build());
+        buffer = group.createBuffer(SHAPE);
+        stream = device().createStream();
+    }
+
+    @AfterEach
+    void leave() {
+        if (group != null) {
+            stream.synchronize();
+            stream.close();
+            buffer.close();
+            group.close();
+        }
+    }
+
+    private GpuDevice device() {
+        return (GpuDevice) group.device();
+    }
+
+    private Tensor zeros(DataType type, long... dims) {
+        long bytes = type.bytes();
+        for (long dim : dims) {
+            bytes *= dim;
+        }
+        return Tensor.of(device().allocate(bytes).memory(), type, dims);
+    }
+
+    /** Every token names two experts. */
+    private Tensor ids() {
+        ByteBuffer ids = ByteBuffer.allocate(4 * TOKENS * SHAPE.topK()).order(ByteOrder.nativeOrder());
+        for (int i = 0; i < TOKENS * SHAPE.topK(); i++) {
+            ids.putInt(i % SHAPE.experts());
+        }
+        Tensor tensor = zeros(DataType.INT32, TOKENS, SHAPE.topK());
+        device().upload(ids.flip(), tensor.memory());
+        return tensor;
+    }
+
+    private OpOptions options() {
+        return OpOptions.DEFAULT.asynchronous().onStream(stream.handle());
+    }
+
+    /** Checks the calls of an operation, and that the ring of events looks once for many. */
+    private void check(Supplier<AutoCloseable> operation, String name, String... launches) throws Exception {
+        for (int i = 0; i < WARM_UP; i++) {
+            operation.get().close();
+            stream.synchronize();
+        }
+        List<String> expected = new ArrayList<>(List.of("cuCtxPushCurrent_v2", "cuStreamIsCapturing"));
+        expected.addAll(List.of(launches));
+        expected.addAll(List.of("cuEventRecord", "cuCtxPopCurrent_v2"));
+        List<List<String>> rounds = new ArrayList<>();
+        for (int i = 0; i < EventRing.LOOK_EVERY; i++) {
+            List<AutoCloseable> handles = new ArrayList<>();
+            rounds.add(DriverCalls.during(() -> handles.add(operation.get())));
+            handles.get(0).close();
+            stream.synchronize();
+        }
+        System.out.println(name + ": " + rounds.get(1).size() + " calls " + rounds.get(1));
+        int looks = 0;
+        for (List<String> round : rounds) {
+            List<String> calls = new ArrayList<>(round);
+            looks += Collections.frequency(calls, "cuEventQuery");
+            calls.removeAll(List.of("cuEventQuery"));
+            assertThat(calls).as(name).containsExactlyElementsOf(expected);
+        }
+        assertThat(looks).as("looks at events in %d operations", rounds.size()).isEqualTo(1);
+    }
+
+    @Test
+    void highThroughput() throws Exception {
+        DispatchRequest byToken = dispatch().build();
+        DispatchRequest byExpert = dispatch().layout(RowLayout.BY_EXPERT).build();
+        check(() -> buffer.dispatch(byToken).handle(), "dispatch", PLAIN, PLAIN, PLAIN);
+        check(() -> buffer.dispatch(byExpert).handle(), "dispatch by expert", PLAIN, PLAIN, PLAIN, PLAIN);
+        DispatchResult result = buffer.dispatch(byToken);
+        DispatchHandle handle = result.handle();
+        CombineRequest combine =
+                CombineRequest.of(result.x(), handle).options(options()).build();
+        check(() -> keep(buffer.combine(combine)), "combine in place", PLAIN, PLAIN);
+        DispatchRequest cached = DispatchRequest.cached(byToken.x(), handle)
+                .worstCase()
+                .options(options())
+                .build();
+        check(() -> keep(buffer.dispatch(cached)), "cached dispatch", PLAIN, PLAIN, PLAIN);
+    }
+
+    private DispatchRequest.Builder dispatch() {
+        return DispatchRequest.of(zeros(DataType.BF16, TOKENS, SHAPE.hidden()), ids())
+                .worstCase()
+                .options(options());
+    }
+
+    private static AutoCloseable keep(Object result) {
+        return () -> assertThat(result).isNotNull();
+    }
+
+    @Test
+    void lowLatency() throws Exception {
+        LowLatencyDispatchRequest request = LowLatencyDispatchRequest.of(
+                        zeros(DataType.BF16, TOKENS, SHAPE.hidden()), ids())
+                .topkWeights(zeros(DataType.FP32, TOKENS, SHAPE.topK()))
+                .options(options())
+                .build();
+        check(() -> buffer.dispatch(request).handle(), "low-latency dispatch", OVERLAPPING, OVERLAPPING);
+        LowLatencyDispatchResult result = buffer.dispatch(request);
+        Tensor x = zeros(DataType.BF16, SHAPE.experts(), SHAPE.lowLatencyRows(1), SHAPE.hidden());
+        LowLatencyCombineRequest combine = LowLatencyCombineRequest.of(x, result.handle())
+                .options(options())
+                .build();
+        check(() -> keep(buffer.combine(combine)), "low-latency combine", OVERLAPPING, OVERLAPPING);
+    }
+}

@@ -1,0 +1,287 @@
+package org.ep4j.engine.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import org.ep4j.DataType;
+import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpEvent;
+import org.ep4j.EpGroup;
+import org.ep4j.EpShape;
+import org.ep4j.EpStateException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.OpOptions;
+import org.ep4j.Tensor;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.config.EpConfig;
+import org.ep4j.engine.cuda.EmulatedCuda;
+import org.ep4j.spi.Bootstrap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Replays of recorded operations are operations of their buffers: they fail as those do, and are waited for as those are. */
+@Timeout(300)
+final class GraphReplayTest {
+    private static final int TOKENS = 6;
+    private static final EpShape SHAPE =
+            EpShape.builder(64, 4, 2).maxTokens(TOKENS).build();
+    private static final Duration LONG = Duration.ofSeconds(60);
+
+    /** Of an operation; the emulator needs a part of it. */
+    private static final Duration DEADLINE = Duration.ofSeconds(4);
+
+    /** A rank on an emulated GPU of its own. */
+    private static final class Rank {
+        private final EpGroup group;
+        private final EpBuffer buffer;
+        private final GpuDevice device;
+        private final GpuStream stream;
+        private final Tensor ids;
+        private final DispatchRequest request;
+
+        private Rank(Bootstrap bootstrap, int number) {
+            group = EpGroup.join(
+                    bootstrap,
+                    EpConfig.builder(Map.of(), Map.of())
+                            .set("ep.device", "cuda:" + number)
+                            .build());
+            buffer = group.createBuffer(SHAPE);
+            device = (GpuDevice) group.device();
+            stream = device.createStream();
+            ids = tensor(DataType.INT32, TOKENS, SHAPE.topK());
+            nameExperts(0);
+            request = request();
+        }
+
+        private Tensor tensor(DataType type, long... dims) {
+            return Tensor.of(device.allocate(type.bytes() * dims[0] * dims[1]).memory(), type, dims);
+        }
+
+        private DispatchRequest request() {
+            return DispatchRequest.of(tensor(DataType.BF16, TOKENS, SHAPE.hidden()), ids)
+                    .worstCase()
+                    .options(OpOptions.DEFAULT
+                            .asynchronous()
+                            .onStream(stream.handle())
+                            .timeout(DEADLINE))
+                    .build();
+        }
+
+        /** Makes the first token name {@code first}. */
+        private void nameExperts(int first) {
+            ByteBuffer values = ByteBuffer.allocate(4 * TOKENS * SHAPE.topK()).order(ByteOrder.nativeOrder());
+            for (int i = 0; i < TOKENS * SHAPE.topK(); i++) {
+                values.putInt(i == 0 ? first : i % SHAPE.experts());
+            }
+            device.upload(values.flip(), ids.memory());
+        }
+
+        private GpuGraph record(int dispatches) {
+            return device.capture(stream.handle(), () -> {
+                for (int i = 0; i < dispatches; i++) {
+                    buffer.dispatch(request).handle().close();
+                }
+            });
+        }
+
+        private EpEvent replay(GpuGraph graph) {
+            return graph.launch(stream.handle());
+        }
+
+        private void meet() {
+            group.barrier(LONG);
+        }
+
+        private void leave() {
+            stream.close();
+            group.close();
+        }
+    }
+
+    private static void onRanks(int ranks, Consumer<Rank> work) {
+        EmulatedCuda.require();
+        List<Bootstrap> bootstraps = Bootstraps.inProcess(ranks);
+        List<CompletableFuture<Void>> all = new ArrayList<>();
+        for (int r = 0; r < ranks; r++) {
+            int number = r;
+            CompletableFuture<Void> one = new CompletableFuture<>();
+            all.add(one);
+            Thread thread = new Thread(
+                    () -> {
+                        try {
+                            Rank rank = new Rank(bootstraps.get(number), number);
+                            work.accept(rank);
+                            rank.leave();
+                            one.complete(null);
+                        } catch (RuntimeException | Error e) {
+                            one.completeExceptionally(e);
+                        }
+                    },
+                    "rank " + r);
+            thread.setDaemon(true);
+            thread.start();
+        }
+        all.forEach(CompletableFuture::join);
+    }
+
+    @Test
+    void aReplayWithoutItsPeerTimesOutAsADirectOperationDoes() {
+        onRanks(2, rank -> {
+            try (GpuGraph graph = rank.record(2)) {
+                rank.replay(graph).await(LONG);
+                DispatchResult before = rank.buffer.dispatch(rank.request);
+                EpEvent good = rank.replay(graph);
+                good.await(LONG);
+                rank.meet();
+                if (rank.group.rank() == 0) {
+                    EpEvent alone = rank.replay(graph);
+                    EpEvent behind = rank.replay(graph);
+                    for (EpEvent event : List.of(alone, behind)) {
+                        assertThatThrownBy(() -> event.await(LONG))
+                                .isInstanceOf(EpTimeoutException.class)
+                                .hasMessageContaining("rank 1")
+                                .hasMessageContaining("begin");
+                    }
+                }
+                before.event().await(LONG);
+                good.await(LONG);
+                rank.meet();
+                // Two replays of two operations, and one operation that is not recorded.
+                assertThat(rank.buffer.recover(LONG).completed()).isEqualTo(Map.of(0, 5L, 1, 5L));
+                rank.replay(graph).await(LONG);
+                rank.buffer.dispatch(rank.request).event().await(LONG);
+            }
+        });
+    }
+
+    @Test
+    void aRecoveryWaitsForReplays() {
+        onRanks(2, rank -> {
+            try (GpuGraph graph = rank.record(1)) {
+                rank.replay(graph).await(LONG);
+                rank.meet();
+                List<EpEvent> alone = new ArrayList<>();
+                if (rank.group.rank() == 0) {
+                    alone.add(rank.replay(graph));
+                }
+                rank.buffer.recover(LONG);
+                alone.forEach(event -> {
+                    assertThat(event.isDone()).isTrue();
+                    assertThatThrownBy(() -> event.await(LONG)).isInstanceOf(EpTimeoutException.class);
+                });
+                rank.replay(graph).await(LONG);
+            }
+        });
+    }
+
+    @Test
+    void aMaskIsRefusedWhileAReplayDoesNotEnd() {
+        onRanks(2, rank -> {
+            try (GpuGraph graph = rank.record(1)) {
+                if (rank.group.rank() == 0) {
+                    EpEvent alone = rank.replay(graph);
+                    assertThatThrownBy(() -> rank.buffer.recover(Duration.ofMillis(1)))
+                            .isInstanceOf(EpTimeoutException.class);
+                    assertThatThrownBy(() -> alone.await(LONG)).isInstanceOf(EpTimeoutException.class);
+                }
+                rank.meet();
+                rank.buffer.recover(LONG);
+                rank.replay(graph).await(LONG);
+            }
+        });
+    }
+
+    @Test
+    void aRefusedOperationOfAReplayIsToldByTheReplay() {
+        onRanks(1, rank -> {
+            try (GpuGraph graph = rank.record(2)) {
+                rank.replay(graph).await(LONG);
+                rank.nameExperts(7);
+                EpEvent refused = rank.replay(graph);
+                assertThatThrownBy(() -> refused.await(LONG))
+                        .isInstanceOf(EpArgumentException.class)
+                        .hasMessageContaining("topkIds[0][0]");
+                rank.nameExperts(1);
+                rank.replay(graph).await(LONG);
+                assertThatThrownBy(() -> refused.await(LONG)).isInstanceOf(EpArgumentException.class);
+            }
+        });
+    }
+
+    @Test
+    void aGraphOfTwoBuffersTellsTheFailuresOfBoth() {
+        onRanks(1, rank -> {
+            EpBuffer other = rank.group.createBuffer(SHAPE);
+            try (GpuGraph graph = rank.device.capture(rank.stream.handle(), () -> {
+                rank.buffer.dispatch(rank.request);
+                other.dispatch(rank.request);
+            })) {
+                rank.replay(graph).await(LONG);
+                other.close();
+                assertThatThrownBy(() -> rank.replay(graph))
+                        .isInstanceOf(EpStateException.class)
+                        .hasMessageContaining("closed");
+                rank.buffer.dispatch(rank.request).event().await(LONG);
+            }
+        });
+    }
+
+    @Test
+    void handlesAreGivenBackWhenTheGraphIsClosed() {
+        onRanks(1, rank -> {
+            Set<Long> recorded = new HashSet<>();
+            GpuGraph graph = rank.device.capture(rank.stream.handle(), () -> {
+                DispatchResult result = rank.buffer.dispatch(rank.request);
+                recorded.add(memory(result));
+                result.handle().close();
+            });
+            assertThat(memoryOfMany(rank)).doesNotContainAnyElementsOf(recorded);
+            graph.close();
+            assertThat(memoryOfMany(rank)).containsAll(recorded);
+            assertThatThrownBy(() -> rank.replay(graph))
+                    .isInstanceOf(EpStateException.class)
+                    .hasMessageContaining("closed");
+        });
+    }
+
+    /** As many handles as are allocated at once. */
+    private static Set<Long> memoryOfMany(Rank rank) {
+        List<DispatchResult> results = new ArrayList<>();
+        Set<Long> addresses = new HashSet<>();
+        for (int i = 0; i < 32; i++) {
+            results.add(rank.buffer.dispatch(rank.request));
+            addresses.add(memory(results.get(i)));
+        }
+        results.forEach(result -> result.handle().close());
+        return addresses;
+    }
+
+    private static long memory(DispatchResult result) {
+        return ((HighThroughputHandle) result.handle()).memory().address();
+    }
+
+    @Test
+    void aGraphWithOperationsCannotBeRecordedIntoAnother() {
+        onRanks(1, rank -> {
+            try (GpuGraph graph = rank.record(1)) {
+                assertThatThrownBy(() -> rank.device.capture(rank.stream.handle(), () -> rank.replay(graph)))
+                        .isInstanceOf(EpStateException.class)
+                        .hasMessageContaining("record the operations themselves");
+                rank.replay(graph).await(LONG);
+            }
+        });
+    }
+}

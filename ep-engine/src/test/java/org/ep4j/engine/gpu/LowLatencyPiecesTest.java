@@ -1,0 +1,45 @@
+package org.ep4j.engine.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.ep4j.EpShape;
+import org.ep4j.engine.layout.BufferLayout;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Shared memory of the kernels that send: it fits what a block may have, on every GPU. */
+final class LowLatencyPiecesTest {
+    /** Of peers, masks and counts, which blocks have beside what a launch gives them. */
+    private static final int STATIC_BYTES_OF_RANK = 16;
+
+    /** In bytes a block: sm_86 and sm_89, sm_80, sm_90, and 64 KiB as on AMD. */
+    @ParameterizedTest
+    @ValueSource(ints = {101_376, 166_912, 232_448, 65_536})
+    void aSendingBlockFits(int sharedBytes) {
+        GpuFacts facts = new GpuFacts("sm_00", 100, sharedBytes, 32, false);
+        for (int ranks : List.of(1, 8, 72, 512)) {
+            for (int experts : List.of(8, 256, 4096, 6900, 8192, 8193, 1 << 20)) {
+                for (int hidden : List.of(64, 7168, 16_384, 1 << 17)) {
+                    EpShape shape = EpShape.builder(hidden, experts, 8)
+                            .maxLowLatencyTokens(1)
+                            .build();
+                    int head = new BufferLayout(shape, ranks).messageHead();
+                    int tables = LowLatencyPieces.tableExperts(head, ranks, sharedBytes);
+                    var pieces = new LowLatencyPieces(facts, 100, hidden, experts, experts, head, tables, 1L << 30);
+                    assertThat(pieces.sendBytes() + STATIC_BYTES_OF_RANK * ranks)
+                            .as("%d ranks, %d experts, hidden %d", ranks, experts, hidden)
+                            .isLessThanOrEqualTo(sharedBytes - 1024);
+                }
+            }
+        }
+    }
+
+    @Test
+    void tablesAreThereForAllExpertsThatModelsHave() {
+        assertThat(LowLatencyPieces.tableExperts(512, 64, 101_376)).isGreaterThan(4096);
+        assertThat(LowLatencyPieces.tableExperts(512, 64, 232_448)).isEqualTo(8192);
+        assertThat(LowLatencyPieces.tableExperts(60_000, 64, 65_536)).isZero();
+    }
+}
