@@ -11,6 +11,8 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpDevice;
 import org.ep4j.EpEvent;
 import org.ep4j.Tensor;
+import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.GpuStream;
 
 /**
  * Tensors on one device, filled from and copied to heap arrays by {@link EpDevice#upload} and {@link EpDevice#download};
@@ -22,6 +24,7 @@ public final class Arena implements AutoCloseable {
 
     private final EpDevice device;
     private final List<DeviceAllocation> allocations = new ArrayList<>();
+    private final List<GpuStream> streams = new ArrayList<>();
     private final List<EpEvent> writers = new ArrayList<>();
     private final ByteBuffer staging = ByteBuffer.allocateDirect(CHUNK).order(ByteOrder.nativeOrder());
 
@@ -49,7 +52,10 @@ public final class Arena implements AutoCloseable {
             shape.add(dim);
         }
         long bytes = Tensor.bytes(type, shape);
-        DeviceAllocation allocation = device.allocate(Math.max(bytes, 1));
+        // Freeing what other libraries may have would wait for all kernels of the GPU, those of other ranks and buffers too.
+        long size = Math.max(bytes, 1);
+        DeviceAllocation allocation =
+                device instanceof GpuDevice gpu ? gpu.allocatePrivate(size) : device.allocate(size);
         allocations.add(allocation);
         return new Tensor(allocation.memory().slice(0, bytes), type, shape);
     }
@@ -200,11 +206,20 @@ public final class Arena implements AutoCloseable {
         writers.add(writer);
     }
 
+    /** A stream of a GPU, which is destroyed with the memory. */
+    public long stream(GpuDevice gpu) {
+        GpuStream made = gpu.createStream();
+        streams.add(made);
+        return made.handle();
+    }
+
     /** Frees everything. */
     @Override
     public void close() {
         writers.forEach(writer -> writer.await(PATIENCE));
         writers.clear();
+        streams.forEach(GpuStream::close);
+        streams.clear();
         allocations.forEach(DeviceAllocation::close);
         allocations.clear();
     }

@@ -169,8 +169,11 @@ final class HighThroughputExchange implements AutoCloseable {
     }
 
     private OpOptions opOptions(LateInputs late) {
-        OpOptions how = late.options(OpOptions.DEFAULT).onStream(options.stream());
-        return options.async() ? how.asynchronous() : how;
+        OpOptions how = late.options(OpOptions.DEFAULT);
+        return options.async()
+                ? how.onStream(AsyncStream.of(options.stream(), arena, buffer.group()))
+                        .asynchronous()
+                : how.onStream(options.stream());
     }
 
     RowTable table() {

@@ -1,0 +1,27 @@
+package org.ep4j.tck.rules;
+
+import java.util.List;
+import org.ep4j.EpGroup;
+import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.tck.oracle.Arena;
+
+/** Where asynchronous operations go. Ranks of one process that share a GPU may leave nothing on stream 0, which all of them have. */
+final class AsyncStream {
+    private AsyncStream() {}
+
+    /** {@code asked}, or a stream of the arena's own in the place of stream 0 where that is needed. */
+    static long of(long asked, Arena arena, EpGroup group) {
+        return asked == 0 && group.device() instanceof GpuDevice gpu && isShared(group) ? arena.stream(gpu) : asked;
+    }
+
+    private static boolean isShared(EpGroup group) {
+        List<RankProfile> all = group.plan().profiles();
+        RankProfile mine = all.get(group.rank());
+        return all.stream()
+                .anyMatch(other -> other.rank() != mine.rank()
+                        && other.hostId().equals(mine.hostId())
+                        && other.pid() == mine.pid()
+                        && other.device().equals(mine.device()));
+    }
+}
