@@ -79,10 +79,15 @@ ep_require_java() {
   fi
 }
 
-# Installs what tests of GPU code need to run on a CPU, where that is possible; without it they are skipped and say so.
+# Installs what tests need besides, where that is possible; without it they are skipped and say so: a compiler for the
+# emulator of GPUs, and a launcher of MPI with PMIx and its headers.
 ep_install_test_tools() {
-  if ! command -v g++ >/dev/null && ep_can_install; then
-    ep_install g++
+  local missing=()
+  command -v g++ >/dev/null || missing+=(g++)
+  command -v mpirun >/dev/null || missing+=(openmpi-bin)
+  [ -e /usr/share/doc/libpmix-dev ] || missing+=(libpmix2 libpmix-dev)
+  if [ "${#missing[@]}" -gt 0 ] && ep_can_install; then
+    ep_install "${missing[@]}"
   fi
 }
 

@@ -12,6 +12,8 @@ module org.ep4j.engine {
     uses org.ep4j.spi.DeviceProvider;
     uses org.ep4j.spi.EpBackendProvider;
 
+    provides org.ep4j.spi.BootstrapProvider with
+            org.ep4j.engine.pmix.PmixBootstrapProvider;
     provides org.ep4j.spi.EpRuntime with
             org.ep4j.engine.EngineRuntime;
     provides org.ep4j.spi.DeviceProvider with

@@ -14,7 +14,7 @@ import org.ep4j.spi.EpRuntime;
  * the same order.
  */
 public interface EpGroup extends AutoCloseable {
-    /** Joins with the environment of a launcher (torchrun's variables) and {@link EpConfig#load()}. */
+    /** Joins with the environment of a launcher ({@link Bootstraps#fromEnvironment}) and {@link EpConfig#load()}. */
     static EpGroup join() {
         EpConfig config = EpConfig.load();
         return join(Bootstraps.fromEnvironment(System.getenv(), config), config);

@@ -9,6 +9,7 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.BootstrapProvider;
+import org.ep4j.spi.WireUp;
 
 /** Ways to start. */
 public final class Bootstraps {
@@ -50,7 +51,27 @@ public final class Bootstraps {
     }
 
     /**
-     * Starts from what a launcher put into the environment.
+     * Joins over TCP where ranks know their numbers and have a way to pass a few bytes on, but no common address. Rank 0
+     * listens on a port that the system chooses ({@link org.ep4j.config.EpKeys#BOOTSTRAP_PORT} where it is set), on all
+     * addresses of its machine, and tells them, the port and a random secret through {@code wireUp}; that secret counts, and
+     * {@link org.ep4j.config.EpKeys#BOOTSTRAP_SECRET} does not. Everything else is as with {@link #tcp}. Collective over all
+     * ranks.
+     *
+     * @param rank this rank, from 0
+     * @param size number of ranks
+     * @param wireUp must not let others than the ranks see what is told
+     * @param config gives the longest wait and the heartbeat
+     * @throws org.ep4j.EpConfigException for a number out of range
+     * @throws org.ep4j.EpTimeoutException naming the ranks that did not come, or why rank 0 was not reached
+     * @throws EpUnavailableException when rank 0 refused this rank, or runs another version
+     */
+    public static Bootstrap wiredUp(int rank, int size, WireUp wireUp, EpConfig config) {
+        return WiredUp.join(rank, size, wireUp, config);
+    }
+
+    /**
+     * Starts from what a launcher put into the environment: torchrun's variables, or those of PMIx ({@code mpirun}, {@code
+     * srun}) where the engine is there.
      *
      * @throws EpUnavailableException when no launcher is recognised; says which variables would be
      */
@@ -64,6 +85,20 @@ public final class Bootstraps {
             tried.add(provider.id());
         }
         throw new EpUnavailableException("no launcher found in the environment (tried " + String.join(", ", tried)
-                + "); start with ./ep run or torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
+                + missing(environment) + "); start with ./ep run or torchrun, or set "
+                + String.join(", ", TcpSettings.VARIABLES)
+                + "; or start with mpirun or srun --mpi=pmix, which set PMIX_RANK and PMIX_NAMESPACE, and leave those four"
+                + " unset");
+    }
+
+    /** A launcher that is half there is the likeliest mistake. */
+    private static String missing(Map<String, String> environment) {
+        List<String> unset = TcpSettings.VARIABLES.stream()
+                .filter(name -> !environment.containsKey(name))
+                .toList();
+        return unset.size() == TcpSettings.VARIABLES.size()
+                ? ""
+                : "; of torchrun's variables only " + String.join(", ", unset)
+                        + (unset.size() == 1 ? " is not set" : " are not set");
     }
 }

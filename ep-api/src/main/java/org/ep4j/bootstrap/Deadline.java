@@ -56,6 +56,11 @@ record Deadline(long start, long nanos) {
         }
     }
 
+    /** What is left; zero when it has passed. */
+    Duration remaining() {
+        return Duration.ofNanos(Math.max(0, remainingNanos()));
+    }
+
     boolean passed() {
         return remainingNanos() <= 0;
     }

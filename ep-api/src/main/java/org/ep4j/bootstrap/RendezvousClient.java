@@ -82,9 +82,11 @@ final class RendezvousClient {
         throw new EpTimeoutException(
                 "rank " + settings.rank() + " did not get through to rank 0 at " + settings.host() + ":" + port + " in "
                         + deadline.elapsed() + " and " + attempts + " attempts; the last ended with: " + lastError
-                        + "; check that rank 0 runs, that " + TcpSettings.MASTER_ADDR + " and "
-                        + TcpSettings.MASTER_PORT
-                        + " are its, and that no firewall is in the way",
+                        + "; check that rank 0 runs, "
+                        + (fixed.isEmpty()
+                                ? "that " + TcpSettings.MASTER_ADDR + " and " + TcpSettings.MASTER_PORT + " are its, "
+                                : "")
+                        + "and that no firewall is in the way",
                 "rendezvous connect",
                 0,
                 1,

@@ -28,11 +28,21 @@ final class TcpBootstrap extends GroupView {
 
     /** Joins, through {@code server} where it is this rank's own. */
     static Bootstrap join(TcpSettings settings, @Nullable RendezvousServer server, Deadline deadline) {
+        List<InetAddress> own = server == null ? List.of() : server.addresses();
+        int port = server == null ? settings.port() : server.port();
+        return join(settings, server, new RendezvousClient(settings, own, port, deadline), deadline);
+    }
+
+    /** Joins a rendezvous that is known to be at one of {@code addresses}. */
+    static Bootstrap join(TcpSettings settings, List<InetAddress> addresses, Deadline deadline) {
+        return join(settings, null, new RendezvousClient(settings, addresses, settings.port(), deadline), deadline);
+    }
+
+    private static Bootstrap join(
+            TcpSettings settings, @Nullable RendezvousServer server, RendezvousClient client, Deadline deadline) {
         boolean joined = false;
         try {
-            List<InetAddress> own = server == null ? List.of() : server.addresses();
-            int port = server == null ? settings.port() : server.port();
-            Connection connection = new RendezvousClient(settings, own, port, deadline).connect();
+            Connection connection = client.connect();
             TcpLink link = new TcpLink(connection);
             try {
                 Membership membership = new Membership(settings.rank(), settings.size(), link);

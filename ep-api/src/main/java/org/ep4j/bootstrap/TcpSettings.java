@@ -77,6 +77,10 @@ record TcpSettings(
                 config.get(EpKeys.BOOTSTRAP_LINGER));
     }
 
+    TcpSettings withSecret(String other) {
+        return new TcpSettings(rank, size, host, port, other, setupTimeout, heartbeat, silence, linger);
+    }
+
     /** Reads torchrun's variables. */
     static TcpSettings fromEnvironment(Map<String, String> environment, EpConfig config) {
         int size = number(environment, WORLD_SIZE, 1, MAX_SIZE, "set it to the number of ranks");

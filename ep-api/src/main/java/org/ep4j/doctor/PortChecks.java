@@ -59,7 +59,11 @@ final class PortChecks implements Examination {
 
     private static Check rates(DoctorInput input) {
         Map<Double, List<String>> byRate = new TreeMap<>();
-        ports(input).forEach((name, port) -> {
+        Map<String, NicPort> ports = ports(input);
+        if (in(ports, NicPort.State.DOWN).size() == ports.size()) {
+            return DoctorCode.PORT_RATES.notApplicable("no active port of a NIC with RDMA");
+        }
+        ports.forEach((name, port) -> {
             if (port.state() != NicPort.State.DOWN && port.gigabitsPerSecond() > 0) {
                 byRate.computeIfAbsent(port.gigabitsPerSecond(), r -> new ArrayList<>())
                         .add(name);

@@ -136,7 +136,9 @@ class TcpSettingsTest {
         assertThatThrownBy(() -> Bootstraps.fromEnvironment(environment, DEFAULTS))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("tried tcp")
-                .hasMessageContaining("MASTER_PORT");
+                .hasMessageContaining("only " + missing + " is not set")
+                .hasMessageContaining("MASTER_PORT")
+                .hasMessageContaining("mpirun or srun --mpi=pmix");
     }
 
     @Test

@@ -57,6 +57,14 @@ final class PortChecksTest {
                 .isEqualTo(Status.PASS);
     }
 
+    @Test
+    void ratesAreNotMissedWhereAllPortsAreDown() {
+        assertThat(two(port(State.DOWN, 10), port(State.DOWN, 10))
+                        .check(DoctorCode.PORT_RATES)
+                        .detail())
+                .contains("no active port");
+    }
+
     @ParameterizedTest
     @CsvSource({
         "NCCL_IB_HCA, mlx5, PASS",

@@ -34,7 +34,8 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "bench",
         description = {
-            "Measure dispatch and combine between rank processes of this machine.",
+            "Measure dispatch and combine between rank processes of this machine; under torchrun, mpirun or srun between the"
+                    + " processes that these started.",
             "In every round all ranks start together, with fresh data and fresh random routing; the time of a round is that"
                     + " of its slowest rank. In the same rounds every rank copies the same bytes from memory to memory:"
                     + " that is the ceiling. GB are 1e9 bytes; logical bytes include those that a rank sends to itself,"
@@ -134,21 +135,29 @@ final class BenchCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
+        return LaunchedRanks.orOwn(System.getenv(), this::run);
+    }
+
+    private int run(Optional<LaunchedRanks> launched) {
+        ranks = launched.map(all -> all.ranks(spec, ranks)).orElse(ranks);
         check();
         PrintWriter out = spec.commandLine().getOut();
         HostFacts host = HostFacts.here();
         if (!onHost()) {
-            return Work.withBarrierFile(file -> onGpus(out, host, file));
+            return Work.withBarrierFile(launched, file -> onGpus(out, host, file, launched));
         }
         WorkSpec[] used = new WorkSpec[1];
         Work.Outcome outcome;
         try (ProgressView progress = ProgressView.of("bench", out)) {
-            Work work = new Work(new PrefixedOutput(spec.commandLine()), message -> {
-                if (message instanceof RankMessage.Progress p) {
-                    progress.step(p.done(), p.total(), p.what());
-                }
-            });
-            outcome = Work.withBarrierFile(file -> {
+            Work work = new Work(
+                    new PrefixedOutput(spec.commandLine()),
+                    message -> {
+                        if (message instanceof RankMessage.Progress p) {
+                            progress.step(p.done(), p.total(), p.what());
+                        }
+                    },
+                    launched);
+            outcome = Work.withBarrierFile(launched, file -> {
                 used[0] = work(file);
                 return work.run(used[0]);
             });
@@ -158,7 +167,7 @@ final class BenchCommand implements Callable<Integer> {
                 Versions.ep4j(),
                 outcome.joined().backends(),
                 originalArguments(),
-                Work.jvmOptions(),
+                Work.jvmOptions(launched),
                 used[0],
                 outcome.figures());
         show(out, report);
@@ -182,7 +191,7 @@ final class BenchCommand implements Callable<Integer> {
         return Device.parse(shape.device).type().equals(Device.HOST.type());
     }
 
-    private int onGpus(PrintWriter out, HostFacts host, String barrierFile) {
+    private int onGpus(PrintWriter out, HostFacts host, String barrierFile, Optional<LaunchedRanks> launched) {
         long chosenSeed = seed.orElseGet(System::nanoTime);
         List<GpuOperation> operations = gpu.chosen(traffic.mode);
         List<GpuSpec> specs = new ArrayList<>();
@@ -209,10 +218,10 @@ final class BenchCommand implements Callable<Integer> {
                         iterations,
                         validate && specs.isEmpty(),
                         chosenSeed,
-                        barrierFile + "-" + specs.size()));
+                        barrierFile.isEmpty() ? "" : barrierFile + "-" + specs.size()));
             }
         }
-        List<GpuReport.Run> runs = new GpuBench(spec.commandLine(), gpu.ranksAs).run(specs);
+        List<GpuReport.Run> runs = new GpuBench(spec.commandLine(), gpu.ranksAs, launched).run(specs);
         GpuReport report = new GpuReport(
                 GpuReport.FORMAT,
                 BenchReport.environment(
@@ -220,7 +229,7 @@ final class BenchCommand implements Callable<Integer> {
                         Versions.ep4j(),
                         runs.get(0).backends(),
                         originalArguments(),
-                        Work.jvmOptions(),
+                        Work.jvmOptions(launched),
                         shape.device),
                 ranks,
                 gpu.ranksAs.name().toLowerCase(Locale.ROOT),

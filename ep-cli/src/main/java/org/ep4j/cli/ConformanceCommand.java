@@ -8,6 +8,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
+import java.util.function.Consumer;
 import org.ep4j.EpArgumentException;
 import org.ep4j.cli.report.ConformanceTable;
 import org.ep4j.cli.report.ProgressView;
@@ -18,6 +19,7 @@ import org.ep4j.tck.ConformanceReport;
 import org.ep4j.tck.ConformanceRequest;
 import org.ep4j.tck.Outcome;
 import org.ep4j.tck.RankMode;
+import org.ep4j.tck.RuleResult;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -28,7 +30,8 @@ import picocli.CommandLine.Spec;
         name = "conformance",
         description = {
             "Check a backend against every rule of the conformance kit.",
-            "Each rule runs with ranks as threads and as processes. A rule ends as PASS, FAIL, UNSUPPORTED (the backend does"
+            "Each rule runs with ranks as threads and as processes; under torchrun, mpirun or srun with the processes that these"
+                    + " started, and without the rules that kill ranks. A rule ends as PASS, FAIL, UNSUPPORTED (the backend does"
                     + " not declare the capability), NOT_APPLICABLE, UNAVAILABLE (this machine lacks what the backend needs)"
                     + " or UNTESTED. EP_TCK_REQUIRE=NAME turns an unavailable backend into a failure."
         },
@@ -105,7 +108,23 @@ final class ConformanceCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
+        return LaunchedRanks.orOwn(System.getenv(), this::run);
+    }
+
+    private int run(Optional<LaunchedRanks> launched) {
         PrintWriter out = spec.commandLine().getOut();
+        if (launched.isPresent()) {
+            ranks = launched.get().ranks(spec, ranks);
+            boolean said = spec.commandLine().getParseResult().hasMatchedOption("--mode");
+            if (said && mode != ModeChoice.PROCESSES) {
+                throw new EpArgumentException(
+                        "--mode",
+                        mode,
+                        "processes under a launcher",
+                        "leave it out, or start one process without a launcher");
+            }
+            mode = ModeChoice.PROCESSES;
+        }
         ConformanceRequest request = new ConformanceRequest(
                 backend, device, ranks, modes(), settings, EnumSet.allOf(Capability.class), rule);
         int total = Conformance.rules(request).size() * modes().size();
@@ -121,10 +140,11 @@ final class ConformanceCommand implements Callable<Integer> {
         ConformanceReport report;
         try (ProgressView progress = ProgressView.of("conformance", out)) {
             int[] done = {0};
-            report = Conformance.run(request, result -> {
+            Consumer<RuleResult> step = result -> {
                 done[0]++;
                 progress.step(done[0], total, result.mode() + " " + result.id() + " " + result.outcome());
-            });
+            };
+            report = launched.isPresent() ? launched.get().conformance(request, step) : Conformance.run(request, step);
         }
         out.println();
         out.print(ConformanceTable.of(report));

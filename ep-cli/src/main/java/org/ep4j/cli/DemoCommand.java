@@ -3,6 +3,7 @@ package org.ep4j.cli;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.ep4j.RowLayout;
 import org.ep4j.cli.rank.RankMessage;
@@ -23,7 +24,8 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "demo",
         description = {
-            "Exchange tokens between rank processes of this machine, and check every element that arrives.",
+            "Exchange tokens between rank processes, and check every element that arrives. The command starts them on this"
+                    + " machine; under torchrun, mpirun or srun they are the processes that these started.",
             "Two exchanges of the shape of DeepSeek-V3 are run: decode (low latency, FP8 dispatch, BF16 combine) and"
                     + " prefill (high throughput, BF16). Every element is compared with an independent reference."
         })
@@ -63,22 +65,31 @@ final class DemoCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
+        return LaunchedRanks.orOwn(System.getenv(), this::run);
+    }
+
+    private int run(Optional<LaunchedRanks> launched) {
+        ranks = launched.map(all -> all.ranks(spec, ranks)).orElse(ranks);
         PrintWriter out = spec.commandLine().getOut();
         shape.check(ranks, iterations);
         ModelOptions.checkTokens("--decode-tokens", decodeTokens);
         ModelOptions.checkTokens("--prefill-tokens", prefillTokens);
         long start = System.nanoTime();
-        out.println("ep4j " + Versions.ep4j() + ": " + ranks + " ranks as processes of this machine, hidden "
-                + shape.model.hidden + ", top-" + shape.model.topK + " of " + shape.model.experts + " experts");
+        out.println("ep4j " + Versions.ep4j() + ": " + ranks + " ranks as processes"
+                + (launched.isPresent() ? "" : " of this machine") + ", hidden " + shape.model.hidden + ", top-"
+                + shape.model.topK + " of " + shape.model.experts + " experts");
         out.flush();
         Work.Outcome outcome;
         try (ProgressView progress = ProgressView.of("demo", out)) {
-            Work work = new Work(new PrefixedOutput(spec.commandLine()), message -> {
-                if (message instanceof RankMessage.Progress p) {
-                    progress.step(p.done(), p.total(), p.what());
-                }
-            });
-            outcome = Work.withBarrierFile(file -> work.run(work(file)));
+            Work work = new Work(
+                    new PrefixedOutput(spec.commandLine()),
+                    message -> {
+                        if (message instanceof RankMessage.Progress p) {
+                            progress.step(p.done(), p.total(), p.what());
+                        }
+                    },
+                    launched);
+            outcome = Work.withBarrierFile(launched, file -> work.run(work(file)));
         }
         return report(out, outcome, (System.nanoTime() - start) / 1e9);
     }

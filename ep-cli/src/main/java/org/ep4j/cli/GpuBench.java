@@ -8,10 +8,12 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.cli.GpuBenchOptions.Kind;
@@ -28,10 +30,16 @@ import picocli.CommandLine;
 final class GpuBench {
     private final CommandLine line;
     private final Kind kind;
+    private final Optional<LaunchedRanks> launched;
 
-    GpuBench(CommandLine line, Kind kind) {
+    GpuBench(CommandLine line, Kind kind, Optional<LaunchedRanks> launched) {
         this.line = line;
         this.kind = kind;
+        this.launched = launched;
+        if (launched.isPresent() && kind == Kind.THREADS) {
+            throw new EpArgumentException(
+                    "--ranks-as", "threads", "processes under a launcher", "start one process without a launcher");
+        }
     }
 
     /** Runs one after another; a run is what one group of ranks measures. */
@@ -49,7 +57,7 @@ final class GpuBench {
     }
 
     private List<List<RankMessage>> processes(GpuSpec spec, ProgressView progress) {
-        Work work = new Work(new PrefixedOutput(line), message -> step(progress, message));
+        Work work = new Work(new PrefixedOutput(line), message -> step(progress, message), launched);
         try {
             return work.run(spec.ranks(), List.of(RankCommand.NAME, RankCommand.GPU, spec.encode()));
         } finally {
@@ -111,6 +119,9 @@ final class GpuBench {
     }
 
     private static void remove(GpuSpec spec) {
+        if (spec.barrierFile().isEmpty()) {
+            return;
+        }
         try {
             Files.deleteIfExists(Path.of(spec.barrierFile()));
             Files.deleteIfExists(Path.of(spec.barrierFile() + "-gpu"));

@@ -2,6 +2,7 @@ package org.ep4j.cli;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
 import java.lang.module.ModuleFinder;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -43,6 +44,7 @@ final class Work {
 
     private final PrefixedOutput output;
     private final Consumer<RankMessage> listener;
+    private final Optional<LaunchedRanks> launched;
     private final Map<Integer, List<RankMessage>> received = new LinkedHashMap<>();
     private final List<Failed> failures = new ArrayList<>();
 
@@ -58,14 +60,21 @@ final class Work {
         }
     }
 
-    /** Lines that are not messages go to {@code output}; {@code listener} hears every message of rank 0, in order. */
-    Work(PrefixedOutput output, Consumer<RankMessage> listener) {
+    /**
+     * Lines that are not messages go to {@code output}; {@code listener} hears every message of rank 0, in order. Without
+     * {@code launched} ranks the work starts its own.
+     */
+    Work(PrefixedOutput output, Consumer<RankMessage> listener, Optional<LaunchedRanks> launched) {
+        this.launched = launched;
         this.output = output;
         this.listener = listener;
     }
 
-    /** Makes the file through which ranks meet, runs, and removes the file. */
-    static <T> T withBarrierFile(Function<String, T> action) {
+    /** Makes the file through which ranks meet, runs, and removes the file; ranks of several hosts have none. */
+    static <T> T withBarrierFile(Optional<LaunchedRanks> launched, Function<String, T> action) {
+        if (!launched.map(LaunchedRanks::onOneHost).orElse(true)) {
+            return action.apply("");
+        }
         try {
             Path shared = Path.of("/dev/shm");
             Path file = Files.isDirectory(shared) && Files.isWritable(shared)
@@ -92,12 +101,21 @@ final class Work {
     }
 
     /**
-     * Starts ranks of {@code ep} with these arguments and waits for them.
+     * Starts ranks of {@code ep} with these arguments, or takes those that were launched, and waits for them.
      *
      * @return what each said, in the order of the ranks
      * @throws RankFailedException when one failed, with what it said
      */
     List<List<RankMessage>> run(int count, List<String> arguments) {
+        if (launched.isPresent()) {
+            List<List<RankMessage>> said = launched.get().run(arguments.subList(1, arguments.size()), listener);
+            synchronized (received) {
+                for (int rank = 0; rank < said.size(); rank++) {
+                    received.put(rank, said.get(rank));
+                }
+            }
+            return said;
+        }
         LaunchSpec launch = new LaunchSpec(
                 count,
                 JavaCommand.of(jvmOptions(), Main.class.getName(), arguments),
@@ -120,8 +138,12 @@ final class Work {
         return all;
     }
 
-    /** Options of every rank's JVM. */
-    static List<String> jvmOptions() {
+    /** Options of every rank's JVM; of this one where ranks were launched. */
+    static List<String> jvmOptions(Optional<LaunchedRanks> launched) {
+        return launched.isPresent() ? ManagementFactory.getRuntimeMXBean().getInputArguments() : jvmOptions();
+    }
+
+    private static List<String> jvmOptions() {
         List<String> options = new ArrayList<>(JVM_OPTIONS);
         if (ModuleFinder.ofSystem().find(VECTOR_MODULE).isPresent()) {
             options.add("--add-modules=" + VECTOR_MODULE);

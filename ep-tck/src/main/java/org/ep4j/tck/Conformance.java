@@ -4,14 +4,18 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
 import org.ep4j.EpArgumentException;
+import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.SpiVersion;
 import org.ep4j.tck.crew.GroupFactory;
+import org.ep4j.tck.crew.LaunchedCrew;
 
 /** Runs the kit without JUnit. */
 public final class Conformance {
@@ -32,19 +36,47 @@ public final class Conformance {
      * @throws EpArgumentException when the filter is not a regular expression
      */
     public static ConformanceReport run(ConformanceRequest request, Consumer<RuleResult> progress) {
+        return run(request, Optional.empty(), progress);
+    }
+
+    /**
+     * Runs with the members of {@code launched} as processes, which a launcher has started; this is rank 0, the others {@link
+     * #serve}. Rules that kill ranks are left out.
+     *
+     * @param progress is told every result as it comes, in the calling thread
+     * @throws EpArgumentException when the filter is not a regular expression, or ranks are to be threads, too
+     */
+    public static ConformanceReport run(ConformanceRequest request, Bootstrap launched, Consumer<RuleResult> progress) {
+        if (!request.modes().equals(Set.of(RankMode.PROCESSES))) {
+            throw new EpArgumentException(
+                    "mode",
+                    request.modes(),
+                    "processes alone under a launcher",
+                    "start one process without a launcher");
+        }
+        return run(request, Optional.of(launched), progress);
+    }
+
+    /** Takes part in what rank 0 runs; returns at its end. */
+    public static void serve(Bootstrap launched) {
+        LaunchedCrew.serve(launched);
+    }
+
+    private static ConformanceReport run(
+            ConformanceRequest request, Optional<Bootstrap> launched, Consumer<RuleResult> progress) {
         TckSubject subject = new TckSubject(
                 request.backend(),
                 request.device(),
                 request.settings(),
                 request.declared(),
-                Integer.MAX_VALUE,
+                launched.map(Bootstrap::size).orElse(Integer.MAX_VALUE),
                 GroupFactory.Plain.class);
         List<Rule> rules = rules(request);
         int largest =
                 rules.stream().mapToInt(r -> r.ranksFor(request.ranks())).max().orElse(request.ranks());
         Instant start = Instant.now();
         List<RuleResult> results = new ArrayList<>();
-        try (RuleRunner runner = new RuleRunner(subject, largest)) {
+        try (RuleRunner runner = new RuleRunner(subject, largest, launched)) {
             for (RankMode mode : new TreeSet<>(request.modes())) {
                 for (Rule rule : rules) {
                     RuleResult result = runner.run(rule, mode, request.ranks());

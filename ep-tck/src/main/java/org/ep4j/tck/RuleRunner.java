@@ -10,7 +10,9 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
+import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.crew.Job;
+import org.ep4j.tck.crew.LaunchedCrew;
 import org.ep4j.tck.crew.ProcessCrew;
 import org.ep4j.tck.crew.RankCrew;
 import org.ep4j.tck.crew.RankReport;
@@ -27,7 +29,9 @@ public final class RuleRunner implements AutoCloseable {
     private final int largest;
     private final Map<RankMode, RankCrew> crews = new EnumMap<>(RankMode.class);
     private final Map<String, Seen> seen = new HashMap<>();
+    private final Optional<Bootstrap> launched;
     private int jobs;
+    private int launchedCrews;
 
     private record Seen(RankMode mode, List<String> bits) {}
 
@@ -37,6 +41,12 @@ public final class RuleRunner implements AutoCloseable {
      * @param largest largest number of ranks that rules will ask for, so that ranks need not be started again
      */
     public RuleRunner(TckSubject subject, int largest) {
+        this(subject, largest, Optional.empty());
+    }
+
+    /** A runner whose processes are the members of {@code launched}; this is rank 0 of them. */
+    RuleRunner(TckSubject subject, int largest, Optional<Bootstrap> launched) {
+        this.launched = launched;
         this.subject = subject;
         this.largest = largest;
         this.unavailable = Subjects.unavailable(subject);
@@ -79,6 +89,9 @@ public final class RuleRunner implements AutoCloseable {
                     ? verdict(Outcome.FAIL, Subjects.REQUIRE + " names it, but it is not available: " + reasons)
                     : verdict(Outcome.UNAVAILABLE, reasons);
         }
+        if (launched.isPresent() && rule.fresh()) {
+            return verdict(Outcome.UNTESTED, "needs ranks that can be killed, which those of a launcher cannot");
+        }
         if (ranks > subject.maxRanks()) {
             return verdict(Outcome.UNTESTED, "needs " + ranks + " ranks, " + subject.maxRanks() + " are possible here");
         }
@@ -119,10 +132,15 @@ public final class RuleRunner implements AutoCloseable {
         if (crew == null || crew.size() < ranks) {
             Optional.ofNullable(crew).ifPresent(RankCrew::close);
             int size = rule.fresh() ? ranks : Math.max(Math.min(largest, subject.maxRanks()), ranks);
-            crew = mode == RankMode.THREADS ? new ThreadCrew(size) : new ProcessCrew(size, HEAP);
+            crew = mode == RankMode.THREADS ? new ThreadCrew(size) : processes(size);
             crews.put(mode, crew);
         }
         return crew;
+    }
+
+    private RankCrew processes(int size) {
+        return launched.<RankCrew>map(members -> LaunchedCrew.conduct(members, launchedCrews++))
+                .orElseGet(() -> new ProcessCrew(size, HEAP));
     }
 
     private Verdict judge(Rule rule, RankMode mode, int ranks, List<RankReport> reports) {
@@ -161,6 +179,10 @@ public final class RuleRunner implements AutoCloseable {
     /** Ends the ranks. */
     @Override
     public void close() {
+        if (launched.isPresent()) {
+            RankCrew last = crews.computeIfAbsent(RankMode.PROCESSES, mode -> processes(0));
+            ((LaunchedCrew) last).dismiss();
+        }
         crews.values().forEach(RankCrew::close);
         crews.clear();
     }

@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.function.Supplier;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpEvent;
-import org.ep4j.cli.rank.SpinBarrier;
+import org.ep4j.cli.rank.Meeting;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.engine.gpu.GpuTimer;
@@ -26,7 +26,7 @@ final class GpuMeter implements AutoCloseable {
     private static final Duration LONGEST = Duration.ofMinutes(1);
 
     private final GpuDevice device;
-    private final SpinBarrier barrier;
+    private final Meeting barrier;
     private final Ceiling gate;
     private final GpuStream stream;
     private final GpuTimer timer;
@@ -40,7 +40,7 @@ final class GpuMeter implements AutoCloseable {
      */
     record Call(long whole, long host) {}
 
-    GpuMeter(GpuDevice device, SpinBarrier barrier, Ceiling gate, GpuStream stream) {
+    GpuMeter(GpuDevice device, Meeting barrier, Ceiling gate, GpuStream stream) {
         this.device = device;
         this.barrier = barrier;
         this.gate = gate;

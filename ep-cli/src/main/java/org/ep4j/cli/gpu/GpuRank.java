@@ -1,6 +1,5 @@
 package org.ep4j.cli.gpu;
 
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -14,9 +13,9 @@ import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.cli.gpu.GpuMeter.Call;
+import org.ep4j.cli.rank.Meeting;
 import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankWork;
-import org.ep4j.cli.rank.SpinBarrier;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
@@ -57,6 +56,11 @@ public final class GpuRank {
     /** Joins the other ranks of this process. */
     public void run(Bootstrap bootstrap) {
         run(bootstrap, config(bootstrap.rank()));
+    }
+
+    /** Joins with a bootstrap of its own, as the {@code localRank}-th process of its host. */
+    public void run(Bootstrap bootstrap, int localRank) {
+        run(bootstrap, config(localRank));
     }
 
     private EpConfig config(int localRank) {
@@ -118,9 +122,9 @@ public final class GpuRank {
         }
     }
 
-    private SpinBarrier barrier(EpGroup group) {
+    private Meeting barrier(EpGroup group) {
         // Not the file of the comparison, which has been counted up.
-        return SpinBarrier.open(Path.of(spec.barrierFile() + "-gpu"), group.rank(), group.size(), MEETING);
+        return Meeting.of(spec.barrierFile().isEmpty() ? "" : spec.barrierFile() + "-gpu", group, MEETING);
     }
 
     private static RankMessage.OnGpu facts(GpuDevice gpu, EpBuffer buffer) {

@@ -1,6 +1,5 @@
 package org.ep4j.cli.rank;
 
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -13,6 +12,7 @@ import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.cli.rank.WorkSpec.Part;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.crew.RankDevice;
 
 /** The work of one rank process, from joining to its last message. */
@@ -30,13 +30,25 @@ public final class RankWork {
 
     /** Joins with the given environment, runs every part and reports; differences from the reference, too. */
     public void run(Map<String, String> environment) {
-        int localRank = Integer.parseInt(environment.getOrDefault("LOCAL_RANK", "0"));
+        EpConfig config = config(Integer.parseInt(environment.getOrDefault("LOCAL_RANK", "0")));
+        run(Bootstraps.fromEnvironment(environment, config), config);
+    }
+
+    /** Joins with a bootstrap of its own, as the {@code localRank}-th process of its host; runs every part and reports. */
+    public void run(Bootstrap bootstrap, int localRank) {
+        run(bootstrap, config(localRank));
+    }
+
+    private EpConfig config(int localRank) {
         EpConfig.Builder builder = EpConfig.builder().set(EpKeys.DEVICE, RankDevice.of(spec.device(), localRank));
         if (!spec.backend().isEmpty()) {
             builder.set(EpKeys.REQUIRE, spec.backend());
         }
-        EpConfig config = builder.build();
-        try (EpGroup group = EpGroup.join(Bootstraps.fromEnvironment(environment, config), config)) {
+        return builder.build();
+    }
+
+    private void run(Bootstrap bootstrap, EpConfig config) {
+        try (EpGroup group = EpGroup.join(bootstrap, config)) {
             run(group);
         }
     }
@@ -48,8 +60,7 @@ public final class RankWork {
                 .maxLowLatencyTokens(spec.maxTokens(Mode.LL))
                 .build();
         try (EpBuffer buffer = group.createBuffer(shape)) {
-            SpinBarrier barrier = SpinBarrier.open(Path.of(spec.barrierFile()), group.rank(), group.size(), MEETING);
-            Recorder recorder = new Recorder(barrier);
+            Recorder recorder = new Recorder(Meeting.of(spec.barrierFile(), group, MEETING));
             try (RankContext context = new RankContext(spec, group, buffer, recorder)) {
                 run(group, buffer, context);
             }

@@ -28,11 +28,11 @@ final class Recorder {
         private long rowBytes;
     }
 
-    private final SpinBarrier barrier;
+    private final Meeting barrier;
     private final Map<String, Series> series = new LinkedHashMap<>();
     private boolean counting;
 
-    Recorder(SpinBarrier barrier) {
+    Recorder(Meeting barrier) {
         this.barrier = barrier;
     }
 

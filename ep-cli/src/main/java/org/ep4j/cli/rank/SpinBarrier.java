@@ -17,7 +17,7 @@ import org.ep4j.EpTimeoutException;
  * Lets ranks of one machine leave a point within a fraction of a microsecond, so that a measurement begins on all of them
  * at once: one counter a rank in a mapped file, polled by the others. It is no part of what is measured.
  */
-public final class SpinBarrier {
+public final class SpinBarrier implements Meeting {
     /** Counters lie apart, so that no two share a cache line or a pair of them. */
     private static final int SPACING = 256;
 
@@ -52,7 +52,7 @@ public final class SpinBarrier {
         }
     }
 
-    /** Returns when all ranks have called it. */
+    @Override
     @SuppressWarnings(
             "ThreadPriorityCheck") // nothing depends on the yield; without it fewer processors than ranks crawl
     public void await() {

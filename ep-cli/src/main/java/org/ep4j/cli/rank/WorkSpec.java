@@ -22,7 +22,7 @@ import tools.jackson.databind.json.JsonMapper;
  * @param validateRounds how many rounds are checked
  * @param measureCeiling true to copy the same bytes in every round, too
  * @param seed of data and routing
- * @param barrierFile file through which the ranks meet before each measurement
+ * @param barrierFile file through which the ranks meet before each measurement; empty where they are on several machines
  */
 public record WorkSpec(
         int ranks,

@@ -10,7 +10,7 @@ import java.util.Optional;
 import java.util.Set;
 
 /** Finds libraries of drivers. */
-final class NativeLibraries {
+public final class NativeLibraries {
     /** Where drivers and container runtimes put them. */
     private static final List<String> FOLDERS = List.of(
             "/usr/lib/x86_64-linux-gnu",
@@ -32,7 +32,7 @@ final class NativeLibraries {
      * @param names file names, best first
      * @return empty when none of them can be loaded
      */
-    static Optional<NativeLibrary> load(List<String> names) {
+    public static Optional<NativeLibrary> load(List<String> names) {
         Set<String> folders = new LinkedHashSet<>();
         String path = Optional.ofNullable(System.getenv("LD_LIBRARY_PATH")).orElse("");
         for (String folder : path.split(":", -1)) {

@@ -1,0 +1,44 @@
+package org.ep4j.bootstrap;
+
+import java.util.HexFormat;
+import java.util.Optional;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.WireUp;
+
+/** Joins over TCP where a {@link WireUp} tells the ranks where to meet. */
+final class WiredUp {
+    private WiredUp() {}
+
+    static Bootstrap join(int rank, int size, WireUp wireUp, EpConfig config) {
+        Deadline deadline = Deadline.in(config.get(EpKeys.SETUP_TIMEOUT));
+        return rank == 0 ? serve(size, wireUp, config, deadline) : find(rank, size, wireUp, config, deadline);
+    }
+
+    private static Bootstrap serve(int size, WireUp wireUp, EpConfig config, Deadline deadline) {
+        String secret = HexFormat.of().formatHex(Proof.nonce());
+        int port = config.get(EpKeys.BOOTSTRAP_PORT);
+        TcpSettings settings =
+                TcpSettings.of(0, size, Rendezvous.hostName(), port, config).withSecret(secret);
+        RendezvousServer server = RendezvousServer.start(settings);
+        boolean told = false;
+        try {
+            byte[] where = Rendezvous.here(server.port(), secret).encode();
+            wireUp.share(Optional.of(where), deadline.remaining());
+            told = true;
+        } finally {
+            if (!told) {
+                server.abandon();
+            }
+        }
+        return TcpBootstrap.join(settings, server, deadline);
+    }
+
+    private static Bootstrap find(int rank, int size, WireUp wireUp, EpConfig config, Deadline deadline) {
+        Rendezvous where = Rendezvous.parse(wireUp.share(Optional.empty(), deadline.remaining()));
+        TcpSettings settings =
+                TcpSettings.of(rank, size, where.host(), where.port(), config).withSecret(where.secret());
+        return TcpBootstrap.join(settings, where.candidates(), deadline);
+    }
+}

@@ -1,0 +1,54 @@
+package org.ep4j.spi;
+
+import java.time.Duration;
+
+/**
+ * Capability of a {@link SymmetricBuffer} whose peers' memory this rank writes by posting to a NIC from host threads. The
+ * one thing it does is the counted write: any number of {@link #write writes} to a peer, then one {@link #advance advance}
+ * of a counter there; whoever {@link #seen sees} the counter advanced on the peer sees the bytes of all writes that were
+ * posted to it before. Over how many ports and queue pairs they travel, in which order they arrive and how arrival is
+ * counted is the backend's own affair.
+ *
+ * <p>Every counter has one writer, its source rank, and only grows. Calls that concern one peer come from one thread at a
+ * time; calls for different peers may overlap, and {@link #seen} may be called from any thread at any time. Progress is
+ * made inside of these calls and by threads of the backend, so that a rank that is in none of them still receives.
+ *
+ * <p>All calls throw {@link org.ep4j.EpPeerLostException} when the peer cannot be reached any more by any port, with peer,
+ * port, NIC, status and vendor error in the message; {@link org.ep4j.EpStateException} after {@link SymmetricBuffer#close};
+ * {@link IllegalArgumentException} when the rank is not one that the backend connects, or an address lies outside of its
+ * range.
+ */
+public interface HostPosted {
+    /** Counters that a buffer has for each source rank, numbered from 0; all are 0 at first. */
+    int COUNTERS = 64;
+
+    /**
+     * Posts a write of {@code bytes} bytes from {@code source} in {@link SymmetricBuffer#local()} to {@code target} in the
+     * peer's memory. The source must stay as it is until {@link #drain}. Waits where the queue is full, until the deadline
+     * of the buffer's settings.
+     *
+     * @param target offset from the start of the peer's memory
+     * @param source offset from the start of this rank's memory
+     * @param bytes any number, 0 included
+     */
+    void write(int peer, long target, long source, long bytes);
+
+    /**
+     * Ends a counted write: after all that was posted to {@code peer} before, sets this rank's counter there to {@code value}.
+     * Nothing that was posted stays behind in this rank when the call returns.
+     *
+     * @param counter below {@link #COUNTERS}
+     * @param value not below the last one
+     */
+    void advance(int peer, int counter, long value);
+
+    /** The value to which {@code source} has advanced a counter on this rank, with acquire order. */
+    long seen(int counter, int source);
+
+    /**
+     * Waits until the sources of everything that was posted to {@code peer} may be written again.
+     *
+     * @throws org.ep4j.EpTimeoutException at the deadline
+     */
+    void drain(int peer, Duration deadline);
+}

@@ -1,0 +1,141 @@
+package org.ep4j.bootstrap;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.net.InetAddress;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicReference;
+import org.ep4j.EpException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.WireUp;
+import org.junit.jupiter.api.Test;
+
+/** The contract, for ranks that find each other by a {@link WireUp}. */
+final class WiredUpBootstrapTest extends BootstrapContract {
+    private static final EpConfig CONFIG = EpConfig.builder()
+            .set(EpKeys.SETUP_TIMEOUT, "20s")
+            .set(EpKeys.BOOTSTRAP_HEARTBEAT, "200ms")
+            .set(EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT, "5s")
+            .build();
+
+    private static WireUp store(CompletableFuture<byte[]> shared) {
+        return (mine, deadline) -> {
+            mine.ifPresent(shared::complete);
+            return Ranks.get(shared);
+        };
+    }
+
+    @Override
+    List<Bootstrap> form(int size) {
+        WireUp store = store(new CompletableFuture<>());
+        try (Ranks ranks = new Ranks()) {
+            return ranks.all(size, rank -> Bootstraps.wiredUp(rank, size, store, CONFIG));
+        }
+    }
+
+    @Override
+    void kill(Bootstrap member) {
+        ((TcpBootstrap) member).cut();
+    }
+
+    @Test
+    void whatRankZeroTellsComesThrough() {
+        Rendezvous here = Rendezvous.here(4711, "secret");
+        Rendezvous there = Rendezvous.parse(here.encode());
+
+        assertThat(there).isEqualTo(here);
+        assertThat(there.candidates()).first().isEqualTo(InetAddress.getLoopbackAddress());
+        assertThat(there.candidates())
+                .hasSize(1
+                        + here.addresses().stream()
+                                .filter(a -> !a.isEmpty())
+                                .toList()
+                                .size());
+    }
+
+    @Test
+    void onAnotherMachineTheLoopbackIsNotTried() throws Exception {
+        Rendezvous there = Rendezvous.parse(
+                new Rendezvous("another boot", "far", 4711, "s", List.of("10.1.2.3", "fd00::1")).encode());
+
+        assertThat(there.candidates())
+                .containsExactly(InetAddress.getByName("10.1.2.3"), InetAddress.getByName("fd00::1"));
+    }
+
+    @Test
+    void anotherVersionIsToldWithTheRemedy() {
+        assertThatThrownBy(() -> Rendezvous.parse("ep4j-rendezvous-9\nx".getBytes(UTF_8)))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContaining("\"ep4j-rendezvous-9\" and has 2 lines")
+                .hasMessageContaining("same ep4j version");
+    }
+
+    @Test
+    void theSecretIsRandomAndNotThatOfTheSettings() {
+        AtomicReference<byte[]> told = new AtomicReference<>(new byte[0]);
+        EpConfig config =
+                EpConfig.builder().set(EpKeys.BOOTSTRAP_SECRET, "mine").build();
+        Bootstraps.wiredUp(
+                        0,
+                        1,
+                        (mine, deadline) -> {
+                            told.set(mine.orElseThrow());
+                            return told.get();
+                        },
+                        config)
+                .close();
+
+        Rendezvous where = Rendezvous.parse(told.get());
+        assertThat(where.secret()).matches("[0-9a-f]{64}");
+        assertThat(where.port()).isPositive();
+    }
+
+    @Test
+    void aWireUpThatFailsEndsTheJoinWithItsReason() {
+        for (int rank = 0; rank < 2; rank++) {
+            int mine = rank;
+            assertThatThrownBy(() -> Bootstraps.wiredUp(
+                            mine,
+                            2,
+                            (text, deadline) -> {
+                                throw new EpException("the launcher is gone");
+                            },
+                            CONFIG))
+                    .hasMessage("the launcher is gone");
+        }
+    }
+
+    @Test
+    void aRendezvousThatIsGoneIsToldWithoutTorchrunsVariables() {
+        byte[] gone = new Rendezvous("", "far", 1, "s", List.of("127.0.0.1")).encode();
+        EpConfig config = EpConfig.builder().set(EpKeys.SETUP_TIMEOUT, "500ms").build();
+
+        assertThatThrownBy(() -> Bootstraps.wiredUp(1, 2, (mine, deadline) -> gone, config))
+                .isInstanceOf(EpTimeoutException.class)
+                .hasMessageContaining("rank 0 at far:1")
+                .hasMessageNotContaining("MASTER_ADDR");
+    }
+
+    @Test
+    void theWireUpGetsWhatIsLeftOfTheTime() {
+        AtomicReference<Duration> given = new AtomicReference<>(Duration.ZERO);
+        Bootstraps.wiredUp(
+                        0,
+                        1,
+                        (mine, deadline) -> {
+                            given.set(deadline);
+                            return mine.orElseThrow();
+                        },
+                        CONFIG)
+                .close();
+        assertThat(given.get()).isPositive().isLessThanOrEqualTo(Duration.ofSeconds(20));
+    }
+}

@@ -1,0 +1,269 @@
+package org.ep4j.cli;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.ServiceLoader;
+import java.util.function.Consumer;
+import java.util.function.ToIntFunction;
+import java.util.stream.IntStream;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpException;
+import org.ep4j.EpGroup;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.cli.gpu.GpuRank;
+import org.ep4j.cli.gpu.GpuSpec;
+import org.ep4j.cli.rank.RankMessage;
+import org.ep4j.cli.rank.RankWork;
+import org.ep4j.cli.rank.WorkSpec;
+import org.ep4j.config.EpConfig;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.BootstrapProvider;
+import org.ep4j.tck.Conformance;
+import org.ep4j.tck.ConformanceReport;
+import org.ep4j.tck.ConformanceRequest;
+import org.ep4j.tck.RuleResult;
+import picocli.CommandLine.Model.CommandSpec;
+
+/**
+ * Ranks that a launcher (torchrun, mpirun, srun) has started, each with the same command line, and of which this process is
+ * one. Rank 0 conducts and prints; the others do the work that it hands out.
+ */
+final class LaunchedRanks implements AutoCloseable {
+    /** Longest time between two pieces of work: one that runs. A conductor that dies is noticed at once. */
+    private static final Duration PATIENCE = Duration.ofDays(1);
+
+    /** Work that is the conformance kit. */
+    private static final String KIT = "conformance";
+
+    private static final Duration ENDING = Duration.ofSeconds(5);
+    private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
+
+    /** What a rank works at: in the group, with its number on its host, telling what it has to say. */
+    private interface Task {
+        void run(Bootstrap group, int localRank, Consumer<RankMessage> sink);
+    }
+
+    private final Bootstrap base;
+    private final List<String> hosts;
+    private int works;
+    private boolean broken;
+
+    private LaunchedRanks(Bootstrap base) {
+        this.base = base;
+        this.hosts = base.allGather("ep/hosts", host().getBytes(UTF_8), PATIENCE).stream()
+                .map(bytes -> new String(bytes, UTF_8))
+                .toList();
+    }
+
+    /** Joins the others; empty where no launcher has started this process. Collective. */
+    static Optional<LaunchedRanks> join(Map<String, String> environment) {
+        boolean launched = ServiceLoader.load(BootstrapProvider.class, EpGroup.class.getClassLoader()).stream()
+                .anyMatch(provider -> provider.get().detects(environment));
+        return launched
+                ? Optional.of(new LaunchedRanks(Bootstraps.fromEnvironment(environment, EpConfig.load())))
+                : Optional.empty();
+    }
+
+    /**
+     * Runs a command that has ranks: where a launcher has started them, on rank 0, while the others serve; else here, and the
+     * command starts its own. Gives the exit code.
+     */
+    static int orOwn(Map<String, String> environment, ToIntFunction<Optional<LaunchedRanks>> command) {
+        Optional<LaunchedRanks> launched = join(environment);
+        if (launched.isEmpty()) {
+            return command.applyAsInt(launched);
+        }
+        try (LaunchedRanks ranks = launched.get()) {
+            return ranks.conducts() ? command.applyAsInt(launched) : ranks.serve();
+        }
+    }
+
+    /** True on rank 0. */
+    private boolean conducts() {
+        return base.rank() == 0;
+    }
+
+    int size() {
+        return base.size();
+    }
+
+    boolean onOneHost() {
+        return new HashSet<>(hosts).size() == 1;
+    }
+
+    /** The number of ranks, which an option may repeat but not change. */
+    int ranks(CommandSpec command, int option) {
+        boolean said = command.commandLine().getParseResult().hasMatchedOption("--ranks");
+        if (said && option != size()) {
+            throw new EpArgumentException(
+                    "--ranks", option, "" + size() + ", since so many were launched", "leave it out under a launcher");
+        }
+        return size();
+    }
+
+    /**
+     * Does a piece of work on all ranks, this one included.
+     *
+     * @param arguments of {@link RankCommand}, after its name
+     * @param listener hears every message of this rank
+     * @return what each rank said, in their order
+     * @throws RankFailedException when one failed, with what it said
+     * @throws EpPeerLostException when one is gone
+     */
+    List<List<RankMessage>> run(List<String> arguments, Consumer<RankMessage> listener) {
+        handOut(String.join("\n", arguments));
+        List<List<RankMessage>> said = work(arguments, listener);
+        said.stream()
+                .flatMap(List::stream)
+                .filter(RankMessage.Failed.class::isInstance)
+                .map(RankMessage.Failed.class::cast)
+                .min(LaunchedRanks::causeFirst)
+                .ifPresent(why -> {
+                    throw new RankFailedException("a rank failed: " + why.message(), why.exitCode());
+                });
+        return said;
+    }
+
+    /** Runs the conformance kit on all ranks, this one included. */
+    ConformanceReport conformance(ConformanceRequest request, Consumer<RuleResult> progress) {
+        handOut(KIT);
+        try (Bootstrap group = subgroup()) {
+            return Conformance.run(request, group, progress);
+        }
+    }
+
+    /** Does what rank 0 hands out, until it has no more; for the other ranks. Gives their exit code. */
+    private int serve() {
+        try {
+            String arguments = handOut("");
+            while (!arguments.isEmpty()) {
+                if (arguments.equals(KIT)) {
+                    try (Bootstrap group = subgroup()) {
+                        Conformance.serve(group);
+                    }
+                } else {
+                    work(List.of(arguments.split("\n", -1)), message -> {});
+                }
+                arguments = handOut("");
+            }
+            return ExitCodes.OK;
+        } catch (EpPeerLostException e) {
+            if (e.peer() == 0) {
+                throw e;
+            }
+            // Rank 0 tells it.
+            return ExitCodes.RANK_FAILED;
+        }
+    }
+
+    /** Gives what rank 0 says. */
+    private String handOut(String mine) {
+        List<byte[]> all = inStep("ep/work/" + works++, mine, mine.isEmpty() && conducts() ? ENDING : PATIENCE);
+        return new String(all.get(0), UTF_8);
+    }
+
+    private List<byte[]> inStep(String tag, String mine, Duration deadline) {
+        boolean done = false;
+        try {
+            List<byte[]> all = base.allGather(tag, mine.getBytes(UTF_8), deadline);
+            done = true;
+            return all;
+        } finally {
+            broken |= !done;
+        }
+    }
+
+    private List<List<RankMessage>> work(List<String> arguments, Consumer<RankMessage> listener) {
+        List<RankMessage> mine = Collections.synchronizedList(new ArrayList<>());
+        Consumer<RankMessage> sink = message -> {
+            listener.accept(message);
+            if (!(message instanceof RankMessage.Progress)) {
+                mine.add(message);
+            }
+        };
+        Bootstrap group = subgroup();
+        try {
+            task(arguments).run(group, localRank(), sink);
+        } catch (EpException e) {
+            mine.add(new RankMessage.Failed(
+                    e.getClass().getSimpleName(), "rank " + base.rank() + ": " + e.getMessage(), ExitCodes.of(e)));
+        } finally {
+            group.close();
+        }
+        String text = String.join("\n", mine.stream().map(RankMessage::encode).toList());
+        return inStep("ep/said/" + works, text, PATIENCE).stream()
+                .map(LaunchedRanks::messages)
+                .toList();
+    }
+
+    private Bootstrap subgroup() {
+        return base.subgroup(
+                "ep/group/" + works, IntStream.range(0, size()).boxed().toList());
+    }
+
+    private static List<RankMessage> messages(byte[] text) {
+        return Arrays.stream(new String(text, UTF_8).split("\n", -1))
+                .flatMap(line -> RankMessage.decode(line).stream())
+                .toList();
+    }
+
+    private static Task task(List<String> arguments) {
+        String spec = arguments.get(arguments.size() - 1);
+        return arguments.contains(RankCommand.GPU)
+                ? (group, localRank, sink) -> new GpuRank(GpuSpec.decode(spec), sink).run(group, localRank)
+                : (group, localRank, sink) -> new RankWork(WorkSpec.decode(spec), sink).run(group, localRank);
+    }
+
+    /** A rank that others wait for makes them fail, too; it is the one to name. */
+    private static int causeFirst(RankMessage.Failed one, RankMessage.Failed other) {
+        return Boolean.compare(follows(one), follows(other));
+    }
+
+    private static boolean follows(RankMessage.Failed failed) {
+        return failed.type().equals(EpPeerLostException.class.getSimpleName())
+                || failed.type().equals(EpTimeoutException.class.getSimpleName());
+    }
+
+    /** This rank's number among those of its host. */
+    private int localRank() {
+        return (int) hosts.subList(0, base.rank()).stream()
+                .filter(hosts.get(base.rank())::equals)
+                .count();
+    }
+
+    private static String host() {
+        try {
+            return Files.readString(BOOT_ID, UTF_8).strip();
+        } catch (IOException e) {
+            return "unknown";
+        }
+    }
+
+    /** Rank 0 lets the others go. */
+    @Override
+    public void close() {
+        try {
+            if (conducts() && !broken) {
+                handOut("");
+            }
+        } catch (EpException e) {
+            System.getLogger(LaunchedRanks.class.getName())
+                    .log(System.Logger.Level.DEBUG, "the other ranks have gone already", e);
+        } finally {
+            base.close();
+        }
+    }
+}

@@ -1,0 +1,24 @@
+package org.ep4j.cli.rank;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import org.ep4j.EpGroup;
+
+/** Where ranks wait for each other before a measurement. It is no part of what is measured. */
+@FunctionalInterface
+public interface Meeting {
+    /** Returns when all ranks have called it. */
+    void await();
+
+    /**
+     * The meeting of a group.
+     *
+     * @param file shared by all ranks; empty where they are not all on one machine, and then they meet by messages, which lets
+     *     them go less sharply
+     */
+    static Meeting of(String file, EpGroup group, Duration deadline) {
+        return file.isEmpty()
+                ? () -> group.barrier(deadline)
+                : SpinBarrier.open(Path.of(file), group.rank(), group.size(), deadline);
+    }
+}

@@ -1,0 +1,98 @@
+package org.ep4j.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Commands whose processes a launcher has started: {@code ./ep run}, which sets the variables of torchrun. */
+@Timeout(170)
+final class LaunchedRanksTest {
+    private static final List<String> SMALL = List.of(
+            "--hidden",
+            "256",
+            "--experts",
+            "8",
+            "--topk",
+            "2",
+            "--warmup",
+            "1",
+            "--iterations",
+            "2",
+            "--tokens",
+            "16",
+            "--ll-tokens",
+            "4");
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void benchOfLaunchedRanksPrintsOneTable() throws Exception {
+        Path json = folder.resolve("out.json");
+        List<String> arguments = new ArrayList<>(List.of("bench", "--json", json.toString()));
+        arguments.addAll(SMALL);
+        Ran ran = launch(3, arguments);
+
+        assertThat(ran.code()).as(ran.out()).isZero();
+        assertThat(ran.out())
+                .containsOnlyOnce("3 ranks over host-shm")
+                .containsOnlyOnce("high-throughput combine, staged");
+        assertThat(ran.out().lines()).allSatisfy(line -> assertThat(line).startsWith("[0]"));
+        assertThat(Files.readString(json)).containsPattern("\"ranks\"\\s*:\\s*3");
+    }
+
+    @Test
+    void conformanceRunsOnThemWithoutRulesThatKill() throws Exception {
+        Ran ran = launch(2, List.of("conformance", "--backend", "host-shm", "--rule", "1\\.1|2\\.1|7\\.1"));
+
+        assertThat(ran.code()).as(ran.out()).isZero();
+        assertThat(ran.out()).contains("[0] PASSED, 3 PASS").doesNotContain("[1]");
+    }
+
+    @Test
+    void aWrongOptionIsToldOnceAndEndsAll() throws Exception {
+        List<String> arguments = new ArrayList<>(List.of("bench", "--ranks", "4"));
+        arguments.addAll(SMALL);
+        Ran ran = launch(2, arguments);
+
+        assertThat(ran.code()).as(ran.out()).isEqualTo(ExitCodes.USAGE);
+        assertThat(ran.out()).containsOnlyOnce("since so many were launched").contains("leave it out");
+    }
+
+    /** Output of all, standard error among it. */
+    private Ran launch(int ranks, List<String> arguments) throws IOException, InterruptedException {
+        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+        List<String> rank =
+                new ArrayList<>(List.of(java, "-Xmx256m", "-XX:MaxDirectMemorySize=1g", "-XX:TieredStopAtLevel=1"));
+        if (Runtime.version().feature() >= 22) {
+            rank.add("--enable-native-access=ALL-UNNAMED");
+        }
+        rank.addAll(
+                List.of("-cp", System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"))));
+        rank.add(Main.class.getName());
+        List<String> command = new ArrayList<>(rank);
+        command.addAll(List.of("run", "-n", Integer.toString(ranks), "--"));
+        command.addAll(rank);
+        command.addAll(arguments);
+        Path output = folder.resolve("output");
+        Process process = new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(output.toFile())
+                .start();
+        try {
+            assertThat(process.waitFor(150, TimeUnit.SECONDS)).as("ended").isTrue();
+            return new Ran(process.exitValue(), Files.readString(output, StandardCharsets.UTF_8), "");
+        } finally {
+            process.destroy();
+        }
+    }
+}

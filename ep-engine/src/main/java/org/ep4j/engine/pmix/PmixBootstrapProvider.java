@@ -1,0 +1,64 @@
+package org.ep4j.engine.pmix;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.BootstrapProvider;
+
+/**
+ * Starts under launchers that speak PMIx, such as {@code mpirun} of Open MPI and {@code srun --mpi=pmix}, seen by {@code
+ * PMIX_RANK} and {@code PMIX_NAMESPACE}. PMIx gives rank and size and tells where rank 0 serves; the group itself is that of
+ * {@link Bootstraps#wiredUp}. PMIx is left before the group is used, so MPI may use it as well.
+ *
+ * <p>Where one of torchrun's {@code RANK}, {@code WORLD_SIZE} and {@code MASTER_ADDR} is set, it is not meant.
+ */
+public final class PmixBootstrapProvider implements BootstrapProvider {
+    private static final List<String> OWN = List.of("PMIX_RANK", "PMIX_NAMESPACE");
+    private static final List<String> OTHERS = List.of("RANK", "WORLD_SIZE", "MASTER_ADDR");
+
+    /** Counts the joins of this process: PMIx is of the process, however often and by whomever this class was loaded. */
+    private static final String JOINS = "org.ep4j.pmix.joins";
+
+    /** For {@link java.util.ServiceLoader}. */
+    public PmixBootstrapProvider() {}
+
+    @Override
+    public String id() {
+        return "pmix";
+    }
+
+    @Override
+    public boolean detects(Map<String, String> environment) {
+        return environment.keySet().containsAll(OWN) && OTHERS.stream().noneMatch(environment::containsKey);
+    }
+
+    /**
+     * Joins. All processes of the job do so, equally often.
+     *
+     * @throws org.ep4j.EpUnavailableException when there is no PMIx library, or one of another version, or the launcher does
+     *     not answer
+     * @throws org.ep4j.EpTimeoutException when not all processes of the job join
+     */
+    @Override
+    public Bootstrap join(Map<String, String> environment, EpConfig config) {
+        Duration deadline = config.get(EpKeys.SETUP_TIMEOUT);
+        PmixLibrary library = PmixLibrary.load();
+        try (PmixSession session = new PmixSession(library, number(), deadline)) {
+            int rank = session.ask(PmixJob::rank, deadline);
+            int size = session.ask(PmixJob::size, deadline);
+            return Bootstraps.wiredUp(rank, size, session, config);
+        }
+    }
+
+    private static int number() {
+        Object joins = System.getProperties()
+                .compute(
+                        JOINS,
+                        (key, seen) -> Integer.toString(seen == null ? 1 : Integer.parseInt(seen.toString()) + 1));
+        return Integer.parseInt(String.valueOf(joins)) - 1;
+    }
+}

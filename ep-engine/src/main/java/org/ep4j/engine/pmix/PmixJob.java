@@ -1,0 +1,97 @@
+package org.ep4j.engine.pmix;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.sun.jna.Memory;
+import com.sun.jna.Pointer;
+import com.sun.jna.ptr.PointerByReference;
+import java.lang.ref.Reference;
+import java.util.HexFormat;
+import org.ep4j.EpException;
+import org.ep4j.EpUnavailableException;
+
+/**
+ * This process as a member of a job of PMIx. Every call may wait for as long as the launcher likes: {@link PmixSession} puts an
+ * end to that. For use from one thread.
+ */
+final class PmixJob {
+    private static final int SUCCESS = 0;
+
+    private final PmixLibrary library;
+    private final Memory own = PmixStructures.proc();
+
+    /** Becomes a member. */
+    PmixJob(PmixLibrary library) {
+        this.library = library;
+        int status = library.PMIx_Init(own, Pointer.NULL, 0);
+        if (status != SUCCESS) {
+            throw new EpUnavailableException("PMIx_Init gives " + named(status)
+                    + ": the launcher cannot be reached; start the process with mpirun or srun --mpi=pmix itself and not from"
+                    + " a shell that they started long ago, or start the ranks with torchrun's variables");
+        }
+    }
+
+    int rank() {
+        return PmixStructures.rank(own);
+    }
+
+    /** Processes of the job. */
+    int size() {
+        Pointer value = get(PmixStructures.ANY_RANK, PmixStructures.JOB_SIZE, PmixStructures.UINT32);
+        return value.getInt(PmixStructures.VALUE_DATA);
+    }
+
+    /** Lets the others have bytes, from their next {@link #fence} on. */
+    void put(String key, byte[] bytes) {
+        // As text: byte strings are kept differently from version to version.
+        Memory text = PmixStructures.text(HexFormat.of().formatHex(bytes).getBytes(UTF_8));
+        Memory value = PmixStructures.value(text);
+        try {
+            check("PMIx_Put", library.PMIx_Put(PmixStructures.GLOBAL, key, value));
+        } finally {
+            Reference.reachabilityFence(text);
+        }
+        check("PMIx_Commit", library.PMIx_Commit());
+    }
+
+    /** Returns when all members have called it. */
+    void fence() {
+        Memory collect = PmixStructures.collectData();
+        check("PMIx_Fence", library.PMIx_Fence(Pointer.NULL, 0, collect, 1));
+    }
+
+    /** What a member has put. */
+    byte[] get(int rank, String key) {
+        Pointer text = get(rank, key, PmixStructures.STRING).getPointer(PmixStructures.VALUE_DATA);
+        return HexFormat.of().parseHex(text.getString(0, UTF_8.name()));
+    }
+
+    /** The value stays allocated: what frees it is a macro in one version and a function in the next, and it is small. */
+    private Pointer get(int rank, String key, short type) {
+        PointerByReference found = new PointerByReference();
+        Memory whose = PmixStructures.proc(own, rank);
+        check("PMIx_Get of " + key, library.PMIx_Get(whose, key, Pointer.NULL, 0, found));
+        Pointer value = found.getValue();
+        if (value.getShort(0) != type) {
+            throw new EpException("PMIx_Get of " + key + " gives a value of type " + value.getShort(0) + ", must be "
+                    + type + "; use a PMIx library of the launcher's own version");
+        }
+        return value;
+    }
+
+    /** Ends the membership, as launchers want it before the process ends. */
+    void leave() {
+        check("PMIx_Finalize", library.PMIx_Finalize(Pointer.NULL, 0));
+    }
+
+    private void check(String call, int status) {
+        if (status != SUCCESS) {
+            throw new EpException(call + " gives " + named(status)
+                    + "; look at what the launcher says, or start the ranks with torchrun's variables");
+        }
+    }
+
+    private String named(int status) {
+        return library.PMIx_Error_string(status) + " (" + status + ")";
+    }
+}

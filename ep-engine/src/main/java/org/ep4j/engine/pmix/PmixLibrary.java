@@ -1,0 +1,89 @@
+package org.ep4j.engine.pmix;
+
+import com.sun.jna.Native;
+import com.sun.jna.NativeLibrary;
+import com.sun.jna.Pointer;
+import com.sun.jna.ptr.PointerByReference;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.topology.NativeLibraries;
+
+/**
+ * The calls of the PMIx client library that ep4j makes, with the names and argument orders of {@code pmix.h}; {@code size_t}
+ * is {@code long}. Its binary interface has been the same from version 3 to 5, which all are {@code libpmix.so.2}.
+ */
+@SuppressWarnings("checkstyle:MethodName")
+final class PmixLibrary {
+    static final int OLDEST = 3;
+    static final int NEWEST = 5;
+
+    private static final List<String> NAMES = List.of("libpmix.so.2", "libpmix.so");
+
+    /** {@code PMIx_Get_version}: "OpenPMIx 4.2.2rc2 (PMIx Standard: ...)", or "OpenPMIx 3.2.3, repo rev: ...". */
+    private static final Pattern VERSION = Pattern.compile("\\D*(\\d+)\\.\\d.*", Pattern.DOTALL);
+
+    private PmixLibrary(NativeLibrary library) {
+        Native.register(PmixLibrary.class, library);
+    }
+
+    /**
+     * Loads the library; a second load costs nothing that matters.
+     *
+     * @throws EpUnavailableException when this machine has none, or one of another version
+     */
+    static PmixLibrary load() {
+        return load(NAMES);
+    }
+
+    static PmixLibrary load(List<String> names) {
+        NativeLibrary library = NativeLibraries.load(names)
+                .orElseThrow(
+                        () -> new EpUnavailableException("this process was started through PMIx (mpirun, srun), but "
+                                + String.join(" and ", names)
+                                + " cannot be loaded; install it (Debian: apt-get install libpmix2),"
+                                + " add its folder to LD_LIBRARY_PATH, or start the ranks with torchrun's variables"));
+        try {
+            check(library.getFunction("PMIx_Get_version").invokeString(new Object[0], false));
+            return new PmixLibrary(library);
+        } catch (LinkageError e) {
+            String reason = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
+            throw new EpUnavailableException(
+                    library.getFile() + " is not a client library of PMIx " + OLDEST + " to " + NEWEST + " (" + reason
+                            + "); put the folder of one first in LD_LIBRARY_PATH, or start the ranks with torchrun's"
+                            + " variables",
+                    e);
+        }
+    }
+
+    /** Refuses versions whose structures are not known. */
+    static void check(String version) {
+        Matcher matcher = VERSION.matcher(version);
+        int major = matcher.matches() ? Integer.parseInt(matcher.group(1)) : 0;
+        if (major < OLDEST || major > NEWEST) {
+            throw new EpUnavailableException(
+                    "the PMIx library is \"" + version.lines().findFirst().orElse("")
+                            + "\", must be of version " + OLDEST + " to " + NEWEST
+                            + "; put the folder of one first in LD_LIBRARY_PATH, or start the ranks with torchrun's variables");
+        }
+    }
+
+    /** {@code proc}: a {@code pmix_proc_t} to fill. */
+    native int PMIx_Init(Pointer proc, Pointer info, long infos);
+
+    native int PMIx_Finalize(Pointer info, long infos);
+
+    /** {@code value}: a {@code pmix_value_t}; it is copied. */
+    native int PMIx_Put(byte scope, String key, Pointer value);
+
+    native int PMIx_Commit();
+
+    /** {@code procs}: null for all of the job. */
+    native int PMIx_Fence(Pointer procs, long count, Pointer info, long infos);
+
+    /** {@code value}: where to put the address of a new {@code pmix_value_t}. */
+    native int PMIx_Get(Pointer proc, String key, Pointer info, long infos, PointerByReference value);
+
+    native String PMIx_Error_string(int status);
+}

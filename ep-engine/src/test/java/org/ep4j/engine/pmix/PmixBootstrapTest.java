@@ -1,0 +1,66 @@
+package org.ep4j.engine.pmix;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Groups of processes that mpirun started. */
+@Timeout(100)
+final class PmixBootstrapTest {
+    @BeforeEach
+    void mpirun() {
+        Mpirun.require();
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 4})
+    void processesOfMpirunAreAGroup(int ranks) {
+        Mpirun.Ran ran = Mpirun.run(ranks, Map.of(), List.of(), "gather", "1");
+
+        assertThat(ran.code()).as(ran.all()).isZero();
+        assertThat(ran.said())
+                .containsExactlyElementsOf(IntStream.range(0, ranks)
+                        .mapToObj(rank -> rank + " of " + ranks + ": " + names(ranks, 0))
+                        .toList());
+    }
+
+    @Test
+    void aJobCanJoinAgain() {
+        Mpirun.Ran ran = Mpirun.run(2, Map.of(), List.of(), "gather", "3");
+
+        assertThat(ran.code()).as(ran.all()).isZero();
+        assertThat(ran.said())
+                .containsExactlyElementsOf(IntStream.range(0, 6)
+                        .mapToObj(i -> i / 3 + " of 2: " + names(2, i % 3))
+                        .toList());
+    }
+
+    /** The launcher would end the others at once, were it not told to let them live. */
+    @Test
+    void aRankThatDiedIsLostForTheOthers() {
+        Mpirun.Ran ran = Mpirun.run(3, Map.of("EP_BOOTSTRAP_HEARTBEAT", "200ms"), List.of("--enable-recovery"), "kill");
+
+        assertThat(ran.said()).as(ran.all()).containsExactly("0 sees LOST", "2 sees LOST");
+    }
+
+    @Test
+    void aProcessThatDoesNotJoinEndsTheWaitOfTheOthers() {
+        Mpirun.Ran ran = Mpirun.run(2, Map.of("EP_SETUP_TIMEOUT", "1500ms"), List.of(), "absent");
+
+        assertThat(ran.said()).as(ran.all()).singleElement().asString().contains("EpTimeoutException", "PMIx_Fence");
+    }
+
+    private static String names(int ranks, int time) {
+        return IntStream.range(0, ranks)
+                .mapToObj(rank -> "r" + rank + "t" + time)
+                .collect(Collectors.joining(" "));
+    }
+}

@@ -1,0 +1,135 @@
+package org.ep4j.tck;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.crew.Scenario;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Rules on ranks that somebody else has started; here they are threads. */
+@Timeout(value = 90, unit = TimeUnit.SECONDS)
+final class LaunchedCrewTest {
+    private static final TckSubject HOST = TckSubject.of("host-shm", "host");
+    private static final int RANKS = 3;
+
+    /** Returns when all have come. */
+    static final class Meets implements Scenario {
+        @Override
+        public void run(RankContext context) {
+            context.meet();
+        }
+    }
+
+    /** Rank 1 fails while the others wait for it. */
+    static final class Fails implements Scenario {
+        @Override
+        public void run(RankContext context) {
+            if (context.isRank(1)) {
+                throw new AssertionError("rank one is wrong");
+            }
+            context.meet();
+        }
+    }
+
+    /** Rank 1 stays away for longer than it may. */
+    static final class Hangs implements Scenario {
+        @Override
+        public void run(RankContext context) {
+            if (context.isRank(1)) {
+                try {
+                    Thread.sleep(60_000);
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            }
+            context.meet();
+        }
+    }
+
+    private final List<Bootstrap> members = Bootstraps.inProcess(RANKS);
+    private final List<Thread> servers = new ArrayList<>();
+
+    private RuleRunner runner() {
+        members.subList(1, RANKS).forEach(member -> {
+            Thread thread = new Thread(() -> Conformance.serve(member), "tck-server");
+            thread.setDaemon(true);
+            thread.start();
+            servers.add(thread);
+        });
+        return new RuleRunner(HOST, RANKS, Optional.of(members.get(0)));
+    }
+
+    private static Rule rule(Class<? extends Scenario> scenario) {
+        return Rule.of("9.99", "test", scenario, "");
+    }
+
+    private static RuleResult run(RuleRunner runner, Rule rule) {
+        return runner.run(rule, RankMode.PROCESSES, RANKS);
+    }
+
+    @AfterEach
+    void everyRankIsLetGo() throws InterruptedException {
+        for (Thread server : servers) {
+            server.join(20_000);
+            assertThat(server.isAlive()).as(server.getName()).isFalse();
+        }
+        members.forEach(Bootstrap::close);
+    }
+
+    @Test
+    void rulesPassOneAfterAnother() {
+        try (RuleRunner runner = runner()) {
+            for (int round = 0; round < 3; round++) {
+                RuleResult result = run(runner, rule(Meets.class));
+                assertThat(result.outcome()).as(result.reason()).isEqualTo(Outcome.PASS);
+            }
+            assertThat(run(runner, rule(Meets.class).withRanks(2)).outcome()).isEqualTo(Outcome.PASS);
+        }
+    }
+
+    @Test
+    void aRankThatFailsIsNamedAndTheNextRuleRuns() {
+        try (RuleRunner runner = runner()) {
+            RuleResult failed = run(runner, rule(Fails.class));
+            assertThat(failed.outcome()).isEqualTo(Outcome.FAIL);
+            assertThat(failed.reason()).startsWith("rank 1 FAILED").contains("rank one is wrong");
+            RuleResult next = run(runner, rule(Meets.class));
+            assertThat(next.outcome()).as(next.reason()).isEqualTo(Outcome.PASS);
+        }
+    }
+
+    @Test
+    void aRankThatHangsIsNamedWithItsThreads() {
+        try (RuleRunner runner = runner()) {
+            RuleResult hung = run(runner, rule(Hangs.class).within(Duration.ofSeconds(2)));
+            assertThat(hung.outcome()).isEqualTo(Outcome.FAIL);
+            assertThat(hung.reason()).contains("rank 1 HUNG", "Hangs.run");
+        }
+    }
+
+    @Test
+    void rulesThatKillAreUntested() {
+        try (RuleRunner runner = runner()) {
+            RuleResult result = run(runner, rule(Meets.class).killing(Set.of(1)));
+            assertThat(result.outcome()).isEqualTo(Outcome.UNTESTED);
+            assertThat(result.reason()).contains("launcher");
+        }
+    }
+
+    /** Without any rule the ranks are let go as well. */
+    @Test
+    void nothingToRunEndsTheOthers() {
+        runner().close();
+        assertThat(servers).hasSize(RANKS - 1);
+    }
+}
