@@ -46,7 +46,8 @@ public interface HostPosted {
     long seen(int counter, int source);
 
     /**
-     * Waits until the sources of everything that was posted to {@code peer} may be written again.
+     * Waits until the sources of everything that was posted to {@code peer} may be written again, and none of it is lost by
+     * closing this rank's buffer.
      *
      * @throws org.ep4j.EpTimeoutException at the deadline
      */

@@ -5,6 +5,7 @@ import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.config.EpConfig;
 import org.ep4j.engine.host.HostBuffers;
+import org.ep4j.engine.sync.Rails;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpRuntime;
 
@@ -17,6 +18,6 @@ public final class EngineRuntime implements EpRuntime {
 
     @Override
     public BufferSize bufferSize(EpShape shape, int ranks, int rank) {
-        return HostBuffers.size(shape, ranks, rank);
+        return HostBuffers.size(shape, ranks, rank, Rails.none());
     }
 }

@@ -22,7 +22,6 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.gpu.GpuBuffers;
@@ -30,10 +29,10 @@ import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.host.HostBuffers;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.TrackedMemory;
+import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpBackend;
-import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.MemberState;
 import org.ep4j.spi.SymmetricBuffer;
 
@@ -45,6 +44,7 @@ final class Group implements EpGroup {
     private final EpDevice device;
     private final OpenBackends backends;
     private final Agreement agreement;
+    private final UsablePaths paths;
     private final Map<String, EpBuffer> buffers = new LinkedHashMap<>();
     private int created;
     private int barriers;
@@ -57,6 +57,7 @@ final class Group implements EpGroup {
         this.device = device;
         this.backends = backends;
         this.agreement = new Agreement(bootstrap);
+        this.paths = new UsablePaths(plan, bootstrap.rank());
     }
 
     @Override
@@ -92,7 +93,7 @@ final class Group implements EpGroup {
 
     @Override
     public BufferSize bufferSize(EpShape shape) {
-        return HostBuffers.size(shape, size(), rank());
+        return HostBuffers.size(shape, size(), rank(), paths.rails());
     }
 
     @Override
@@ -114,6 +115,7 @@ final class Group implements EpGroup {
             throw e;
         }
         checkSameShape(agreement.exchange(name + "-shape", describe(shape).getBytes(StandardCharsets.UTF_8), setup));
+        paths.check();
         EpBuffer buffer = expose(name, shape, size, setup);
         if (!remember(name, buffer)) {
             buffer.close();
@@ -149,15 +151,25 @@ final class Group implements EpGroup {
         List<SymmetricBuffer> exposed = new ArrayList<>();
         EpBuffer buffer;
         try {
-            List<DeviceMemory> symmetric = new ArrayList<>();
-            Runnable freeMemory = symmetricMemory(name, size.symmetric(), setup, exposed, symmetric);
+            List<SymmetricMemory> made = new ArrayList<>();
+            Runnable freeMemory = symmetricMemory(name, size.symmetric(), setup, exposed, made);
+            SymmetricMemory symmetric = made.get(0);
             Runnable free = () -> {
                 forget(name);
                 freeMemory.run();
             };
             buffer = device instanceof GpuDevice gpu
-                    ? GpuBuffers.create(this, gpu, bootstrap, name, shape, size, symmetric, free, config)
-                    : HostBuffers.create(this, bootstrap, name, shape, symmetric, free, config.get(EpKeys.TIMEOUT));
+                    ? GpuBuffers.create(this, gpu, bootstrap, name, shape, size, symmetric.stored(), free, config)
+                    : HostBuffers.create(
+                            this,
+                            bootstrap,
+                            name,
+                            shape,
+                            size,
+                            paths.rails(),
+                            symmetric,
+                            free,
+                            config.get(EpKeys.TIMEOUT));
         } catch (RuntimeException e) {
             exposed.forEach(SymmetricBuffer::close);
             agreement.refuse(name, e, setup);
@@ -177,12 +189,12 @@ final class Group implements EpGroup {
     }
 
     /**
-     * Gets this rank's symmetric memory and maps its peers'.
+     * Gets this rank's symmetric memory and reaches its peers'.
      *
      * @return frees it
      */
     private Runnable symmetricMemory(
-            String name, long bytes, Duration setup, List<SymmetricBuffer> exposed, List<DeviceMemory> symmetric) {
+            String name, long bytes, Duration setup, List<SymmetricBuffer> exposed, List<SymmetricMemory> made) {
         Optional<EpBackend> allocator =
                 backends.byId().values().stream().filter(EpBackend::allocates).findFirst();
         DeviceMemory local;
@@ -198,7 +210,7 @@ final class Group implements EpGroup {
             freeLocal = allocation::close;
         }
         try {
-            mapPeers(name, bytes, setup, local, exposed, symmetric);
+            made.add(paths.reach(local, register(name, bytes, setup, local, exposed)));
         } catch (RuntimeException e) {
             freeLocal.run();
             throw e;
@@ -216,13 +228,8 @@ final class Group implements EpGroup {
         return unmap;
     }
 
-    private void mapPeers(
-            String name,
-            long bytes,
-            Duration setup,
-            DeviceMemory local,
-            List<SymmetricBuffer> exposed,
-            List<DeviceMemory> symmetric) {
+    private Map<String, SymmetricBuffer> register(
+            String name, long bytes, Duration setup, DeviceMemory local, List<SymmetricBuffer> exposed) {
         Map<String, SymmetricBuffer> byBackend = new TreeMap<>();
         for (EpBackend backend : backends.byId().values()) {
             if (backend.allocates()) {
@@ -233,19 +240,7 @@ final class Group implements EpGroup {
                 byBackend.put(backend.id(), registered);
             }
         }
-        for (int r = 0; r < size(); r++) {
-            symmetric.add(r == rank() ? local : peerMemory(r, byBackend));
-        }
-    }
-
-    private DeviceMemory peerMemory(int peer, Map<String, SymmetricBuffer> byBackend) {
-        String backend = plan.path(rank(), peer).backend();
-        SymmetricBuffer buffer = byBackend.get(backend);
-        return Optional.ofNullable(buffer)
-                .flatMap(b -> b.as(MappedPeers.class))
-                .orElseThrow(() -> new EpUnavailableException("the engine writes through mapped memory only, and "
-                        + backend + " does not map rank " + peer + "; exclude it with " + EpKeys.EXCLUDE.name()))
-                .peer(peer);
+        return byBackend;
     }
 
     @Override

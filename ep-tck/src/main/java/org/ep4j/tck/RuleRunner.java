@@ -71,11 +71,11 @@ public final class RuleRunner implements AutoCloseable {
     private record Verdict(Outcome outcome, String reason) {}
 
     private Optional<Verdict> excluded(Rule rule, RankMode mode, int ranks) {
-        if (!rule.modes().contains(mode)) {
-            return verdict(Outcome.NOT_APPLICABLE, "only with ranks as " + rule.modes());
-        }
         if (rule.absent().filter(subject.declared()::contains).isPresent()) {
             return verdict(Outcome.NOT_APPLICABLE, rule.absent().get() + " is declared");
+        }
+        if (!rule.modes().contains(mode)) {
+            return verdict(Outcome.NOT_APPLICABLE, "only with ranks as " + rule.modes());
         }
         Set<Capability> missing = new TreeSet<>(rule.needs());
         missing.add(mode.capability());

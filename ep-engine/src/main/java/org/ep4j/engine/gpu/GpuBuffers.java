@@ -20,7 +20,9 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Peers;
+import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.engine.sync.Waits;
 import org.ep4j.spi.Bootstrap;
 
@@ -114,11 +116,10 @@ public final class GpuBuffers {
         LocalLayout local = new LocalLayout(shape, placement, rank);
         Peers<DeviceWords> peers = new Peers<>(
                 group.plan(),
-                rank,
                 new BufferLayout(shape, ranks),
-                symmetric.stream()
-                        .map(m -> new DeviceWords(copies, device.id(), m))
-                        .toList());
+                SymmetricMemory.allMapped(rank, symmetric),
+                m -> new DeviceWords(copies, device.id(), m),
+                Deadline.in(timeout));
         Waits waits = new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
         Processors processors = Processors.of(
                 config,

@@ -1,7 +1,6 @@
 package org.ep4j.engine.host;
 
-import java.util.List;
-import java.util.stream.IntStream;
+import java.util.function.IntPredicate;
 import org.ep4j.EpMismatchException;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
@@ -42,6 +41,7 @@ final class HighThroughput {
     private static final int HANDLE = 3;
     private static final int MASK = 4;
     private static final int INPUT = 5;
+    private static final int PASSED = 6;
 
     private final HostState state;
     private final Validity dispatches = new Validity("dispatch", 1);
@@ -78,17 +78,20 @@ final class HighThroughput {
      * @param number of the operation
      * @param mask ranks left out
      * @param inputs for each rank, where its combine input begins in its symmetric memory
+     * @param passed for each rank, of how many of its tokens this rank passes rows on
      */
     @SuppressWarnings("ArrayRecordComponent")
-    record Begun(long number, Mask mask, long[] inputs) {}
+    record Begun(long number, Mask mask, long[] inputs, long[] passed) {}
 
     /**
      * Tells all ranks what this one does and waits until they do the same.
      *
-     * @param rowsTo rows for each rank, in a dispatch; empty otherwise
+     * @param ofRanks for each rank, in a dispatch, the rows for it; in a combine to which peers post their rows, where
+     *     theirs begin among {@link BufferLayout#returnedRow}; empty otherwise
+     * @param passedBy for each rank, of how many tokens it passes rows on for this one
      * @throws EpMismatchException when a rank does something else
      */
-    Begun begin(Kind kind, long flags, long handle, long input, int[] rowsTo, Deadline deadline) {
+    Begun begin(Kind kind, long flags, long handle, long input, int[] ofRanks, int[] passedBy, Deadline deadline) {
         number++;
         Peers<HostMemory> peers = state.peers();
         Mask mask = state.waits().mask();
@@ -98,12 +101,12 @@ final class HighThroughput {
             if (mask.has(r)) {
                 continue;
             }
-            peers.writeBlock(r, Block.HIGH_THROUGHPUT, number, words);
-            long ints = peers.layout().block(Block.HIGH_THROUGHPUT, number, peers.rank()) + BufferLayout.blockInts();
-            peers.memory(r).putInts(ints, rowsTo, 0, rowsTo.length);
+            words[PASSED] = passedBy[r];
+            peers.writeBlock(r, Block.HIGH_THROUGHPUT, number, words, ofRanks);
             peers.advance(r, Counter.HT_ENTER, number);
         }
         long[] inputs = new long[peers.ranks()];
+        long[] passed = new long[peers.ranks()];
         String phase = kind.lowerName() + " begin";
         for (int r = 0; r < peers.ranks(); r++) {
             if (mask.has(r)) {
@@ -113,12 +116,13 @@ final class HighThroughput {
             long[] theirs = peers.readBlock(Block.HIGH_THROUGHPUT, number, r);
             checkSame(r, words, theirs);
             inputs[r] = theirs[INPUT];
+            passed[r] = theirs[PASSED];
         }
-        return new Begun(number, mask, inputs);
+        return new Begun(number, mask, inputs, passed);
     }
 
-    /** Rows that {@code source} announced for each rank. */
-    int[] rowsFrom(int source, long operation) {
+    /** What {@code source} announced for each rank. */
+    int[] ofRanks(int source, long operation) {
         int[] rows = new int[state.ranks()];
         long offset = state.peers().layout().block(Block.HIGH_THROUGHPUT, operation, source) + BufferLayout.blockInts();
         state.peers().local().getInts(offset, rows, 0, rows.length);
@@ -134,10 +138,10 @@ final class HighThroughput {
         }
     }
 
-    /** Advances a counter at every rank that is not masked, this one among them. */
-    void advanceAll(Begun begun, Counter counter) {
+    /** Advances a counter at those of {@code which} that are not masked. */
+    void advance(Begun begun, Counter counter, IntPredicate which) {
         for (int r = 0; r < state.ranks(); r++) {
-            if (!begun.mask().has(r)) {
+            if (!begun.mask().has(r) && which.test(r)) {
                 state.peers().advance(r, counter, begun.number());
             }
         }
@@ -145,15 +149,15 @@ final class HighThroughput {
 
     /** Waits for a counter of every rank that is not masked. */
     void awaitAll(Begun begun, Counter counter, Deadline deadline, String phase) {
+        await(begun, counter, r -> true, deadline, phase);
+    }
+
+    /** Waits for a counter of those of {@code which} that are not masked. */
+    void await(Begun begun, Counter counter, IntPredicate which, Deadline deadline, String phase) {
         for (int r = 0; r < state.ranks(); r++) {
-            if (!begun.mask().has(r)) {
+            if (!begun.mask().has(r) && which.test(r)) {
                 state.waits().await(counter, r, begun.number(), deadline, phase);
             }
         }
-    }
-
-    /** The symmetric memory of all ranks, for loops. */
-    List<HostMemory> memories() {
-        return IntStream.range(0, state.ranks()).mapToObj(state.peers()::memory).toList();
     }
 }

@@ -18,11 +18,12 @@ import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
+import org.ep4j.engine.sync.Peers;
 
 /**
  * One high-throughput combine. One row a (token, rank) is read by the token's rank where it lies in the other rank's
- * memory, and reduced in the same pass. In the exact by-expert form every selection's row is first sent to its slot on the
- * token's rank.
+ * memory, or in its own memory if the other rank had to send it, and reduced in the same pass. In the exact by-expert form
+ * every selection's row is first sent to its slot on the token's rank.
  */
 final class HighThroughputCombine {
     private static final long WEIGHTS_FLAG = 1;
@@ -40,6 +41,8 @@ final class HighThroughputCombine {
     private final int topK;
     private final long rowBytes;
     private final boolean selections;
+    private final ReturnedRows returned;
+    private final int[] returnedRows;
 
     /** Checks all arguments. */
     HighThroughputCombine(HighThroughput mode, CombineRequest request, RowSum sum) {
@@ -50,6 +53,8 @@ final class HighThroughputCombine {
         this.sum = sum;
         handle = Handles.own(request.handle(), mode);
         routing = handle.routing();
+        returned = new ReturnedRows(state, handle);
+        returnedRows = returned.indices();
         topK = routing.topK();
         rowBytes = layout.rowBytes();
         state.checks().combine(request, handle, handle.alignment(), state.symmetric(), layout);
@@ -67,13 +72,16 @@ final class HighThroughputCombine {
         long flags = (weights.isPresent() ? WEIGHTS_FLAG : 0);
         HighThroughput.Kind kind =
                 selections ? HighThroughput.Kind.COMBINE_SELECTIONS : HighThroughput.Kind.COMBINE_ROWS;
-        HighThroughput.Begun begun = mode.begin(kind, flags, handle.number(), input, new int[0], deadline);
+        HighThroughput.Begun begun =
+                mode.begin(kind, flags, handle.number(), input, returned.starts(), new int[state.ranks()], deadline);
         mode.combines().begin(begun.number());
+        Peers<HostMemory> peers = state.peers();
+        returned.send(mode, begun, selections ? -1 : input, weights.isPresent());
         if (selections) {
             sendSelections(begun.mask());
-            mode.advanceAll(begun, Counter.HT_DATA);
-            mode.awaitAll(begun, Counter.HT_DATA, deadline, "combine rows");
         }
+        mode.advance(begun, Counter.HT_DATA, r -> selections || peers.isPostedFrom(r));
+        mode.await(begun, Counter.HT_DATA, r -> selections || peers.isPostedTo(r), deadline, "combine rows");
         HostState.Region region = state.highThroughput();
         Tensor out = request.out()
                 .orElseGet(() -> region.tensor(
@@ -83,8 +91,9 @@ final class HighThroughputCombine {
                         state.shape().hidden()));
         reduce(begun, HostMemory.of(out.memory()));
         Optional<Tensor> weightsOut = weights.map(w -> gatherWeights(begun.mask()));
-        mode.advanceAll(begun, Counter.HT_DONE);
-        mode.awaitAll(begun, Counter.HT_DONE, deadline, "combine end");
+        mode.advance(begun, Counter.HT_DONE, r -> !peers.isPostedTo(r));
+        mode.await(begun, Counter.HT_DONE, r -> !peers.isPostedFrom(r), deadline, "combine end");
+        returned.finish(begun);
         return new Result(mode, begun.number(), out, weightsOut);
     }
 
@@ -159,7 +168,7 @@ final class HighThroughputCombine {
     }
 
     private void sendSelections(Mask mask) {
-        List<HostMemory> memories = mode.memories();
+        Peers<HostMemory> peers = state.peers();
         for (int row = 0; row < handle.received(); row++) {
             int source = handle.sourceRanks()[row];
             if (mask.has(source) || source == state.rank()) {
@@ -168,19 +177,15 @@ final class HighThroughputCombine {
             for (int k = 0; k < topK; k++) {
                 int expanded = handle.expandedRows()[row * topK + k];
                 if (expanded >= 0) {
-                    memories.get(source)
-                            .copy(
-                                    layout.selectionSlot(handle.sourceTokens()[row], k),
-                                    x,
-                                    expanded * rowBytes,
-                                    rowBytes);
+                    long slot = layout.selectionSlot(handle.sourceTokens()[row], k);
+                    long place = peers.place(source, slot, rowBytes);
+                    peers.through(source).copy(place, x, expanded * rowBytes, rowBytes);
                 }
             }
         }
     }
 
     private void reduce(HighThroughput.Begun begun, HostMemory out) {
-        List<HostMemory> memories = mode.memories();
         for (int t = 0; t < routing.tokens(); t++) {
             sum.clear();
             for (HostMemory bias : biases) {
@@ -194,11 +199,19 @@ final class HighThroughputCombine {
                     if (target == state.rank() && !handle.byExpert()) {
                         sum.add(x, handle.targetRows()[i] * rowBytes);
                     } else if (!begun.mask().has(target)) {
-                        sum.add(memories.get(target), begun.inputs()[target] + handle.targetRows()[i] * rowBytes);
+                        addRow(target, i, begun.inputs()[target]);
                     }
                 }
             }
             sum.store(out, t * rowBytes);
+        }
+    }
+
+    private void addRow(int rank, int target, long input) {
+        if (state.peers().isPostedTo(rank)) {
+            sum.add(state.peers().local(), layout.returnedRow(returnedRows[target]));
+        } else {
+            sum.add(state.peers().memory(rank), input + handle.targetRows()[target] * rowBytes);
         }
     }
 
@@ -226,7 +239,6 @@ final class HighThroughputCombine {
     }
 
     private Tensor gatherWeights(Mask mask) {
-        List<HostMemory> memories = mode.memories();
         long base = state.layout().offset(COMBINED_WEIGHTS);
         HostMemory memory = state.highThroughput().access();
         int[] row = new int[topK];
@@ -240,13 +252,19 @@ final class HighThroughputCombine {
                 int owner = state.placement().rankOf(id);
                 for (int i = routing.firstTarget()[t]; i < routing.firstTarget()[t + 1]; i++) {
                     if (routing.targets()[i] == owner) {
-                        row[k] = memories.get(owner).getInt(layout.combineWeights(handle.targetRows()[i]) + 4L * k);
+                        row[k] = returnedWeight(owner, i, k);
                     }
                 }
             }
             memory.putInts(base + 4L * t * topK, row, 0, topK);
         }
         return state.highThroughput().tensor(base, DataType.FP32, routing.tokens(), topK);
+    }
+
+    private int returnedWeight(int owner, int target, int k) {
+        return state.peers().isPostedTo(owner)
+                ? state.peers().local().getInt(layout.returnedWeights(returnedRows[target]) + 4L * k)
+                : state.peers().memory(owner).getInt(layout.combineWeights(handle.targetRows()[target]) + 4L * k);
     }
 
     /** A finished combine. */

@@ -12,7 +12,6 @@ import static org.ep4j.engine.layout.LocalLayout.HighThroughput.TOPK_IDS;
 import static org.ep4j.engine.layout.LocalLayout.HighThroughput.TOPK_WEIGHTS;
 
 import java.util.Arrays;
-import java.util.List;
 import java.util.Optional;
 import org.ep4j.DataType;
 import org.ep4j.DispatchRequest;
@@ -26,6 +25,7 @@ import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
+import org.ep4j.engine.sync.Peers;
 
 /**
  * One high-throughput dispatch: counts, then every row written once to its final place in the memory of each rank that
@@ -49,6 +49,7 @@ final class HighThroughputDispatch {
     private final HostMemory x;
     private final Optional<HostMemory> xScales;
     private final Optional<HostMemory> weights;
+    private final PassedRows passed;
 
     /** Checks all that can be checked without reading device contents. */
     HighThroughputDispatch(HighThroughput mode, DispatchRequest request) {
@@ -65,6 +66,7 @@ final class HighThroughputDispatch {
         rowBytes = (long) hidden * request.x().type().bytes();
         xScales = request.scales().map(s -> HostMemory.of(s.memory()));
         weights = request.topkWeights().map(w -> HostMemory.of(w.memory()));
+        passed = new PassedRows(state, rowBytes, 1 + 2 * topK + scales);
         cached = request.cached().map(handle -> Handles.own(handle, mode));
         checks.dispatchTo(request, tokens, cached);
         worstRows = checks.worstRows(
@@ -77,23 +79,31 @@ final class HighThroughputDispatch {
         long flags = (scales > 0 ? FP8_FLAG : 0) | (weights.isPresent() ? WEIGHTS_FLAG : 0);
         long handleNumber = cached.map(HighThroughputHandle::number).orElse(0L);
         state.checks().room(request, worstRows);
+        int[] passedBy = passed.counts(routing, state.waits().mask());
         HighThroughput.Begun begun = cached.isPresent()
-                ? mode.begin(HighThroughput.Kind.CACHED_DISPATCH, flags, handleNumber, 0, new int[0], deadline)
-                : mode.begin(HighThroughput.Kind.DISPATCH, flags, 0, 0, routing.rowsTo(), deadline);
+                ? mode.begin(
+                        HighThroughput.Kind.CACHED_DISPATCH, flags, handleNumber, 0, new int[0], passedBy, deadline)
+                : mode.begin(HighThroughput.Kind.DISPATCH, flags, 0, 0, routing.rowsTo(), passedBy, deadline);
         mode.dispatches().begin(begun.number());
         int[] rowsFrom = new int[state.ranks()];
         int[] targetRows;
+        int[] firstRows = new int[state.ranks() * state.ranks()];
         if (cached.isPresent()) {
             targetRows = cached.get().targetRows();
+            firstRows = cached.get().firstRows();
             countCachedRows(cached.get(), begun.mask(), rowsFrom);
         } else {
-            targetRows = placeRows(routing, begun, rowsFrom);
+            targetRows = placeRows(routing, begun, rowsFrom, firstRows);
         }
+        // The NIC sends while this thread stores.
+        post(routing, targetRows, passedBy, begun);
         send(routing, targetRows, begun.mask());
-        mode.advanceAll(begun, Counter.HT_DATA);
+        passed.passOn(begun, firstRows, deadline);
+        mode.advance(begun, Counter.HT_DATA, r -> !state.peers().isPostedTo(r));
         mode.awaitAll(begun, Counter.HT_DATA, deadline, "dispatch rows");
+        int[] placed = firstRows;
         HighThroughputHandle handle =
-                cached.orElseGet(() -> unpackRouting(routing, targetRows, rowsFrom, begun.number()));
+                cached.orElseGet(() -> unpackRouting(routing, targetRows, placed, rowsFrom, begun.number()));
         return deliver(handle, rowsFrom, begun.number());
     }
 
@@ -107,7 +117,7 @@ final class HighThroughputDispatch {
     }
 
     /** From all ranks' counts: the row of every token on every target, and this rank's rows from every source. */
-    private int[] placeRows(Routing routing, HighThroughput.Begun begun, int[] rowsFrom) {
+    private int[] placeRows(Routing routing, HighThroughput.Begun begun, int[] rowsFrom, int[] firstRows) {
         int ranks = state.ranks();
         int me = state.rank();
         int[] next = new int[ranks];
@@ -116,9 +126,10 @@ final class HighThroughputDispatch {
             if (begun.mask().has(source)) {
                 continue;
             }
-            int[] rows = mode.rowsFrom(source, begun.number());
+            int[] rows = mode.ofRanks(source, begun.number());
             rowsFrom[source] = rows[me];
             for (int target = 0; target < ranks; target++) {
+                firstRows[source * ranks + target] = (int) total[target];
                 if (source == me) {
                     next[target] = (int) total[target];
                 }
@@ -155,36 +166,78 @@ final class HighThroughputDispatch {
 
     private void send(Routing routing, int[] targetRows, Mask mask) {
         int[] record = new int[1 + 2 * topK + scales];
-        List<HostMemory> memories = mode.memories();
         for (int t = 0; t < tokens; t++) {
             int first = routing.firstTarget()[t];
             int end = routing.firstTarget()[t + 1];
             if (first == end) {
                 continue;
             }
-            record[0] = t;
-            if (weights.isPresent()) {
-                weights.get().getInts(4L * t * topK, record, 1 + topK, topK);
-            }
-            if (xScales.isPresent()) {
-                xScales.get().getInts(4L * t * scales, record, 1 + 2 * topK, scales);
-            }
+            fillRecord(record, t);
             for (int i = first; i < end; i++) {
                 int target = routing.targets()[i];
-                if (mask.has(target)) {
+                if (mask.has(target) || state.peers().isPostedTo(target)) {
                     continue;
                 }
-                for (int k = 0; k < topK; k++) {
-                    record[1 + k] = state.localIndex(routing.ids()[t * topK + k], target);
-                }
-                HostMemory memory = memories.get(target);
+                fillIds(record, routing, t, target);
+                HostMemory memory = state.peers().memory(target);
                 memory.copy(layout.rows() + targetRows[i] * rowBytes, x, t * rowBytes, rowBytes);
                 memory.putInts(layout.record(targetRows[i]), record, 0, record.length);
             }
         }
     }
 
-    private HighThroughputHandle unpackRouting(Routing routing, int[] targetRows, int[] rowsFrom, long number) {
+    /** One target after the other, since its rows are neighbours and go in few large writes. */
+    private void post(Routing routing, int[] targetRows, int[] passedBy, HighThroughput.Begun begun) {
+        Peers<HostMemory> peers = state.peers();
+        for (int next = 1; next < state.ranks(); next++) {
+            // Not all ranks at the same target at the same time.
+            int target = (state.rank() + next) % state.ranks();
+            if (begun.mask().has(target) || !peers.isPostedTo(target)) {
+                continue;
+            }
+            if (passedBy[target] > 0) {
+                passed.post(target, routing, x, this::fillRecord);
+            }
+            if (!passed.isPassed(target)) {
+                postRows(target, routing, targetRows);
+            }
+            peers.advance(target, Counter.HT_DATA, begun.number());
+        }
+    }
+
+    private void postRows(int target, Routing routing, int[] targetRows) {
+        Peers<HostMemory> peers = state.peers();
+        int[] record = new int[1 + 2 * topK + scales];
+        routing.forEachTo(target, (t, i) -> {
+            long place = peers.place(target, layout.rows() + targetRows[i] * rowBytes, rowBytes);
+            peers.through(target).copy(place, x, t * rowBytes, rowBytes);
+        });
+        routing.forEachTo(target, (t, i) -> {
+            fillRecord(record, t);
+            fillIds(record, routing, t, target);
+            long place = peers.place(target, layout.record(targetRows[i]), layout.recordBytes());
+            peers.through(target).putInts(place, record, 0, record.length);
+        });
+    }
+
+    private void fillRecord(int[] record, int token) {
+        record[0] = token;
+        if (weights.isPresent()) {
+            weights.get().getInts(4L * token * topK, record, 1 + topK, topK);
+        }
+        if (xScales.isPresent()) {
+            xScales.get().getInts(4L * token * scales, record, 1 + 2 * topK, scales);
+        }
+    }
+
+    private void fillIds(int[] record, Routing routing, int token, int target) {
+        for (int k = 0; k < topK; k++) {
+            record[1 + k] = state.localIndex(routing.ids()[token * topK + k], target);
+        }
+    }
+
+    private HighThroughputHandle unpackRouting(
+            Routing routing, int[] targetRows, int[] firstRows, int[] rowsFrom, long number) {
         int received = Arrays.stream(rowsFrom).sum();
         int[] sourceRanks = new int[received];
         int[] sourceTokens = new int[received];
@@ -222,6 +275,7 @@ final class HighThroughputDispatch {
                 number,
                 routing,
                 targetRows,
+                firstRows,
                 received,
                 sourceRanks,
                 sourceTokens,

@@ -10,6 +10,7 @@ import org.ep4j.RowLayout;
  * @param number of the dispatch that made it; equal on all ranks
  * @param routing of this rank's tokens
  * @param targetRows row on the target rank, for each entry of {@code routing.targets()}
+ * @param firstRows {@code [R * R]} first row of each source on each target
  * @param received rows that arrived, no padding
  * @param sourceRanks {@code [received]}
  * @param sourceTokens {@code [received]}
@@ -27,6 +28,7 @@ record HighThroughputHandle(
         long number,
         Routing routing,
         int[] targetRows,
+        int[] firstRows,
         int received,
         int[] sourceRanks,
         int[] sourceTokens,

@@ -31,7 +31,7 @@ import org.ep4j.engine.sync.Receipt;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.spi.Bootstrap;
 
-/** A buffer whose device is the host and whose paths are all mapped. */
+/** A buffer whose device is the host. */
 final class HostBuffer extends EngineBuffer {
     private final HostState state;
     private final Duration timeout;
@@ -256,6 +256,9 @@ final class HostBuffer extends EngineBuffer {
             highThroughput.dispatches().close();
             highThroughput.combines().close();
             lowLatency.close();
+            // Others may still need what this rank, which has all that it needs itself, has sent last.
+            state.waits().until(Deadline.in(timeout));
+            state.peers().finish(state.waits().mask());
             free.run();
         }
     }

@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.List;
 import org.ep4j.BufferSize;
 import org.ep4j.DeviceAllocation;
-import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpDevice;
@@ -15,7 +14,10 @@ import org.ep4j.ExpertPlacement;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Peers;
+import org.ep4j.engine.sync.Rails;
+import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.engine.sync.Waits;
 import org.ep4j.spi.Bootstrap;
 
@@ -27,9 +29,10 @@ public final class HostBuffers {
      * Bytes that a buffer takes on {@code rank}, on the host and on GPUs: layouts are the same, and both number rows and
      * selections with 32 bits.
      *
+     * @param rails where some ranks post to others, which takes more
      * @throws EpArgumentException when the shape does not fit the group
      */
-    public static BufferSize size(EpShape shape, int ranks, int rank) {
+    public static BufferSize size(EpShape shape, int ranks, int rank, Rails rails) {
         ExpertPlacement placement = shape.placementFor(ranks);
         checkIndexable("rows that can be received * topK", shape.receiveCapacity(ranks) * shape.topK());
         for (int r = 0; r < ranks; r++) {
@@ -43,7 +46,11 @@ public final class HostBuffers {
                                 shape, ranks, placement.localExperts(r), EpShape.MAX_EXPERT_ALIGNMENT));
             }
         }
-        return new BufferSize(new BufferLayout(shape, ranks).bytes(), new LocalLayout(shape, placement, rank).bytes());
+        return new BufferSize(layout(shape, ranks, rails).bytes(), new LocalLayout(shape, placement, rank).bytes());
+    }
+
+    private static BufferLayout layout(EpShape shape, int ranks, Rails rails) {
+        return new BufferLayout(shape, ranks, rails.posted(), rails.mostSources());
     }
 
     private static void checkIndexable(String what, long count) {
@@ -57,17 +64,21 @@ public final class HostBuffers {
     }
 
     /**
-     * Makes a buffer over symmetric memory that is mapped already.
+     * Makes a buffer over symmetric memory.
      *
-     * @param symmetric the memory of every rank, this one's among them
-     * @param freeSymmetric unmaps it; called once, also when this call fails
+     * @param size of the buffer
+     * @param rails of the plan
+     * @param symmetric memory of all ranks
+     * @param freeSymmetric gives it back; called once, also when this call fails
      */
     public static EpBuffer create(
             EpGroup group,
             Bootstrap bootstrap,
             String name,
             EpShape shape,
-            List<DeviceMemory> symmetric,
+            BufferSize size,
+            Rails rails,
+            SymmetricMemory symmetric,
             Runnable freeSymmetric,
             Duration timeout) {
         int ranks = group.size();
@@ -85,14 +96,11 @@ public final class HostBuffers {
                     allocate(group.device(), local.lowLatencyBytes(), owned),
                     allocate(group.device(), local.lowLatencyBytes(), owned));
             Peers<HostMemory> peers = new Peers<>(
-                    group.plan(),
-                    rank,
-                    new BufferLayout(shape, ranks),
-                    symmetric.stream().map(HostMemory::of).toList());
+                    group.plan(), layout(shape, ranks, rails), symmetric, HostMemory::of, Deadline.in(timeout));
             Waits waits =
                     new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
-            HostState state = new HostState(shape, placement, peers, waits, symmetric.get(rank), local, high, low);
-            return new HostBuffer(group, bootstrap, name, size(shape, ranks, rank), state, timeout, free);
+            HostState state = new HostState(shape, placement, peers, rails, waits, symmetric.local(), local, high, low);
+            return new HostBuffer(group, bootstrap, name, size, state, timeout, free);
         } catch (RuntimeException e) {
             free.run();
             throw e;

@@ -11,6 +11,7 @@ import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Peers;
+import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.Waits;
 
 /**
@@ -19,6 +20,7 @@ import org.ep4j.engine.sync.Waits;
  * @param shape sizes
  * @param placement experts
  * @param peers symmetric memory and counters
+ * @param rails who passes rows on
  * @param waits how counters are awaited
  * @param symmetric this rank's symmetric memory
  * @param layout of the results
@@ -29,6 +31,7 @@ record HostState(
         EpShape shape,
         ExpertPlacement placement,
         Peers<HostMemory> peers,
+        Rails rails,
         Waits waits,
         DeviceMemory symmetric,
         LocalLayout layout,

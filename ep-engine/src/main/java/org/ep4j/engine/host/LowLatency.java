@@ -13,6 +13,8 @@ import org.ep4j.engine.sync.Validity;
  * a bank of a peer may be written again when that peer has said that it emptied it.
  */
 final class LowLatency {
+    private static final int[] NO_INTS = {};
+
     private final HostState state;
     private final Flow dispatches;
     private final Flow combines;
@@ -110,7 +112,7 @@ final class LowLatency {
         /** Tells a rank that all messages for it are written. */
         void sent(int target, long operation, long options, long count, long handle, Mask mask) {
             long[] words = {operation, options, mask.digest(), count, handle, 0, 0, 0};
-            state.peers().writeBlock(target, block, operation, words);
+            state.peers().writeBlock(target, block, operation, words, NO_INTS);
             state.peers().advance(target, data, operation);
         }
 
@@ -140,8 +142,15 @@ final class LowLatency {
             // The other bank may hold an operation before this one, which is received later.
             boolean other = pending[(int) (operation + 1 & 1)];
             long emptied = !other ? number : (operation == number ? number - 2 : operation);
+            giveCredit(emptied);
+        }
+
+        private void giveCredit(long emptied) {
+            Mask mask = state.waits().mask();
             for (int r = 0; r < state.ranks(); r++) {
-                state.peers().advance(r, credit, emptied);
+                if (!mask.has(r)) {
+                    state.peers().tell(r, credit, emptied);
+                }
             }
         }
 
@@ -155,9 +164,7 @@ final class LowLatency {
             validity.begin(last);
             pending[0] = false;
             pending[1] = false;
-            for (int r = 0; r < state.ranks(); r++) {
-                state.peers().advance(r, credit, last);
-            }
+            giveCredit(last);
         }
     }
 }

@@ -88,7 +88,7 @@ final class LowLatencyCombine {
             if (target == state.rank() && ownRowsInPlace()) {
                 System.arraycopy(received.rows(), m * topK, ownRows, received.sourceTokens()[m] * topK, topK);
             } else if (!mask.has(target)) {
-                sendMessage(received, m, state.peers().memory(target), number);
+                sendMessage(received, m, target, number);
             }
         }
         for (int r = 0; r < state.ranks(); r++) {
@@ -99,7 +99,7 @@ final class LowLatencyCombine {
         return number;
     }
 
-    private void sendMessage(LowLatencyHandleImpl.Received received, int m, HostMemory target, long number) {
+    private void sendMessage(LowLatencyHandleImpl.Received received, int m, int target, long number) {
         int token = received.sourceTokens()[m];
         int firstK = -1;
         for (int k = 0; k < topK; k++) {
@@ -115,7 +115,8 @@ final class LowLatencyCombine {
                     x.getInts(from, packed, 0, packed.length);
                     sendCoded(target, slot);
                 } else {
-                    target.copy(slot + layout.combineSlotHead(), x, from, layout.rowBytes());
+                    long place = placeRow(target, slot);
+                    state.peers().through(target).copy(place, x, from, layout.rowBytes());
                 }
                 continue;
             }
@@ -131,15 +132,21 @@ final class LowLatencyCombine {
                 sum.store(packed);
                 sendCoded(target, slot);
             } else {
-                sum.store(target, slot + layout.combineSlotHead());
+                sum.store(state.peers().through(target), placeRow(target, slot));
             }
         }
     }
 
-    private void sendCoded(HostMemory target, long slot) {
+    private long placeRow(int target, long slot) {
+        return state.peers().place(target, slot + layout.combineSlotHead(), layout.rowBytes());
+    }
+
+    private void sendCoded(int target, long slot) {
         int bytes = logFmt.encode(packed, ranges, coded);
-        target.putInts(slot, ranges, 0, ranges.length);
-        target.putBytes(slot + layout.combineSlotHead(), coded, 0, bytes);
+        long place = state.peers().place(target, slot, layout.combineSlotHead() + bytes);
+        HostMemory memory = state.peers().through(target);
+        memory.putInts(place, ranges, 0, ranges.length);
+        memory.putBytes(place + layout.combineSlotHead(), coded, 0, bytes);
     }
 
     /** Receives; the bank is free for the second-next combine afterwards. */

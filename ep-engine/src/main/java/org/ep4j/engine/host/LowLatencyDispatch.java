@@ -106,12 +106,14 @@ final class LowLatencyDispatch {
                 for (int k = 0; k < topK; k++) {
                     message[2 + k] = state.localIndex(routing.ids()[t * topK + k], target);
                 }
-                HostMemory memory = state.peers().memory(target);
-                long slot = layout.message(number, state.rank(), sent[target]++);
+                boolean inPlace = target == state.rank() && ownRowsInPlace();
+                HostMemory memory = state.peers().through(target);
+                long bytes = layout.messageHead() + (inPlace ? 0 : wireRow);
+                long slot = state.peers().place(target, layout.message(number, state.rank(), sent[target]++), bytes);
                 memory.putInts(slot, message, 0, message.length);
                 if (cast != null) {
                     memory.putInts(slot + layout.messageHead(), codes, 0, codes.length);
-                } else if (target != state.rank() || !ownRowsInPlace()) {
+                } else if (!inPlace) {
                     memory.copy(slot + layout.messageHead(), x, 2L * t * hidden, wireRow);
                 }
             }

@@ -85,6 +85,7 @@ final class Operations {
             synchronized (this) {
                 checkOpen();
             }
+            waits.until(deadline);
             body.run(deadline);
         } finally {
             running.unlock();

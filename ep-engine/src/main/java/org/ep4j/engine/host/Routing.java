@@ -67,6 +67,25 @@ record Routing(int tokens, int topK, DataType idType, int[] ids, int[] firstTarg
         return new Routing(tokens, topK, topkIds.type(), ids, firstTarget, Arrays.copyOf(targets, next), rowsTo);
     }
 
+    /** What is done for a token and its index in {@code targets}. */
+    interface Sending {
+        void send(int token, int index);
+    }
+
+    /** For each token that goes to {@code target}, in their order. */
+    void forEachTo(int target, Sending work) {
+        if (rowsTo[target] == 0) {
+            return;
+        }
+        for (int t = 0; t < tokens; t++) {
+            for (int i = firstTarget[t]; i < firstTarget[t + 1]; i++) {
+                if (targets[i] == target) {
+                    work.send(t, i);
+                }
+            }
+        }
+    }
+
     private static EpArgumentException outOfRange(
             HostMemory memory, DataType type, int t, int k, int topK, int experts) {
         long i = (long) t * topK + k;

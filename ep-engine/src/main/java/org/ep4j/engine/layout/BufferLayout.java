@@ -10,6 +10,9 @@ import org.ep4j.ExpertPlacement;
  * <p>High throughput: received rows and their records by final row; the area from which a combine is read in place, or into
  * which the rows of every selection are sent. Low latency: fixed slots in two banks, one message for each (source rank,
  * token), one combined row for each (token, selection).
+ *
+ * <p>Where some path of the plan is posted there are more regions behind these: rows of a combine that posted peers send
+ * back, since they cannot be read where they are, rows of a dispatch that a rank passes on to others, and a place for each peer where what is posted to it lies until it is sent.
  */
 @SuppressWarnings("EnumOrdinal") // counters and blocks lie in the order in which they are declared
 public final class BufferLayout {
@@ -18,6 +21,12 @@ public final class BufferLayout {
 
     /** Counters of different writers are kept on different cache lines. */
     private static final int LINE = 64;
+
+    /** Most that waits to be sent to one peer: several pieces, so that one is filled while others are sent. */
+    private static final long STAGING = 4 << 20;
+
+    /** Most that waits to be sent to all peers together, unless one row for each takes more. */
+    private static final long ALL_STAGING = 256 << 20;
 
     /** Long words at the head of a {@link Block}. */
     public static final int BLOCK_WORDS = 8;
@@ -46,10 +55,28 @@ public final class BufferLayout {
     private final long counts;
     private final long combineSlots;
     private final long combineFlags;
+    private final long returnedRows;
+    private final long returnedWeights;
+    private final long passedRows;
+    private final long passedRecords;
+    private final long staging;
+    private final long stagingBytes;
+    private final boolean posted;
     private final long bytes;
 
-    /** The layout of a shape in a group of {@code ranks}. */
+    /** The layout of a shape in a group of {@code ranks} that map each other's memory. */
     public BufferLayout(EpShape shape, int ranks) {
+        this(shape, ranks, false, 0);
+    }
+
+    /**
+     * The layout of a shape in a group of {@code ranks}.
+     *
+     * @param posted whether some of them post to others
+     * @param passed most ranks whose rows one rank passes on
+     */
+    public BufferLayout(EpShape shape, int ranks, boolean posted, int passed) {
+        this.posted = posted;
         this.ranks = ranks;
         this.hidden = shape.hidden();
         this.topK = shape.topK();
@@ -85,7 +112,28 @@ public final class BufferLayout {
         next = combineSlots + 2L * maxLowLatencyTokens * topK * combineSlotBytes;
         combineFlags = page(next);
         next = combineFlags + 2L * maxLowLatencyTokens * topK * Long.BYTES;
+        returnedRows = page(next);
+        long returned = posted ? (long) maxTokens * Math.min(topK, ranks - 1) : 0;
+        next = returnedRows + returned * rowBytes();
+        returnedWeights = page(next);
+        next = returnedWeights + returned * 4 * topK;
+        passedRows = page(next);
+        next = passedRows + (long) passed * maxTokens * rowBytes();
+        passedRecords = page(next);
+        next = passedRecords + (long) passed * maxTokens * recordBytes;
+        staging = page(next);
+        stagingBytes = posted ? page(stagingFor()) : 0;
+        next = staging + ranks * stagingBytes;
         bytes = page(next);
+    }
+
+    /** What one operation sends to a peer, within limits, but room for the largest single thing. */
+    private long stagingFor() {
+        long operation = Math.max(
+                maxTokens * Math.max(rowBytes() + recordBytes, topK * rowBytes()),
+                maxLowLatencyTokens * Math.max(messageBytes, (long) topK * combineSlotBytes));
+        long single = Math.max(Math.max(blockBytes, recordBytes), Math.max(messageBytes, combineSlotBytes));
+        return Math.max(single, Math.min(operation, Math.min(STAGING, ALL_STAGING / ranks)));
     }
 
     /** Most experts of a rank. */
@@ -117,6 +165,11 @@ public final class BufferLayout {
     /** The counter of {@code source}. */
     public long counter(Counter kind, int source) {
         return ((long) kind.ordinal() * ranks + source) * LINE;
+    }
+
+    /** A counter's number among those that posted peers advance. */
+    public static int number(Counter kind) {
+        return kind.ordinal();
     }
 
     /** The block of {@code source} for operation {@code number}: {@link #BLOCK_WORDS} longs, then R ints. */
@@ -233,5 +286,40 @@ public final class BufferLayout {
     /** Bytes before the row in a combine slot. */
     public int combineSlotHead() {
         return align(4 * scales, 16);
+    }
+
+    /** True when some ranks post to others. */
+    public boolean posted() {
+        return posted;
+    }
+
+    /** Row {@code index} of those that posted peers sent back for a combine, each peer's together. */
+    public long returnedRow(long index) {
+        return returnedRows + index * rowBytes();
+    }
+
+    /** The K weights that go with {@link #returnedRow}. */
+    public long returnedWeights(long index) {
+        return returnedWeights + index * 4L * topK;
+    }
+
+    /** A row that is to be passed on, dense rows of the type that was sent. */
+    public long passedRow(long index, long bytes) {
+        return passedRows + index * bytes;
+    }
+
+    /** The record that goes with {@link #passedRow}, with global expert ids. */
+    public long passedRecord(long index) {
+        return passedRecords + index * recordBytes;
+    }
+
+    /** Where what is posted to {@code peer} lies until it is sent. */
+    public long staging(int peer) {
+        return staging + peer * stagingBytes;
+    }
+
+    /** Bytes of {@link #staging}; 0 where nothing is posted. */
+    public long stagingBytes() {
+        return stagingBytes;
     }
 }

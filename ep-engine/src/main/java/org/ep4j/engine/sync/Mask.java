@@ -6,7 +6,7 @@ import java.util.TreeSet;
 
 /** Ranks that are left out. Immutable; a change makes a new one. */
 public final class Mask {
-    static final Mask NONE = new Mask(new BitSet());
+    public static final Mask NONE = new Mask(new BitSet());
 
     private final BitSet ranks;
 

@@ -1,33 +1,68 @@
 package org.ep4j.engine.sync;
 
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.Function;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpException;
+import org.ep4j.EpPeerLostException;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.Words;
 import org.ep4j.plan.EpPlan;
+import org.ep4j.spi.HostPosted;
 
 /**
  * The symmetric memory of all ranks as this rank reaches it, and the counters in it.
  *
+ * <p>Another rank is written in the same way whether it is mapped or posted to: ask for a {@link #place}, put the bytes there
+ * in {@link #through}, and {@link #advance} a counter when all is written. For the thread that runs operations, but for
+ * {@link #seen} and what is read.
+ *
  * @param <W> how memory is reached
  */
 public final class Peers<W extends Words> {
+    private static final System.Logger LOG = System.getLogger("org.ep4j");
+
     private final int rank;
     private final EpPlan plan;
     private final BufferLayout layout;
-    private final List<W> memory;
+    private final List<W> stored;
+    private final Map<Integer, PostedPeer> postedTo = new TreeMap<>();
+    private final Map<Integer, HostPosted> postedFrom;
+    private volatile Deadline deadline;
 
     /**
-     * Over mapped memory.
+     * Over symmetric memory.
      *
-     * @param memory the symmetric memory of every rank, this one's among them
+     * @param access to memory that this rank stores into
+     * @param deadline of what is done before {@link #until} is called
      */
-    public Peers(EpPlan plan, int rank, BufferLayout layout, List<W> memory) {
+    public Peers(
+            EpPlan plan,
+            BufferLayout layout,
+            SymmetricMemory symmetric,
+            Function<DeviceMemory, W> access,
+            Deadline deadline) {
         this.plan = plan;
-        this.rank = rank;
+        this.rank = symmetric.rank();
         this.layout = layout;
-        this.memory = List.copyOf(memory);
+        this.deadline = deadline;
+        W local = access.apply(symmetric.local());
+        List<W> all = new ArrayList<>();
+        for (int r = 0; r < symmetric.ranks(); r++) {
+            DeviceMemory mapped = symmetric.mapped().get(r);
+            all.add(mapped == null ? local : access.apply(mapped));
+        }
+        this.stored = List.copyOf(all);
+        symmetric
+                .postedTo()
+                .forEach((peer, posted) ->
+                        postedTo.put(peer, new PostedPeer(posted, peer, layout.staging(peer), layout.stagingBytes())));
+        this.postedFrom = symmetric.postedFrom();
     }
 
     /** This rank. */
@@ -37,7 +72,7 @@ public final class Peers<W extends Words> {
 
     /** R. */
     public int ranks() {
-        return memory.size();
+        return stored.size();
     }
 
     /** Where everything lies. */
@@ -45,31 +80,151 @@ public final class Peers<W extends Words> {
         return layout;
     }
 
-    /** The memory of {@code peer}. */
+    /** Until when the calls of the operation that begins may wait. */
+    public void until(Deadline end) {
+        deadline = end;
+    }
+
+    /** True when this rank writes {@code peer} by posting, and so cannot read its memory. */
+    public boolean isPostedTo(int peer) {
+        return postedTo.containsKey(peer);
+    }
+
+    /** True when {@code peer} writes this rank by posting, and so cannot read this rank's memory. */
+    public boolean isPostedFrom(int peer) {
+        return postedFrom.containsKey(peer);
+    }
+
+    /** The memory of {@code peer}, which is mapped. */
     public W memory(int peer) {
-        return memory.get(peer);
+        if (isPostedTo(peer)) {
+            throw new IllegalStateException("the memory of " + label(peer) + " is not mapped");
+        }
+        return stored.get(peer);
     }
 
     /** This rank's own memory. */
     public W local() {
-        return memory.get(rank);
+        return stored.get(rank);
+    }
+
+    /** The memory in which a {@link #place} is. */
+    public W through(int peer) {
+        return stored.get(peer);
+    }
+
+    /**
+     * Where in {@link #through} to put what is to be at {@code offset} in the memory of {@code peer}. It is written before
+     * the next call that concerns the peer.
+     */
+    public long place(int peer, long offset, long bytes) {
+        PostedPeer posted = postedTo.get(peer);
+        return posted == null ? offset : posted.place(offset, bytes, deadline);
+    }
+
+    /**
+     * Writes what is in this rank's symmetric memory to a peer that is posted to, from where it lies: it stays as it is until
+     * {@link #drain}.
+     */
+    public void write(int peer, long offset, long source, long bytes) {
+        posted(peer).write(offset, source, bytes);
+    }
+
+    /**
+     * Waits until what was written to a peer by {@link #write} may be changed, which is so for a peer that is lost. Nothing
+     * to do for one that is mapped.
+     */
+    public void drain(int peer) {
+        PostedPeer posted = postedTo.get(peer);
+        if (posted != null) {
+            try {
+                posted.drain(deadline);
+            } catch (EpPeerLostException e) {
+                ignoreLost(e);
+            }
+        }
+    }
+
+    /**
+     * Forgets what is placed and not yet posted, and waits until all that was posted has arrived; nothing of an operation
+     * that was broken off comes after this.
+     *
+     * @throws EpPeerLostException when the peer cannot be reached
+     */
+    public void settle(int peer) {
+        PostedPeer posted = postedTo.get(peer);
+        if (posted != null) {
+            posted.settle(deadline);
+        }
+    }
+
+    /** Lets what was posted arrive, as far as it can until the deadline, before this rank gives its memory back. */
+    public void finish(Mask mask) {
+        postedTo.forEach((peer, posted) -> {
+            if (!mask.has(peer)) {
+                try {
+                    posted.settle(deadline);
+                } catch (EpException e) {
+                    LOG.log(System.Logger.Level.DEBUG, "a rank does not get what was posted to it", e);
+                }
+            }
+        });
+    }
+
+    private PostedPeer posted(int peer) {
+        PostedPeer posted = postedTo.get(peer);
+        if (posted == null) {
+            throw new IllegalStateException("nothing is posted to " + label(peer));
+        }
+        return posted;
     }
 
     /** Second half of a counted write: what was written to {@code peer} before is seen by whoever sees the counter. */
     public void advance(int peer, Counter counter, long value) {
-        memory.get(peer).putLongRelease(layout.counter(counter, rank), value);
+        PostedPeer posted = postedTo.get(peer);
+        if (posted != null) {
+            posted.advance(counter, value);
+        } else {
+            stored.get(peer).putLongRelease(layout.counter(counter, rank), value);
+        }
+    }
+
+    /** As {@link #advance}, for what a peer that is lost does not miss: the next operation tells that it is. */
+    public void tell(int peer, Counter counter, long value) {
+        try {
+            advance(peer, counter, value);
+        } catch (EpPeerLostException e) {
+            ignoreLost(e);
+        }
+    }
+
+    private static void ignoreLost(EpPeerLostException e) {
+        LOG.log(System.Logger.Level.DEBUG, "nothing more can be told to a rank", e);
     }
 
     /** Value of {@code source}'s counter in this rank's memory. */
     public long seen(Counter counter, int source) {
-        return local().getLongAcquire(layout.counter(counter, source));
+        HostPosted posted = postedFrom.get(source);
+        return posted != null
+                ? posted.seen(BufferLayout.number(counter), source)
+                : local().getLongAcquire(layout.counter(counter, source));
     }
 
-    /** Writes this rank's block at {@code peer}; the counter that goes with it is advanced afterwards. */
-    public void writeBlock(int peer, Block block, long number, long[] words) {
-        long offset = layout.block(block, number, rank);
+    /**
+     * Writes this rank's block at {@code peer}; the counter that goes with it is advanced afterwards.
+     *
+     * @param words at most {@link BufferLayout#BLOCK_WORDS}
+     * @param ints at most R
+     */
+    public void writeBlock(int peer, Block block, long number, long[] words, int[] ints) {
+        long bytes = BufferLayout.blockInts() + 4L * ints.length;
+        long offset = place(peer, layout.block(block, number, rank), bytes);
+        W memory = through(peer);
         for (int i = 0; i < words.length; i++) {
-            memory.get(peer).putLong(offset + 8L * i, words[i]);
+            memory.putLong(offset + 8L * i, words[i]);
+        }
+        for (int i = 0; i < ints.length; i++) {
+            memory.putInt(offset + BufferLayout.blockInts() + 4L * i, ints[i]);
         }
     }
 

@@ -20,6 +20,9 @@ import org.ep4j.spi.MemberState;
  * one that died. In every round each rank publishes its operation numbers and the ranks it holds lost. After a round in
  * which all published the same set it confirms that set in the next one, and a round of confirmations alone ends it: so
  * what a rank published before it gave up waiting cannot be taken for its agreement.
+ *
+ * <p>A rank that can no longer be posted to is held lost like one that died, although it may live: it is told so in the
+ * first round in which it hears of it.
  */
 public final class Recoverer {
     /** Word of a block. */
@@ -53,17 +56,17 @@ public final class Recoverer {
     public Recovery recover(long completed, Deadline deadline) {
         Set<Integer> lost = new TreeSet<>(waits.mask().toSet());
         boolean confirming = false;
-        round = Math.max(round, newestRound() - 1);
+        round = Math.max(round, newestRound(lost) - 1);
+        settle(lost);
         while (true) {
             Set<Integer> before = Set.copyOf(lost);
             addLost(lost);
             confirming &= lost.equals(before);
             round++;
-            publish(lost, completed, confirming);
+            Set<Integer> union = publish(lost, completed, confirming);
             Map<Integer, long[]> heads = new TreeMap<>();
             boolean agreed = true;
             boolean confirmed = true;
-            Set<Integer> union = new TreeSet<>(lost);
             for (int r = 0; r < peers.ranks(); r++) {
                 // Also a rank that another survivor holds lost: it will not publish, and is masked in this wait.
                 if (union.contains(r) || !await(r, union, deadline)) {
@@ -93,12 +96,27 @@ public final class Recoverer {
     }
 
     /** The newest round that some rank has begun. */
-    private long newestRound() {
+    private long newestRound(Set<Integer> without) {
         long newest = 0;
         for (int r = 0; r < peers.ranks(); r++) {
-            newest = Math.max(newest, peers.seen(Counter.RECOVER, r));
+            if (!without.contains(r)) {
+                newest = Math.max(newest, peers.seen(Counter.RECOVER, r));
+            }
         }
         return newest;
+    }
+
+    /** Nothing of what was broken off may arrive later than what comes after the recovery. */
+    private void settle(Set<Integer> lost) {
+        for (int r = 0; r < peers.ranks(); r++) {
+            if (!lost.contains(r)) {
+                try {
+                    peers.settle(r);
+                } catch (EpPeerLostException e) {
+                    lost.add(r);
+                }
+            }
+        }
     }
 
     private void addLost(Set<Integer> lost) {
@@ -125,20 +143,25 @@ public final class Recoverer {
         }
     }
 
-    private void publish(Set<Integer> lost, long completed, boolean confirming) {
+    /** Gives those that are held lost now: {@code lost} and whoever could not be told. */
+    private Set<Integer> publish(Set<Integer> lost, long completed, boolean confirming) {
+        Set<Integer> union = new TreeSet<>(lost);
         long[] begun = numbers.begun();
         long[] words = {round, begun[0], begun[1], begun[2], completed, confirming ? 1 : 0, 0, 0};
+        int[] held = new int[peers.ranks()];
+        lost.forEach(r -> held[r] = 1);
         for (int r = 0; r < peers.ranks(); r++) {
             if (lost.contains(r)) {
                 continue;
             }
-            peers.writeBlock(r, Block.RECOVER, round, words);
-            long ints = peers.layout().block(Block.RECOVER, round, peers.rank()) + BufferLayout.blockInts();
-            for (int q = 0; q < peers.ranks(); q++) {
-                peers.memory(r).putInt(ints + 4L * q, lost.contains(q) ? 1 : 0);
+            try {
+                peers.writeBlock(r, Block.RECOVER, round, words, held);
+                peers.advance(r, Counter.RECOVER, round);
+            } catch (EpPeerLostException e) {
+                union.add(r);
             }
-            peers.advance(r, Counter.RECOVER, round);
         }
+        return union;
     }
 
     private Set<Integer> readSet(int rank) {
@@ -190,6 +213,9 @@ public final class Recoverer {
             for (int i = 0; i < most.length; i++) {
                 most[i] = Math.max(most[i], words.getLong());
             }
+        }
+        for (int r = 0; r < peers.ranks(); r++) {
+            peers.settle(r);
         }
         waits.mask(Mask.NONE);
         number(most[0], most[1], most[2]);

@@ -64,6 +64,11 @@ public final class Waits {
         closing = true;
     }
 
+    /** Until when the calls of the operation that begins may wait, besides those that are given a deadline. */
+    public void until(Deadline deadline) {
+        peers.until(deadline);
+    }
+
     /** Remembers that this rank begins operation {@code number} of a kind; called by the thread that runs operations. */
     public void begin(Counter beginning, long number) {
         begun.put(beginning, number);

@@ -18,7 +18,9 @@ class BufferLayoutTest {
             @ForAll @IntRange(min = 1, max = 40) int sixteenths,
             @ForAll @IntRange(min = 1, max = 9) int topK,
             @ForAll @IntRange(min = 0, max = 5) int tokens,
-            @ForAll @IntRange(min = 0, max = 5) int lowLatencyTokens) {
+            @ForAll @IntRange(min = 0, max = 5) int lowLatencyTokens,
+            @ForAll boolean posted,
+            @ForAll @IntRange(min = 0, max = 3) int passed) {
         if (tokens + lowLatencyTokens == 0) {
             return;
         }
@@ -26,7 +28,7 @@ class BufferLayoutTest {
                 .maxTokens(tokens)
                 .maxLowLatencyTokens(lowLatencyTokens)
                 .build();
-        BufferLayout layout = new BufferLayout(shape, ranks);
+        BufferLayout layout = new BufferLayout(shape, ranks, posted, posted ? passed : 0);
         List<Piece> pieces = new ArrayList<>();
         for (int r = 0; r < ranks; r++) {
             for (Counter counter : Counter.values()) {
@@ -51,6 +53,9 @@ class BufferLayoutTest {
         }
         pieces.add(new Piece("combine area", layout.combineArea(), area));
         addLowLatency(layout, ranks, topK, lowLatencyTokens, pieces);
+        if (posted) {
+            addPosted(layout, ranks, topK, tokens, passed, pieces);
+        }
         pieces.removeIf(p -> p.bytes() == 0);
         pieces.sort(java.util.Comparator.comparingLong(Piece::from));
         for (int i = 1; i < pieces.size(); i++) {
@@ -61,6 +66,37 @@ class BufferLayoutTest {
         }
         Piece last = pieces.get(pieces.size() - 1);
         assertThat(last.from() + last.bytes()).isLessThanOrEqualTo(layout.bytes());
+    }
+
+    private static void addPosted(
+            BufferLayout layout, int ranks, int topK, int tokens, int passed, List<Piece> pieces) {
+        for (int i = 0; i < tokens * Math.min(topK, ranks - 1); i++) {
+            pieces.add(new Piece("returned row", layout.returnedRow(i), layout.rowBytes()));
+            pieces.add(new Piece("returned weights", layout.returnedWeights(i), 4L * topK));
+        }
+        for (int i = 0; i < tokens * passed; i++) {
+            pieces.add(new Piece("passed row", layout.passedRow(i, layout.rowBytes()), layout.rowBytes()));
+            pieces.add(new Piece("passed record", layout.passedRecord(i), layout.recordBytes()));
+        }
+        for (int r = 0; r < ranks; r++) {
+            pieces.add(new Piece("staging", layout.staging(r), layout.stagingBytes()));
+        }
+        long single = Math.max(layout.blockBytes(), layout.recordBytes());
+        assertThat(layout.stagingBytes())
+                .isGreaterThanOrEqualTo(single)
+                .isGreaterThanOrEqualTo(Math.max(layout.messageBytes(), layout.combineSlotBytes()));
+    }
+
+    /** Those who only map each other pay nothing. */
+    @Property(tries = 50)
+    void postedRegionsComeLast(@ForAll @IntRange(min = 2, max = 9) int ranks) {
+        EpShape shape =
+                EpShape.builder(64, 9, 2).maxTokens(3).maxLowLatencyTokens(2).build();
+        BufferLayout mapped = new BufferLayout(shape, ranks);
+        BufferLayout posted = new BufferLayout(shape, ranks, true, 2);
+        assertThat(posted.combineFlag(1, 1, 1)).isEqualTo(mapped.combineFlag(1, 1, 1));
+        assertThat(posted.returnedRow(0)).isEqualTo(mapped.bytes());
+        assertThat(mapped.stagingBytes()).isZero();
     }
 
     private static void addLowLatency(BufferLayout layout, int ranks, int topK, int tokens, List<Piece> pieces) {

@@ -3,6 +3,7 @@ package org.ep4j.tck.rules;
 import java.util.ArrayList;
 import java.util.List;
 import org.ep4j.tck.Capability;
+import org.ep4j.tck.RankMode;
 import org.ep4j.tck.Rule;
 
 /** Chapter 5. */
@@ -49,12 +50,19 @@ public final class RefusalRules {
         rules.addAll(refusals(FIRST_OTHER, OtherRefusals.all()));
         int undeclared = FIRST_UNDECLARED;
         for (Capability capability : Capability.values()) {
-            rules.add(Rule.of(
+            Rule rule = Rule.of(
                             "5." + undeclared++,
                             capability + " is refused where it is not declared",
                             UndeclaredScenario.class,
                             "capability=" + capability)
-                    .onlyWithout(capability));
+                    .onlyWithout(capability);
+            // Ranks of the other mode say nothing about this one.
+            rules.add(
+                    switch (capability) {
+                        case THREADS -> rule.only(RankMode.THREADS);
+                        case PROCESSES -> rule.only(RankMode.PROCESSES);
+                        default -> rule;
+                    });
         }
         return rules;
     }

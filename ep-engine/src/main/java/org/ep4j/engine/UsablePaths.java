@@ -1,0 +1,99 @@
+package org.ep4j.engine;
+
+import java.util.Map;
+import java.util.TreeMap;
+import org.ep4j.Device;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpKeys;
+import org.ep4j.engine.sync.Rails;
+import org.ep4j.engine.sync.SymmetricMemory;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
+import org.ep4j.spi.HostPosted;
+import org.ep4j.spi.MappedPeers;
+import org.ep4j.spi.SymmetricBuffer;
+
+/** The paths of a plan as one rank's engine uses them: it stores into mapped memory and, on the host, posts. */
+final class UsablePaths {
+    private final EpPlan plan;
+    private final int rank;
+    private final Rails rails;
+
+    UsablePaths(EpPlan plan, int rank) {
+        this.plan = plan;
+        this.rank = rank;
+        this.rails = Rails.of(plan);
+    }
+
+    /** Where ranks of the plan post to others. */
+    Rails rails() {
+        return rails;
+    }
+
+    /**
+     * Refuses a plan with paths that the engine cannot use, on all ranks alike.
+     *
+     * @throws EpUnavailableException with path, backend and remedy
+     */
+    void check() {
+        plan.groups().forEach(group -> check(group.example()));
+    }
+
+    private void check(PairPath path) {
+        PathKind kind = path.offer().kind();
+        boolean onHosts = isHost(path.from()) && isHost(path.to());
+        if (kind == PathKind.DEVICE_POSTED || (kind == PathKind.HOST_POSTED && !onHosts)) {
+            String reason =
+                    onHosts ? "ranks on the host have no GPU that could post" : "GPUs only store into mapped memory";
+            throw unusable(path, reason + " so far");
+        }
+    }
+
+    private boolean isHost(int of) {
+        return plan.profiles().get(of).device().type().equals(Device.HOST.type());
+    }
+
+    private EpUnavailableException unusable(PairPath path, String reason) {
+        return new EpUnavailableException("the path from "
+                + plan.profiles().get(path.from()).label() + " to "
+                + plan.profiles().get(path.to()).label() + " is " + path.offer().kind() + " over " + path.backend()
+                + ", which the engine cannot use: " + reason + "; leave the backend out with " + EpKeys.EXCLUDE.name()
+                + "=" + path.backend());
+    }
+
+    /** This rank's memory and its peers', reached as the plan says. */
+    SymmetricMemory reach(DeviceMemory local, Map<String, SymmetricBuffer> byBackend) {
+        Map<Integer, DeviceMemory> mapped = new TreeMap<>();
+        Map<Integer, HostPosted> postedTo = new TreeMap<>();
+        Map<Integer, HostPosted> postedFrom = new TreeMap<>();
+        for (int r = 0; r < plan.ranks(); r++) {
+            if (r == rank) {
+                continue;
+            }
+            PairPath there = plan.path(rank, r);
+            check(there);
+            if (there.offer().kind() == PathKind.HOST_POSTED) {
+                postedTo.put(r, as(HostPosted.class, there, byBackend));
+            } else {
+                mapped.put(r, as(MappedPeers.class, there, byBackend).peer(r));
+            }
+            PairPath back = plan.path(r, rank);
+            if (back.offer().kind() == PathKind.HOST_POSTED) {
+                postedFrom.put(r, as(HostPosted.class, back, byBackend));
+            }
+        }
+        return new SymmetricMemory(rank, local, mapped, postedTo, postedFrom);
+    }
+
+    private <C> C as(Class<C> capability, PairPath path, Map<String, SymmetricBuffer> byBackend) {
+        SymmetricBuffer buffer = byBackend.get(path.backend());
+        if (buffer == null) {
+            throw unusable(path, "the backend is not open on this rank");
+        }
+        return buffer.as(capability)
+                .orElseThrow(
+                        () -> unusable(path, "its buffers lack " + capability.getSimpleName() + ", a defect of it"));
+    }
+}

@@ -1,0 +1,157 @@
+package org.ep4j.engine.host;
+
+import java.util.Arrays;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.Mask;
+import org.ep4j.engine.sync.Peers;
+import org.ep4j.engine.sync.Rails;
+
+/**
+ * The rows of one high-throughput dispatch that go to an island of ranks once, see {@link Rails}. They travel with global
+ * expert ids; the rank that passes them on knows from all counts where they belong.
+ */
+final class PassedRows {
+    private final HostState state;
+    private final Peers<HostMemory> peers;
+    private final BufferLayout layout;
+    private final Rails rails;
+    private final int me;
+    private final int topK;
+    private final long rowBytes;
+    private final int recordInts;
+
+    /** For each rank, who passes on what this one sends to it; -1 where it goes straight. */
+    private final int[] via;
+
+    PassedRows(HostState state, long rowBytes, int recordInts) {
+        this.state = state;
+        this.peers = state.peers();
+        this.layout = peers.layout();
+        this.rails = state.rails();
+        this.me = state.rank();
+        this.topK = state.shape().topK();
+        this.rowBytes = rowBytes;
+        this.recordInts = recordInts;
+        this.via = new int[state.ranks()];
+    }
+
+    /** Begins: for each rank, the tokens that it has to pass on for this one. */
+    int[] counts(Routing routing, Mask mask) {
+        for (int r = 0; r < via.length; r++) {
+            via[r] = mask.has(r) ? -1 : rails.via(me, r, mask);
+        }
+        int[] counts = new int[state.ranks()];
+        if (!rails.posted()) {
+            return counts;
+        }
+        int[] last = new int[state.ranks()];
+        Arrays.fill(last, -1);
+        for (int t = 0; t < routing.tokens(); t++) {
+            for (int i = routing.firstTarget()[t]; i < routing.firstTarget()[t + 1]; i++) {
+                int by = via[routing.targets()[i]];
+                if (by >= 0 && last[by] != t) {
+                    last[by] = t;
+                    counts[by]++;
+                }
+            }
+        }
+        return counts;
+    }
+
+    /** Whether what this rank sends to {@code target} goes by another, or by itself as one of its island. */
+    boolean isPassed(int target) {
+        return via[target] >= 0;
+    }
+
+    /** Posts to {@code by} what it passes on. */
+    void post(int by, Routing routing, HostMemory x, RecordHead head) {
+        long first = (long) rails.slot(me, by) * state.shape().maxTokens();
+        int[] record = new int[recordInts];
+        long row = first;
+        for (int t = 0; t < routing.tokens(); t++) {
+            if (goesBy(by, routing, t)) {
+                long place = peers.place(by, layout.passedRow(row++, rowBytes), rowBytes);
+                peers.through(by).copy(place, x, t * rowBytes, rowBytes);
+            }
+        }
+        row = first;
+        for (int t = 0; t < routing.tokens(); t++) {
+            if (goesBy(by, routing, t)) {
+                head.fill(record, t);
+                for (int k = 0; k < topK; k++) {
+                    int id = routing.ids()[t * topK + k];
+                    record[1 + k] = id >= 0 && via[state.placement().rankOf(id)] == by ? id : -1;
+                }
+                long place = peers.place(by, layout.passedRecord(row++), layout.recordBytes());
+                peers.through(by).putInts(place, record, 0, record.length);
+            }
+        }
+    }
+
+    /** Fills all of a record but the ids. */
+    interface RecordHead {
+        void fill(int[] record, int token);
+    }
+
+    private boolean goesBy(int by, Routing routing, int token) {
+        for (int i = routing.firstTarget()[token]; i < routing.firstTarget()[token + 1]; i++) {
+            if (via[routing.targets()[i]] == by) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Waits for what other islands sent by this rank and passes it on.
+     *
+     * @param firstRows {@code [R * R]}: first row of each source on each target
+     */
+    void passOn(HighThroughput.Begun begun, int[] firstRows, Deadline deadline) {
+        for (int source = 0; source < state.ranks(); source++) {
+            if (!begun.mask().has(source) && begun.passed()[source] > 0) {
+                state.waits().await(Counter.HT_DATA, source, begun.number(), deadline, "dispatch rows to pass on");
+                passOn(source, begun, firstRows);
+            }
+        }
+    }
+
+    private void passOn(int source, HighThroughput.Begun begun, int[] firstRows) {
+        int[] next = Arrays.copyOfRange(firstRows, source * state.ranks(), (source + 1) * state.ranks());
+        int[] record = new int[recordInts];
+        int[] own = new int[recordInts];
+        long row = (long) rails.slot(source, me) * state.shape().maxTokens();
+        for (long end = row + begun.passed()[source]; row < end; row++) {
+            peers.local().getInts(layout.passedRecord(row), record, 0, record.length);
+            for (int k = 0; k < topK; k++) {
+                int target = record[1 + k] < 0 ? -1 : state.placement().rankOf(record[1 + k]);
+                if (target < 0 || isEarlier(record, k, target)) {
+                    continue;
+                }
+                System.arraycopy(record, 0, own, 0, own.length);
+                for (int j = 0; j < topK; j++) {
+                    own[1 + j] = state.localIndex(record[1 + j], target);
+                }
+                HostMemory memory = peers.memory(target);
+                memory.copy(
+                        layout.rows() + next[target] * rowBytes,
+                        peers.local(),
+                        layout.passedRow(row, rowBytes),
+                        rowBytes);
+                memory.putInts(layout.record(next[target]++), own, 0, own.length);
+            }
+        }
+    }
+
+    private boolean isEarlier(int[] record, int k, int target) {
+        for (int j = 0; j < k; j++) {
+            if (record[1 + j] >= 0 && state.placement().rankOf(record[1 + j]) == target) {
+                return true;
+            }
+        }
+        return false;
+    }
+}

@@ -1,0 +1,96 @@
+package org.ep4j.engine.sync;
+
+import java.time.Duration;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.Counter;
+import org.ep4j.spi.HostPosted;
+
+/**
+ * One peer that is written by posting. What is sent is first put into this rank's memory, in a part of it that is the peer's
+ * alone: from its start to its end, then, when all that was posted has been sent, from its start again. Neighbours on both
+ * sides are posted as one write. For the thread that runs operations.
+ */
+final class PostedPeer {
+    /** Large enough for a NIC's full rate, small enough that sending begins while the rest is still being put together. */
+    private static final long PIECE = 256 << 10;
+
+    /** Staged writes begin on cache lines. */
+    private static final long LINE = 64;
+
+    private final HostPosted posted;
+    private final int peer;
+    private final long start;
+    private final long end;
+
+    /** First free byte. */
+    private long free;
+
+    private long target;
+    private long source;
+    private long bytes;
+
+    /** Posts to {@code peer} from the {@code size} bytes at {@code start} of this rank's memory. */
+    PostedPeer(HostPosted posted, int peer, long start, long size) {
+        this.posted = posted;
+        this.peer = peer;
+        this.start = start;
+        this.end = start + size;
+        this.free = start;
+    }
+
+    /**
+     * Where in this rank's memory to put what is to go to {@code to}. It is posted by one of the next calls, so it is
+     * written before these.
+     */
+    long place(long to, long size, Deadline deadline) {
+        if (bytes > 0 && to == target + bytes && free + size <= end && bytes + size <= PIECE) {
+            bytes += size;
+        } else {
+            flush();
+            free = (free + LINE - 1) & -LINE;
+            if (free + size > end) {
+                drain(deadline);
+                free = start;
+            }
+            target = to;
+            source = free;
+            bytes = size;
+        }
+        free += size;
+        return free - size;
+    }
+
+    /** Posts what lies in this rank's memory already. */
+    void write(long to, long from, long size) {
+        flush();
+        for (long done = 0; done < size; done += PIECE) {
+            posted.write(peer, to + done, from + done, Math.min(PIECE, size - done));
+        }
+    }
+
+    /** Ends a counted write. */
+    void advance(Counter counter, long value) {
+        flush();
+        posted.advance(peer, BufferLayout.number(counter), value);
+    }
+
+    /** Forgets what was placed and not posted, and waits until all that was posted has arrived. */
+    void settle(Deadline deadline) {
+        bytes = 0;
+        drain(deadline);
+    }
+
+    /** Waits until all that was posted is sent. */
+    void drain(Deadline deadline) {
+        Duration left = Duration.ofNanos(Math.max(1, deadline.nanos() - System.nanoTime()));
+        posted.drain(peer, left);
+    }
+
+    private void flush() {
+        long size = bytes;
+        bytes = 0;
+        if (size > 0) {
+            posted.write(peer, target, source, size);
+        }
+    }
+}

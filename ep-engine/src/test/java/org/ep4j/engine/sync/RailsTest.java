@@ -1,0 +1,108 @@
+package org.ep4j.engine.sync;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.Size;
+import org.ep4j.Device;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.PathOffer;
+import org.junit.jupiter.api.Test;
+
+class RailsTest {
+    @Property(tries = 200)
+    void rowsGoByTheTargetsIslandAndHaveARoomOfTheirOwn(
+            @ForAll @Size(min = 1, max = 12) List<@IntRange(min = 0, max = 3) Integer> islands) {
+        Rails rails = Rails.of(plan(islands));
+        int most = 0;
+        for (int via = 0; via < islands.size(); via++) {
+            Set<Integer> slots = new HashSet<>();
+            for (int source = 0; source < islands.size(); source++) {
+                if (rails.via(source, via, Mask.NONE) == via) {
+                    assertThat(slots.add(rails.slot(source, via))).isTrue();
+                }
+                most = Math.max(most, slots.size());
+            }
+            assertThat(slots).allMatch(slot -> slot >= 0 && slot < rails.mostSources());
+        }
+        assertThat(rails.mostSources()).isEqualTo(most);
+        assertThat(rails.posted()).isEqualTo(Set.copyOf(islands).size() > 1);
+        for (int source = 0; source < islands.size(); source++) {
+            for (int target = 0; target < islands.size(); target++) {
+                check(rails, islands, source, target);
+            }
+        }
+    }
+
+    private static void check(Rails rails, List<Integer> islands, int source, int target) {
+        int via = rails.via(source, target, Mask.NONE);
+        List<Integer> there = members(islands, islands.get(target));
+        boolean alone = there.size() == 1 || islands.get(source).equals(islands.get(target));
+        if (alone) {
+            assertThat(via).isEqualTo(-1);
+            return;
+        }
+        List<Integer> here = members(islands, islands.get(source));
+        assertThat(via).isEqualTo(there.get(here.indexOf(source) % there.size()));
+        assertThat(rails.via(source, target, Mask.of(Set.of(via)))).isEqualTo(-1);
+    }
+
+    private static List<Integer> members(List<Integer> islands, int island) {
+        List<Integer> members = new ArrayList<>();
+        for (int r = 0; r < islands.size(); r++) {
+            if (islands.get(r) == island) {
+                members.add(r);
+            }
+        }
+        return members;
+    }
+
+    /** Ranks 0 and 1, and 1 and 2, map each other, 0 and 2 do not. */
+    @Test
+    void whereIslandsOverlapRowsGoStraight() {
+        List<PairPath> paths = new ArrayList<>();
+        for (int from = 0; from < 3; from++) {
+            for (int to = 0; to < 3; to++) {
+                paths.add(path(from, to, Math.abs(from - to) == 1));
+            }
+        }
+        Rails rails = Rails.of(EpPlan.of(profiles(3), paths));
+        assertThat(rails.posted()).isTrue();
+        assertThat(rails.mostSources()).isZero();
+        assertThat(rails.via(0, 2, Mask.NONE)).isEqualTo(-1);
+    }
+
+    private static EpPlan plan(List<Integer> islands) {
+        List<PairPath> paths = new ArrayList<>();
+        for (int from = 0; from < islands.size(); from++) {
+            for (int to = 0; to < islands.size(); to++) {
+                paths.add(path(from, to, islands.get(from).equals(islands.get(to))));
+            }
+        }
+        return EpPlan.of(profiles(islands.size()), paths);
+    }
+
+    private static PairPath path(int from, int to, boolean mapped) {
+        PathKind kind = from == to ? PathKind.LOCAL : mapped ? PathKind.MAPPED : PathKind.HOST_POSTED;
+        String backend = from == to ? "local" : mapped ? "maps" : "posts";
+        return new PairPath(from, to, backend, new PathOffer(kind, 1, 1, List.of()), List.of());
+    }
+
+    private static List<RankProfile> profiles(int ranks) {
+        List<RankProfile> profiles = new ArrayList<>();
+        for (int r = 0; r < ranks; r++) {
+            profiles.add(new RankProfile(r, "host-id", "host", 1, Device.HOST, Map.of(), Map.of()));
+        }
+        return profiles;
+    }
+}

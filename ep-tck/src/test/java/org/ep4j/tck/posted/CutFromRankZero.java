@@ -1,0 +1,17 @@
+package org.ep4j.tck.posted;
+
+import org.ep4j.EpGroup;
+import org.ep4j.config.EpConfig;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.tck.crew.GroupFactory;
+
+/** The link from rank 0 to rank 1 breaks after a while. */
+public final class CutFromRankZero implements GroupFactory {
+    @Override
+    public EpGroup join(Bootstrap bootstrap, EpConfig config) {
+        EpConfig own = bootstrap.rank() > 0
+                ? config
+                : config.toBuilder().set(PostedThreadsProvider.CUT.name(), "77").build();
+        return EpGroup.join(bootstrap, own);
+    }
+}

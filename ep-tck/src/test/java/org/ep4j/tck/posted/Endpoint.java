@@ -1,0 +1,98 @@
+package org.ep4j.tck.posted;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
+import org.ep4j.DeviceMemory;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.spi.HostPosted;
+
+/** The memory of one rank for one buffer, as the others reach it until it is closed. */
+final class Endpoint {
+    private static final Map<Long, Endpoint> OPEN = new ConcurrentHashMap<>();
+    private static final AtomicLong KEYS = new AtomicLong();
+
+    private final long key = KEYS.incrementAndGet();
+    private final int rank;
+    private final DeviceMemory memory;
+    private final HostMemory access;
+    private final AtomicLongArray counters;
+    private final Runnable free;
+    private int users;
+    private boolean closed;
+
+    /**
+     * Opens it.
+     *
+     * @param free run when all ranks have closed
+     */
+    Endpoint(int rank, int ranks, DeviceMemory memory, Runnable free) {
+        this.free = free;
+        this.users = ranks;
+        this.rank = rank;
+        this.memory = memory;
+        this.access = HostMemory.of(memory);
+        this.counters = new AtomicLongArray(ranks * HostPosted.COUNTERS);
+        OPEN.put(key, this);
+    }
+
+    static Endpoint of(long key) {
+        Endpoint endpoint = OPEN.get(key);
+        if (endpoint == null) {
+            throw new IllegalStateException("no endpoint " + key);
+        }
+        return endpoint;
+    }
+
+    long key() {
+        return key;
+    }
+
+    int rank() {
+        return rank;
+    }
+
+    DeviceMemory memory() {
+        return memory;
+    }
+
+    synchronized boolean isClosed() {
+        return closed;
+    }
+
+    /** What arrives after the end goes nowhere. */
+    synchronized void receive(long target, Endpoint source, long from, long bytes) {
+        if (!closed) {
+            access.copy(target, source.access, from, bytes);
+        }
+    }
+
+    synchronized void count(int source, int counter, long value) {
+        long before = counters.getAndSet(source * HostPosted.COUNTERS + counter, value);
+        if (before > value) {
+            throw new IllegalStateException(
+                    "counter " + counter + " of rank " + source + " went from " + before + " to " + value);
+        }
+    }
+
+    long seen(int source, int counter) {
+        return counters.get(source * HostPosted.COUNTERS + counter);
+    }
+
+    /** One rank that maps it does so no more. */
+    void release() {
+        synchronized (this) {
+            users--;
+            if (users > 0) {
+                return;
+            }
+        }
+        free.run();
+    }
+
+    synchronized void close() {
+        closed = true;
+        OPEN.remove(key);
+    }
+}

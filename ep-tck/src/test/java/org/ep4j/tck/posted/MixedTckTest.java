@@ -1,0 +1,23 @@
+package org.ep4j.tck.posted;
+
+import java.util.List;
+import java.util.Map;
+import org.ep4j.tck.Capability;
+import org.ep4j.tck.EpBackendTck;
+import org.ep4j.tck.TckSubject;
+
+/** The whole kit between ranks that map each other's memory in twos and post to the rest. */
+class MixedTckTest extends EpBackendTck {
+    @Override
+    protected TckSubject subject() {
+        return TckSubject.of(PostedThreadsProvider.ID, "host")
+                .without(Capability.PROCESSES)
+                .with(Map.of(PostedThreadsProvider.INSIDE.name(), "mapped", PostedThreadsProvider.SEED.name(), "2"))
+                .with(MadeUpHosts.class);
+    }
+
+    @Override
+    protected List<Integer> ranks() {
+        return List.of(4);
+    }
+}

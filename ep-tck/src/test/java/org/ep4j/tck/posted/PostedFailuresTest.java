@@ -1,0 +1,51 @@
+package org.ep4j.tck.posted;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import org.ep4j.EpGroup;
+import org.ep4j.EpShape;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.tck.posted.Runs.Paths;
+import org.junit.jupiter.api.Test;
+
+/** What only posted paths can do wrong. */
+class PostedFailuresTest {
+    @Test
+    void othersGoOnWithoutALivingRankThatCannotBeReached() {
+        Runs.run(Paths.POSTED, CutFromRankZero.class.getName(), 3, "CutLinkScenario", "", 5);
+    }
+
+    @Test
+    void aPathThatTheEngineCannotUseIsNamed() {
+        EpShape shape = EpShape.builder(64, 4, 2).maxTokens(4).build();
+        List<CompletableFuture<Void>> ranks = Bootstraps.inProcess(2).stream()
+                .map(bootstrap -> CompletableFuture.runAsync(() -> {
+                    EpConfig config = EpConfig.builder(Map.of(), Map.of())
+                            .set(EpKeys.DEVICE, "host")
+                            .set(EpKeys.REQUIRE, PostedThreadsProvider.ID)
+                            .set(PostedThreadsProvider.INSIDE, "device-posted")
+                            .build();
+                    try (EpGroup group = EpGroup.join(bootstrap, config)) {
+                        group.createBuffer(shape);
+                    }
+                }))
+                .toList();
+        for (CompletableFuture<Void> rank : ranks) {
+            assertThatThrownBy(rank::join)
+                    .isInstanceOf(CompletionException.class)
+                    .cause()
+                    .isInstanceOf(EpUnavailableException.class)
+                    .hasMessageContainingAll(
+                            "rank 0", "rank 1", "DEVICE_POSTED", PostedThreadsProvider.ID, EpKeys.EXCLUDE.name());
+        }
+        assertThat(ranks).hasSize(2);
+    }
+}

@@ -1,0 +1,29 @@
+package org.ep4j.tck.posted;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.ep4j.tck.Capability;
+import org.ep4j.tck.EpBackendTck;
+import org.ep4j.tck.Subjects;
+import org.ep4j.tck.TckSubject;
+import org.junit.jupiter.api.Test;
+
+/** The whole kit between ranks that all post to each other. */
+class PostedTckTest extends EpBackendTck {
+    @Override
+    protected TckSubject subject() {
+        return TckSubject.of(PostedThreadsProvider.ID, "host").without(Capability.PROCESSES);
+    }
+
+    @Override
+    protected List<Integer> ranks() {
+        return List.of(3);
+    }
+
+    /** Otherwise every rule would be skipped, and nobody would see it. */
+    @Test
+    void theBackendIsAvailableEverywhere() {
+        assertThat(Subjects.unavailable(subject())).isEmpty();
+    }
+}

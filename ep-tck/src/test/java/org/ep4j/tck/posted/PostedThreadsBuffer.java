@@ -1,0 +1,152 @@
+package org.ep4j.tck.posted;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.locks.LockSupport;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpStateException;
+import org.ep4j.spi.HostPosted;
+import org.ep4j.spi.MappedPeers;
+import org.ep4j.spi.MemberState;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.SymmetricBuffer;
+
+/** One rank's memory with a link to every other, and a thread that lets arrive what was posted on them. */
+final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPeers {
+    private final OpenContext context;
+    private final Endpoint own;
+    private final Map<Integer, Endpoint> all;
+    private final Map<Integer, Link> links = new TreeMap<>();
+    private final Semaphore work = new Semaphore(0);
+    private final Random random;
+    private volatile boolean closed;
+
+    PostedThreadsBuffer(OpenContext context, String name, Endpoint own, Map<Integer, Endpoint> all) {
+        this.context = context;
+        this.own = own;
+        this.all = Map.copyOf(all);
+        long seed = context.config().get(PostedThreadsProvider.SEED) * 1_000_003L + name.hashCode();
+        this.random = new Random(seed + own.rank());
+        all.forEach((rank, peer) -> {
+            if (rank != own.rank()) {
+                boolean next = rank == (own.rank() + 1) % context.plan().ranks();
+                int cut = next ? context.config().get(PostedThreadsProvider.CUT) : 0;
+                links.put(rank, new Link(own, peer, seed + 31L * own.rank() + rank, cut));
+            }
+        });
+        Thread courier = new Thread(this::carry, "courier-" + own.rank() + "-" + name);
+        courier.setDaemon(true);
+        courier.start();
+    }
+
+    private void carry() {
+        while (!closed) {
+            work.acquireUninterruptibly();
+            work.drainPermits();
+            List<Link> busy = busy();
+            while (!closed && !busy.isEmpty()) {
+                if (random.nextInt(6) == 0) {
+                    LockSupport.parkNanos(random.nextInt(100_000));
+                }
+                cutTheDead();
+                busy.get(random.nextInt(busy.size())).deliver();
+                busy = busy();
+            }
+        }
+    }
+
+    private List<Link> busy() {
+        List<Link> busy = new ArrayList<>(links.values());
+        busy.removeIf(Link::isIdle);
+        return busy;
+    }
+
+    /** Nothing comes from a process that died, or goes to one. */
+    private void cutTheDead() {
+        links.forEach((rank, link) -> {
+            if (isLost(rank) || isLost(own.rank())) {
+                link.cut();
+            }
+        });
+    }
+
+    private boolean isLost(int rank) {
+        return context.bootstrap().state(context.ranks().indexOf(rank)) == MemberState.LOST;
+    }
+
+    private Link link(int peer) {
+        if (closed) {
+            throw new EpStateException("the buffer is closed");
+        }
+        Link link = links.get(peer);
+        if (link == null) {
+            throw new IllegalArgumentException("no link to rank " + peer);
+        }
+        return link;
+    }
+
+    private Link livingLink(int peer) {
+        Link link = link(peer);
+        if (isLost(peer)) {
+            link.cut();
+        }
+        return link;
+    }
+
+    @Override
+    public void write(int peer, long target, long source, long bytes) {
+        livingLink(peer).write(target, source, bytes);
+        work.release();
+    }
+
+    @Override
+    public void advance(int peer, int counter, long value) {
+        if (counter < 0 || counter >= COUNTERS) {
+            throw new IllegalArgumentException("no counter " + counter);
+        }
+        livingLink(peer).advance(counter, value);
+        work.release();
+    }
+
+    @Override
+    public long seen(int counter, int source) {
+        link(source);
+        return own.seen(source, counter);
+    }
+
+    @Override
+    public void drain(int peer, Duration deadline) {
+        livingLink(peer).drain();
+    }
+
+    @Override
+    public DeviceMemory local() {
+        return own.memory();
+    }
+
+    @Override
+    public DeviceMemory peer(int rank) {
+        Endpoint peer = all.get(rank);
+        if (peer == null) {
+            throw new IllegalArgumentException("no rank " + rank);
+        }
+        return peer.memory();
+    }
+
+    /** What has not arrived never will. */
+    @Override
+    public void close() {
+        if (!closed) {
+            closed = true;
+            links.values().forEach(Link::cut);
+            own.close();
+            all.values().forEach(Endpoint::release);
+            work.release();
+        }
+    }
+}

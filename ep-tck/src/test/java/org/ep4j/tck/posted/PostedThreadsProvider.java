@@ -1,0 +1,99 @@
+package org.ep4j.tck.posted;
+
+import java.util.List;
+import java.util.Map;
+import org.ep4j.Device;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.NoPath;
+import org.ep4j.spi.Offer;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.SpiVersion;
+
+/**
+ * Posted paths between ranks that are threads of this JVM, as unkind as the contract allows: see {@link Link}. Ranks may be
+ * put on made-up hosts, inside of which paths are of another kind.
+ */
+public final class PostedThreadsProvider implements EpBackendProvider {
+    static final String ID = "posted-threads";
+
+    /** Made-up host of this rank. */
+    static final ConfigKey<String> HOST = ConfigKey.text("ep.posted-threads.host", "", "name of a made-up host");
+
+    /** What ranks of one made-up host get. */
+    static final ConfigKey<String> INSIDE = ConfigKey.choice(
+                    "ep.posted-threads.inside",
+                    "posted",
+                    List.of("posted", "mapped", "nothing", "device-posted"),
+                    "paths between ranks of one made-up host")
+            .agreedByAllRanks();
+
+    /** What delays and order are drawn from. */
+    static final ConfigKey<Integer> SEED = ConfigKey.integer(
+                    "ep.posted-threads.seed", 1, 0, Integer.MAX_VALUE, "seed of delays and order of what is posted")
+            .agreedByAllRanks();
+
+    /** When a link of this rank breaks. */
+    static final ConfigKey<Integer> CUT = ConfigKey.integer(
+            "ep.posted-threads.cut",
+            0,
+            0,
+            Integer.MAX_VALUE,
+            "writes after which the link to the next rank breaks; 0 means never");
+
+    @Override
+    public String id() {
+        return ID;
+    }
+
+    @Override
+    public SpiVersion spiVersion() {
+        return SpiVersion.CURRENT;
+    }
+
+    @Override
+    public List<ConfigKey<?>> configKeys() {
+        return List.of(HOST, INSIDE, SEED, CUT);
+    }
+
+    @Override
+    public ProbeReport probe(ProbeRequest request) {
+        Check check = request.device().type().equals(Device.HOST.type())
+                ? Check.pass("EP-TEST-002", "threads share all memory of the host")
+                : Check.fail("EP-TEST-002", request.device() + " is not the host", "use ep.device=host");
+        return new ProbeReport(
+                List.of(check),
+                Map.of("inside", request.config().get(INSIDE)),
+                Map.of("host", request.config().get(HOST)));
+    }
+
+    @Override
+    public Offer offer(RankProfile from, RankProfile to) {
+        if (!from.identity(ID).equals(to.identity(ID))) {
+            return posted(PathKind.HOST_POSTED);
+        }
+        return switch (from.facts(ID).getOrDefault("inside", "posted")) {
+            case "mapped" -> new PathOffer(PathKind.MAPPED, 100, 1, List.of());
+            case "nothing" -> new NoPath("the ranks are on one made-up host", "");
+            case "device-posted" -> posted(PathKind.DEVICE_POSTED);
+            default -> posted(PathKind.HOST_POSTED);
+        };
+    }
+
+    /** Better than what any other backend offers. */
+    private static PathOffer posted(PathKind kind) {
+        return new PathOffer(kind, 1e6, 0.001, List.of());
+    }
+
+    @Override
+    public EpBackend open(OpenContext context) {
+        return new PostedThreadsBackend(context);
+    }
+}

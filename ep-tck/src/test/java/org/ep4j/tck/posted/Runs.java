@@ -1,0 +1,77 @@
+package org.ep4j.tck.posted;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.ep4j.config.EpKeys;
+import org.ep4j.tck.crew.GroupFactory;
+import org.ep4j.tck.crew.Job;
+import org.ep4j.tck.crew.Params;
+import org.ep4j.tck.crew.RankReport;
+import org.ep4j.tck.crew.ThreadCrew;
+
+/** Runs scenarios of the kit over paths of one kind or of several. */
+final class Runs {
+    private Runs() {}
+
+    /** Which paths ranks have. */
+    enum Paths {
+        MAPPED("mapped", PostedThreadsProvider.ID, GroupFactory.Plain.class),
+        POSTED("posted", PostedThreadsProvider.ID, GroupFactory.Plain.class),
+        MIXED("mapped", PostedThreadsProvider.ID, MadeUpHosts.class),
+        /** Two backends: one maps inside of hosts, one posts between them. */
+        HYBRID("nothing", "host-shm," + PostedThreadsProvider.ID, MadeUpHosts.class);
+
+        private final String inside;
+        private final String backends;
+        private final String factory;
+
+        Paths(String inside, String backends, Class<? extends GroupFactory> factory) {
+            this.inside = inside;
+            this.backends = backends;
+            this.factory = factory.getName();
+        }
+    }
+
+    /** Runs one of the scenarios in the package of the kit's rules; gives what each rank reported. */
+    static List<Map<String, String>> run(Paths paths, int ranks, String scenario, String params, int seed) {
+        return run(paths, paths.factory, ranks, scenario, params, seed);
+    }
+
+    static List<Map<String, String>> run(
+            Paths paths, String factory, int ranks, String scenario, String params, int seed) {
+        Map<String, String> settings = new TreeMap<>(Map.of(
+                EpKeys.REQUIRE.name(),
+                paths.backends,
+                EpKeys.TIMEOUT.name(),
+                "20s",
+                EpKeys.SETUP_TIMEOUT.name(),
+                "40s",
+                EpKeys.DEVICE.name(),
+                "host",
+                PostedThreadsProvider.INSIDE.name(),
+                paths.inside,
+                PostedThreadsProvider.SEED.name(),
+                Integer.toString(seed)));
+        Job job = new Job(
+                scenario,
+                "org.ep4j.tck.rules." + scenario,
+                Params.parse(params).values(),
+                ranks,
+                settings,
+                factory,
+                Duration.ofSeconds(100));
+        try (ThreadCrew crew = new ThreadCrew(ranks)) {
+            List<RankReport> reports = crew.run(job);
+            for (RankReport report : reports) {
+                assertThat(report.end())
+                        .as("rank %d over %s: %s", report.rank(), paths, report.detail())
+                        .isEqualTo(RankReport.End.DONE);
+            }
+            return reports.stream().map(RankReport::facts).toList();
+        }
+    }
+}
