@@ -139,6 +139,11 @@ final class BenchCommand implements Callable<Integer> {
     }
 
     private int run(Optional<LaunchedRanks> launched) {
+        if (gpu.from.isPresent()) {
+            gpu.check();
+            gpu.draw(GpuReport.read(gpu.from.get()));
+            return ExitCodes.OK;
+        }
         ranks = launched.map(all -> all.ranks(spec, ranks)).orElse(ranks);
         check();
         PrintWriter out = spec.commandLine().getOut();
@@ -243,8 +248,7 @@ final class BenchCommand implements Callable<Integer> {
                 runs);
         show(out, report);
         json.ifPresent(report::write);
-        gpu.plotSweep.ifPresent(file -> GpuPlots.sweep(report, file));
-        gpu.plotSms.ifPresent(file -> GpuPlots.sms(report, file));
+        gpu.draw(report);
         return report.valid() ? ExitCodes.OK : ExitCodes.CHECK_FAILED;
     }
 

@@ -7,6 +7,8 @@ import java.util.Optional;
 import org.ep4j.EpArgumentException;
 import org.ep4j.cli.gpu.GpuOperation;
 import org.ep4j.cli.rank.WorkSpec.Mode;
+import org.ep4j.cli.report.GpuPlots;
+import org.ep4j.cli.report.GpuReport;
 import picocli.CommandLine.Option;
 
 /** Options of bench that only GPUs have. */
@@ -74,6 +76,12 @@ final class GpuBenchOptions {
             description = "GPU: draw bandwidth over --sms into this PNG file.")
     Optional<Path> plotSms = Optional.empty();
 
+    @Option(
+            names = "--from",
+            paramLabel = "FILE",
+            description = "GPU: measure nothing; draw what the --json of an earlier run holds.")
+    Optional<Path> from = Optional.empty();
+
     /** Made by picocli, too. */
     GpuBenchOptions() {}
 
@@ -88,8 +96,18 @@ final class GpuBenchOptions {
                 || plotSms.isPresent();
     }
 
+    /** Draws what was asked for. */
+    void draw(GpuReport report) {
+        plotSweep.ifPresent(file -> GpuPlots.sweep(report, file));
+        plotSms.ifPresent(file -> GpuPlots.sms(report, file));
+    }
+
     /** Refuses what cannot be measured. */
     void check() {
+        if (from.isPresent() && plotSweep.isEmpty() && plotSms.isEmpty()) {
+            throw new EpArgumentException(
+                    "--from", from.get(), "with --plot-sweep or --plot-sms", "name the picture to draw");
+        }
         sweep.forEach(t -> ModelOptions.checkTokens("--sweep", t));
         sms.forEach(n -> ModelOptions.range("--sms", n, 0, 4096, "0 takes the engine's default"));
         ModelOptions.range("--ll-sms", lowLatencySms, 0, 4096, "0 takes the engine's default");

@@ -98,6 +98,12 @@ public final class GpuPlots {
         } catch (IOException e) {
             throw new EpUnavailableException(
                     "cannot write " + file + ": " + e.getMessage() + "; name a file that can be written", e);
+        } catch (RuntimeException | LinkageError | InternalError e) {
+            // So do Java's fonts say that the machine has none.
+            throw new EpUnavailableException(
+                    "cannot draw " + file + ": " + e + "; Java needs fonts to draw (Debian: apt-get install fontconfig"
+                            + " fonts-dejavu-core), or draw elsewhere: write --json here, and pass it to --from there",
+                    e);
         }
     }
 }

@@ -2,7 +2,9 @@ package org.ep4j.cli.report;
 
 import java.nio.file.Path;
 import java.util.List;
+import org.ep4j.EpArgumentException;
 import org.ep4j.cli.rank.RankMessage.OnGpu;
+import tools.jackson.core.JacksonException;
 import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -75,6 +77,20 @@ public record GpuReport(
     /** True when nothing differed from the reference. */
     public boolean valid() {
         return runs.stream().allMatch(r -> r.problems().isEmpty());
+    }
+
+    /**
+     * What {@link #write} wrote.
+     *
+     * @throws EpArgumentException when the file holds something else
+     */
+    public static GpuReport read(Path file) {
+        try {
+            return JsonMapper.builder().build().readValue(file, GpuReport.class);
+        } catch (JacksonException e) {
+            throw new EpArgumentException(
+                    "file", file, "the --json of a bench on GPUs (" + e.getOriginalMessage() + ")", "name such a file");
+        }
     }
 
     /** Writes the JSON. */
