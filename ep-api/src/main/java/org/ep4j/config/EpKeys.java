@@ -65,7 +65,8 @@ public final class EpKeys {
                     "NICs that alone may be used, as mlx5_0,mlx5_1:1 (NAME[:PORT]); mlx5 means every mlx5_N, mlx5_1 not mlx5_10;"
                             + " = before the list demands equal names, ^ turns it into a list of NICs not to use")
             .orVariable("NCCL_IB_HCA")
-            .orVariable("NVSHMEM_HCA_LIST");
+            .orVariable("NVSHMEM_HCA_LIST")
+            .orVariable("UCCL_IB_HCA");
 
     /** NICs never to use. */
     public static final ConfigKey<String> NIC_EXCLUDE =
@@ -78,12 +79,16 @@ public final class EpKeys {
                     -1,
                     1023,
                     "entry of a port's GID table to send from; -1 chooses by link layer and type")
-            .orVariable("NCCL_IB_GID_INDEX");
+            .orVariable("NCCL_IB_GID_INDEX")
+            .orVariable("NVSHMEM_IB_GID_INDEX")
+            .orVariable("UCCL_IB_GID_INDEX");
 
     /** InfiniBand service level. */
     public static final ConfigKey<Integer> NIC_SERVICE_LEVEL = ConfigKey.integer(
                     "ep.nic.service-level", -1, -1, 15, "service level of what is sent; -1 leaves it to the backend")
             .orVariable("NCCL_IB_SL")
+            .orVariable("NVSHMEM_IB_SL")
+            .orVariable("UCCL_IB_SL")
             .agreedByAllRanks();
 
     /** Traffic class of RoCE. */
@@ -94,6 +99,8 @@ public final class EpKeys {
                     255,
                     "traffic class of what is sent over RoCE; -1 leaves it to the backend")
             .orVariable("NCCL_IB_TC")
+            .orVariable("NVSHMEM_IB_TRAFFIC_CLASS")
+            .orVariable("UCCL_IB_TC")
             .agreedByAllRanks();
 
     /** Secret that authenticates the TCP rendezvous. */

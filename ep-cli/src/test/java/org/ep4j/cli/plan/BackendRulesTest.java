@@ -225,9 +225,12 @@ final class BackendRulesTest {
         List<SimulatedRanks> sides = List.of(
                 one(Machines.gpus(1, GpuVendor.NVIDIA, Joined.NOT, List.of(nic.layer(LinkLayer.INFINIBAND)))),
                 one(Machines.gpus(1, GpuVendor.NVIDIA, Joined.NOT, List.of(nic.layer(LinkLayer.ETHERNET)))));
-        VerbsRule rule = new VerbsRule();
-        var offer = rule.offer(
-                sides.get(0).profiles().get(0), sides.get(1).profiles().get(0));
+        PlannedBackend verbs = BACKENDS.stream()
+                .filter(backend -> backend.id().equals("ibrc-multiqp"))
+                .findFirst()
+                .orElseThrow();
+        var offer = verbs.offer()
+                .apply(sides.get(0).profiles().get(0), sides.get(1).profiles().get(0));
         assertThat(offer.toString()).contains("InfiniBand", "Ethernet");
     }
 

@@ -1,0 +1,13 @@
+/** The transport {@code ibrc-multiqp}: reliable connections of InfiniBand and RoCE, posted to by host threads. */
+module org.ep4j.backend.ibrc {
+    requires transitive org.ep4j;
+    requires transitive org.ep4j.engine;
+    requires org.bytedeco.javacpp;
+    requires jdk.jfr;
+    requires static org.jspecify;
+
+    exports org.ep4j.backend.ibrc;
+
+    provides org.ep4j.spi.EpBackendProvider with
+            org.ep4j.backend.ibrc.IbrcProvider;
+}

@@ -1,0 +1,26 @@
+package org.ep4j.backend.ibrc;
+
+/**
+ * What a rank tells of a buffer.
+ *
+ * @param bytes its size, which must be the same everywhere
+ * @param number of the buffer on that rank, for immediates
+ * @param data its memory
+ * @param counters its counters
+ */
+record BufferRecord(long bytes, int number, MemoryRecord data, MemoryRecord counters) {
+    byte[] encode() {
+        return Packing.pack(out -> {
+            out.putLong(bytes).putInt(number);
+            data.write(out);
+            counters.write(out);
+        });
+    }
+
+    static BufferRecord decode(byte[] encoded) {
+        return Packing.unpack(
+                encoded,
+                "a buffer",
+                in -> new BufferRecord(in.getLong(), in.getInt(), MemoryRecord.read(in), MemoryRecord.read(in)));
+    }
+}

@@ -1,0 +1,140 @@
+package org.ep4j.backend.ibrc;
+
+import java.nio.ByteBuffer;
+
+/** Work requests that wait to be posted, as {@code ep4j::Command} lays them out. For one thread at a time. */
+final class Commands {
+    /** Writes bytes. */
+    static final int WRITE = 0;
+
+    /** Adds to a word. */
+    static final int ADD = 1;
+
+    /** Writes nothing, and gives the peer 32 bits. */
+    static final int IMMEDIATE = 2;
+
+    /** Reads bytes. */
+    static final int READ = 3;
+
+    /** {@code IBV_SEND_SIGNALED}. */
+    static final int SIGNALED = 2;
+
+    /** {@code IBV_SEND_INLINE}. */
+    static final int INLINE = 8;
+
+    private static final int SIZE = 64;
+    private static final int FLAGS = 60;
+
+    private final NativeRecord record;
+    private final ByteBuffer buffer;
+    private final int capacity;
+    private final NativeRecord error = new NativeRecord(4);
+    private final int[] lanes;
+    private int count;
+
+    Commands(int capacity) {
+        this.record = new NativeRecord(capacity * SIZE);
+        this.buffer = record.buffer();
+        this.capacity = capacity;
+        this.lanes = new int[capacity];
+    }
+
+    int count() {
+        return count;
+    }
+
+    boolean full() {
+        return count == capacity;
+    }
+
+    void clear() {
+        count = 0;
+    }
+
+    /** Appends one. */
+    void add(
+            int lane,
+            long qp,
+            long id,
+            int opcode,
+            long remote,
+            int rkey,
+            long local,
+            int lkey,
+            int length,
+            long add,
+            int immediate,
+            int flags) {
+        int at = count * SIZE;
+        lanes[count++] = lane;
+        buffer.putLong(at, qp);
+        buffer.putLong(at + 8, id);
+        buffer.putLong(at + 16, remote);
+        buffer.putLong(at + 24, local);
+        buffer.putLong(at + 32, add);
+        buffer.putInt(at + 40, rkey);
+        buffer.putInt(at + 44, lkey);
+        buffer.putInt(at + 48, length);
+        buffer.putInt(at + 52, immediate);
+        buffer.putInt(at + 56, opcode);
+        buffer.putInt(at + FLAGS, flags);
+    }
+
+    int lane(int index) {
+        return lanes[index];
+    }
+
+    void signal(int index) {
+        buffer.putInt(index * SIZE + FLAGS, flags(index) | SIGNALED);
+    }
+
+    long qp(int index) {
+        return buffer.getLong(index * SIZE);
+    }
+
+    long id(int index) {
+        return buffer.getLong(index * SIZE + 8);
+    }
+
+    long remote(int index) {
+        return buffer.getLong(index * SIZE + 16);
+    }
+
+    long local(int index) {
+        return buffer.getLong(index * SIZE + 24);
+    }
+
+    long added(int index) {
+        return buffer.getLong(index * SIZE + 32);
+    }
+
+    int rkey(int index) {
+        return buffer.getInt(index * SIZE + 40);
+    }
+
+    int length(int index) {
+        return buffer.getInt(index * SIZE + 48);
+    }
+
+    int immediate(int index) {
+        return buffer.getInt(index * SIZE + 52);
+    }
+
+    int opcode(int index) {
+        return buffer.getInt(index * SIZE + 56);
+    }
+
+    int flags(int index) {
+        return buffer.getInt(index * SIZE + FLAGS);
+    }
+
+    /** Address of a request. */
+    long address(int index) {
+        return record.address() + (long) index * SIZE;
+    }
+
+    /** Where the error number of a post goes. */
+    NativeRecord error() {
+        return error;
+    }
+}

@@ -1,0 +1,219 @@
+package org.ep4j.backend.ibrc;
+
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.EpConfigException;
+import org.ep4j.EpMismatchException;
+import org.ep4j.EpResourceException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+
+/** Makes and connects the queue pairs to one peer. For one thread. */
+final class Connector {
+    /** Bytes of a packet by {@code enum ibv_mtu}, from 1. */
+    private static final int[] MTU = {0, 256, 512, 1024, 2048, 4096};
+
+    private final Pairing pairing;
+    private final Ports ports;
+    private final EpConfig config;
+    private final boolean atomics;
+    private final Resources resources;
+    private final Map<String, Long> queues = new HashMap<>();
+    private final long[] queuePairs;
+    private final int[] numbers;
+    private final int[] depths;
+    private final int[] inlines;
+
+    Connector(Pairing pairing, Ports ports, EpConfig config, boolean atomics, Resources resources) {
+        this.pairing = pairing;
+        this.ports = ports;
+        this.config = config;
+        this.atomics = atomics;
+        this.resources = resources;
+        this.queuePairs = new long[pairing.lanes()];
+        this.numbers = new int[pairing.lanes()];
+        this.depths = new int[pairing.lanes()];
+        this.inlines = new int[pairing.lanes()];
+    }
+
+    private int port(int lane) {
+        return ports.index(pairing.mine().get(lane % pairing.rails()));
+    }
+
+    private LocalPort local(int lane) {
+        return ports.list().get(port(lane));
+    }
+
+    private int depth(NicDevice device) {
+        return Math.min(config.get(IbrcKeys.DEPTH), device.maxRequests());
+    }
+
+    private int receives(NicDevice device) {
+        return atomics ? 0 : depth(device);
+    }
+
+    /** Makes the queue pairs; returns their numbers. */
+    List<Integer> create() {
+        for (int lane = 0; lane < queuePairs.length; lane++) {
+            LocalPort port = local(lane);
+            NicDevice device = port.device();
+            NativeRecord caps = new NativeRecord(16)
+                    .set(0, depth(device))
+                    .set(1, Math.max(1, receives(device)))
+                    .set(2, config.get(IbrcKeys.INLINE));
+            long qp = createQueuePair(device, caps, lane);
+            resources.add(() -> Verbs.destroyQp(qp));
+            queuePairs[lane] = qp;
+            numbers[lane] = caps.get(3);
+            depths[lane] = depth(device);
+            inlines[lane] = caps.get(2);
+            String name = port.record().name();
+            Errno.check(Verbs.toInit(qp, port.number(), config.get(IbrcKeys.PKEY)), "ibv_modify_qp to INIT on " + name);
+            if (!atomics) {
+                Errno.check(
+                        Verbs.postReceives(qp, CompletionId.receive(lane), receives(device)),
+                        "ibv_post_recv on " + name);
+            }
+        }
+        return Arrays.stream(numbers).boxed().toList();
+    }
+
+    private long createQueuePair(NicDevice device, NativeRecord caps, int lane) {
+        long queue = queue(device);
+        long qp = Verbs.createQp(device.pd(), queue, caps.address());
+        if (qp == -Errno.EINVAL && caps.get(2) > 0) {
+            // Some devices refuse to carry bytes inside requests instead of offering fewer.
+            caps.set(2, 0);
+            qp = Verbs.createQp(device.pd(), queue, caps.address());
+        }
+        return Errno.check(
+                qp,
+                "ibv_create_qp number " + lane + " of " + queuePairs.length + " with " + caps.get(0) + " requests on "
+                        + device.name());
+    }
+
+    /** Completions of all lanes of a device go to one queue, which can hold them all. */
+    private long queue(NicDevice device) {
+        Long known = queues.get(device.name());
+        if (known != null) {
+            return known;
+        }
+        long wanted = 0;
+        for (int lane = 0; lane < queuePairs.length; lane++) {
+            if (local(lane).device().equals(device)) {
+                wanted += depth(device) + receives(device);
+            }
+        }
+        if (wanted > device.maxCompletions()) {
+            throw new EpResourceException("the queue pairs to a peer on " + device.name() + " can have "
+                    + wanted + " completions, but a queue of it holds " + device.maxCompletions() + "; lower "
+                    + IbrcKeys.DEPTH.name() + " (" + config.get(IbrcKeys.DEPTH) + ") or "
+                    + IbrcKeys.QUEUE_PAIRS.name());
+        }
+        long queue = Errno.check(
+                Verbs.createCq(device.context(), (int) wanted),
+                "ibv_create_cq of " + wanted + " entries on " + device.name());
+        resources.add(() -> Verbs.destroyCq(queue));
+        queues.put(device.name(), queue);
+        return queue;
+    }
+
+    /**
+     * Connects them to the peer's.
+     *
+     * @param peer name of the peer for messages
+     * @param theirPorts the peer's ports
+     * @param theirNumbers numbers of the peer's queue pairs
+     */
+    Connected connect(String peer, List<PortRecord> theirPorts, List<Integer> theirNumbers, LinkSettings settings) {
+        if (theirNumbers.size() != queuePairs.length) {
+            throw new EpMismatchException(
+                    peer + " has " + theirNumbers.size() + " queue pairs for this rank, which has " + queuePairs.length
+                            + " for it; use the same settings on all ranks");
+        }
+        Lane[] lanes = new Lane[queuePairs.length];
+        for (int lane = 0; lane < lanes.length; lane++) {
+            LocalPort port = local(lane);
+            int remote = remotePort(theirPorts, pairing.theirs().get(lane % pairing.rails()), peer);
+            PortRecord to = theirPorts.get(remote);
+            String name = port.record().name() + " to " + to.name();
+            NativeRecord connection = connection(port, to, theirNumbers.get(lane));
+            Errno.check(
+                    Verbs.toReady(queuePairs[lane], connection.address()),
+                    "connecting " + name + " of " + peer + " (from GID index " + port.gidIndex() + ")");
+            LaneEnds ends = new LaneEnds(
+                    queuePairs[lane],
+                    port(lane),
+                    remote,
+                    depths[lane],
+                    receives(port.device()),
+                    inlines[lane],
+                    port.maxMessage(),
+                    name);
+            lanes[lane] = new Lane(lane, lane % pairing.rails(), ends, settings);
+        }
+        long[] all = queues.values().stream().mapToLong(Long::longValue).toArray();
+        return new Connected(List.of(lanes), pairing.rails(), new VerbsWire(queuePairs, all));
+    }
+
+    private static int remotePort(List<PortRecord> ports, String name, String peer) {
+        for (int i = 0; i < ports.size(); i++) {
+            if (ports.get(i).name().equals(name)) {
+                return i;
+            }
+        }
+        throw new EpMismatchException(peer + " did not open port " + name + "; use the same settings on all ranks");
+    }
+
+    private NativeRecord connection(LocalPort from, PortRecord to, int number) {
+        NicDevice device = from.device();
+        int incoming = from.record().incomingAtomics();
+        int outgoing =
+                Math.min(config.get(IbrcKeys.READS), Math.min(device.maxOutgoingAtomics(), to.incomingAtomics()));
+        NativeRecord connection = new NativeRecord(64)
+                .set(0, mtu(from.record(), to))
+                .set(1, number)
+                .set(2, Math.min(255, incoming))
+                .set(3, from.number())
+                .set(4, to.lid())
+                .set(5, Math.max(0, config.get(EpKeys.NIC_SERVICE_LEVEL)))
+                .set(6, from.record().needsHeader(to) ? from.gidIndex() : -1)
+                .set(7, Math.max(0, config.get(EpKeys.NIC_TRAFFIC_CLASS)))
+                .set(8, Math.max(1, Math.min(255, outgoing)))
+                .set(9, config.get(IbrcKeys.TIMEOUT))
+                .set(10, config.get(IbrcKeys.RETRIES))
+                .set(11, config.get(IbrcKeys.RNR_RETRIES));
+        connection.buffer().put(48, to.gid().bytes());
+        return connection;
+    }
+
+    private int mtu(PortRecord from, PortRecord to) {
+        int both = Math.min(from.mtu(), to.mtu());
+        int wanted = config.get(IbrcKeys.MTU);
+        if (wanted == 0) {
+            return both;
+        }
+        for (int i = 1; i < MTU.length; i++) {
+            if (MTU[i] == wanted) {
+                return Math.min(i, both);
+            }
+        }
+        throw new EpConfigException(IbrcKeys.MTU.name() + " is " + wanted
+                + ", must be 256, 512, 1024, 2048 or 4096, or 0 for what both ports have");
+    }
+
+    /**
+     * Connected queue pairs.
+     *
+     * @param lanes all of them
+     * @param rails pairs of ports
+     * @param wire the verbs below them
+     */
+    record Connected(List<Lane> lanes, int rails, Wire wire) {
+        Connected {
+            lanes = List.copyOf(lanes);
+        }
+    }
+}

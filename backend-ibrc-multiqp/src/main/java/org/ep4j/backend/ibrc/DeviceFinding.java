@@ -1,0 +1,23 @@
+package org.ep4j.backend.ibrc;
+
+import java.util.Optional;
+import org.ep4j.EpException;
+
+/**
+ * What opening a device found.
+ *
+ * @param name its name
+ * @param problem why it cannot be used; empty when it can
+ * @param atomics whether it adds to words
+ */
+record DeviceFinding(String name, Optional<String> problem, boolean atomics) {
+    static DeviceFinding of(String name) {
+        try (NicDevice device = NicDevice.open(name)) {
+            // iWARP connects by its own connection manager alone, and has neither immediates nor atomics.
+            Optional<String> problem = device.iwarp() ? Optional.of("speaks iWARP") : Optional.empty();
+            return new DeviceFinding(name, problem, device.atomics());
+        } catch (EpException e) {
+            return new DeviceFinding(name, Optional.of(String.valueOf(e.getMessage())), false);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+package org.ep4j.backend.ibrc;
+
+import org.ep4j.EpException;
+import org.ep4j.EpResourceException;
+
+/** Error numbers of Linux, and what they mean for calls of libibverbs. */
+final class Errno {
+    static final int EPERM = 1;
+    static final int EAGAIN = 11;
+    static final int ENOMEM = 12;
+    static final int EINVAL = 22;
+    static final int ENOSPC = 28;
+    static final int ENOSYS = 38;
+    static final int ENODATA = 61;
+    static final int ENETUNREACH = 101;
+    static final int ETIMEDOUT = 110;
+    static final int EHOSTUNREACH = 113;
+
+    private Errno() {}
+
+    /**
+     * Refuses a negated error number.
+     *
+     * @param result what a function of {@link Verbs} gave
+     * @param call what was tried, with its values
+     * @return the result
+     */
+    static long check(long result, String call) {
+        if (result >= 0) {
+            return result;
+        }
+        int error = (int) -result;
+        String message = call + " failed: " + text(error) + remedy(error);
+        throw error == ENOMEM || error == ENOSPC || error == EAGAIN
+                ? new EpResourceException(message)
+                : new EpException(message);
+    }
+
+    /** {@code error 22 (Invalid argument)}. */
+    static String text(int error) {
+        NativeRecord out = new NativeRecord(128);
+        int length = Verbs.errorText(error, out.address(), out.size());
+        return "error " + error + " (" + out.text(Math.min(length, out.size() - 1)) + ")";
+    }
+
+    private static String remedy(int error) {
+        return switch (error) {
+            case ENOMEM, EAGAIN, ENOSPC ->
+                "; raise the limit of locked memory (ulimit -l unlimited; docker run --ulimit"
+                        + " memlock=-1), or lower " + IbrcKeys.DEPTH.name() + " or ep.lanes";
+            case EPERM -> "; the process may not use the device: see the rights of /dev/infiniband";
+            case ETIMEDOUT, ENODATA, ENETUNREACH, EHOSTUNREACH ->
+                "; the peer's port is not reachable from this one: see the"
+                        + " ports that the plan pairs (ep.nic.include, ep.nic.map) and the GID (ep.nic.gid-index)";
+            default -> "";
+        };
+    }
+}

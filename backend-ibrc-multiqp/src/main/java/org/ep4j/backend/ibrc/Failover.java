@@ -1,0 +1,180 @@
+package org.ep4j.backend.ibrc;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Moves what was on a rail to another one, so that nothing is lost and nothing happens twice.
+ *
+ * <p>A failed request may have been executed by the peer all the same, and adding twice to a counter would be wrong, as would
+ * be writing again what the peer has been told of and may have given away. So both ranks first stop their queue pairs of the
+ * rail and tell each other by a word on another rail. From then on nothing that was posted to it can arrive. Then the words
+ * that the requests under way would have advanced are read back: RC executes in order, so all requests up to the last one
+ * whose word has advanced were executed, and none behind it. These are posted again. For one thread at a time.
+ */
+final class Failover {
+    private enum Stage {
+        WAITING,
+        READING,
+        REPLAYING,
+        DONE
+    }
+
+    private final Rail rail;
+    private final Supplier<@Nullable Lane> home;
+    private final LinkMemory memory;
+    private final boolean atomics;
+    private final Sender sender;
+    private final Request request = new Request();
+    private final List<Region> toRead = new ArrayList<>();
+    private final List<long[]> words = new ArrayList<>();
+    private final List<Long> missing = new ArrayList<>();
+    private Stage stage = Stage.WAITING;
+    private @Nullable Lane reader;
+    private long lastRead;
+    private int replayLane;
+    private long replayNext;
+
+    Failover(Rail rail, Supplier<@Nullable Lane> home, LinkMemory memory, boolean atomics, Sender sender) {
+        this.rail = rail;
+        this.home = home;
+        this.memory = memory;
+        this.atomics = atomics;
+        this.sender = sender;
+    }
+
+    boolean done() {
+        return stage == Stage.DONE;
+    }
+
+    /** Goes on as far as possible without waiting; true when a stage was ended. */
+    boolean step() {
+        Stage before = stage;
+        switch (stage) {
+            case WAITING -> listen();
+            case READING -> read();
+            case REPLAYING -> replay();
+            case DONE -> {}
+        }
+        return stage != before;
+    }
+
+    private void listen() {
+        if (memory.stoppedByPeer(rail.index())) {
+            startReading();
+        }
+    }
+
+    private void startReading() {
+        for (Lane lane : rail.lanes()) {
+            lane.seal();
+            for (long n = lane.log().retired(); n < lane.log().posted(); n++) {
+                lane.log().read(n, request);
+                Region target = request.target;
+                if (request.counts() && target != null && !toRead.contains(target)) {
+                    toRead.add(target);
+                }
+            }
+        }
+        stage = Stage.READING;
+    }
+
+    /** Reads the words of one region after the other. */
+    private void read() {
+        while (words.size() < toRead.size()) {
+            Lane via = reader;
+            if (via == null || !via.alive()) {
+                via = roomy();
+                if (via == null) {
+                    return;
+                }
+                Region region = toRead.get(words.size());
+                Region control = memory.control();
+                reader = via;
+                lastRead = sender.append(
+                        via,
+                        request.read(region, memory.remoteOf(region), control, memory.copy(), memory.length(region)));
+                sender.flush();
+            }
+            if (via.log().retired() <= lastRead) {
+                return;
+            }
+            words.add(memory.copied());
+            reader = null;
+        }
+        for (Lane lane : rail.lanes()) {
+            missing.add(firstMissing(lane));
+        }
+        replayNext = missing.get(0);
+        stage = Stage.REPLAYING;
+    }
+
+    /** Number of the first request that was not executed. */
+    private long firstMissing(Lane lane) {
+        long found = lane.log().retired();
+        for (long n = found; n < lane.log().posted(); n++) {
+            lane.log().read(n, request);
+            Region target = request.target;
+            if (request.counts() && target != null) {
+                int offset = (int) (request.remote - memory.remoteOf(target));
+                if (words.get(toRead.indexOf(target))[offset / Long.BYTES] >= request.after) {
+                    found = n + 1;
+                }
+            }
+        }
+        return found;
+    }
+
+    private void replay() {
+        while (replayLane < rail.lanes().size()) {
+            Lane lane = rail.lane(replayLane);
+            Lane via = roomy();
+            if (via == null) {
+                return;
+            }
+            if (replayNext < lane.log().posted()) {
+                lane.log().read(replayNext++, request);
+                // Whoever wanted to read does it again by itself.
+                if (request.opcode != Commands.READ) {
+                    via.traffic().replayed();
+                    sender.append(via, request);
+                }
+            } else {
+                replayLane++;
+                if (replayLane < rail.lanes().size()) {
+                    replayNext = missing.get(replayLane);
+                }
+                lane.log().retire(lane.log().posted());
+                close(via, lane);
+            }
+            if (!via.alive()) {
+                // What it held is moved on by a failover of its own, which goes first.
+                return;
+            }
+        }
+        stage = Stage.DONE;
+    }
+
+    /** From here on the lane passes every fence. */
+    private void close(Lane via, Lane lane) {
+        Region control = memory.control();
+        long word = memory.remote(memory.words().lane(lane.index()));
+        sender.append(
+                via,
+                atomics
+                        ? request.add(control, word, Words.CLOSED, Words.CLOSED, control, memory.scratch())
+                        : request.immediate(control, word, Immediate.lane(lane.index(), true), Words.CLOSED));
+    }
+
+    private @Nullable Lane roomy() {
+        Lane lane = home.get();
+        return lane != null && lane.hasRoom() ? lane : null;
+    }
+
+    @Override
+    public String toString() {
+        return "a failover at stage " + stage + rail.causes();
+    }
+}

@@ -1,0 +1,141 @@
+package org.ep4j.backend.ibrc;
+
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpStateException;
+import org.ep4j.engine.collective.Deadline;
+import org.ep4j.spi.HostPosted;
+import org.ep4j.spi.SymmetricBuffer;
+
+/** One symmetric buffer on one rank, written to by the queue pairs of the backend. */
+final class IbrcBuffer implements SymmetricBuffer, HostPosted {
+    private final String name;
+    private final int rank;
+    private final DeviceMemory memory;
+    private final Exposure.Exposed exposed;
+    private final Map<Integer, Link> links;
+    private final boolean atomics;
+    private final Consumer<IbrcBuffer> onClose;
+    private final AtomicBoolean open = new AtomicBoolean(true);
+    private final long[][] sent;
+    private final Map<Integer, Arrivals> arrivals = new HashMap<>();
+
+    /**
+     * A buffer that all ranks have registered.
+     *
+     * @param links by rank of the peer
+     * @param atomics false when this rank counts immediates, for which it has to look
+     */
+    IbrcBuffer(
+            String name,
+            int rank,
+            DeviceMemory memory,
+            Exposure.Exposed exposed,
+            Map<Integer, Link> links,
+            boolean atomics,
+            Consumer<IbrcBuffer> onClose) {
+        this.name = name;
+        this.rank = rank;
+        this.memory = memory;
+        this.exposed = exposed;
+        this.links = Map.copyOf(links);
+        this.atomics = atomics;
+        this.onClose = onClose;
+        int ranks = exposed.numbers().size();
+        this.sent = new long[ranks][COUNTERS];
+        links.forEach((peer, link) -> {
+            long start = (long) link.peer().index() * LinkMemory.COUNTERS;
+            arrivals.put(peer, new Arrivals(exposed.words(), start, link));
+        });
+    }
+
+    @Override
+    public DeviceMemory local() {
+        checkOpen();
+        return memory;
+    }
+
+    @Override
+    public void write(int peer, long target, long source, long bytes) {
+        Link link = link(peer);
+        checkRange("target", target, bytes);
+        checkRange("source", source, bytes);
+        if (bytes > 0) {
+            link.write(exposed.data(), target, source, bytes);
+        }
+    }
+
+    @Override
+    public void advance(int peer, int counter, long value) {
+        Link link = link(peer);
+        checkCounter(counter);
+        int index = link.peer().index();
+        link.advance(exposed.counters(), exposed.numbers().get(index), counter, sent[index], value);
+    }
+
+    @Override
+    public long seen(int counter, int source) {
+        Link link = link(source);
+        checkCounter(counter);
+        if (!atomics) {
+            link.tryProgress();
+        }
+        return Regions.present(arrivals.get(source)).seen(counter);
+    }
+
+    @Override
+    public void drain(int peer, Duration deadline) {
+        link(peer).drain(deadline);
+    }
+
+    private Link link(int peer) {
+        checkOpen();
+        Link link = links.get(peer);
+        if (link == null) {
+            throw new IllegalArgumentException("rank " + peer + " is not connected to rank " + rank + " by "
+                    + IbrcProvider.ID + ", which connects it to "
+                    + links.keySet().stream().sorted().map(String::valueOf).collect(Collectors.joining(", ")));
+        }
+        return link;
+    }
+
+    private void checkRange(String what, long offset, long bytes) {
+        if (offset < 0 || bytes < 0 || offset > memory.byteSize() - bytes) {
+            throw new IllegalArgumentException(what + " [" + offset + ", " + offset + " + " + bytes
+                    + ") is not inside [0, " + memory.byteSize() + ") of " + this);
+        }
+    }
+
+    private static void checkCounter(int counter) {
+        if (counter < 0 || counter >= COUNTERS) {
+            throw new IllegalArgumentException("counter is " + counter + ", must be from 0 to " + (COUNTERS - 1));
+        }
+    }
+
+    private void checkOpen() {
+        if (!open.get()) {
+            throw new EpStateException(this + " is closed; do not use a buffer after close()");
+        }
+    }
+
+    /** As {@link SymmetricBuffer#close}; first gives the NICs a short time to send what is under way. */
+    @Override
+    public void close() {
+        if (open.compareAndSet(true, false)) {
+            Deadline end = Deadline.in(IbrcBackend.LINGER);
+            links.values().forEach(link -> link.linger(end.left()));
+            exposed.resources().close();
+            onClose.accept(this);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return IbrcProvider.ID + " buffer \"" + name + "\" of rank " + rank;
+    }
+}

@@ -1,0 +1,119 @@
+package org.ep4j.backend.ibrc;
+
+import java.util.List;
+import org.ep4j.config.ConfigKey;
+
+/**
+ * The settings of the backend. Variables of NVSHMEM, NCCL and UCCL that mean the same are read too. Which NICs, GID index,
+ * service level and traffic class: {@code ep.nic.*}; the number of queue pairs over all ports: {@code ep.lanes}.
+ */
+final class IbrcKeys {
+    static final ConfigKey<Integer> PORTS = ConfigKey.integer(
+                    "ep.ibrc.ports", 0, 0, 64, "ports that a rank uses at most; 0 uses all that the plan gives it")
+            .agreedByAllRanks();
+
+    static final ConfigKey<Integer> QUEUE_PAIRS = ConfigKey.integer(
+                    "ep.ibrc.queue-pairs",
+                    0,
+                    0,
+                    256,
+                    "queue pairs to each peer on each port; 0 takes the plan's lanes (ep.lanes) divided by the ports")
+            .orVariable("NVSHMEM_IB_MAX_TRANSPORT_EP_COUNT")
+            .orVariable("NVSHMEM_IB_NUM_RC_PER_DEVICE")
+            .orVariable("NCCL_IB_QPS_PER_CONNECTION")
+            .agreedByAllRanks();
+
+    static final ConfigKey<Integer> MTU = ConfigKey.integer(
+            "ep.ibrc.mtu", 0, 0, 4096, "bytes of a packet: 256, 512, 1024, 2048 or 4096; 0 takes what both ports have");
+
+    static final ConfigKey<Integer> TIMEOUT = ConfigKey.integer(
+                    "ep.ibrc.timeout",
+                    17,
+                    1,
+                    31,
+                    "exponent of the wait for an acknowledgement before a packet is sent again, 4.096 us * 2^value")
+            .orVariable("NCCL_IB_TIMEOUT");
+
+    static final ConfigKey<Integer> RETRIES = ConfigKey.integer(
+                    "ep.ibrc.retries", 7, 0, 7, "times that a packet is sent again before its port counts as failed")
+            .orVariable("NCCL_IB_RETRY_CNT");
+
+    static final ConfigKey<Integer> RNR_RETRIES = ConfigKey.integer(
+            "ep.ibrc.rnr-retries",
+            7,
+            0,
+            7,
+            "times that a peer without a posted receive is asked again; 7 is without end");
+
+    static final ConfigKey<Integer> READS = ConfigKey.integer(
+            "ep.ibrc.rd-atomic", 16, 1, 128, "atomic operations of a queue pair that are under way at once, at most");
+
+    static final ConfigKey<Integer> DEPTH =
+            ConfigKey.integer("ep.ibrc.depth", 256, 16, 16384, "work requests that a queue pair holds");
+
+    static final ConfigKey<Integer> INLINE = ConfigKey.integer(
+            "ep.ibrc.inline", 128, 0, 1024, "writes of up to so many bytes travel inside their work request");
+
+    static final ConfigKey<Integer> SIGNAL = ConfigKey.integer(
+            "ep.ibrc.signal-interval",
+            32,
+            1,
+            4096,
+            "every so many work requests of a queue pair one reports completion; a quarter of the depth at most");
+
+    static final ConfigKey<Long> STRIPE = ConfigKey.bytes(
+            "ep.ibrc.stripe",
+            "64KiB",
+            "what is written to a peer before a counter is spread over all queue pairs in pieces of this size, and"
+                    + " stays on one where it is less");
+
+    static final ConfigKey<Integer> INFLIGHT_WRITES = ConfigKey.integer(
+                    "ep.ibrc.max-inflight-writes",
+                    0,
+                    0,
+                    16384,
+                    "work requests to one peer that are under way on a queue pair at once; 0 fills the queue pair")
+            .orVariable("UCCL_IB_MAX_INFLIGHT_NORMAL");
+
+    static final ConfigKey<Long> INFLIGHT_BYTES = ConfigKey.bytes(
+                    "ep.ibrc.max-inflight-bytes", "0", "bytes to one peer that are under way at once; 0 sets no limit")
+            .orVariable("UCCL_IB_MAX_INFLIGHT_BYTES");
+
+    static final ConfigKey<String> ATOMICS = ConfigKey.choice(
+                    "ep.ibrc.atomics",
+                    "auto",
+                    List.of("auto", "never"),
+                    "how counters advance: auto uses atomic operations of the NIC where all ranks have them, never counts"
+                            + " immediates")
+            .agreedByAllRanks();
+
+    static final ConfigKey<Boolean> RELAXED_ORDERING = ConfigKey.flag(
+                    "ep.ibrc.relaxed-ordering", true, "register data (never counters) for PCIe relaxed ordering")
+            .orVariable("NVSHMEM_IB_ENABLE_RELAXED_ORDERING");
+
+    static final ConfigKey<Integer> PKEY = ConfigKey.integer(
+                    "ep.ibrc.pkey-index", 0, 0, 1023, "index of the partition key of an InfiniBand port")
+            .orVariable("NCCL_IB_PKEY");
+
+    private IbrcKeys() {}
+
+    static List<ConfigKey<?>> all() {
+        return List.of(
+                PORTS,
+                QUEUE_PAIRS,
+                MTU,
+                TIMEOUT,
+                RETRIES,
+                RNR_RETRIES,
+                READS,
+                DEPTH,
+                INLINE,
+                SIGNAL,
+                STRIPE,
+                INFLIGHT_WRITES,
+                INFLIGHT_BYTES,
+                ATOMICS,
+                RELAXED_ORDERING,
+                PKEY);
+    }
+}

@@ -1,0 +1,132 @@
+package org.ep4j.backend.ibrc;
+
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import org.ep4j.Device;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.offer.Estimates;
+import org.ep4j.plan.offer.NicOffers;
+import org.ep4j.plan.offer.NicPaths;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.DescribeRequest;
+import org.ep4j.spi.Offer;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicReach;
+import org.ep4j.topology.PathType;
+
+/**
+ * How two ranks are connected: by any verbs NIC that has reliable connections. RDMA NICs of an unknown kind, as templates of
+ * clouds hold them, are taken for such. NICs that the kernel emulates serve host memory alone.
+ */
+final class IbrcOffer {
+    /** Fact: the devices that verbs opened, separated by commas. A description has none, and stands for all. */
+    static final String DEVICES = "devices";
+
+    private static final Set<NicFamily> HARDWARE =
+            EnumSet.of(NicFamily.MLX5, NicFamily.BNXT, NicFamily.IONIC, NicFamily.IRDMA);
+
+    private IbrcOffer() {}
+
+    static ProbeReport describe(DescribeRequest request) {
+        Optional<NicPaths> nics = nics(request.device(), request.locality(), nic -> true);
+        if (nics.isEmpty()) {
+            return new ProbeReport(List.of(noNic(request.device(), request.locality())), Map.of());
+        }
+        return new ProbeReport(
+                List.of(nic(request.device(), request.locality(), nics.get()), direct(nics.get())), Map.of());
+    }
+
+    static Check noNic(Device device, Locality locality) {
+        return Check.fail(
+                IbrcProbe.NIC,
+                "there is no NIC with reliable connections (mlx5, bnxt, ionic, irdma"
+                        + (gpu(device) ? "" : ", rxe, siw")
+                        + ") and a port that is up; NICs here: " + families(locality),
+                "use efa on EFA, Slingshot and plain Ethernet; otherwise bring a port up");
+    }
+
+    static Check nic(Device device, Locality locality, NicPaths nics) {
+        boolean unknown = hardware(locality, nic -> true).isEmpty() && gpu(device);
+        return unknown
+                ? Check.warn(
+                        IbrcProbe.NIC,
+                        nearest(nics) + ": the kind of NIC is not known",
+                        "take a description with PCI ids or drivers, or plan on the machine itself")
+                : Check.pass(IbrcProbe.NIC, nearest(nics));
+    }
+
+    private static Check direct(NicPaths nics) {
+        return nics.direct()
+                ? Check.pass(IbrcProbe.DIRECT, "it reaches the memory of the device")
+                : Check.warn(
+                        IbrcProbe.DIRECT,
+                        tooFar(nics) + ": bytes go through host memory",
+                        "put GPU and NIC below one PCIe switch, and see that dma-buf or peer memory is there");
+    }
+
+    static Offer between(RankProfile from, RankProfile to) {
+        // A command of a GPU and the doorbell cross PCIe; host memory needs the doorbell alone.
+        int crossings = gpu(from.device()) ? 2 : 1;
+        return NicOffers.between(
+                new NicOffers.Side(from, nics(from)),
+                new NicOffers.Side(to, nics(to)),
+                PathKind.HOST_POSTED,
+                Estimates.NETWORK_MICROS + crossings * Estimates.PCI_MICROS);
+    }
+
+    private static Optional<NicPaths> nics(RankProfile rank) {
+        String devices = rank.facts(IbrcProvider.ID).get(DEVICES);
+        if (devices == null) {
+            return nics(rank.device(), rank.locality(), nic -> true);
+        }
+        Set<String> open = new HashSet<>(Arrays.asList(devices.split(",")));
+        return nics(rank.device(), rank.locality(), nic -> open.contains(nic.name()));
+    }
+
+    /** The NICs of a rank, as far as they are {@code usable}. */
+    static Optional<NicPaths> nics(Device device, Locality locality, Predicate<NicReach> usable) {
+        Optional<NicPaths> hardware = hardware(locality, usable)
+                .or(() -> NicPaths.of(locality, nic -> nic.family() == NicFamily.OTHER_RDMA && usable.test(nic)));
+        return gpu(device)
+                ? hardware
+                : hardware.or(() -> NicPaths.of(locality, nic -> nic.family().software() && usable.test(nic)));
+    }
+
+    private static Optional<NicPaths> hardware(Locality locality, Predicate<NicReach> usable) {
+        return NicPaths.of(locality, nic -> HARDWARE.contains(nic.family()) && usable.test(nic));
+    }
+
+    private static boolean gpu(Device device) {
+        return !device.type().equals("host");
+    }
+
+    private static String families(Locality locality) {
+        String found = locality.nics().stream()
+                .map(nic -> nic.family().name())
+                .distinct()
+                .sorted()
+                .collect(Collectors.joining(", "));
+        return found.isEmpty() ? "none" : found;
+    }
+
+    private static String nearest(NicPaths nics) {
+        return nics.nearest().name() + " is " + nics.nearest().nic().distance().type();
+    }
+
+    private static String tooFar(NicPaths nics) {
+        boolean flag = !nics.nearest().nic().gpuDirect().orElse(true);
+        return flag
+                ? nearest(nics) + ", but GPU or NIC is said to be unable to do GPUDirect RDMA"
+                : nearest(nics) + ", too far for GPUDirect RDMA, which reaches to " + PathType.P2C;
+    }
+}

@@ -1,0 +1,208 @@
+package org.ep4j.backend.ibrc;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.ep4j.Device;
+import org.ep4j.EpException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.plan.offer.NicPaths;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+import org.ep4j.topology.GidChoice;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicPort;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.Topologies;
+
+/**
+ * Looks whether this rank can use reliable connections. It opens and closes devices, and makes nothing on them. The codes:
+ *
+ * <ul>
+ *   <li>{@code EP-IBR-001} the device is the host
+ *   <li>{@code EP-IBR-002} libibverbs is there and can be called
+ *   <li>{@code EP-IBR-003} there are devices, and this process may open them
+ *   <li>{@code EP-IBR-004} a NIC with reliable connections has a port that is up
+ *   <li>{@code EP-IBR-005} the NIC reaches the memory of the device
+ *   <li>{@code EP-IBR-006} the ports have a GID to send from
+ *   <li>{@code EP-IBR-007} the NICs can add to words in memory
+ *   <li>{@code EP-IBR-008} the process may lock enough memory
+ * </ul>
+ */
+final class IbrcProbe {
+    static final String DEVICE = "EP-IBR-001";
+    static final String LIBRARY = "EP-IBR-002";
+    static final String DEVICES = "EP-IBR-003";
+    static final String NIC = "EP-IBR-004";
+    static final String DIRECT = "EP-IBR-005";
+    static final String GID = "EP-IBR-006";
+    static final String ATOMICS = "EP-IBR-007";
+    static final String MEMORY = "EP-IBR-008";
+
+    /** Below this a group of a few ranks with small shapes does not fit; login shells give 8 MiB. */
+    private static final long LITTLE = 256L << 20;
+
+    private static final Path LIMITS = Path.of("/proc/self/limits");
+
+    private final List<Check> checks = new ArrayList<>();
+    private final Map<String, String> facts = new TreeMap<>();
+
+    private IbrcProbe() {}
+
+    static ProbeReport probe(ProbeRequest request) {
+        IbrcProbe probe = new IbrcProbe();
+        try {
+            probe.run(request.device(), request.config());
+        } catch (EpException e) {
+            probe.checks.add(
+                    Check.fail(DEVICES, String.valueOf(e.getMessage()), "see ibv_devinfo and the kernel's log"));
+        }
+        return new ProbeReport(probe.checks, probe.facts);
+    }
+
+    static Check device(Device device) {
+        return device.type().equals("host")
+                ? Check.pass(DEVICE, "device host")
+                : Check.fail(
+                        DEVICE,
+                        "device " + device.type() + " is not the host, and this version sends from host memory alone",
+                        "set ep.device to host, or use another backend for " + device.type());
+    }
+
+    private void run(Device device, EpConfig config) {
+        Check kind = device(device);
+        checks.add(kind);
+        if (kind.status() == Check.Status.FAIL) {
+            notRun(LIBRARY, DEVICES, NIC, DIRECT, GID, ATOMICS, MEMORY);
+            return;
+        }
+        try {
+            VerbsLibrary.load();
+        } catch (VerbsLibrary.Missing e) {
+            checks.add(Check.fail(LIBRARY, String.valueOf(e.getMessage()), e.remedy()));
+            notRun(DEVICES, NIC, DIRECT, GID, ATOMICS, MEMORY);
+            return;
+        }
+        checks.add(Check.pass(LIBRARY, "libibverbs.so.1 is loaded"));
+        List<String> names = VerbsLibrary.devices();
+        if (names.isEmpty()) {
+            checks.add(Check.fail(
+                    DEVICES,
+                    "libibverbs sees no device",
+                    "install the driver of the NIC and its provider (apt-get install ibverbs-providers), and give"
+                            + " containers /dev/infiniband (docker run --device=/dev/infiniband)"));
+            notRun(NIC, DIRECT, GID, ATOMICS, MEMORY);
+            return;
+        }
+        List<DeviceFinding> found = names.stream().map(DeviceFinding::of).toList();
+        List<DeviceFinding> usable =
+                found.stream().filter(one -> one.problem().isEmpty()).toList();
+        checks.add(devices(found, usable));
+        facts.put(IbrcOffer.DEVICES, usable.stream().map(DeviceFinding::name).collect(Collectors.joining(",")));
+        lookAtPorts(device, config, usable);
+        checks.add(memory());
+    }
+
+    private static Check devices(List<DeviceFinding> found, List<DeviceFinding> usable) {
+        String all = found.stream()
+                .map(one -> one.name() + one.problem().map(text -> ": " + text).orElse(""))
+                .collect(Collectors.joining(", "));
+        if (usable.isEmpty()) {
+            return Check.fail(
+                    DEVICES,
+                    "no device can be used: " + all,
+                    "run as a user who may open /dev/infiniband/uverbs*, with a NIC that speaks InfiniBand or RoCE");
+        }
+        return Check.pass(DEVICES, all);
+    }
+
+    private void lookAtPorts(Device device, EpConfig config, List<DeviceFinding> usable) {
+        Topology topology = Topologies.live();
+        Locality locality = Locality.ofHost(topology, 0, -1);
+        Optional<NicPaths> nics = IbrcOffer.nics(
+                device,
+                locality,
+                nic -> usable.stream().anyMatch(one -> one.name().equals(nic.name())));
+        if (nics.isEmpty()) {
+            checks.add(IbrcOffer.noNic(device, locality));
+            notRun(DIRECT, GID, ATOMICS);
+            return;
+        }
+        checks.add(IbrcOffer.nic(device, locality, nics.get()));
+        checks.add(Check.pass(DIRECT, "host memory is near to every NIC"));
+        checks.add(gids(topology, nics.get().names(), config.get(EpKeys.NIC_GID_INDEX)));
+        checks.add(atomics(usable));
+    }
+
+    private static Check gids(Topology topology, List<String> ports, int wanted) {
+        List<String> fine = new ArrayList<>();
+        List<String> bad = new ArrayList<>();
+        for (Nic nic : topology.nics()) {
+            for (NicPort port : nic.ports()) {
+                String name = nic.name() + ":" + port.number();
+                if (ports.contains(name)) {
+                    GidChoice choice = GidChoice.of(port, wanted);
+                    (choice.verdict().usable() ? fine : bad).add(name + " " + choice);
+                }
+            }
+        }
+        String text = String.join(", ", bad.isEmpty() ? fine : bad);
+        if (bad.isEmpty()) {
+            return Check.pass(GID, text);
+        }
+        String remedy = "give the network interface an IPv4 address, or set " + EpKeys.NIC_GID_INDEX.name()
+                + "; leave ports out with ep.nic.exclude";
+        return fine.isEmpty() ? Check.fail(GID, text, remedy) : Check.warn(GID, text, remedy);
+    }
+
+    private static Check atomics(List<DeviceFinding> usable) {
+        List<String> without = usable.stream()
+                .filter(one -> !one.atomics())
+                .map(DeviceFinding::name)
+                .toList();
+        return without.isEmpty()
+                ? Check.pass(ATOMICS, "all of them add to words")
+                : Check.warn(
+                        ATOMICS,
+                        String.join(", ", without) + " cannot: where one is used, processors count immediates",
+                        "leave them out with ep.nic.exclude where others can");
+    }
+
+    private static Check memory() {
+        try (var lines = Files.lines(LIMITS, StandardCharsets.UTF_8)) {
+            Optional<String> limit = lines.filter(line -> line.startsWith("Max locked memory"))
+                    .map(line ->
+                            line.substring("Max locked memory".length()).trim().replaceAll("\\s.*", ""))
+                    .findFirst();
+            if (limit.isEmpty() || limit.get().equals("unlimited")) {
+                return Check.pass(MEMORY, "the process may lock any amount of memory");
+            }
+            long bytes = Long.parseLong(limit.get());
+            String text = "the process may lock " + (bytes >> 20) + " MiB of memory";
+            return bytes < LITTLE
+                    ? Check.warn(
+                            MEMORY,
+                            text,
+                            "ulimit -l unlimited; in containers --ulimit memlock=-1; for services LimitMEMLOCK=infinity")
+                    : Check.pass(MEMORY, text);
+        } catch (IOException | RuntimeException e) {
+            return new Check(MEMORY, Check.Status.NOT_RUN, LIMITS + " cannot be read: " + e, "");
+        }
+    }
+
+    private void notRun(String... codes) {
+        for (String code : codes) {
+            checks.add(new Check(code, Check.Status.NOT_RUN, "a check before it failed", ""));
+        }
+    }
+}

@@ -1,0 +1,66 @@
+package org.ep4j.backend.ibrc;
+
+import java.util.List;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.DescribeRequest;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.Offer;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.SpiVersion;
+
+/**
+ * InfiniBand and RoCE through libibverbs, as backend {@value #ID}: reliable connections over one or more ports and several
+ * queue pairs to each peer, posted to by host threads. A port that fails is replaced by the others, without loss or
+ * repetition. Closing waits up to two seconds for NICs to acknowledge what is under way, never for other ranks.
+ */
+public final class IbrcProvider implements EpBackendProvider {
+    /** Name of the backend. */
+    public static final String ID = "ibrc-multiqp";
+
+    /** For {@link java.util.ServiceLoader}; does nothing. */
+    public IbrcProvider() {}
+
+    @Override
+    public String id() {
+        return ID;
+    }
+
+    @Override
+    public SpiVersion spiVersion() {
+        return new SpiVersion(1, 0);
+    }
+
+    @Override
+    public List<ConfigKey<?>> configKeys() {
+        return IbrcKeys.all();
+    }
+
+    @Override
+    public ProbeReport probe(ProbeRequest request) {
+        return IbrcProbe.probe(request);
+    }
+
+    @Override
+    public ProbeReport describe(DescribeRequest request) {
+        return IbrcOffer.describe(request);
+    }
+
+    @Override
+    public Offer offer(RankProfile from, RankProfile to) {
+        return IbrcOffer.between(from, to);
+    }
+
+    /**
+     * {@inheritDoc}
+     *
+     * <p>Connects all pairs of ranks that the plan connects by it, and starts a thread for each device.
+     */
+    @Override
+    public EpBackend open(OpenContext context) {
+        return new Opening(context).run();
+    }
+}

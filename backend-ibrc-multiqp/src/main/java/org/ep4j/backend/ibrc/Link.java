@@ -1,0 +1,586 @@
+package org.ep4j.backend.ibrc;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.collective.Deadline;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Everything between this rank and one peer: lanes over one or more pairs of ports (rails), counted writes over them, and
+ * the failover of a rail. Safe for use from several threads, which wait for each other.
+ *
+ * <p>Small writes and all counters travel on one lane, the home lane, where RC keeps them in order. Larger writes are spread
+ * over all lanes; then every lane passes a fence before the counter advances, see {@link Words}. Home lanes of different
+ * peers lie on different ports.
+ */
+final class Link {
+    private static final System.Logger LOGGER = System.getLogger(Link.class.getName());
+
+    /** Polls before a waiting thread begins to yield, and before it begins to sleep. */
+    private static final int SPINS = 64;
+
+    private static final int YIELDS = 1024;
+    private static final long SLEEP_NANOS = 50_000;
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final LinkPeer peer;
+    private final LinkMemory memory;
+    private final LinkSettings settings;
+    private final boolean atomics;
+    private final Lane[] lanes;
+    private final Rail[] rails;
+    private final Wire wire;
+    private final Sender sender;
+    private final Completions completions = new Completions(64);
+    private final List<Failover> failovers = new ArrayList<>();
+    private final Queue<Runnable> news = new ConcurrentLinkedQueue<>();
+    private final Request request = new Request();
+    private int next;
+    private long homeBytes;
+    private boolean spread;
+    private long fences;
+    private long fencesTold;
+    private volatile long passed;
+    private int failed;
+    private volatile @Nullable String lost;
+
+    /**
+     * A connected link.
+     *
+     * @param peer who is at the other end
+     * @param memory words of the connection, here and there
+     * @param atomics false when the receiver counts immediates
+     * @param lanes all of them; lane {@code i} is on rail {@code i % rails}
+     * @param rails pairs of ports
+     */
+    Link(
+            LinkPeer peer,
+            LinkMemory memory,
+            LinkSettings settings,
+            boolean atomics,
+            List<Lane> lanes,
+            int rails,
+            Wire wire) {
+        this.peer = peer;
+        this.memory = memory;
+        this.settings = settings;
+        this.atomics = atomics;
+        this.lanes = lanes.toArray(new Lane[0]);
+        this.wire = wire;
+        this.rails = new Rail[rails];
+        for (int r = 0; r < rails; r++) {
+            this.rails[r] = new Rail(r, this.lanes);
+        }
+        this.sender = new Sender(peer.index(), this.lanes, wire, (lane, why) -> fail(lane.rail(), lane, why));
+        for (Lane lane : lanes) {
+            if (lane.ends().receives() > 0) {
+                lane.receivesPosted(lane.ends().receives());
+            }
+        }
+    }
+
+    /** Posts a write. The ranges have been checked. */
+    void write(Region region, long target, long source, long bytes) {
+        lock.lock();
+        try {
+            checkAlive();
+            long deadline = deadline(settings.timeout());
+            long to = region.remoteAddress(peer.index()) + target;
+            long from = region.address() + source;
+            boolean small = homeBytes + bytes <= settings.stripe();
+            long done = 0;
+            while (done < bytes) {
+                Lane lane = small ? homeWithRoom(deadline) : laneWithRoom(deadline);
+                long most = small || alive() == 1
+                        ? lane.ends().maxMessage()
+                        : Math.min(settings.stripe(), lane.ends().maxMessage());
+                int piece = (int) Math.min(most, bytes - done);
+                sender.append(lane, request.write(region, to + done, region, from + done, piece));
+                done += piece;
+            }
+            homeBytes += small ? bytes : 0;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Advances a counter after everything that was written before.
+     *
+     * @param buffer the peer's number of the buffer, for immediates
+     * @param sent values so far, by counter; gets the new one
+     */
+    void advance(Region counters, int buffer, int counter, long[] sent, long value) {
+        lock.lock();
+        try {
+            checkAlive();
+            if (value < sent[counter]) {
+                throw new IllegalArgumentException("counter " + counter + " for " + peer.label() + " is at "
+                        + sent[counter] + " and cannot go back to " + value);
+            }
+            long deadline = deadline(settings.timeout());
+            if (spread) {
+                fence(deadline);
+            }
+            long word = memory.remoteOf(counters) + 8L * counter;
+            if (atomics && value > sent[counter]) {
+                Lane home = homeWithRoom(deadline);
+                long delta = value - sent[counter];
+                sent[counter] = value;
+                sender.append(home, add(counters, word, delta, value));
+            } else if (!atomics) {
+                count(counters, word, buffer, counter, sent, value, deadline);
+            }
+            homeBytes = 0;
+            progress();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private Request add(Region region, long word, long delta, long result) {
+        return request.add(region, word, delta, result, memory.control(), memory.scratch());
+    }
+
+    private void count(Region counters, long word, int buffer, int counter, long[] sent, long value, long deadline) {
+        long delta = value - sent[counter];
+        for (int place = 0; place < 4; place++) {
+            int digit = (int) ((delta >>> (16 * place)) & 0xffff);
+            if (digit > 0) {
+                Lane home = homeWithRoom(deadline);
+                sent[counter] += (long) digit << (16 * place);
+                int code = Immediate.counter(buffer, counter, place, digit);
+                sender.append(home, request.immediate(counters, word, code, sent[counter]));
+            }
+        }
+    }
+
+    /** Makes every lane pass a fence, then says so on the home lane. One that could not be ended is made up for by the next. */
+    private void fence(long deadline) {
+        fences++;
+        Region control = memory.control();
+        for (Lane lane : lanes) {
+            long word = memory.remote(memory.words().lane(lane.index()));
+            // A lane that was given up has passed all fences.
+            while (lane.alive() && lane.fences() < fences) {
+                if (!(ready() && lane.hasRoom())) {
+                    await(
+                            deadline,
+                            "room on " + lane.ends().name(),
+                            () -> ready() && (!lane.alive() || lane.hasRoom()));
+                    continue;
+                }
+                long step = atomics ? fences - lane.fences() : 1;
+                lane.passFences(step);
+                sender.append(
+                        lane,
+                        atomics
+                                ? add(control, word, step, fences)
+                                : request.immediate(control, word, Immediate.lane(lane.index(), false), lane.fences()));
+            }
+        }
+        long word = memory.remote(memory.words().fences());
+        while (fencesTold < fences) {
+            Lane home = homeWithRoom(deadline);
+            long step = atomics ? fences - fencesTold : 1;
+            fencesTold += step;
+            sender.append(
+                    home,
+                    atomics
+                            ? add(control, word, step, fencesTold)
+                            : request.immediate(control, word, Immediate.fence(), fencesTold));
+        }
+        spread = false;
+    }
+
+    /** Waits until everything that was posted has arrived. */
+    void drain(Duration duration) {
+        lock.lock();
+        try {
+            sender.flush();
+            await(deadline(duration), "the end of all writes", () -> ready() && pending() == 0);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private int pending() {
+        int pending = 0;
+        for (Lane lane : lanes) {
+            pending += lane.log().pending();
+        }
+        return pending;
+    }
+
+    private boolean ready() {
+        return failovers.isEmpty();
+    }
+
+    private int alive() {
+        int count = 0;
+        for (Lane lane : lanes) {
+            count += lane.alive() ? 1 : 0;
+        }
+        return count;
+    }
+
+    /** The lane of counters and small writes; it changes only when its rail is given up. */
+    @Nullable
+    Lane home() {
+        for (int i = 0; i < lanes.length; i++) {
+            Lane lane = lanes[(peer.start() + i) % lanes.length];
+            if (lane.alive()) {
+                return lane;
+            }
+        }
+        return null;
+    }
+
+    private Lane homeWithRoom(long deadline) {
+        Lane home = home();
+        while (home == null || !ready() || !home.hasRoom() || !mayAdd()) {
+            await(deadline, "room on the home lane", this::homeHasRoom);
+            home = home();
+        }
+        return home;
+    }
+
+    private boolean homeHasRoom() {
+        Lane home = home();
+        return ready() && home != null && home.hasRoom() && mayAdd();
+    }
+
+    private Lane laneWithRoom(long deadline) {
+        if (!anyHasRoom()) {
+            await(deadline, "room on any lane", this::anyHasRoom);
+        }
+        Lane lane = lanes[next];
+        if (!lane.equals(home())) {
+            spread = true;
+        }
+        return lane;
+    }
+
+    private boolean anyHasRoom() {
+        return ready() && mayAdd() && advanceToRoom();
+    }
+
+    /** Moves on to the next lane that has room. */
+    private boolean advanceToRoom() {
+        for (int i = 1; i <= lanes.length; i++) {
+            int candidate = (next + i) % lanes.length;
+            if (lanes[candidate].hasRoom()) {
+                next = candidate;
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private boolean mayAdd() {
+        if (settings.inflightBytes() == 0) {
+            return true;
+        }
+        long bytes = 0;
+        for (Lane lane : lanes) {
+            bytes += lane.log().bytes();
+        }
+        return bytes < settings.inflightBytes();
+    }
+
+    private void await(long deadline, String what, BooleanSupplier condition) {
+        checkAlive();
+        for (int tries = 0; !condition.getAsBoolean(); tries++) {
+            progress();
+            checkAlive();
+            if (condition.getAsBoolean()) {
+                return;
+            }
+            if (deadline - System.nanoTime() <= 0) {
+                throw new EpTimeoutException(
+                        peer.label() + " took nothing for too long: waited for " + what + ", with " + pending()
+                                + " requests under way" + state() + "; see its state, or raise ep.timeout",
+                        what,
+                        peer.rank(),
+                        0,
+                        pending());
+            }
+            pause(tries);
+        }
+    }
+
+    private static long deadline(Duration duration) {
+        return Deadline.in(duration).nanoTime();
+    }
+
+    // Two ranks may share one core; without yielding each wait would take a time slice.
+    @SuppressWarnings("ThreadPriorityCheck")
+    private static void pause(int tries) {
+        if (tries < SPINS) {
+            Thread.onSpinWait();
+        } else if (tries < YIELDS) {
+            Thread.yield();
+        } else {
+            LockSupport.parkNanos(SLEEP_NANOS);
+        }
+    }
+
+    private String state() {
+        return failovers.isEmpty() ? "" : ", " + failovers.get(failovers.size() - 1);
+    }
+
+    /** Gives what is under way some time to arrive; then nobody waits for it any more. */
+    void linger(Duration duration) {
+        lock.lock();
+        try {
+            if (lost == null) {
+                drain(duration);
+            }
+        } catch (EpTimeoutException | EpPeerLostException e) {
+            LOGGER.log(System.Logger.Level.WARNING, "closed while writes were under way: {0}", e.getMessage());
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Nothing is posted or polled any more. */
+    void close() {
+        lock.lock();
+        try {
+            if (lost == null) {
+                lost = peer.label() + " cannot be reached: the backend is closed on this rank";
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Progress, where no other thread is at it. */
+    boolean tryProgress() {
+        if (!lock.tryLock()) {
+            return false;
+        }
+        try {
+            return lost == null && progress();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Posts what waits, takes in what has ended, and goes on with failovers. True when anything happened. */
+    private boolean progress() {
+        takeNews();
+        if (lost != null) {
+            return true;
+        }
+        sender.flush();
+        int count = wire.poll(completions);
+        for (int i = 0; i < count; i++) {
+            take(i);
+        }
+        boolean moved = count > 0;
+        lookAtPeer();
+        tellPeer();
+        // The newest first: an older one may have put its requests on the lanes of a newer one.
+        while (!failovers.isEmpty() && lost == null) {
+            Failover newest = failovers.get(failovers.size() - 1);
+            if (!newest.step()) {
+                break;
+            }
+            moved = true;
+            if (newest.done()) {
+                failovers.remove(newest);
+            }
+        }
+        sender.flush();
+        return moved;
+    }
+
+    private void take(int index) {
+        long id = completions.id(index);
+        Lane lane = lanes[CompletionId.lane(id)];
+        int status = completions.status(index);
+        if (CompletionId.isReceive(id)) {
+            lane.receiveDone();
+            if (status == 0) {
+                memory.apply(completions.immediate(index));
+                postReceives(lane);
+            } else if (lane.alive()) {
+                fail(lane.rail(), lane, told(status, completions.vendor(index)));
+            }
+        } else if (status == 0) {
+            if (!lane.sealed()) {
+                lane.log().retire(CompletionId.number(id, lane.log().retired()) + 1);
+            }
+        } else if (Status.ofPath(status)) {
+            fail(lane.rail(), lane, told(status, completions.vendor(index)));
+        } else {
+            lose(lane.ends().name() + ": " + told(status, completions.vendor(index)));
+        }
+    }
+
+    private String told(int status, int vendor) {
+        return "status " + wire.status(status) + ", vendor error 0x" + Integer.toHexString(vendor);
+    }
+
+    private void postReceives(Lane lane) {
+        int count = lane.receivesToPost();
+        if (count > 0) {
+            lane.receivesPosted(count);
+            int result = wire.postReceives(lane.index(), count);
+            if (result < 0) {
+                fail(lane.rail(), lane, "it took no receive: " + wire.error(-result));
+            }
+        }
+    }
+
+    private void lookAtPeer() {
+        for (Rail rail : rails) {
+            if (rail.alive() && memory.stoppedByPeer(rail.index())) {
+                fail(rail.index(), rail.lane(0), "the peer gave the port up");
+            }
+        }
+    }
+
+    /** Tells of stopped rails. Each by itself: a failover of the peer may wait for any of them. */
+    private void tellPeer() {
+        for (Rail rail : rails) {
+            Lane home = home();
+            if (rail.toTell() && home != null && home.hasRoom()) {
+                Region control = memory.control();
+                long word = memory.remote(memory.words().stopped(rail.index()));
+                rail.toldOver(home);
+                sender.append(home, request.write(control, word, control, memory.one(), Long.BYTES));
+            }
+        }
+    }
+
+    /** A rail does not work any more; what was on it goes to the others. */
+    private void fail(int index, Lane lane, String why) {
+        Rail rail = rails[index];
+        rail.told(lane, why);
+        if (!rail.alive() || lost != null) {
+            return;
+        }
+        rail.stop(wire);
+        failed++;
+        if (home() == null) {
+            lose("no other port is left");
+        } else {
+            failovers.add(new Failover(rail, this::home, memory, atomics, sender));
+        }
+    }
+
+    /** A port of this rank went down: its rails are given up where there are others. Does not wait. */
+    void portDown(int port, String why) {
+        news.add(() -> giveUpPort(port, why));
+        tryProgress();
+    }
+
+    private void giveUpPort(int port, String why) {
+        for (Rail rail : rails) {
+            boolean others = false;
+            for (Rail other : rails) {
+                others |= !other.equals(rail) && other.alive();
+            }
+            if (rail.alive() && rail.lane(0).ends().port() == port && others) {
+                fail(rail.index(), rail.lane(0), why);
+            }
+        }
+    }
+
+    /** The peer is gone. Does not wait. */
+    void peerGone(String why) {
+        news.add(() -> lose(why));
+        tryProgress();
+    }
+
+    /** What threads of devices have told, in the thread that holds the lock. */
+    private void takeNews() {
+        Runnable next = news.poll();
+        while (next != null) {
+            if (lost == null) {
+                next.run();
+            }
+            next = news.poll();
+        }
+    }
+
+    private void lose(String why) {
+        StringBuilder text =
+                new StringBuilder(peer.label()).append(" cannot be reached: ").append(why);
+        for (Rail rail : rails) {
+            text.append(rail.causes());
+            rail.stop(wire);
+        }
+        lost = text.toString();
+    }
+
+    private void checkAlive() {
+        if (lost != null) {
+            throw lostNow();
+        }
+    }
+
+    /** What to throw where the peer is lost. */
+    EpPeerLostException lostNow() {
+        return new EpPeerLostException(
+                (lost == null ? peer.label() + " cannot be reached" : lost)
+                        + "; see its log and the state of these ports, or go on without it",
+                peer.rank(),
+                "host-posted writes");
+    }
+
+    boolean isLost() {
+        return lost != null;
+    }
+
+    LinkPeer peer() {
+        return peer;
+    }
+
+    /** True when all lanes of the peer to this rank have passed the fences that it tells of; read after its counter. */
+    boolean fencesPassed() {
+        long told = memory.fences();
+        if (told <= passed) {
+            return true;
+        }
+        for (int lane = 0; lane < lanes.length; lane++) {
+            if (memory.lanePassed(lane) < told) {
+                return false;
+            }
+        }
+        passed = told;
+        return true;
+    }
+
+    /** What its lanes have carried so far, and how many rails were given up. */
+    LinkTraffic traffic() {
+        lock.lock();
+        try {
+            List<LinkTraffic.OfLane> carried = new ArrayList<>();
+            for (Lane lane : lanes) {
+                LaneTraffic traffic = lane.traffic();
+                carried.add(new LinkTraffic.OfLane(
+                        lane.index(),
+                        lane.ends().name(),
+                        lane.alive(),
+                        traffic.bytes(),
+                        traffic.writes(),
+                        traffic.adds(),
+                        traffic.replays()));
+            }
+            return new LinkTraffic(peer.rank(), failed, carried);
+        } finally {
+            lock.unlock();
+        }
+    }
+}

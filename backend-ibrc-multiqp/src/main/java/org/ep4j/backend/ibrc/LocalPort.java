@@ -1,0 +1,70 @@
+package org.ep4j.backend.ibrc;
+
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.topology.GidChoice;
+import org.ep4j.topology.NicPort;
+import org.ep4j.topology.Topology;
+
+/**
+ * A port of this rank that is in use.
+ *
+ * @param device its device
+ * @param number from 1
+ * @param gidIndex entry of its GID table that is sent from
+ * @param maxMessage bytes of a message at most
+ * @param record what peers need to know
+ */
+record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, PortRecord record) {
+    static LocalPort open(NicDevice device, int number, Topology topology, EpConfig config) {
+        String name = device.name() + ":" + number;
+        NativeRecord port = new NativeRecord(32);
+        Errno.check(Verbs.queryPort(device.context(), number, port.address()), "ibv_query_port of " + name);
+        if (port.get(0) != Verbs.PORT_ACTIVE) {
+            throw new EpUnavailableException("port " + name + " is not active (state " + port.get(0)
+                    + ", must be 4); bring it up, or leave it out with ep.nic.exclude");
+        }
+        int index = gidIndex(name, port.get(3), topology, config.get(EpKeys.NIC_GID_INDEX));
+        NativeRecord gid = new NativeRecord(16);
+        Errno.check(
+                Verbs.queryGid(device.context(), number, index, gid.address()),
+                "ibv_query_gid of " + name + " at index " + index);
+        int reads = Math.min(config.get(IbrcKeys.READS), device.maxIncomingAtomics());
+        PortRecord record = new PortRecord(
+                name,
+                port.get(3),
+                port.get(1),
+                port.get(2),
+                (port.get(6) & Verbs.GRH_REQUIRED) != 0,
+                reads,
+                PortRecord.Gid.of(gid.buffer()));
+        return new LocalPort(device, number, index, port.get(5), record);
+    }
+
+    private static int gidIndex(String name, int linkLayer, Topology topology, int wanted) {
+        if (wanted >= 0) {
+            return wanted;
+        }
+        return topology.nics().stream()
+                .flatMap(nic -> nic.ports().stream().filter(port -> (nic.name() + ":" + port.number()).equals(name)))
+                .findFirst()
+                .map(port -> usable(name, port))
+                .orElseGet(() -> {
+                    if (linkLayer == Verbs.LINK_ETHERNET) {
+                        throw new EpUnavailableException("the GIDs of " + name
+                                + " cannot be read from /sys/class/infiniband; set " + EpKeys.NIC_GID_INDEX.name());
+                    }
+                    return 0;
+                });
+    }
+
+    private static int usable(String name, NicPort port) {
+        GidChoice choice = GidChoice.of(port);
+        if (!choice.verdict().usable()) {
+            throw new EpUnavailableException("port " + name + " has no GID to send from: " + choice
+                    + "; give its network interface an IPv4 address, or set " + EpKeys.NIC_GID_INDEX.name());
+        }
+        return choice.index();
+    }
+}

@@ -1,0 +1,106 @@
+package org.ep4j.backend.ibrc;
+
+import java.lang.ref.Reference;
+
+/** An open device and its protection domain. */
+final class NicDevice implements AutoCloseable {
+    private final String name;
+    private final long context;
+    private final long pd;
+    private final NativeRecord attributes;
+
+    private NicDevice(String name, long context, long pd, NativeRecord attributes) {
+        this.name = name;
+        this.context = context;
+        this.pd = pd;
+        this.attributes = attributes;
+    }
+
+    static NicDevice open(String name) {
+        NativeRecord text = VerbsLibrary.text(name);
+        long context;
+        try {
+            context = Errno.check(Verbs.open(text.address()), "ibv_open_device of " + name);
+        } finally {
+            Reference.reachabilityFence(text);
+        }
+        try {
+            NativeRecord attributes = new NativeRecord(32);
+            Errno.check(Verbs.queryDevice(context, attributes.address()), "ibv_query_device of " + name);
+            long pd = Errno.check(Verbs.allocPd(context), "ibv_alloc_pd on " + name);
+            return new NicDevice(name, context, pd, attributes);
+        } catch (RuntimeException e) {
+            Verbs.close(context);
+            throw e;
+        }
+    }
+
+    String name() {
+        return name;
+    }
+
+    long context() {
+        return context;
+    }
+
+    long pd() {
+        return pd;
+    }
+
+    /** True when its atomic operations are atomic at least among themselves. */
+    boolean atomics() {
+        return attributes.get(0) != 0;
+    }
+
+    int maxRequests() {
+        return attributes.get(2);
+    }
+
+    int maxCompletions() {
+        return attributes.get(3);
+    }
+
+    /** Atomic operations of a queue pair that others may have under way here. */
+    int maxIncomingAtomics() {
+        return attributes.get(4);
+    }
+
+    /** Atomic operations of a queue pair that may be under way from here. */
+    int maxOutgoingAtomics() {
+        return attributes.get(5);
+    }
+
+    /** True when it is not InfiniBand or RoCE but iWARP. */
+    boolean iwarp() {
+        return attributes.get(7) == Verbs.TRANSPORT_IWARP;
+    }
+
+    Registration register(long address, long bytes, boolean relaxedOrdering) {
+        NativeRecord keys = new NativeRecord(8);
+        int access = Verbs.ACCESS_REMOTE | (relaxedOrdering ? Verbs.ACCESS_RELAXED_ORDERING : 0);
+        long region = Errno.check(
+                Verbs.regMr(pd, address, bytes, access, keys.address()),
+                "ibv_reg_mr of " + bytes + " bytes on " + name);
+        return new Registration(region, keys.get(0), keys.get(1));
+    }
+
+    /**
+     * Memory that one device knows.
+     *
+     * @param region the object
+     * @param localKey for requests of this rank
+     * @param remoteKey for requests of others
+     */
+    record Registration(long region, int localKey, int remoteKey) implements AutoCloseable {
+        @Override
+        public void close() {
+            Verbs.deregMr(region);
+        }
+    }
+
+    @Override
+    public void close() {
+        Verbs.deallocPd(pd);
+        Verbs.close(context);
+    }
+}

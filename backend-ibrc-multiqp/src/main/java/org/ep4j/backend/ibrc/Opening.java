@@ -1,0 +1,167 @@
+package org.ep4j.backend.ibrc;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.collective.Collective;
+import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.memory.HostDevice;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.topology.read.Topologies;
+
+/** Opens the backend on one rank: ports, then queue pairs, then connections. For one thread. */
+final class Opening {
+    private final OpenContext context;
+    private final Collective collective;
+    private final Resources resources = new Resources();
+    private final Buffers buffers = new Buffers();
+    private final HostDevice host = new HostDevice();
+    private final Map<Integer, Pairing> pairings = new TreeMap<>();
+    private final Map<Integer, Connector> connectors = new TreeMap<>();
+    private final List<Ports> opened = new ArrayList<>(1);
+
+    Opening(OpenContext context) {
+        this.context = context;
+        this.collective = new Collective(IbrcProvider.ID, context);
+    }
+
+    IbrcBackend run() {
+        Deadline deadline = Deadline.in(context.deadline());
+        boolean done = false;
+        try {
+            List<Hello> hellos = collective.step("ports", deadline, this::openPorts).stream()
+                    .map(Hello::decode)
+                    .toList();
+            boolean atomics = hellos.stream().allMatch(Hello::atomics);
+            int lanes = hellos.stream().mapToInt(Hello::lanes).max().orElse(1);
+            LinkMemory.Layout layout = new LinkMemory.Layout(hellos.size(), new Words(lanes, lanes).bytes());
+            List<ControlMemory> control = new ArrayList<>(1);
+            List<QueuePairs> pairs = collective
+                    .step("queue-pairs", deadline, () -> {
+                        control.add(allocate(layout));
+                        return create(control.get(0), atomics).encode();
+                    })
+                    .stream()
+                    .map(QueuePairs::decode)
+                    .toList();
+            Map<Integer, Link> links = new TreeMap<>();
+            collective.step("connect", deadline, () -> {
+                Region region = region(control.get(0), pairs);
+                for (int peer : pairings.keySet()) {
+                    links.put(peer, connect(peer, region, control.get(0), layout, hellos, pairs, atomics));
+                }
+                return new byte[0];
+            });
+            IbrcBackend backend =
+                    new IbrcBackend(context, collective, opened.get(0), links, buffers, host, atomics, resources);
+            done = true;
+            return backend;
+        } finally {
+            if (!done) {
+                resources.close();
+            }
+        }
+    }
+
+    private byte[] openPorts() {
+        VerbsLibrary.require();
+        EpPlan plan = context.plan();
+        TreeSet<String> names = new TreeSet<>();
+        int lanes = 1;
+        for (int peer : context.ranks()) {
+            if (Pairing.connects(plan, context.rank(), peer)) {
+                Pairing pairing = Pairing.of(plan, context.rank(), peer, context.config());
+                pairings.put(peer, pairing);
+                names.addAll(pairing.mine());
+                lanes = Math.max(lanes, pairing.lanes());
+            }
+        }
+        if (names.isEmpty()) {
+            throw new EpUnavailableException("the plan gives this rank no NIC for " + IbrcProvider.ID
+                    + "; see ./ep plan, and the settings ep.nic.include and ep.nic.map");
+        }
+        Ports ports = Ports.open(names, Topologies.live(), context.config());
+        resources.add(ports::close);
+        opened.add(ports);
+        boolean atomics = !context.config().get(IbrcKeys.ATOMICS).equals("never")
+                && ports.devices().stream().allMatch(NicDevice::atomics);
+        return new Hello(
+                        atomics,
+                        lanes,
+                        ports.list().stream().map(LocalPort::record).toList())
+                .encode();
+    }
+
+    /**
+     * The control memory of this rank.
+     *
+     * @param address first byte
+     * @param words to read it with
+     * @param keys of its registration
+     */
+    record ControlMemory(long address, HostMemory words, Ports.Keys keys) {}
+
+    private ControlMemory allocate(LinkMemory.Layout layout) {
+        DeviceAllocation allocation = host.allocate(layout.bytes());
+        resources.add(allocation::close);
+        long address = allocation.memory().address();
+        // Never with relaxed ordering: a counter may not pass the bytes before it.
+        Ports.Keys keys = opened.get(0).register(address, layout.bytes(), false, resources);
+        HostMemory words = HostMemory.of(allocation.memory());
+        words.putLongRelease(layout.one(), 1);
+        return new ControlMemory(address, words, keys);
+    }
+
+    private QueuePairs create(ControlMemory control, boolean atomics) {
+        Map<Integer, List<Integer>> numbers = new TreeMap<>();
+        pairings.forEach((peer, pairing) -> {
+            Connector connector = new Connector(pairing, opened.get(0), context.config(), atomics, resources);
+            connectors.put(peer, connector);
+            numbers.put(peer, connector.create());
+        });
+        return new QueuePairs(new MemoryRecord(control.address(), control.keys().remote()), numbers);
+    }
+
+    private static Region region(ControlMemory control, List<QueuePairs> pairs) {
+        return Regions.of(
+                control.address(),
+                control.words().size(),
+                control.keys().local(),
+                pairs.stream().map(QueuePairs::memory).toList());
+    }
+
+    private Link connect(
+            int peer,
+            Region region,
+            ControlMemory control,
+            LinkMemory.Layout layout,
+            List<Hello> hellos,
+            List<QueuePairs> pairs,
+            boolean atomics) {
+        int self = context.ranks().indexOf(context.rank());
+        int index = context.ranks().indexOf(peer);
+        Pairing pairing = Regions.present(pairings.get(peer));
+        LinkSettings settings = LinkSettings.from(context.config());
+        String label = collective.label(peer);
+        List<Integer> theirs = pairs.get(index).numbers().getOrDefault(context.rank(), List.of());
+        Connector.Connected connected = Regions.present(connectors.get(peer))
+                .connect(label, hellos.get(index).ports(), theirs, settings);
+        LinkMemory memory = new LinkMemory(
+                new Words(pairing.lanes(), pairing.rails()),
+                layout,
+                region,
+                control.words(),
+                self,
+                index,
+                buffers::counters);
+        // Neighbours begin on different ports.
+        LinkPeer to = new LinkPeer(peer, index, label, (self + index) % pairing.lanes());
+        return new Link(to, memory, settings, atomics, connected.lanes(), connected.rails(), connected.wire());
+    }
+}

@@ -1,0 +1,105 @@
+package org.ep4j.backend.ibrc;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SortedSet;
+import org.ep4j.config.EpConfig;
+import org.ep4j.topology.Topology;
+
+/** The ports of this rank, open, with their devices. */
+final class Ports implements AutoCloseable {
+    private final List<LocalPort> ports = new ArrayList<>();
+    private final Map<String, NicDevice> devices = new LinkedHashMap<>();
+
+    /** Opens ports by name, {@code mlx5_0:1}; their indexes follow the names' order. */
+    static Ports open(SortedSet<String> names, Topology topology, EpConfig config) {
+        Ports opened = new Ports();
+        try {
+            for (String name : names) {
+                int colon = name.lastIndexOf(':');
+                String device = colon < 0 ? name : name.substring(0, colon);
+                int number = colon < 0 ? 1 : Integer.parseInt(name.substring(colon + 1));
+                if (!opened.devices.containsKey(device)) {
+                    opened.devices.put(device, NicDevice.open(device));
+                }
+                opened.ports.add(LocalPort.open(opened.device(device), number, topology, config));
+            }
+            return opened;
+        } catch (RuntimeException e) {
+            opened.close();
+            throw e;
+        }
+    }
+
+    private NicDevice device(String name) {
+        NicDevice device = devices.get(name);
+        if (device == null) {
+            throw new IllegalStateException("device " + name + " is not open");
+        }
+        return device;
+    }
+
+    List<LocalPort> list() {
+        return ports;
+    }
+
+    List<NicDevice> devices() {
+        return List.copyOf(devices.values());
+    }
+
+    int index(String name) {
+        for (int i = 0; i < ports.size(); i++) {
+            if (ports.get(i).record().name().equals(name)) {
+                return i;
+            }
+        }
+        throw new IllegalStateException("port " + name + " is not open");
+    }
+
+    /**
+     * Registers memory with every device.
+     *
+     * @param resources gives it back
+     * @return the keys, by index of the port
+     */
+    Keys register(long address, long bytes, boolean relaxedOrdering, Resources resources) {
+        Map<String, NicDevice.Registration> done = new LinkedHashMap<>();
+        for (NicDevice device : devices.values()) {
+            NicDevice.Registration registration = device.register(address, bytes, relaxedOrdering);
+            resources.add(registration::close);
+            done.put(device.name(), registration);
+        }
+        List<Integer> local = new ArrayList<>();
+        List<Integer> remote = new ArrayList<>();
+        for (LocalPort port : ports) {
+            NicDevice.Registration registration = done.get(port.device().name());
+            if (registration == null) {
+                throw new IllegalStateException("device " + port.device().name() + " is not open");
+            }
+            local.add(registration.localKey());
+            remote.add(registration.remoteKey());
+        }
+        return new Keys(local, remote);
+    }
+
+    /**
+     * Keys of memory, by index of the port.
+     *
+     * @param local for requests of this rank
+     * @param remote for requests of others
+     */
+    record Keys(List<Integer> local, List<Integer> remote) {
+        Keys {
+            local = List.copyOf(local);
+            remote = List.copyOf(remote);
+        }
+    }
+
+    @Override
+    public void close() {
+        devices.values().forEach(NicDevice::close);
+        devices.clear();
+    }
+}

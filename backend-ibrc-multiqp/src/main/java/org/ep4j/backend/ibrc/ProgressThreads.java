@@ -1,0 +1,114 @@
+package org.ep4j.backend.ibrc;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.MemberState;
+import org.ep4j.spi.OpenContext;
+
+/**
+ * One thread for each device, which waits for its events and sees to links that nobody calls: completions, failovers,
+ * immediates, peers that are gone. The first one also reports traffic.
+ */
+final class ProgressThreads implements AutoCloseable {
+    /** How long a thread may take to see that it is to end, and a little. */
+    private static final long JOIN_MILLIS = 2_000;
+
+    /** Between looks at links that have nothing to do, where the NIC counts. */
+    private static final int IDLE_MILLIS = 1;
+
+    /** The same where this rank counts immediates: receivers wait for it. */
+    private static final long COUNTING_NANOS = 20_000;
+
+    private final Bootstrap bootstrap;
+    private final OpenContext context;
+    private final Ports ports;
+    private final List<Link> links;
+    private final boolean atomics;
+    private final TrafficReports reports;
+    private final List<Thread> threads = new ArrayList<>();
+    private volatile boolean stop;
+
+    ProgressThreads(OpenContext context, Ports ports, List<Link> links, boolean atomics) {
+        this.bootstrap = context.bootstrap();
+        this.context = context;
+        this.ports = ports;
+        this.links = List.copyOf(links);
+        this.atomics = atomics;
+        this.reports = new TrafficReports(context.rank(), this.links);
+    }
+
+    void start() {
+        for (NicDevice device : ports.devices()) {
+            boolean first = threads.isEmpty();
+            Thread thread = new Thread(() -> run(device, first), "ep-ibrc-" + context.rank() + "-" + device.name());
+            thread.setDaemon(true);
+            threads.add(thread);
+        }
+        threads.forEach(Thread::start);
+    }
+
+    private void run(NicDevice device, boolean first) {
+        NativeRecord event = new NativeRecord(8);
+        long states = -1;
+        while (!stop) {
+            if (Verbs.nextEvent(device.context(), atomics ? IDLE_MILLIS : 0, event.address()) == 1) {
+                take(device, event.get(0), event.get(1));
+            }
+            boolean moved = false;
+            for (Link link : links) {
+                moved |= link.tryProgress();
+            }
+            if (first) {
+                long now = bootstrap.stateChanges();
+                if (now != states) {
+                    states = now;
+                    lookForLosses();
+                }
+                reports.tick();
+            }
+            if (!atomics && !moved) {
+                LockSupport.parkNanos(COUNTING_NANOS);
+            }
+        }
+    }
+
+    private void take(NicDevice device, int type, int number) {
+        boolean all = type == Verbs.EVENT_DEVICE_FATAL;
+        if (!all && type != Verbs.EVENT_PORT_ERROR) {
+            return;
+        }
+        for (int i = 0; i < ports.list().size(); i++) {
+            LocalPort port = ports.list().get(i);
+            if (port.device().equals(device) && (all || port.number() == number)) {
+                String why = "event " + type + " (" + VerbsLibrary.event(type) + ") of port "
+                        + port.record().name();
+                int index = i;
+                links.forEach(link -> link.portDown(index, why));
+            }
+        }
+    }
+
+    private void lookForLosses() {
+        for (Link link : links) {
+            MemberState state = bootstrap.state(link.peer().index());
+            if (state != MemberState.ALIVE) {
+                link.peerGone(state == MemberState.LEFT ? "it has left the group" : "its process is lost");
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        stop = true;
+        for (Thread thread : threads) {
+            try {
+                thread.join(JOIN_MILLIS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }
+        reports.report();
+    }
+}

@@ -1,0 +1,83 @@
+package org.ep4j.backend.ibrc;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** The lanes between one port of this rank and one of the peer. They are given up together. For one thread at a time. */
+final class Rail {
+    private final int index;
+    private final List<Lane> lanes = new ArrayList<>();
+    private boolean alive = true;
+    private @Nullable String cause;
+    private @Nullable Lane teller;
+
+    Rail(int index, Lane[] all) {
+        this.index = index;
+        for (Lane lane : all) {
+            if (lane.rail() == index) {
+                lanes.add(lane);
+            }
+        }
+    }
+
+    int index() {
+        return index;
+    }
+
+    boolean alive() {
+        return alive;
+    }
+
+    List<Lane> lanes() {
+        return lanes;
+    }
+
+    Lane lane(int place) {
+        return lanes.get(place);
+    }
+
+    /** Notes the first reason; those after it are its consequences. */
+    void told(Lane lane, String why) {
+        if (cause == null) {
+            cause = lane.ends().name() + " (queue pair " + lane.index() + "): " + why;
+        }
+    }
+
+    /** Why it was given up, for messages; empty where it was not. */
+    String causes() {
+        return cause == null ? "" : "; " + cause;
+    }
+
+    /**
+     * True when the peer has to be told that the rail is stopped: once everything that came over it is counted, and again
+     * when the lane that told it has failed since.
+     */
+    boolean toTell() {
+        if (alive || (teller != null && teller.alive())) {
+            return false;
+        }
+        for (Lane lane : lanes) {
+            if (lane.ends().receives() > 0 && !lane.receivesDrained()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** The peer is being told over a lane. */
+    void toldOver(Lane lane) {
+        teller = lane;
+    }
+
+    /** Stops all queue pairs. */
+    void stop(Wire wire) {
+        if (alive) {
+            alive = false;
+            for (Lane lane : lanes) {
+                lane.stopped();
+                wire.stop(lane.index());
+            }
+        }
+    }
+}

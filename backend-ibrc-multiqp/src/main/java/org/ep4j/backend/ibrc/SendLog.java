@@ -1,0 +1,95 @@
+package org.ep4j.backend.ibrc;
+
+import org.jspecify.annotations.Nullable;
+
+/** What was posted to one queue pair and has not been reported complete: enough to post it again. A ring. */
+final class SendLog {
+    private final int mask;
+    private final byte[] opcode;
+    private final long[] remote;
+    private final long[] local;
+    private final int[] length;
+    private final long[] add;
+    private final long[] after;
+    private final int[] immediate;
+    private final @Nullable Region[] source;
+    private final @Nullable Region[] target;
+    private long posted;
+    private long retired;
+    private long bytes;
+
+    SendLog(int depth) {
+        int size = Integer.highestOneBit(Math.max(2, depth - 1)) << 1;
+        this.mask = size - 1;
+        this.opcode = new byte[size];
+        this.remote = new long[size];
+        this.local = new long[size];
+        this.length = new int[size];
+        this.add = new long[size];
+        this.after = new long[size];
+        this.immediate = new int[size];
+        this.source = new Region[size];
+        this.target = new Region[size];
+    }
+
+    /** Number of the next request. */
+    long posted() {
+        return posted;
+    }
+
+    /** Number of the oldest request that is not reported complete. */
+    long retired() {
+        return retired;
+    }
+
+    /** Requests under way. */
+    int pending() {
+        return (int) (posted - retired);
+    }
+
+    /** Bytes of writes under way. */
+    long bytes() {
+        return bytes;
+    }
+
+    /** Notes a request; returns its number. */
+    long append(Request request) {
+        int slot = (int) posted & mask;
+        opcode[slot] = (byte) request.opcode;
+        remote[slot] = request.remote;
+        local[slot] = request.local;
+        length[slot] = request.length;
+        add[slot] = request.add;
+        after[slot] = request.after;
+        immediate[slot] = request.immediate;
+        source[slot] = request.source;
+        target[slot] = request.target;
+        bytes += request.length;
+        return posted++;
+    }
+
+    /** Reads a request. */
+    void read(long number, Request into) {
+        int slot = (int) number & mask;
+        into.opcode = opcode[slot];
+        into.remote = remote[slot];
+        into.local = local[slot];
+        into.length = length[slot];
+        into.add = add[slot];
+        into.after = after[slot];
+        into.immediate = immediate[slot];
+        into.source = source[slot];
+        into.target = target[slot];
+    }
+
+    /** Everything before {@code number} is done. */
+    void retire(long number) {
+        while (retired < number) {
+            int slot = (int) retired & mask;
+            bytes -= length[slot];
+            source[slot] = null;
+            target[slot] = null;
+            retired++;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+package org.ep4j.backend.ibrc;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Locale;
+import org.bytedeco.javacpp.Loader;
+import org.ep4j.EpUnavailableException;
+
+/** The JNI library of {@link Verbs}, loaded when it is asked for and not before. */
+final class VerbsLibrary {
+    /** What to do where libibverbs itself is missing. */
+    static final String INSTALL = "apt-get install libibverbs1 ibverbs-providers";
+
+    private VerbsLibrary() {}
+
+    /** Why the library cannot be used. */
+    static final class Missing extends Exception {
+        private static final long serialVersionUID = 1L;
+
+        private final String remedy;
+
+        private Missing(String message, String remedy, Throwable cause) {
+            super(message, cause);
+            this.remedy = remedy;
+        }
+
+        String remedy() {
+            return remedy;
+        }
+    }
+
+    /** Loads it; a second call does nothing. */
+    static void load() throws Missing {
+        try {
+            Loader.load(Verbs.class);
+        } catch (LinkageError | RuntimeException e) {
+            throw missing(e);
+        }
+    }
+
+    /** As {@link #load}, for callers that cannot go on without it. */
+    static void require() {
+        try {
+            load();
+        } catch (Missing e) {
+            throw new EpUnavailableException(e.getMessage() + "; " + e.remedy(), e);
+        }
+    }
+
+    private static Missing missing(Throwable e) {
+        StringBuilder all = new StringBuilder();
+        Throwable cause = e;
+        for (int depth = 0; cause != null && depth < 8; depth++) {
+            all.append(cause.getMessage()).append('\n');
+            cause = cause.getCause();
+        }
+        String text = all.toString();
+        if (text.contains("libibverbs.so")) {
+            return new Missing("libibverbs.so.1 is not installed", INSTALL, e);
+        }
+        String platform = System.getProperty("os.name") + " " + System.getProperty("os.arch");
+        if (text.contains("GLIBC") || text.contains("cannot open shared object file")) {
+            return new Missing(
+                    "the JNI library of this backend does not load here: " + firstLine(e),
+                    "build ep4j on this machine: apt-get install g++ libibverbs-dev, then ./verify",
+                    e);
+        }
+        return new Missing(
+                "this backend was built without its JNI library for " + platform.toLowerCase(Locale.ROOT),
+                "build ep4j where the headers of libibverbs are: apt-get install g++ libibverbs-dev, then ./verify",
+                e);
+    }
+
+    private static String firstLine(Throwable e) {
+        return String.valueOf(e.getMessage()).lines().findFirst().orElse("");
+    }
+
+    /** Names of the devices that libibverbs sees; the library must be loaded. */
+    static List<String> devices() {
+        NativeRecord out = new NativeRecord(1 << 16);
+        long length = Verbs.deviceNames(out.address(), out.size());
+        if (length == -Errno.ENOSYS) {
+            return List.of();
+        }
+        Errno.check(length, "ibv_get_device_list");
+        return out.text((int) length).lines().toList();
+    }
+
+    /** {@code status 12 (transport retry counter exceeded)}. */
+    static String status(int status) {
+        NativeRecord out = new NativeRecord(128);
+        int length = Verbs.statusText(status, out.address(), out.size());
+        return status + " (" + out.text(Math.min(length, out.size() - 1)) + ")";
+    }
+
+    /** Text of an event of a device. */
+    static String event(int event) {
+        NativeRecord out = new NativeRecord(128);
+        int length = Verbs.eventText(event, out.address(), out.size());
+        return out.text(Math.min(length, out.size() - 1));
+    }
+
+    /** A text with a zero at its end, outside of the heap. */
+    static NativeRecord text(String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        NativeRecord record = new NativeRecord(bytes.length + 1);
+        ByteBuffer buffer = record.buffer();
+        buffer.put(0, bytes);
+        return record;
+    }
+}

@@ -1,0 +1,56 @@
+package org.ep4j.backend.ibrc;
+
+/** The real verbs below a link. */
+final class VerbsWire implements Wire {
+    private final long[] queuePairs;
+    private final NativeRecord completionQueues;
+    private final int queues;
+
+    /**
+     * Over connected queue pairs.
+     *
+     * @param queuePairs by lane
+     * @param completionQueues all of them
+     */
+    VerbsWire(long[] queuePairs, long[] completionQueues) {
+        this.queuePairs = queuePairs.clone();
+        this.queues = completionQueues.length;
+        this.completionQueues = new NativeRecord(Long.BYTES * queues);
+        for (int i = 0; i < queues; i++) {
+            this.completionQueues.buffer().putLong(Long.BYTES * i, completionQueues[i]);
+        }
+    }
+
+    @Override
+    public int post(Commands commands, int from, int to) {
+        NativeRecord error = commands.error();
+        return from + Verbs.post(commands.address(from), to - from, error.address());
+    }
+
+    @Override
+    public int poll(Completions into) {
+        return (int) Errno.check(
+                Verbs.poll(completionQueues.address(), queues, into.address(), into.capacity()), "ibv_poll_cq");
+    }
+
+    @Override
+    public void stop(int lane) {
+        // It fails where the device is gone, which ends the queue pair as well.
+        Verbs.toError(queuePairs[lane]);
+    }
+
+    @Override
+    public int postReceives(int lane, int count) {
+        return Verbs.postReceives(queuePairs[lane], CompletionId.receive(lane), count);
+    }
+
+    @Override
+    public String status(int status) {
+        return VerbsLibrary.status(status);
+    }
+
+    @Override
+    public String error(int error) {
+        return Errno.text(error);
+    }
+}

@@ -1,0 +1,28 @@
+package org.ep4j.backend.ibrc;
+
+/** The verbs that a {@link Link} calls once it is connected. For one thread at a time. */
+interface Wire {
+    /**
+     * Posts requests in order.
+     *
+     * @param from index of the first request
+     * @param to index behind the last
+     * @return index behind the last that was posted; where that is not {@code to}, {@link Commands#error} has the reason
+     */
+    int post(Commands commands, int from, int to);
+
+    /** Takes completions out; returns how many. */
+    int poll(Completions into);
+
+    /** Stops a queue pair for good: what was not executed will not be. */
+    void stop(int lane);
+
+    /** Posts receives for immediates. Returns 0 or a negated error number. */
+    int postReceives(int lane, int count);
+
+    /** Text of a status. */
+    String status(int status);
+
+    /** Text of an error number. */
+    String error(int error);
+}

@@ -1,0 +1,284 @@
+package org.ep4j.backend.ibrc;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Random;
+import org.ep4j.Device;
+import org.ep4j.DeviceMemory;
+import org.ep4j.engine.memory.HostMemory;
+
+/**
+ * Queue pairs between two sides, without a NIC: each executes in order, lanes against each other in any order, and a rail can
+ * break at any moment, with requests executed whose acknowledgement never comes. Everything happens inside of {@code poll}.
+ * For one thread.
+ */
+final class FakeFabric {
+    /** A posted request. */
+    private record Posted(
+            long id,
+            int opcode,
+            long remote,
+            long local,
+            int length,
+            long add,
+            int immediate,
+            boolean signaled,
+            List<Byte> inline) {}
+
+    private record Done(long id, int status, boolean received, int immediate) {}
+
+    /** One end of a queue pair. */
+    private static final class End {
+        final Deque<Posted> waiting = new ArrayDeque<>();
+        final Deque<Posted> executed = new ArrayDeque<>();
+        /** What had left the queue pair when it failed: it may still arrive, as long as the other end takes it. */
+        final Deque<Posted> late = new ArrayDeque<>();
+
+        int receives;
+        boolean stopped;
+        boolean failed;
+        long posted;
+        long retired;
+    }
+
+    private final Random random;
+    private final int depth;
+    private final End[][] ends;
+    private final List<Deque<Done>> completions = List.of(new ArrayDeque<>(), new ArrayDeque<>());
+    private final boolean[] broken;
+    private final Link[] links = new Link[2];
+    private boolean stepping;
+    private long adds;
+
+    FakeFabric(Random random, int lanes, int rails, int depth, int receives) {
+        this.random = random;
+        this.depth = depth;
+        this.ends = new End[2][lanes];
+        this.broken = new boolean[rails];
+        for (End[] side : ends) {
+            for (int lane = 0; lane < lanes; lane++) {
+                side[lane] = new End();
+                side[lane].receives = receives;
+            }
+        }
+    }
+
+    void join(int side, Link link) {
+        links[side] = link;
+    }
+
+    /** Nothing passes any more between two ports. */
+    void breakRail(int rail) {
+        broken[rail] = true;
+    }
+
+    /** Requests that advanced a counter. */
+    long adds() {
+        return adds;
+    }
+
+    private boolean passes(int lane) {
+        return !broken[lane % broken.length] && !ends[0][lane].stopped && !ends[1][lane].stopped;
+    }
+
+    Wire wire(int side) {
+        return new SideWire(side);
+    }
+
+    /** Lets something happen. */
+    void step() {
+        if (stepping) {
+            return;
+        }
+        stepping = true;
+        try {
+            for (int i = random.nextInt(6); i >= 0; i--) {
+                happen(random.nextInt(2), random.nextInt(ends[0].length));
+            }
+            links[random.nextInt(2)].tryProgress();
+        } finally {
+            stepping = false;
+        }
+    }
+
+    private void happen(int side, int lane) {
+        End end = ends[side][lane];
+        Posted next = end.waiting.peek();
+        if (next != null && passes(lane) && execute(side, lane, next)) {
+            end.waiting.remove();
+            end.executed.add(next);
+        }
+        Posted late = end.late.peek();
+        if (late != null && !ends[1 - side][lane].stopped && random.nextInt(30) == 0) {
+            // What is read comes back to nobody.
+            if (late.opcode() == Commands.READ || execute(side, lane, late)) {
+                end.late.remove();
+            }
+        }
+        if (random.nextInt(3) == 0 && passes(lane)) {
+            acknowledge(side, end);
+        }
+        if (broken[lane % broken.length] && !end.failed && !end.stopped && random.nextInt(20) == 0) {
+            fail(side, lane, Status.RETRIES);
+        }
+    }
+
+    private void acknowledge(int side, End end) {
+        for (int i = random.nextInt(4); i >= 0 && !end.executed.isEmpty(); i--) {
+            Posted done = end.executed.remove();
+            if (done.signaled()) {
+                completions.get(side).add(new Done(done.id(), 0, false, 0));
+            }
+        }
+    }
+
+    /** All that was not acknowledged ends in error, whether it was executed or not. */
+    private void fail(int side, int lane, int first) {
+        End end = ends[side][lane];
+        int status = first;
+        List<Posted> all = new ArrayList<>(end.executed);
+        all.addAll(end.waiting);
+        if (all.isEmpty() && first != Status.FLUSHED) {
+            return;
+        }
+        end.failed = true;
+        int left = random.nextInt(end.waiting.size() + 1);
+        end.waiting.stream().limit(left).forEach(end.late::add);
+        for (Posted one : all) {
+            completions.get(side).add(new Done(one.id(), status, false, 0));
+            status = Status.FLUSHED;
+        }
+        end.executed.clear();
+        end.waiting.clear();
+    }
+
+    private boolean execute(int side, int lane, Posted request) {
+        switch (request.opcode()) {
+            case Commands.WRITE -> {
+                if (!request.inline().isEmpty()) {
+                    HostMemory target = memory(request.remote(), request.length());
+                    for (int i = 0; i < request.length(); i++) {
+                        target.putByte(i, request.inline().get(i));
+                    }
+                } else if (request.length() > 0) {
+                    copy(request.local(), request.remote(), request.length());
+                }
+            }
+            case Commands.READ -> copy(request.remote(), request.local(), request.length());
+            case Commands.ADD -> {
+                HostMemory word = memory(request.remote(), 8);
+                word.putLongRelease(0, word.getLong(0) + request.add());
+                adds++;
+            }
+            case Commands.IMMEDIATE -> {
+                End peer = ends[1 - side][lane];
+                if (peer.receives == 0) {
+                    return false;
+                }
+                peer.receives--;
+                completions.get(1 - side).add(new Done(CompletionId.receive(lane), 0, true, request.immediate()));
+                adds++;
+            }
+            default -> throw new AssertionError("opcode " + request.opcode());
+        }
+        return true;
+    }
+
+    static HostMemory memory(long address, long bytes) {
+        return HostMemory.of(new DeviceMemory(address, bytes, Device.HOST));
+    }
+
+    private static void copy(long from, long to, int bytes) {
+        memory(to, bytes).copy(0, memory(from, bytes), 0, bytes);
+    }
+
+    private final class SideWire implements Wire {
+        private final int side;
+
+        private SideWire(int side) {
+            this.side = side;
+        }
+
+        @Override
+        public int post(Commands commands, int from, int to) {
+            for (int i = from; i < to; i++) {
+                End end = ends[side][commands.lane(i)];
+                if (end.failed || end.stopped) {
+                    if (random.nextBoolean()) {
+                        commands.error().set(0, Errno.EINVAL);
+                        return i;
+                    }
+                    completions.get(side).add(new Done(commands.id(i), Status.FLUSHED, false, 0));
+                    continue;
+                }
+                end.posted++;
+                if (end.posted - end.retired > depth) {
+                    throw new AssertionError("queue pair " + commands.lane(i) + " overrun: " + end.posted + " posted, "
+                            + end.retired + " known to be complete, depth " + depth);
+                }
+                boolean inline = (commands.flags(i) & Commands.INLINE) != 0;
+                List<Byte> bytes = new ArrayList<>();
+                for (int b = 0; inline && b < commands.length(i); b++) {
+                    bytes.add(memory(commands.local(i), commands.length(i)).getByte(b));
+                }
+                end.waiting.add(new Posted(
+                        commands.id(i),
+                        commands.opcode(i),
+                        commands.remote(i),
+                        commands.local(i),
+                        commands.length(i),
+                        commands.added(i),
+                        commands.immediate(i),
+                        (commands.flags(i) & Commands.SIGNALED) != 0,
+                        bytes));
+            }
+            return to;
+        }
+
+        @Override
+        public int poll(Completions into) {
+            step();
+            Deque<Done> ready = completions.get(side);
+            int count = 0;
+            while (count < into.capacity() && !ready.isEmpty() && random.nextInt(8) > 0) {
+                Done done = ready.remove();
+                if (!done.received() && done.status() == 0) {
+                    End end = ends[side][CompletionId.lane(done.id())];
+                    end.retired = CompletionId.number(done.id(), end.retired) + 1;
+                }
+                into.set(count++, done.id(), done.status(), 0x81, done.received(), done.immediate());
+            }
+            return count;
+        }
+
+        @Override
+        public void stop(int lane) {
+            End end = ends[side][lane];
+            if (!end.stopped) {
+                end.stopped = true;
+                fail(side, lane, Status.FLUSHED);
+                for (; end.receives > 0; end.receives--) {
+                    completions.get(side).add(new Done(CompletionId.receive(lane), Status.FLUSHED, false, 0));
+                }
+            }
+        }
+
+        @Override
+        public int postReceives(int lane, int count) {
+            ends[side][lane].receives += count;
+            return 0;
+        }
+
+        @Override
+        public String status(int status) {
+            return status + " (fake)";
+        }
+
+        @Override
+        public String error(int error) {
+            return "error " + error;
+        }
+    }
+}

@@ -1,0 +1,241 @@
+package org.ep4j.backend.ibrc;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.SplittableRandom;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.engine.memory.HostDevice;
+import org.ep4j.engine.memory.HostMemory;
+
+/** Two links over a fake fabric, that send each other random writes and check every byte. For one thread. */
+final class LinkPair implements AutoCloseable {
+    private static final int DEPTH = 16;
+    private static final int SLOTS = 3;
+    private static final int SLOT = 4096;
+    private static final int SENT = 7;
+    private static final int CHECKED = 8;
+    /** Advanced in every round before {@link #SENT}, which shows that counters are seen in order. */
+    private static final int BEFORE = 60;
+
+    private static final int BUFFER = 5;
+
+    private final HostDevice device = new HostDevice();
+    private final List<DeviceAllocation> allocations = new ArrayList<>();
+    private final Random random;
+    private final FakeFabric fabric;
+    private final int rails;
+    private final Side[] sides = new Side[2];
+
+    /** What one side has. */
+    private static final class Side {
+        final HostMemory data;
+        final Region dataRegion;
+        final Region counterRegion;
+        final Link link;
+        final long[] sent = new long[64];
+        final Arrivals arrivals;
+        long sentRounds;
+        long checkedRounds;
+
+        Side(HostMemory data, HostMemory counters, Region dataRegion, Region counterRegion, Link link) {
+            this.data = data;
+            this.dataRegion = dataRegion;
+            this.counterRegion = counterRegion;
+            this.link = link;
+            this.arrivals = new Arrivals(counters, (long) link.peer().index() * LinkMemory.COUNTERS, link);
+        }
+    }
+
+    LinkPair(Random random, int rails, int lanes, boolean atomics, LinkSettings settings) {
+        this.random = random;
+        this.rails = rails;
+        int receives = atomics ? 0 : DEPTH;
+        this.fabric = new FakeFabric(random, lanes, rails, DEPTH, receives);
+        Words words = new Words(lanes, rails);
+        LinkMemory.Layout layout = new LinkMemory.Layout(2, words.bytes());
+        long[] control = {allocate(layout.bytes()), allocate(layout.bytes())};
+        long[] counters = {allocate(2L * LinkMemory.COUNTERS), allocate(2L * LinkMemory.COUNTERS)};
+        long[] data = {allocate(2L * SLOTS * SLOT), allocate(2L * SLOTS * SLOT)};
+        for (int side = 0; side < 2; side++) {
+            HostMemory local = FakeFabric.memory(control[side], layout.bytes());
+            local.putLong(layout.one(), 1);
+            HostMemory ownCounters = FakeFabric.memory(counters[side], 2L * LinkMemory.COUNTERS);
+            Region controlRegion = region(control, side, layout.bytes());
+            LinkMemory memory = new LinkMemory(
+                    words,
+                    layout,
+                    controlRegion,
+                    local,
+                    side,
+                    1 - side,
+                    number -> number == BUFFER ? ownCounters : null);
+            Lane[] all = new Lane[lanes];
+            for (int lane = 0; lane < lanes; lane++) {
+                LaneEnds ends =
+                        new LaneEnds(lane, 0, 0, DEPTH, receives, random.nextInt(2) * 64, 1000, "port-" + lane % rails);
+                all[lane] = new Lane(lane, lane % rails, ends, settings);
+            }
+            LinkPeer peer = new LinkPeer(1 - side, 1 - side, "rank " + (1 - side), random.nextInt(lanes));
+            Link link = new Link(peer, memory, settings, atomics, List.of(all), rails, fabric.wire(side));
+            fabric.join(side, link);
+            sides[side] = new Side(
+                    FakeFabric.memory(data[side], 2L * SLOTS * SLOT),
+                    ownCounters,
+                    region(data, side, 2L * SLOTS * SLOT),
+                    region(counters, side, 2L * LinkMemory.COUNTERS),
+                    link);
+        }
+    }
+
+    private static Region region(long[] addresses, int side, long bytes) {
+        return new Region(addresses[side], bytes, new int[1], addresses, new int[2][1]);
+    }
+
+    private long allocate(long bytes) {
+        DeviceAllocation allocation = device.allocate(bytes);
+        allocations.add(allocation);
+        return allocation.memory().address();
+    }
+
+    void breakRail(int rail) {
+        fabric.breakRail(rail);
+    }
+
+    int failovers() {
+        return sides[0].link.traffic().failovers() + sides[1].link.traffic().failovers();
+    }
+
+    void advance(int side, int counter, long value) {
+        Side own = sides[side];
+        own.link.advance(own.counterRegion, BUFFER, counter, own.sent, value);
+    }
+
+    private long seen(int side, int counter) {
+        Side own = sides[side];
+        own.link.tryProgress();
+        return own.arrivals.seen(counter);
+    }
+
+    long awaitSeen(int side, int counter, long value) {
+        for (int tries = 0; tries < 100_000 && seen(side, counter) < value; tries++) {
+            fabric.step();
+        }
+        return seen(side, counter);
+    }
+
+    /** Goes on until both sides have sent and checked so many rounds, and breaks so many rails on the way. */
+    void exchange(int rounds, int toBreak) {
+        List<Integer> order = new ArrayList<>();
+        for (int rail = 0; rail < rails; rail++) {
+            order.add(rail);
+        }
+        Collections.shuffle(order, random);
+        List<Integer> breaks = new ArrayList<>(order.subList(0, toBreak));
+        int idle = 0;
+        while (!done(0, rounds) || !done(1, rounds)) {
+            if (!breaks.isEmpty() && random.nextInt(40) == 0) {
+                fabric.breakRail(breaks.remove(0));
+            }
+            boolean moved = play(0, rounds);
+            moved |= play(1, rounds);
+            fabric.step();
+            idle = moved ? 0 : idle + 1;
+            if (idle > 200_000) {
+                throw new AssertionError("stands still: " + sides[0].link.traffic() + " " + sides[1].link.traffic());
+            }
+        }
+        breaks.forEach(fabric::breakRail);
+        settle(toBreak);
+    }
+
+    /** Lets failovers that began end, and looks that nothing moves afterwards. */
+    private void settle(int toBreak) {
+        for (int i = 0; i < 200_000 && failovers() < 2 * toBreak; i++) {
+            // A rail that carries nothing is not seen to be broken.
+            if (i % 50 == 0) {
+                sides[0].link.write(sides[0].dataRegion, 0, 0, 4L * 1024);
+                sides[1].link.write(sides[1].dataRegion, 0, 0, 4L * 1024);
+            }
+            fabric.step();
+        }
+        sides[0].link.drain(Duration.ofSeconds(20));
+        sides[1].link.drain(Duration.ofSeconds(20));
+    }
+
+    private boolean done(int side, long rounds) {
+        Side own = sides[side];
+        return own.checkedRounds >= rounds && seen(side, CHECKED) >= rounds;
+    }
+
+    private boolean play(int side, int rounds) {
+        Side own = sides[side];
+        boolean moved = false;
+        if (own.sentRounds < rounds && own.sentRounds - seen(side, CHECKED) < SLOTS) {
+            send(side, ++own.sentRounds);
+            moved = true;
+        }
+        long arrived = seen(side, SENT);
+        fabric.step();
+        if (seen(side, BEFORE) < arrived) {
+            throw new AssertionError("side " + side + " sees " + seen(side, BEFORE)
+                    + " of the counter that was advanced" + " before the one that it sees at " + arrived);
+        }
+        if (arrived > own.checkedRounds) {
+            check(side, ++own.checkedRounds);
+            advance(side, CHECKED, own.checkedRounds);
+            moved = true;
+        }
+        return moved;
+    }
+
+    private static SplittableRandom random(int from, long round) {
+        return new SplittableRandom(from * 1_000_003L + round);
+    }
+
+    private static int total(SplittableRandom random) {
+        return random.nextInt(3) == 0 ? 8 * random.nextInt(SLOT / 8) : 8 * random.nextInt(17);
+    }
+
+    private void send(int side, long round) {
+        Side own = sides[side];
+        SplittableRandom content = random(side, round);
+        int total = total(content);
+        long value = content.nextLong();
+        long target = round % SLOTS * SLOT;
+        long source = SLOTS * SLOT + target;
+        // Its last write from here was answered, so it was executed; the queue pair may not know that yet.
+        for (int i = 0; i < total; i += 8) {
+            own.data.putLong(source + i, value + i);
+        }
+        int done = 0;
+        while (done < total) {
+            int bytes = Math.min(total - done, 1 + random.nextInt(1500));
+            own.link.write(own.dataRegion, target + done, source + done, bytes);
+            done += bytes;
+        }
+        advance(side, BEFORE, round);
+        advance(side, SENT, round);
+    }
+
+    private void check(int side, long round) {
+        SplittableRandom content = random(1 - side, round);
+        int total = total(content);
+        long value = content.nextLong();
+        for (int i = 0; i < total; i += 8) {
+            long found = sides[side].data.getLong(round % SLOTS * SLOT + i);
+            if (found != value + i) {
+                throw new AssertionError("side " + side + ", round " + round + ", byte " + i + " of " + total
+                        + ": found " + found + ", expected " + (value + i) + "; "
+                        + sides[1 - side].link.traffic());
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        allocations.forEach(DeviceAllocation::close);
+    }
+}

@@ -1,0 +1,117 @@
+package org.ep4j.backend.ibrc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.ServiceLoader;
+import org.ep4j.Device;
+import org.ep4j.config.EpConfig;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.DescribeRequest;
+import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.NoPath;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+import org.ep4j.topology.Distance;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort.LinkLayer;
+import org.ep4j.topology.NicReach;
+import org.ep4j.topology.PathType;
+import org.junit.jupiter.api.Test;
+
+final class ProviderTest {
+    private final IbrcProvider provider = new IbrcProvider();
+
+    private static Locality host(NicFamily family, String... names) {
+        List<NicReach> nics = List.of(names).stream()
+                .map(name -> new NicReach(
+                        name,
+                        family,
+                        name,
+                        new Distance(PathType.PHB, 0, 0),
+                        Optional.empty(),
+                        List.of(new NicReach.Port(1, LinkLayer.ETHERNET, 100))))
+                .toList();
+        return new Locality(-1, GpuVendor.OTHER, "", -1, 0, List.of(), nics);
+    }
+
+    private static RankProfile profile(int rank, Locality locality, Map<String, String> facts) {
+        return new RankProfile(
+                rank,
+                "h" + rank,
+                "h" + rank,
+                1,
+                Device.HOST,
+                locality,
+                "",
+                Map.of(IbrcProvider.ID, new RankProfile.BackendProfile(true, "", facts)),
+                Map.of());
+    }
+
+    @Test
+    void isFoundAsAService() {
+        assertThat(ServiceLoader.load(EpBackendProvider.class).stream()
+                        .map(one -> one.get().id()))
+                .contains(IbrcProvider.ID);
+    }
+
+    @Test
+    void probesWithoutThrowingAndSaysWhatIsMissing() {
+        EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
+        ProbeReport report = provider.probe(new ProbeRequest(Device.HOST, config, Duration.ofSeconds(20)));
+        assertThat(report.checks()).hasSize(8);
+        assertThat(report.failures())
+                .allSatisfy(check -> assertThat(check.remedy()).isNotEmpty());
+        if (!Files.exists(Path.of("/sys/class/infiniband"))) {
+            assertThat(report.usable()).isFalse();
+        }
+    }
+
+    @Test
+    void aGpuIsRefusedBeforeAnythingIsLoaded() {
+        EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
+        ProbeReport report = provider.probe(new ProbeRequest(Device.parse("cuda:0"), config, Duration.ofSeconds(20)));
+        assertThat(report.failures()).extracting(Check::code).containsExactly("EP-IBR-001");
+    }
+
+    @Test
+    void offersThePortsOfVerbsNics() {
+        Locality place = host(NicFamily.MLX5, "mlx5_0", "mlx5_1");
+        PathOffer offer = (PathOffer) provider.offer(profile(0, place, Map.of()), profile(1, place, Map.of()));
+        assertThat(offer.kind()).isEqualTo(PathKind.HOST_POSTED);
+        assertThat(offer.nics()).containsExactly("mlx5_0:1", "mlx5_1:1");
+        assertThat(offer.staged()).isFalse();
+        assertThat(offer.gigabytesPerSecond()).isEqualTo(22.5);
+    }
+
+    @Test
+    void offersOnlyWhatVerbsCouldOpen() {
+        Locality place = host(NicFamily.MLX5, "mlx5_0", "mlx5_1");
+        Map<String, String> one = Map.of(IbrcOffer.DEVICES, "mlx5_1");
+        PathOffer offer = (PathOffer) provider.offer(profile(0, place, one), profile(1, place, Map.of()));
+        assertThat(offer.nics()).containsExactly("mlx5_1:1");
+        assertThat(provider.offer(profile(0, place, Map.of(IbrcOffer.DEVICES, "")), profile(1, place, one)))
+                .isInstanceOf(NoPath.class);
+    }
+
+    @Test
+    void describesWhatADescriptionLacks() {
+        DescribeRequest efa = new DescribeRequest(Device.HOST, host(NicFamily.EFA, "efa_0"), "h");
+        assertThat(provider.describe(efa).failures()).singleElement().satisfies(check -> {
+            assertThat(check.code()).isEqualTo("EP-IBR-004");
+            assertThat(check.detail()).contains("mlx5, bnxt, ionic, irdma, rxe, siw", "EFA");
+        });
+        DescribeRequest rxe = new DescribeRequest(Device.HOST, host(NicFamily.RXE, "rxe0"), "h");
+        assertThat(provider.describe(rxe).usable()).isTrue();
+    }
+}

@@ -1,0 +1,108 @@
+package org.ep4j.backend.ibrc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import net.jqwik.api.Example;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.LongRange;
+import net.jqwik.api.constraints.Size;
+import org.ep4j.EpMismatchException;
+
+/** What ranks send each other before they are connected, and the 32 bits of an immediate. */
+final class RecordsTest {
+    @Property
+    void recordsComeBackAsTheyWere(
+            @ForAll String name,
+            @ForAll int lid,
+            @ForAll long subnet,
+            @ForAll long guid,
+            @ForAll boolean flag,
+            @ForAll @Size(max = 70) List<Integer> keys,
+            @ForAll long address) {
+        PortRecord port = new PortRecord(name, 2, 5, lid, flag, 16, new PortRecord.Gid(subnet, guid));
+        Hello hello = new Hello(flag, 12, List.of(port, port));
+        // A name that is no valid Unicode does not come back; devices have none.
+        if (name.chars().allMatch(c -> c < 0xd800)) {
+            assertThat(Hello.decode(hello.encode())).isEqualTo(hello);
+        }
+        MemoryRecord memory = new MemoryRecord(address, keys);
+        QueuePairs pairs = new QueuePairs(memory, Map.of(3, keys, 700, List.of()));
+        assertThat(QueuePairs.decode(pairs.encode())).isEqualTo(pairs);
+        BufferRecord buffer = new BufferRecord(address, 63, memory, memory);
+        assertThat(BufferRecord.decode(buffer.encode())).isEqualTo(buffer);
+    }
+
+    @Property
+    void whatIsNotARecordIsRefused(@ForAll byte[] bytes, @ForAll @IntRange(min = 1, max = 40) int cut) {
+        byte[] whole =
+                new BufferRecord(4096, 1, new MemoryRecord(1, List.of(7)), new MemoryRecord(2, List.of(8))).encode();
+        byte[] part = Arrays.copyOf(whole, Math.max(0, whole.length - cut));
+        assertThatThrownBy(() -> BufferRecord.decode(part))
+                .isInstanceOf(EpMismatchException.class)
+                .hasMessageContaining("same ep4j version");
+        if (bytes.length < 4 || bytes[0] != 1) {
+            assertThatThrownBy(() -> Hello.decode(bytes)).isInstanceOf(EpMismatchException.class);
+        }
+    }
+
+    @Property
+    void immediatesOfCountersAddUp(
+            @ForAll @IntRange(max = 63) int buffer,
+            @ForAll @IntRange(max = 63) int counter,
+            @ForAll @LongRange(min = 0) long delta) {
+        long sum = 0;
+        for (int place = 0; place < 4; place++) {
+            int code = Immediate.counter(buffer, counter, place, (int) (delta >>> (16 * place)) & 0xffff);
+            assertThat(Immediate.isCounter(code)).isTrue();
+            assertThat(Immediate.buffer(code)).isEqualTo(buffer);
+            assertThat(Immediate.counterIndex(code)).isEqualTo(counter);
+            sum += Immediate.delta(code);
+        }
+        assertThat(sum).isEqualTo(delta);
+    }
+
+    @Property
+    void immediatesOfLanesAreToldFromOthers(@ForAll @IntRange(max = 0xffff) int lane, @ForAll boolean close) {
+        int code = Immediate.lane(lane, close);
+        assertThat(Immediate.isCounter(code)).isFalse();
+        assertThat(Immediate.isFence(code)).isFalse();
+        assertThat(Immediate.laneIndex(code)).isEqualTo(lane);
+        assertThat(Immediate.closes(code)).isEqualTo(close);
+    }
+
+    @Example
+    void theFenceIsNoLane() {
+        assertThat(Immediate.isFence(Immediate.fence())).isTrue();
+        assertThat(Immediate.isCounter(Immediate.fence())).isFalse();
+    }
+
+    @Property
+    void idsOfRequestsSayLaneAndNumberAlsoAfterWrapping(
+            @ForAll @IntRange(max = 0x3fff) int lane,
+            @ForAll @LongRange(min = 0, max = Long.MAX_VALUE / 2) long number,
+            @ForAll @IntRange(max = 16384) int behind) {
+        long id = CompletionId.send(lane, number);
+        assertThat(CompletionId.isReceive(id)).isFalse();
+        assertThat(CompletionId.lane(id)).isEqualTo(lane);
+        assertThat(CompletionId.number(id, Math.max(0, number - behind))).isEqualTo(number);
+        long receive = CompletionId.receive(lane);
+        assertThat(CompletionId.isReceive(receive)).isTrue();
+        assertThat(CompletionId.lane(receive)).isEqualTo(lane);
+    }
+
+    @Example
+    void wordsOfAConnectionDoNotOverlap() {
+        Words words = new Words(5, 2);
+        assertThat(words.lane(0)).isEqualTo(8);
+        assertThat(words.stopped(0)).isEqualTo(words.lane(4) + 8);
+        assertThat(words.bytes())
+                .isGreaterThanOrEqualTo((int) words.stopped(1) + 8)
+                .isEqualTo(64);
+    }
+}

@@ -1,0 +1,65 @@
+package org.ep4j.backend.ibrc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.List;
+import java.util.Map;
+import org.ep4j.EpConfigException;
+import org.ep4j.config.EpConfig;
+import org.junit.jupiter.api.Test;
+
+final class SettingsTest {
+    private static EpConfig environment(Map<String, String> variables) {
+        return EpConfig.builder(Map.of(), variables).build();
+    }
+
+    @Test
+    void variablesOfOtherSoftwareAreRead() {
+        EpConfig config = environment(Map.of(
+                "NVSHMEM_IB_MAX_TRANSPORT_EP_COUNT", "4",
+                "NCCL_IB_TIMEOUT", "20",
+                "NCCL_IB_RETRY_CNT", "5",
+                "UCCL_IB_MAX_INFLIGHT_NORMAL", "8",
+                "UCCL_IB_MAX_INFLIGHT_BYTES", "1048576",
+                "NVSHMEM_IB_ENABLE_RELAXED_ORDERING", "0"));
+        assertThat(config.get(IbrcKeys.QUEUE_PAIRS)).isEqualTo(4);
+        assertThat(config.get(IbrcKeys.TIMEOUT)).isEqualTo(20);
+        assertThat(config.get(IbrcKeys.RETRIES)).isEqualTo(5);
+        assertThat(config.get(IbrcKeys.RELAXED_ORDERING)).isFalse();
+        LinkSettings settings = LinkSettings.from(config);
+        assertThat(settings.inflightWrites()).isEqualTo(8);
+        assertThat(settings.inflightBytes()).isEqualTo(1 << 20);
+        assertThat(settings.credits(256)).isEqualTo(8);
+    }
+
+    @Test
+    void oneOfThirtyTwoOrOfAQuarterReportsCompletion() {
+        LinkSettings settings = LinkSettings.from(environment(Map.of()));
+        assertThat(settings.signalInterval(256)).isEqualTo(32);
+        assertThat(settings.signalInterval(64)).isEqualTo(16);
+        assertThat(settings.signalInterval(2)).isEqualTo(1);
+        assertThat(settings.credits(256)).isEqualTo(254);
+    }
+
+    @Test
+    void aStripeThatIsTooSmallIsRefused() {
+        assertThatThrownBy(() -> LinkSettings.from(environment(Map.of("EP_IBRC_STRIPE", "64"))))
+                .isInstanceOf(EpConfigException.class)
+                .hasMessageContainingAll("ep.ibrc.stripe", "64", "128", "64KiB");
+    }
+
+    @Test
+    void bothEndsOfAPairComeToTheSamePorts() {
+        EpConfig config = environment(Map.of());
+        var plan = VerbsRanks.plan(List.of("a:1", "b:1"), List.of("c:1"), 3);
+        Pairing first = Pairing.of(plan, 0, 1, config);
+        Pairing second = Pairing.of(plan, 1, 0, config);
+        assertThat(first.mine()).containsExactly("a:1", "b:1").isEqualTo(second.theirs());
+        assertThat(first.theirs()).containsExactly("c:1", "c:1").isEqualTo(second.mine());
+        assertThat(first.lanes()).isEqualTo(6).isEqualTo(second.lanes());
+        Pairing one = Pairing.of(plan, 0, 1, environment(Map.of("EP_IBRC_PORTS", "1", "EP_IBRC_QUEUE_PAIRS", "5")));
+        assertThat(one.mine()).containsExactly("a:1");
+        assertThat(one.lanes()).isEqualTo(5);
+    }
+}

@@ -1,0 +1,246 @@
+package org.ep4j.backend.ibrc;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.plan.EpPlan;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Two ranks on real verbs, between ports that are joined in pairs: {@code rxe0} with {@code rxe1}, {@code rxe2} with {@code
+ * rxe3}, as ci/rdma-guest sets them up. Arguments are names of scenarios; none means all.
+ */
+public final class VerbsScenarios {
+    static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final List<String> ONE = List.of("rxe0:1");
+    private static final List<String> OTHER_ONE = List.of("rxe1:1");
+    static final List<String> TWO = List.of("rxe0:1", "rxe2:1");
+    static final List<String> OTHER_TWO = List.of("rxe1:1", "rxe3:1");
+
+    /** Settings with which a failure is found within a second, also where 7 retries mean retries without end. */
+    static final Map<String, String> QUICK =
+            Map.of("ep.ibrc.timeout", "14", "ep.ibrc.retries", "3", "ep.ibrc.depth", "64", "ep.ibrc.stripe", "4KiB");
+
+    private VerbsScenarios() {}
+
+    /** A scenario. */
+    interface Scenario {
+        void run() throws IOException, InterruptedException;
+    }
+
+    /** All of them, by name. */
+    static Map<String, Scenario> all() {
+        Map<String, Scenario> all = new LinkedHashMap<>();
+        for (int queuePairs : List.of(1, 4, 16)) {
+            all.put("one-port-" + queuePairs, () -> exchange(ONE, OTHER_ONE, queuePairs, QUICK, 40));
+            all.put("two-ports-" + queuePairs, () -> exchange(TWO, OTHER_TWO, queuePairs, QUICK, 40));
+        }
+        all.put("loss", () -> disturbed("netem", "loss", "2%"));
+        all.put("delay-and-reorder", () -> disturbed("netem", "delay", "2ms", "reorder", "25%"));
+        for (int rail = 0; rail < 2; rail++) {
+            String end = "rail" + rail + "a";
+            String other = "rail" + rail + "b";
+            // One of the two carries the counters.
+            all.put("cable-" + rail, () -> failover(QUICK, cut(end, other), mend(end, other)));
+            all.put("acknowledgements-lost-" + rail, () -> failover(QUICK, cut(other), mend(other)));
+            all.put(
+                    "link-down-" + rail,
+                    () -> failover(
+                            QUICK,
+                            () -> command("ip", "link", "set", end, "down"),
+                            () -> command("ip", "link", "set", end, "up")));
+            all.put(
+                    "cable-no-atomics-" + rail,
+                    () -> failover(with("ep.ibrc.atomics", "never"), cut(end, other), mend(end, other)));
+        }
+        all.put("last-port", VerbsScenarios::lastPort);
+        all.put("processes", () -> RankProcess.exchangeWithAnother(false));
+        all.put("killed", () -> RankProcess.exchangeWithAnother(true));
+        all.put("no-atomics", () -> exchange(TWO, OTHER_TWO, 4, with("ep.ibrc.atomics", "never"), 40));
+        return all;
+    }
+
+    /** Runs scenarios; ends with an exception when one fails. */
+    public static void main(String[] arguments) throws IOException, InterruptedException {
+        Map<String, Scenario> all = all();
+        List<String> names = arguments.length == 0 ? List.copyOf(all.keySet()) : List.of(arguments);
+        for (String name : names) {
+            Scenario scenario = all.get(name);
+            if (scenario == null) {
+                throw new IllegalArgumentException("no scenario " + name + "; there are " + all.keySet());
+            }
+            long start = System.nanoTime();
+            scenario.run();
+            System.out.println("ok " + name + " " + (System.nanoTime() - start) / 1_000_000 + " ms");
+        }
+        System.exit(0);
+    }
+
+    static Map<String, String> with(String... pairs) {
+        Map<String, String> settings = new HashMap<>(QUICK);
+        for (int i = 0; i < pairs.length; i += 2) {
+            settings.put(pairs[i], pairs[i + 1]);
+        }
+        return settings;
+    }
+
+    private static void exchange(
+            List<String> first, List<String> second, int queuePairs, Map<String, String> settings, int rounds) {
+        EpPlan plan = VerbsRanks.plan(first, second, queuePairs);
+        VerbsRanks.run(plan, VerbsRanks.config(settings), context -> {
+            try (Exchange exchange = new Exchange(context, 1 << 16, 20_000, PATIENCE)) {
+                exchange.rounds(rounds);
+                context.bootstrap().barrier("done", PATIENCE);
+            }
+        });
+    }
+
+    private static Scenario cut(String... ends) {
+        return () -> {
+            for (String end : ends) {
+                command("tc", "qdisc", "add", "dev", end, "root", "netem", "loss", "100%");
+            }
+        };
+    }
+
+    private static Scenario mend(String... ends) {
+        return () -> {
+            for (String end : ends) {
+                command("tc", "qdisc", "del", "dev", end, "root");
+            }
+        };
+    }
+
+    /** An exchange over a bad wire: slower, and nothing else. */
+    private static void disturbed(String... disturbance) throws IOException, InterruptedException {
+        List<String> ends = List.of("rail0a", "rail0b");
+        for (String end : ends) {
+            List<String> words = new ArrayList<>(List.of("tc", "qdisc", "add", "dev", end, "root"));
+            words.addAll(List.of(disturbance));
+            command(words.toArray(new String[0]));
+        }
+        try {
+            exchange(ONE, OTHER_ONE, 2, with("ep.ibrc.retries", "6"), 30);
+        } finally {
+            mend("rail0a", "rail0b").run();
+        }
+    }
+
+    /** One of two ports fails in the middle of an exchange, which goes on, and every byte and counter is right. */
+    private static void failover(Map<String, String> settings, Scenario fault, Scenario repair)
+            throws IOException, InterruptedException {
+        EpPlan plan = VerbsRanks.plan(TWO, OTHER_TWO, 2);
+        Exchange[] exchanges = new Exchange[2];
+        AtomicLong until = new AtomicLong(Long.MAX_VALUE);
+        try {
+            VerbsRanks.run(plan, VerbsRanks.config(settings), context -> {
+                try (Exchange exchange = new Exchange(context, 1 << 16, 20_000, PATIENCE)) {
+                    exchanges[context.rank()] = exchange;
+                    context.bootstrap().barrier("open", PATIENCE);
+                    if (context.rank() == 0) {
+                        new Thread(() -> breakAndGoOn(exchanges, until, fault)).start();
+                    }
+                    exchange.rounds(until::get);
+                    context.bootstrap().barrier("done", PATIENCE);
+                }
+            });
+        } finally {
+            repair.run();
+        }
+        for (Exchange exchange : exchanges) {
+            if (exchange.failovers() != 1) {
+                throw new AssertionError(exchange.failovers() + " failovers on a rank, expected 1");
+            }
+        }
+    }
+
+    /** Breaks something in the middle of an exchange, which goes on for some rounds after both ranks have found it. */
+    private static void breakAndGoOn(Exchange[] exchanges, AtomicLong until, Scenario fault) {
+        try {
+            runAt(exchanges[0], 15, fault);
+            long end = System.nanoTime() + PATIENCE.toNanos();
+            while ((exchanges[0].failovers() != 1 || exchanges[1].failovers() != 1) && System.nanoTime() - end < 0) {
+                LockSupport.parkNanos(1_000_000);
+            }
+        } finally {
+            until.set(Math.max(exchanges[0].sentRounds(), exchanges[1].sentRounds()) + 30);
+        }
+    }
+
+    private static void runAt(Exchange exchange, long round, Scenario what) {
+        long end = System.nanoTime() + PATIENCE.toNanos();
+        while (exchange.checkedRounds() < round && System.nanoTime() - end < 0) {
+            LockSupport.parkNanos(100_000);
+        }
+        try {
+            what.run();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** The only port fails: both ranks are told, with port, peer, status and vendor error. */
+    private static void lastPort() throws IOException, InterruptedException {
+        EpPlan plan = VerbsRanks.plan(ONE, OTHER_ONE, 2);
+        try {
+            VerbsRanks.run(plan, VerbsRanks.config(QUICK), context -> {
+                try (Exchange exchange = new Exchange(context, 1 << 16, 20_000, PATIENCE)) {
+                    exchange.rounds(5);
+                    context.bootstrap().barrier("half", PATIENCE);
+                    if (context.rank() == 0) {
+                        runAt(exchange, 0, cut("rail0a", "rail0b"));
+                    }
+                    context.bootstrap().barrier("cut", PATIENCE);
+                    try {
+                        exchange.rounds(1000);
+                        throw new AssertionError("nothing was lost");
+                    } catch (EpPeerLostException e) {
+                        check(
+                                e.getMessage(),
+                                "rank " + (1 - context.rank()),
+                                "rxe0:1",
+                                "rxe1:1",
+                                "status 12 (",
+                                "vendor error 0x");
+                    }
+                }
+            });
+        } finally {
+            mend("rail0a", "rail0b").run();
+        }
+    }
+
+    static void check(@Nullable String message, String... parts) {
+        for (String part : parts) {
+            if (message == null || !message.contains(part)) {
+                throw new AssertionError("expected \"" + part + "\" in: " + message);
+            }
+        }
+    }
+
+    /** True where the ports are. */
+    static boolean present() {
+        return List.of("rxe0", "rxe1", "rxe2", "rxe3").stream()
+                .allMatch(name -> Files.exists(Path.of("/sys/class/infiniband", name)));
+    }
+
+    static void command(String... words) throws IOException, InterruptedException {
+        Process process = new ProcessBuilder(words).inheritIO().start();
+        if (!process.waitFor(60, TimeUnit.SECONDS) || process.exitValue() != 0) {
+            throw new IOException(String.join(" ", words) + " failed");
+        }
+    }
+}
