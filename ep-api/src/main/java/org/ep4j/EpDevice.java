@@ -8,7 +8,8 @@ public interface EpDevice extends AutoCloseable {
     Device id();
 
     /**
-     * Allocates zeroed memory, aligned to at least 256 bytes.
+     * Allocates zeroed memory, aligned to at least 256 bytes. On a GPU, closing the allocation may wait for all work of this process on
+     * that GPU, operations of other buffers and ranks among it.
      *
      * @throws EpResourceException when there is not enough
      */

@@ -1,12 +1,16 @@
 package org.ep4j;
 
 import java.time.Duration;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpRuntime;
+import org.ep4j.spi.LinkTraffic;
+import org.ep4j.spi.TrafficSource;
 
 /**
  * This rank's membership in a set of ranks that exchange tokens. Joining probes the machine, agrees on a plan and opens
@@ -45,6 +49,9 @@ public interface EpGroup extends AutoCloseable {
 
     /** Ranks whose process is known to have died. */
     Set<Integer> lostRanks();
+
+    /** What this rank has sent, by id of the backend, as far as backends count it ({@link TrafficSource}). */
+    Map<String, List<LinkTraffic>> traffic();
 
     /**
      * Bytes of memory that a buffer of this shape takes on this rank: exact, before anything is allocated.

@@ -42,7 +42,11 @@ public interface HostPosted {
      */
     void advance(int peer, int counter, long value);
 
-    /** The value to which {@code source} has advanced a counter on this rank, with acquire order. */
+    /**
+     * The value to which {@code source} has advanced a counter on this rank, with acquire order.
+     *
+     * @throws org.ep4j.EpPeerLostException where the backend has lost the source, and nothing new has come from it
+     */
     long seen(int counter, int source);
 
     /**

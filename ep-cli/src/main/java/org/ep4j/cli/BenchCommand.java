@@ -19,11 +19,11 @@ import org.ep4j.cli.rank.WorkSpec.Part;
 import org.ep4j.cli.report.BenchPlot;
 import org.ep4j.cli.report.BenchReport;
 import org.ep4j.cli.report.FigureTable;
-import org.ep4j.cli.report.GpuPlots;
 import org.ep4j.cli.report.GpuReport;
 import org.ep4j.cli.report.GpuTable;
 import org.ep4j.cli.report.HostFacts;
 import org.ep4j.cli.report.ProgressView;
+import org.ep4j.cli.report.SentLines;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -174,7 +174,8 @@ final class BenchCommand implements Callable<Integer> {
                 originalArguments(),
                 Work.jvmOptions(launched),
                 used[0],
-                outcome.figures());
+                outcome.figures(),
+                outcome.sent());
         show(out, report);
         if (host.busy()) {
             out.printf(
@@ -345,6 +346,7 @@ final class BenchCommand implements Callable<Integer> {
                         "Low-latency dispatch of %d tokens is %.2f times as fast as the same exchange through high-throughput mode.%n",
                         traffic.lowLatencyTokens,
                         times));
+        SentLines.of(report.sent()).forEach(out::println);
         report.operations().stream()
                 .filter(f -> !f.valid())
                 .forEach(f -> out.println("WRONG " + FigureTable.label(f.operation()) + ": " + f.problem()));

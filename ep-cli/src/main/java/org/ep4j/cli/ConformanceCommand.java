@@ -143,6 +143,10 @@ final class ConformanceCommand implements Callable<Integer> {
             Consumer<RuleResult> step = result -> {
                 done[0]++;
                 progress.step(done[0], total, result.mode() + " " + result.id() + " " + result.outcome());
+                if (result.outcome() == Outcome.FAIL) {
+                    progress.note(result.mode() + " " + result.id() + " FAIL after "
+                            + result.elapsed().toSeconds() + " s: " + result.shortReason());
+                }
             };
             report = launched.isPresent() ? launched.get().conformance(request, step) : Conformance.run(request, step);
         }

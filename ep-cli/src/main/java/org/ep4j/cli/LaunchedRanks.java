@@ -171,7 +171,7 @@ final class LaunchedRanks implements AutoCloseable {
 
     /** Gives what rank 0 says. */
     private String handOut(String mine) {
-        List<byte[]> all = inStep("ep/work/" + works++, mine, mine.isEmpty() && conducts() ? ENDING : PATIENCE);
+        List<byte[]> all = inStep("ep/works/" + works++, mine, mine.isEmpty() && conducts() ? ENDING : PATIENCE);
         return new String(all.get(0), UTF_8);
     }
 

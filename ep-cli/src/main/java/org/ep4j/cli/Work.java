@@ -24,6 +24,7 @@ import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankMessage.Failed;
 import org.ep4j.cli.rank.RankMessage.Joined;
 import org.ep4j.cli.rank.RankMessage.Samples;
+import org.ep4j.cli.rank.RankMessage.Sent;
 import org.ep4j.cli.rank.RankMessage.Validated;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.report.Figures;
@@ -53,10 +54,12 @@ final class Work {
      *
      * @param joined what rank 0 said of the group
      * @param figures of every operation, in the order in which they were measured
+     * @param sent by the backends of every rank that count it
      */
-    record Outcome(Joined joined, List<Figures> figures) {
+    record Outcome(Joined joined, List<Figures> figures, List<Sent> sent) {
         Outcome {
             figures = List.copyOf(figures);
+            sent = List.copyOf(sent);
         }
     }
 
@@ -190,6 +193,7 @@ final class Work {
             Map<String, List<Samples>> samples = new LinkedHashMap<>();
             Map<String, List<Validated>> validated = new LinkedHashMap<>();
             List<Joined> joined = new ArrayList<>();
+            List<Sent> sent = new ArrayList<>();
             for (int rank = 0; rank < spec.ranks(); rank++) {
                 for (RankMessage message : received.getOrDefault(rank, List.of())) {
                     if (message instanceof Samples s) {
@@ -201,6 +205,8 @@ final class Work {
                                 .add(v);
                     } else if (message instanceof Joined j) {
                         joined.add(j);
+                    } else if (message instanceof Sent s) {
+                        sent.add(s);
                     }
                 }
             }
@@ -213,7 +219,7 @@ final class Work {
                             validated.getOrDefault(operation, List.of())));
                 }
             });
-            return new Outcome(joined.get(0), figures);
+            return new Outcome(joined.get(0), figures, sent);
         }
     }
 }

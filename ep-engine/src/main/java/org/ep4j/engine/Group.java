@@ -33,6 +33,7 @@ import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.MemberState;
 import org.ep4j.spi.SymmetricBuffer;
 
@@ -241,6 +242,11 @@ final class Group implements EpGroup {
             }
         }
         return byBackend;
+    }
+
+    @Override
+    public Map<String, List<LinkTraffic>> traffic() {
+        return backends.traffic();
     }
 
     @Override

@@ -1,8 +1,11 @@
 package org.ep4j.engine;
 
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.LinkTraffic;
+import org.ep4j.spi.TrafficSource;
 
 /**
  * The backends of a group. They stay open for as long as the group is, or memory that they mapped can still be looked at
@@ -18,6 +21,17 @@ final class OpenBackends {
 
     Map<String, EpBackend> byId() {
         return backends;
+    }
+
+    /** What those that count it have sent. */
+    Map<String, List<LinkTraffic>> traffic() {
+        Map<String, List<LinkTraffic>> all = new TreeMap<>();
+        backends.forEach((id, backend) -> {
+            if (backend instanceof TrafficSource source) {
+                all.put(id, source.traffic());
+            }
+        });
+        return all;
     }
 
     /** One more user. */

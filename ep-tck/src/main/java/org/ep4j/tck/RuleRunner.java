@@ -17,6 +17,7 @@ import org.ep4j.tck.crew.ProcessCrew;
 import org.ep4j.tck.crew.RankCrew;
 import org.ep4j.tck.crew.RankReport;
 import org.ep4j.tck.crew.ThreadCrew;
+import org.ep4j.tck.oracle.Patience;
 
 /** Runs rules on one subject and keeps the ranks between them. Not safe for use from several threads. */
 public final class RuleRunner implements AutoCloseable {
@@ -112,7 +113,7 @@ public final class RuleRunner implements AutoCloseable {
                     ranks,
                     Subjects.settings(subject),
                     subject.factory().getName(),
-                    rule.timeout());
+                    Patience.here(rule.timeout()));
             List<RankReport> reports = crew.run(job);
             if (!crew.usable()) {
                 crews.remove(mode);

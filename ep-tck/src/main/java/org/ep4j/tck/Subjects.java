@@ -14,6 +14,7 @@ import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.tck.oracle.Patience;
 
 /** Looks up a subject's providers and asks whether this machine can run it. */
 public final class Subjects {
@@ -21,6 +22,7 @@ public final class Subjects {
     public static final String REQUIRE = "EP_TCK_REQUIRE";
 
     private static final Duration PROBE = Duration.ofSeconds(20);
+    private static final Duration SETUP = Duration.ofSeconds(40);
 
     private Subjects() {}
 
@@ -46,12 +48,12 @@ public final class Subjects {
         Device device = Device.parse(subject.device());
         EpConfig config = config(subject);
         backend(subject.backend())
-                .map(p -> p.probe(new ProbeRequest(device, config, PROBE)))
+                .map(p -> p.probe(new ProbeRequest(device, config, Patience.here(PROBE))))
                 .ifPresentOrElse(
                         report -> addFailures(report, reasons),
                         () -> reasons.add("no backend " + subject.backend() + " on the class path"));
         device(device.type())
-                .map(p -> p.probe(new ProbeRequest(device, config, PROBE)))
+                .map(p -> p.probe(new ProbeRequest(device, config, Patience.here(PROBE))))
                 .ifPresentOrElse(
                         report -> addFailures(report, reasons),
                         () -> reasons.add("no device " + device.type() + " on the class path"));
@@ -63,7 +65,7 @@ public final class Subjects {
         Map<String, String> found = new TreeMap<>();
         Device device = Device.parse(subject.device());
         backend(subject.backend())
-                .map(p -> p.probe(new ProbeRequest(device, config(subject), PROBE)))
+                .map(p -> p.probe(new ProbeRequest(device, config(subject), Patience.here(PROBE))))
                 .ifPresent(report ->
                         report.checks().forEach(c -> found.put("probe " + c.code(), c.status() + ": " + c.detail())));
         return found;
@@ -80,7 +82,7 @@ public final class Subjects {
         Map<String, String> all = new TreeMap<>();
         all.put(EpKeys.REQUIRE.name(), subject.backend());
         all.put(EpKeys.TIMEOUT.name(), "20s");
-        all.put(EpKeys.SETUP_TIMEOUT.name(), "40s");
+        all.put(EpKeys.SETUP_TIMEOUT.name(), Patience.here(SETUP).toSeconds() + "s");
         all.put(EpKeys.DEVICE.name(), subject.device());
         all.putAll(subject.settings());
         return all;

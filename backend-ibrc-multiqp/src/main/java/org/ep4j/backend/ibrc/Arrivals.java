@@ -1,6 +1,8 @@
 package org.ep4j.backend.ibrc;
 
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.function.BooleanSupplier;
+import java.util.function.LongUnaryOperator;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.HostPosted;
 
@@ -13,9 +15,10 @@ import org.ep4j.spi.HostPosted;
  * advanced before one that has been shown.
  */
 final class Arrivals {
-    private final HostMemory words;
+    private final LongUnaryOperator words;
     private final long start;
-    private final Link link;
+    private final BooleanSupplier fencesPassed;
+    private final Runnable checkAlive;
     private final long[] found = new long[HostPosted.COUNTERS];
     private final AtomicLongArray shown = new AtomicLongArray(HostPosted.COUNTERS);
 
@@ -27,9 +30,25 @@ final class Arrivals {
      * @param link to the source
      */
     Arrivals(HostMemory words, long start, Link link) {
+        this(words::getLongAcquire, start, link::fencesPassed, () -> {
+            if (link.isLost()) {
+                throw link.lostNow();
+            }
+        });
+    }
+
+    /**
+     * Over what may also be something else.
+     *
+     * @param words by their offset, read with acquire order
+     * @param fencesPassed see {@link Link#fencesPassed}
+     * @param checkAlive throws when the source is lost
+     */
+    Arrivals(LongUnaryOperator words, long start, BooleanSupplier fencesPassed, Runnable checkAlive) {
         this.words = words;
         this.start = start;
-        this.link = link;
+        this.fencesPassed = fencesPassed;
+        this.checkAlive = checkAlive;
     }
 
     /**
@@ -39,21 +58,38 @@ final class Arrivals {
      */
     long seen(int counter) {
         long last = shown.get(counter);
-        if (words.getLongAcquire(start + 8L * counter) > last && showAll()) {
+        if (word(counter) > last && showAll()) {
             return shown.get(counter);
         }
-        if (link.isLost()) {
-            throw link.lostNow();
-        }
+        checkAlive.run();
         return shown.get(counter);
+    }
+
+    /**
+     * Reads all words as they were at one moment: words only grow, so they were so between two equal readings. A single
+     * reading could have an old value of one counter and a new one of a counter that was advanced after it.
+     *
+     * @return false when they changed meanwhile
+     */
+    private boolean readAll() {
+        for (int i = 0; i < found.length; i++) {
+            found[i] = word(i);
+        }
+        for (int i = 0; i < found.length; i++) {
+            if (found[i] != word(i)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private long word(int counter) {
+        return words.applyAsLong(start + 8L * counter);
     }
 
     private boolean showAll() {
         synchronized (found) {
-            for (int i = 0; i < found.length; i++) {
-                found[i] = words.getLongAcquire(start + 8L * i);
-            }
-            if (!link.fencesPassed()) {
+            if (!readAll() || !fencesPassed.getAsBoolean()) {
                 return false;
             }
             for (int i = 0; i < found.length; i++) {

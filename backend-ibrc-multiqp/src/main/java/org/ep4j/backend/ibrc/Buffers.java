@@ -5,7 +5,7 @@ import org.ep4j.engine.memory.HostMemory;
 import org.jspecify.annotations.Nullable;
 
 /** Numbers of open buffers, by which immediates name them. Safe for use from several threads. */
-final class Buffers {
+final class Buffers implements LinkMemory.Counts {
     private final @Nullable HostMemory[] open = new HostMemory[Immediate.BUFFERS];
 
     synchronized int add(HostMemory counters) {
@@ -23,8 +23,15 @@ final class Buffers {
         open[number] = null;
     }
 
-    /** Counters of a buffer; null once it is closed. */
-    synchronized @Nullable HostMemory counters(int number) {
-        return open[number];
+    /**
+     * Adds to a word of the counters of a buffer, which stay where they are meanwhile: one that is closed counts nothing any
+     * more.
+     */
+    @Override
+    public synchronized void add(int number, long word, long delta) {
+        HostMemory counters = open[number];
+        if (counters != null) {
+            counters.putLongRelease(word, counters.getLong(word) + delta);
+        }
     }
 }

@@ -1,5 +1,6 @@
 package org.ep4j.backend.ibrc;
 
+import java.lang.ref.Reference;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -140,9 +141,13 @@ final class Connector {
             PortRecord to = theirPorts.get(remote);
             String name = port.record().name() + " to " + to.name();
             NativeRecord connection = connection(port, to, theirNumbers.get(lane));
-            Errno.check(
-                    Verbs.toReady(queuePairs[lane], connection.address()),
-                    "connecting " + name + " of " + peer + " (from GID index " + port.gidIndex() + ")");
+            try {
+                Errno.check(
+                        Verbs.toReady(queuePairs[lane], connection.address()),
+                        "connecting " + name + " of " + peer + " (from GID index " + port.gidIndex() + ")");
+            } finally {
+                Reference.reachabilityFence(connection);
+            }
             LaneEnds ends = new LaneEnds(
                     queuePairs[lane],
                     port(lane),

@@ -17,7 +17,8 @@ final class Exposure {
     private final Buffers buffers;
     private final HostDevice host;
     private final boolean relaxedOrdering;
-    private final Resources resources = new Resources();
+    private final Resources data = new Resources();
+    private final Resources counted = new Resources();
 
     Exposure(Collective collective, Ports ports, Buffers buffers, HostDevice host, boolean relaxedOrdering) {
         this.collective = collective;
@@ -33,10 +34,19 @@ final class Exposure {
      * @param data what is written to
      * @param counters words, for each source rank by its index and then by counter
      * @param words to read the counters with
+     * @param farewells who has closed it
      * @param numbers of the buffer on each rank, by its index
-     * @param resources gives everything back
+     * @param registered gives the data back
+     * @param counted gives the counters back
      */
-    record Exposed(Region data, Region counters, HostMemory words, List<Integer> numbers, Resources resources) {}
+    record Exposed(
+            Region data,
+            Region counters,
+            HostMemory words,
+            Farewells farewells,
+            List<Integer> numbers,
+            Resources registered,
+            Resources counted) {}
 
     /**
      * Registers memory, collectively.
@@ -70,36 +80,43 @@ final class Exposure {
                             local.counterKeys().local(),
                             told.stream().map(BufferRecord::counters).toList()),
                     local.words(),
+                    local.farewells(),
                     told.stream().map(BufferRecord::number).toList(),
-                    resources);
+                    data,
+                    counted);
             done = true;
             return exposed;
         } finally {
             if (!done) {
-                resources.close();
+                data.close();
+                counted.close();
             }
         }
     }
 
-    private record Local(BufferRecord record, HostMemory words, Ports.Keys dataKeys, Ports.Keys counterKeys) {}
+    private record Local(
+            BufferRecord record, HostMemory words, Farewells farewells, Ports.Keys dataKeys, Ports.Keys counterKeys) {}
 
     private Local register(DeviceMemory memory) {
-        long bytes = (long) collective.ranks().size() * LinkMemory.COUNTERS;
+        int ranks = collective.ranks().size();
+        long bytes = Farewells.bytes(ranks);
         DeviceAllocation allocation = host.allocate(bytes);
-        resources.add(allocation::close);
+        counted.add(allocation::close);
         HostMemory words = HostMemory.of(allocation.memory());
+        Farewells farewells = new Farewells(words, ranks);
+        farewells.prepare();
         int number = buffers.add(words);
-        resources.add(() -> buffers.remove(number));
+        counted.add(() -> buffers.remove(number));
         long counters = allocation.memory().address();
         // Never with relaxed ordering: a counter may not pass the bytes before it.
-        Ports.Keys counterKeys = ports.register(counters, bytes, false, resources);
-        Ports.Keys dataKeys = ports.register(memory.address(), memory.byteSize(), relaxedOrdering, resources);
+        Ports.Keys counterKeys = ports.register(counters, bytes, false, counted);
+        Ports.Keys dataKeys = ports.register(memory.address(), memory.byteSize(), relaxedOrdering, data);
         BufferRecord record = new BufferRecord(
                 memory.byteSize(),
                 number,
                 new MemoryRecord(memory.address(), dataKeys.remote()),
                 new MemoryRecord(counters, counterKeys.remote()));
-        return new Local(record, words, dataKeys, counterKeys);
+        return new Local(record, words, farewells, dataKeys, counterKeys);
     }
 
     private void checkEqualSizes(String name, List<BufferRecord> told) {

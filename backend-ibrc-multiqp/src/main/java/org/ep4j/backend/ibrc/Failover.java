@@ -61,6 +61,11 @@ final class Failover {
         return stage != before;
     }
 
+    /** Another failover has used, or will use, the room that words are read to: what was being read is read again. */
+    void readAgain() {
+        reader = null;
+    }
+
     private void listen() {
         if (memory.stoppedByPeer(rail.index())) {
             startReading();

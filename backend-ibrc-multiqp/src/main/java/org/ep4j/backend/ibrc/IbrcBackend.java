@@ -16,8 +16,10 @@ import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.spi.TrafficSource;
 
 /** The backend, open on one rank. Owns ports, queue pairs, threads, and the buffers that it made. */
 final class IbrcBackend implements EpBackend, TrafficSource {
@@ -80,7 +82,16 @@ final class IbrcBackend implements EpBackend, TrafficSource {
                 memory.orElseGet(() -> new DeviceMemory(0, 0, context.device().id()));
         Exposure.Exposed exposed =
                 exposure.run(name, () -> checkArguments(bytes, memory), given, Deadline.in(deadline));
-        IbrcBuffer buffer = new IbrcBuffer(name, context.rank(), given, exposed, links, atomics, this::forget);
+        IbrcBuffer buffer = new IbrcBuffer(
+                name,
+                context.rank(),
+                collective.ranks().indexOf(context.rank()),
+                given,
+                exposed,
+                links,
+                atomics,
+                resources,
+                this::forget);
         boolean done = false;
         try {
             remember(buffer);

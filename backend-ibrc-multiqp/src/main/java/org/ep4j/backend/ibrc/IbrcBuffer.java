@@ -16,10 +16,12 @@ import org.ep4j.spi.SymmetricBuffer;
 final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     private final String name;
     private final int rank;
+    private final int self;
     private final DeviceMemory memory;
     private final Exposure.Exposed exposed;
     private final Map<Integer, Link> links;
     private final boolean atomics;
+    private final Resources backend;
     private final Consumer<IbrcBuffer> onClose;
     private final AtomicBoolean open = new AtomicBoolean(true);
     private final long[][] sent;
@@ -30,14 +32,18 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
      *
      * @param links by rank of the peer
      * @param atomics false when this rank counts immediates, for which it has to look
+     * @param self index of this rank
+     * @param backend gets what has to stay until the backend closes
      */
     IbrcBuffer(
             String name,
             int rank,
+            int self,
             DeviceMemory memory,
             Exposure.Exposed exposed,
             Map<Integer, Link> links,
             boolean atomics,
+            Resources backend,
             Consumer<IbrcBuffer> onClose) {
         this.name = name;
         this.rank = rank;
@@ -45,6 +51,8 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
         this.exposed = exposed;
         this.links = Map.copyOf(links);
         this.atomics = atomics;
+        this.backend = backend;
+        this.self = self;
         this.onClose = onClose;
         int ranks = exposed.numbers().size();
         this.sent = new long[ranks][COUNTERS];
@@ -123,13 +131,19 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
         }
     }
 
-    /** As {@link SymmetricBuffer#close}; first gives the NICs a short time to send what is under way. */
+    /** As {@link SymmetricBuffer#close}; first gives NICs and peers a short time to be done with what is under way. */
     @Override
     public void close() {
         if (open.compareAndSet(true, false)) {
             Deadline end = Deadline.in(IbrcBackend.LINGER);
-            links.values().forEach(link -> link.linger(end.left()));
-            exposed.resources().close();
+            links.values().forEach(link -> exposed.farewells().say(link, exposed.counters(), self, end));
+            boolean apart = exposed.farewells().complete(links.values());
+            exposed.registered().close();
+            if (apart) {
+                exposed.counted().close();
+            } else {
+                backend.add(exposed.counted()::close);
+            }
             onClose.accept(this);
         }
     }

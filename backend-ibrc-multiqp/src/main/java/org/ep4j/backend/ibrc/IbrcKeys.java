@@ -23,8 +23,14 @@ final class IbrcKeys {
             .orVariable("NCCL_IB_QPS_PER_CONNECTION")
             .agreedByAllRanks();
 
+    /** Both ends of a queue pair must have the same. */
     static final ConfigKey<Integer> MTU = ConfigKey.integer(
-            "ep.ibrc.mtu", 0, 0, 4096, "bytes of a packet: 256, 512, 1024, 2048 or 4096; 0 takes what both ports have");
+                    "ep.ibrc.mtu",
+                    0,
+                    0,
+                    4096,
+                    "bytes of a packet: 256, 512, 1024, 2048 or 4096; 0 takes what both ports have")
+            .agreedByAllRanks();
 
     static final ConfigKey<Integer> TIMEOUT = ConfigKey.integer(
                     "ep.ibrc.timeout",

@@ -1,5 +1,7 @@
 package org.ep4j.backend.ibrc;
 
+import org.ep4j.spi.LinkTraffic;
+
 /** One queue pair to a peer as its link sees it: what is under way on it, and what it has carried. For one thread at a time. */
 final class Lane {
     private final int index;
@@ -40,6 +42,12 @@ final class Lane {
 
     SendLog log() {
         return log;
+    }
+
+    /** What it has carried, for callers. */
+    LinkTraffic.OfLane carried() {
+        return new LinkTraffic.OfLane(
+                index(), ends().name(), alive(), traffic.bytes(), traffic.writes(), traffic.adds(), traffic.replays());
     }
 
     LaneTraffic traffic() {

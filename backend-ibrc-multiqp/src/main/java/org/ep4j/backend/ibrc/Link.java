@@ -2,15 +2,17 @@ package org.ep4j.backend.ibrc;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.spi.LinkTraffic;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,12 +25,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class Link {
     private static final System.Logger LOGGER = System.getLogger(Link.class.getName());
-
-    /** Polls before a waiting thread begins to yield, and before it begins to sleep. */
-    private static final int SPINS = 64;
-
-    private static final int YIELDS = 1024;
-    private static final long SLEEP_NANOS = 50_000;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final LinkPeer peer;
@@ -79,7 +75,7 @@ final class Link {
         for (int r = 0; r < rails; r++) {
             this.rails[r] = new Rail(r, this.lanes);
         }
-        this.sender = new Sender(peer.index(), this.lanes, wire, (lane, why) -> fail(lane.rail(), lane, why));
+        this.sender = new Sender(peer.index(), this.lanes, wire, (lane, why) -> fail(lane.rail(), lane, why, false));
         for (Lane lane : lanes) {
             if (lane.ends().receives() > 0) {
                 lane.receivesPosted(lane.ends().receives());
@@ -205,6 +201,7 @@ final class Link {
     void drain(Duration duration) {
         lock.lock();
         try {
+            checkAlive();
             sender.flush();
             await(deadline(duration), "the end of all writes", () -> ready() && pending() == 0);
         } finally {
@@ -313,7 +310,7 @@ final class Link {
                         0,
                         pending());
             }
-            pause(tries);
+            Pause.after(tries);
         }
     }
 
@@ -321,34 +318,28 @@ final class Link {
         return Deadline.in(duration).nanoTime();
     }
 
-    // Two ranks may share one core; without yielding each wait would take a time slice.
-    @SuppressWarnings("ThreadPriorityCheck")
-    private static void pause(int tries) {
-        if (tries < SPINS) {
-            Thread.onSpinWait();
-        } else if (tries < YIELDS) {
-            Thread.yield();
-        } else {
-            LockSupport.parkNanos(SLEEP_NANOS);
-        }
-    }
-
     private String state() {
         return failovers.isEmpty() ? "" : ", " + failovers.get(failovers.size() - 1);
     }
 
-    /** Gives what is under way some time to arrive; then nobody waits for it any more. */
-    void linger(Duration duration) {
+    /**
+     * Gives what is under way some time to arrive; then nobody waits for it any more.
+     *
+     * @return true when it has arrived
+     */
+    boolean linger(Duration duration) {
         lock.lock();
         try {
             if (lost == null) {
                 drain(duration);
+                return true;
             }
         } catch (EpTimeoutException | EpPeerLostException e) {
             LOGGER.log(System.Logger.Level.WARNING, "closed while writes were under way: {0}", e.getMessage());
         } finally {
             lock.unlock();
         }
+        return false;
     }
 
     /** Nothing is posted or polled any more. */
@@ -382,9 +373,12 @@ final class Link {
             return true;
         }
         sender.flush();
-        int count = wire.poll(completions);
+        int count = poll();
         for (int i = 0; i < count; i++) {
             take(i);
+        }
+        if (lost != null) {
+            return true;
         }
         boolean moved = count > 0;
         lookAtPeer();
@@ -404,6 +398,16 @@ final class Link {
         return moved;
     }
 
+    /** Without completions nothing can go on, and the thread that finds out may be one that nobody listens to. */
+    private int poll() {
+        try {
+            return wire.poll(completions);
+        } catch (EpException e) {
+            lose(String.valueOf(e.getMessage()));
+            return 0;
+        }
+    }
+
     private void take(int index) {
         long id = completions.id(index);
         Lane lane = lanes[CompletionId.lane(id)];
@@ -414,14 +418,14 @@ final class Link {
                 memory.apply(completions.immediate(index));
                 postReceives(lane);
             } else if (lane.alive()) {
-                fail(lane.rail(), lane, told(status, completions.vendor(index)));
+                fail(lane.rail(), lane, told(status, completions.vendor(index)), status != Status.FLUSHED);
             }
         } else if (status == 0) {
             if (!lane.sealed()) {
                 lane.log().retire(CompletionId.number(id, lane.log().retired()) + 1);
             }
         } else if (Status.ofPath(status)) {
-            fail(lane.rail(), lane, told(status, completions.vendor(index)));
+            fail(lane.rail(), lane, told(status, completions.vendor(index)), status != Status.FLUSHED);
         } else {
             lose(lane.ends().name() + ": " + told(status, completions.vendor(index)));
         }
@@ -437,7 +441,7 @@ final class Link {
             lane.receivesPosted(count);
             int result = wire.postReceives(lane.index(), count);
             if (result < 0) {
-                fail(lane.rail(), lane, "it took no receive: " + wire.error(-result));
+                fail(lane.rail(), lane, "it took no receive: " + wire.error(-result), false);
             }
         }
     }
@@ -445,7 +449,7 @@ final class Link {
     private void lookAtPeer() {
         for (Rail rail : rails) {
             if (rail.alive() && memory.stoppedByPeer(rail.index())) {
-                fail(rail.index(), rail.lane(0), "the peer gave the port up");
+                fail(rail.index(), rail.lane(0), "the peer gave the port up", false);
             }
         }
     }
@@ -464,9 +468,9 @@ final class Link {
     }
 
     /** A rail does not work any more; what was on it goes to the others. */
-    private void fail(int index, Lane lane, String why) {
+    private void fail(int index, Lane lane, String why, boolean status) {
         Rail rail = rails[index];
-        rail.told(lane, why);
+        rail.told(lane, why, status);
         if (!rail.alive() || lost != null) {
             return;
         }
@@ -475,6 +479,7 @@ final class Link {
         if (home() == null) {
             lose("no other port is left");
         } else {
+            failovers.forEach(Failover::readAgain);
             failovers.add(new Failover(rail, this::home, memory, atomics, sender));
         }
     }
@@ -492,7 +497,7 @@ final class Link {
                 others |= !other.equals(rail) && other.alive();
             }
             if (rail.alive() && rail.lane(0).ends().port() == port && others) {
-                fail(rail.index(), rail.lane(0), why);
+                fail(rail.index(), rail.lane(0), why, true);
             }
         }
     }
@@ -515,26 +520,40 @@ final class Link {
     }
 
     private void lose(String why) {
-        StringBuilder text =
-                new StringBuilder(peer.label()).append(" cannot be reached: ").append(why);
         for (Rail rail : rails) {
-            text.append(rail.causes());
             rail.stop(wire);
         }
-        lost = text.toString();
+        lost = peer.label() + " cannot be reached: " + why;
     }
 
+    /** Called with the lock. */
     private void checkAlive() {
         if (lost != null) {
+            askWhy();
             throw lostNow();
+        }
+    }
+
+    /** A request may have been refused before the completion was looked at that says what is wrong. */
+    private void askWhy() {
+        int count = poll();
+        for (int i = 0; i < count; i++) {
+            Lane lane = lanes[CompletionId.lane(completions.id(i))];
+            int status = completions.status(i);
+            if (status != Status.SUCCESS && status != Status.FLUSHED) {
+                rails[lane.rail()].told(lane, told(status, completions.vendor(i)), true);
+            }
         }
     }
 
     /** What to throw where the peer is lost. */
     EpPeerLostException lostNow() {
+        StringBuilder text = new StringBuilder(lost == null ? peer.label() + " cannot be reached" : lost);
+        for (Rail rail : rails) {
+            text.append(rail.causes());
+        }
         return new EpPeerLostException(
-                (lost == null ? peer.label() + " cannot be reached" : lost)
-                        + "; see its log and the state of these ports, or go on without it",
+                text + "; see its log and the state of these ports, or go on without it",
                 peer.rank(),
                 "host-posted writes");
     }
@@ -566,19 +585,8 @@ final class Link {
     LinkTraffic traffic() {
         lock.lock();
         try {
-            List<LinkTraffic.OfLane> carried = new ArrayList<>();
-            for (Lane lane : lanes) {
-                LaneTraffic traffic = lane.traffic();
-                carried.add(new LinkTraffic.OfLane(
-                        lane.index(),
-                        lane.ends().name(),
-                        lane.alive(),
-                        traffic.bytes(),
-                        traffic.writes(),
-                        traffic.adds(),
-                        traffic.replays()));
-            }
-            return new LinkTraffic(peer.rank(), failed, carried);
+            return new LinkTraffic(
+                    peer.rank(), failed, Arrays.stream(lanes).map(Lane::carried).toList());
         } finally {
             lock.unlock();
         }

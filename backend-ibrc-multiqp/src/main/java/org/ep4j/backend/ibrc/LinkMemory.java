@@ -1,9 +1,7 @@
 package org.ep4j.backend.ibrc;
 
-import java.util.function.IntFunction;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.HostPosted;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The words of one link: those that the peer advances here, and those that this rank advances there.
@@ -21,7 +19,13 @@ final class LinkMemory {
     private final HostMemory local;
     private final int self;
     private final int peer;
-    private final IntFunction<@Nullable HostMemory> counters;
+    private final Counts counters;
+
+    /** The counters of buffers. */
+    interface Counts {
+        /** Adds to a word of the counters of a buffer, by its number and the word's offset. */
+        void add(int buffer, long word, long delta);
+    }
 
     /**
      * Where things lie in the control memory of every rank.
@@ -57,16 +61,9 @@ final class LinkMemory {
      * @param local the control memory of this rank
      * @param self this rank's index, which is its place on the peer
      * @param peer the peer's index
-     * @param counters memory of the counters of a buffer by its number, for immediates
+     * @param counters of the buffers, for immediates
      */
-    LinkMemory(
-            Words words,
-            Layout layout,
-            Region control,
-            HostMemory local,
-            int self,
-            int peer,
-            IntFunction<@Nullable HostMemory> counters) {
+    LinkMemory(Words words, Layout layout, Region control, HostMemory local, int self, int peer, Counts counters) {
         this.words = words;
         this.layout = layout;
         this.control = control;
@@ -145,11 +142,7 @@ final class LinkMemory {
     void apply(int code) {
         if (Immediate.isCounter(code)) {
             long word = (long) peer * COUNTERS + 8L * Immediate.counterIndex(code);
-            HostMemory memory = counters.apply(Immediate.buffer(code));
-            // A buffer that is closed here counts nothing any more.
-            if (memory != null) {
-                add(memory, word, Immediate.delta(code));
-            }
+            counters.add(Immediate.buffer(code), word, Immediate.delta(code));
         } else if (Immediate.isFence(code)) {
             add(local, here(words.fences()), 1);
         } else {

@@ -1,5 +1,6 @@
 package org.ep4j.backend.ibrc;
 
+import org.ep4j.EpConfigException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
@@ -17,6 +18,8 @@ import org.ep4j.topology.Topology;
  * @param record what peers need to know
  */
 record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, PortRecord record) {
+    private static final int MOST_GIDS = 256;
+
     static LocalPort open(NicDevice device, int number, Topology topology, EpConfig config) {
         String name = device.name() + ":" + number;
         NativeRecord port = new NativeRecord(32);
@@ -26,6 +29,7 @@ record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, Por
                     + ", must be 4); bring it up, or leave it out with ep.nic.exclude");
         }
         int index = gidIndex(name, port.get(3), topology, config.get(EpKeys.NIC_GID_INDEX));
+        checkGidIndex(name, index, port.get(4));
         NativeRecord gid = new NativeRecord(16);
         Errno.check(
                 Verbs.queryGid(device.context(), number, index, gid.address()),
@@ -40,6 +44,15 @@ record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, Por
                 reads,
                 PortRecord.Gid.of(gid.buffer()));
         return new LocalPort(device, number, index, port.get(5), record);
+    }
+
+    /** The index travels in 8 bits, whatever the length of the table. */
+    static void checkGidIndex(String name, int index, int tableLength) {
+        int most = Math.min(tableLength, MOST_GIDS) - 1;
+        if (index > most) {
+            throw new EpConfigException(EpKeys.NIC_GID_INDEX.name() + " is " + index + ", but the last GID of " + name
+                    + " has index " + most + "; see ./ep topo for the GIDs of the port, or leave the setting out");
+        }
     }
 
     private static int gidIndex(String name, int linkLayer, Topology topology, int wanted) {

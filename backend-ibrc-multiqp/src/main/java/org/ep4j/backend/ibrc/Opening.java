@@ -153,13 +153,7 @@ final class Opening {
         Connector.Connected connected = Regions.present(connectors.get(peer))
                 .connect(label, hellos.get(index).ports(), theirs, settings);
         LinkMemory memory = new LinkMemory(
-                new Words(pairing.lanes(), pairing.rails()),
-                layout,
-                region,
-                control.words(),
-                self,
-                index,
-                buffers::counters);
+                new Words(pairing.lanes(), pairing.rails()), layout, region, control.words(), self, index, buffers);
         // Neighbours begin on different ports.
         LinkPeer to = new LinkPeer(peer, index, label, (self + index) % pairing.lanes());
         return new Link(to, memory, settings, atomics, connected.lanes(), connected.rails(), connected.wire());

@@ -13,7 +13,7 @@ import org.ep4j.spi.OpenContext;
  */
 final class ProgressThreads implements AutoCloseable {
     /** How long a thread may take to see that it is to end, and a little. */
-    private static final long JOIN_MILLIS = 2_000;
+    private static final long JOIN_NANOS = 2_000_000_000L;
 
     /** Between looks at links that have nothing to do, where the NIC counts. */
     private static final int IDLE_MILLIS = 1;
@@ -53,7 +53,8 @@ final class ProgressThreads implements AutoCloseable {
         NativeRecord event = new NativeRecord(8);
         long states = -1;
         while (!stop) {
-            if (Verbs.nextEvent(device.context(), atomics ? IDLE_MILLIS : 0, event.address()) == 1) {
+            int events = Verbs.nextEvent(device.context(), atomics ? IDLE_MILLIS : 0, event.address());
+            if (events == 1) {
                 take(device, event.get(0), event.get(1));
             }
             boolean moved = false;
@@ -68,7 +69,10 @@ final class ProgressThreads implements AutoCloseable {
                 }
                 reports.tick();
             }
-            if (!atomics && !moved) {
+            // A device that is gone says so at once, again and again.
+            if (events < 0) {
+                LockSupport.parkNanos(IDLE_MILLIS * 1_000_000L);
+            } else if (!atomics && !moved) {
                 LockSupport.parkNanos(COUNTING_NANOS);
             }
         }
@@ -99,16 +103,34 @@ final class ProgressThreads implements AutoCloseable {
         }
     }
 
+    /**
+     * Waits for the end of a thread, also where this one is interrupted: the devices that it looks at are closed next.
+     *
+     * @return true when this thread was interrupted meanwhile
+     */
+    static boolean joined(Thread thread) {
+        long end = System.nanoTime() + JOIN_NANOS;
+        boolean interrupted = false;
+        while (thread.isAlive() && end - System.nanoTime() > 0) {
+            try {
+                thread.join(1 + (end - System.nanoTime()) / 1_000_000);
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        return interrupted;
+    }
+
     @Override
     public void close() {
         stop = true;
+        boolean interrupted = false;
         for (Thread thread : threads) {
-            try {
-                thread.join(JOIN_MILLIS);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
+            interrupted |= joined(thread);
         }
         reports.report();
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 }

@@ -9,7 +9,8 @@ final class Rail {
     private final int index;
     private final List<Lane> lanes = new ArrayList<>();
     private boolean alive = true;
-    private @Nullable String cause;
+    private volatile @Nullable String cause;
+    private boolean hasStatus;
     private @Nullable Lane teller;
 
     Rail(int index, Lane[] all) {
@@ -37,9 +38,14 @@ final class Rail {
         return lanes.get(place);
     }
 
-    /** Notes the first reason; those after it are its consequences. */
-    void told(Lane lane, String why) {
-        if (cause == null) {
+    /**
+     * Notes the first reason; those after it are its consequences.
+     *
+     * @param status whether it is the status of a completion, which says more than that a request was refused
+     */
+    void told(Lane lane, String why, boolean status) {
+        if (cause == null || (status && !hasStatus)) {
+            hasStatus = status;
             cause = lane.ends().name() + " (queue pair " + lane.index() + "): " + why;
         }
     }

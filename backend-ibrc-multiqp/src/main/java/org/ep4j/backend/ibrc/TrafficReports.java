@@ -1,6 +1,7 @@
 package org.ep4j.backend.ibrc;
 
 import java.util.List;
+import org.ep4j.spi.LinkTraffic;
 
 /** Writes the traffic of all links as events of the flight recorder. For one thread at a time. */
 final class TrafficReports {

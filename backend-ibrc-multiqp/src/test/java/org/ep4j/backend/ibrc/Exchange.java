@@ -8,6 +8,7 @@ import org.ep4j.DeviceAllocation;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.HostPosted;
+import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.SymmetricBuffer;
 

@@ -64,14 +64,12 @@ final class LinkPair implements AutoCloseable {
             local.putLong(layout.one(), 1);
             HostMemory ownCounters = FakeFabric.memory(counters[side], 2L * LinkMemory.COUNTERS);
             Region controlRegion = region(control, side, layout.bytes());
-            LinkMemory memory = new LinkMemory(
-                    words,
-                    layout,
-                    controlRegion,
-                    local,
-                    side,
-                    1 - side,
-                    number -> number == BUFFER ? ownCounters : null);
+            LinkMemory memory =
+                    new LinkMemory(words, layout, controlRegion, local, side, 1 - side, (number, word, delta) -> {
+                        if (number == BUFFER) {
+                            ownCounters.putLongRelease(word, ownCounters.getLong(word) + delta);
+                        }
+                    });
             Lane[] all = new Lane[lanes];
             for (int lane = 0; lane < lanes; lane++) {
                 LaneEnds ends =

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.EpConfigException;
+import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 import org.junit.jupiter.api.Test;
 
@@ -47,6 +48,11 @@ final class SettingsTest {
         assertThatThrownBy(() -> LinkSettings.from(environment(Map.of("EP_IBRC_STRIPE", "64"))))
                 .isInstanceOf(EpConfigException.class)
                 .hasMessageContainingAll("ep.ibrc.stripe", "64", "128", "64KiB");
+    }
+
+    @Test
+    void whatBothEndsOfAQueuePairMustShareIsAgreed() {
+        assertThat(IbrcKeys.all().stream().filter(ConfigKey::agreed)).contains(IbrcKeys.MTU, IbrcKeys.QUEUE_PAIRS);
     }
 
     @Test

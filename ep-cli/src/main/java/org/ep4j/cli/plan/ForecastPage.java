@@ -41,6 +41,7 @@ public final class ForecastPage {
         line("- this page: how `./ep plan` forecasts, and how far its forecasts are from published measurements");
         line("- [doctor.md](doctor.md): what `./ep doctor` checks, with every code and its remedy");
         line("- [rdma-guest.md](rdma-guest.md): RDMA without RDMA hardware, to try backends and to test them");
+        line("- [ibrc.md](ibrc.md): InfiniBand and RoCE: settings for NICs, what was tested where");
         line(
                 "- [../README.md](../README.md): what ep4j is, how to build and use it; [../CONTRIBUTING.md](../CONTRIBUTING.md): how");
         line("  to work on it");

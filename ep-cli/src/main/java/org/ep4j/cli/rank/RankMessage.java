@@ -3,6 +3,7 @@ package org.ep4j.cli.rank;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.ep4j.spi.LinkTraffic;
 import tools.jackson.databind.json.JsonMapper;
 
 /** What a rank process tells the process that started it: one line of standard output each. */
@@ -107,6 +108,20 @@ public sealed interface RankMessage {
     record Validated(String operation, long elements, String problem) implements RankMessage {}
 
     /**
+     * What one backend of the rank has sent since it was opened.
+     *
+     * @param rank that sent it
+     * @param backend its id
+     * @param links traffic to each peer
+     */
+    record Sent(int rank, String backend, List<LinkTraffic> links) implements RankMessage {
+        /** Copies the list. */
+        public Sent {
+            links = List.copyOf(links);
+        }
+    }
+
+    /**
      * The rank gives up.
      *
      * @param type class of the failure
@@ -133,6 +148,7 @@ public sealed interface RankMessage {
                 "OnGpu", OnGpu.class,
                 "GpuSamples", GpuSamples.class,
                 "Validated", Validated.class,
+                "Sent", Sent.class,
                 "Failed", Failed.class);
         Class<? extends RankMessage> type = types.get(line.substring(MARK.length(), blank));
         return type == null

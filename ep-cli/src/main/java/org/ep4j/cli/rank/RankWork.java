@@ -88,5 +88,6 @@ public final class RankWork {
         }
         context.recorder().samples().forEach(parent);
         context.checks().results().forEach(parent);
+        group.traffic().forEach((backend, links) -> parent.accept(new RankMessage.Sent(group.rank(), backend, links)));
     }
 }

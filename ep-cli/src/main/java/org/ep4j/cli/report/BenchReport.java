@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import org.ep4j.cli.rank.Operations;
+import org.ep4j.cli.rank.RankMessage.Sent;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import tools.jackson.databind.SerializationFeature;
@@ -30,6 +31,7 @@ import tools.jackson.databind.json.JsonMapper;
  * @param iterations rounds that did
  * @param seed of data and routing
  * @param operations figures of each operation
+ * @param sent what backends that count it have sent, warm-up and validation included
  * @param lowLatencyAdvantage time of the low-latency tokens through the high-throughput mode, by that of the low-latency
  *     dispatch
  */
@@ -49,6 +51,7 @@ public record BenchReport(
         int iterations,
         long seed,
         List<Figures> operations,
+        List<Sent> sent,
         Optional<Double> lowLatencyAdvantage) {
     private static final int FORMAT = 1;
 
@@ -91,9 +94,10 @@ public record BenchReport(
         }
     }
 
-    /** Copies the list. */
+    /** Copies the lists. */
     public BenchReport {
         operations = List.copyOf(operations);
+        sent = List.copyOf(sent);
     }
 
     /** Puts a report together. */
@@ -104,7 +108,8 @@ public record BenchReport(
             List<String> commandLine,
             List<String> rankJvmOptions,
             WorkSpec spec,
-            List<Figures> figures) {
+            List<Figures> figures,
+            List<Sent> sent) {
         Environment environment = environment(host, version, backends, commandLine, rankJvmOptions, spec.device());
         return new BenchReport(
                 FORMAT,
@@ -122,6 +127,7 @@ public record BenchReport(
                 spec.iterations(),
                 spec.seed(),
                 figures,
+                sent,
                 advantage(figures));
     }
 

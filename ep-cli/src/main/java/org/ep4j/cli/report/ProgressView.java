@@ -10,6 +10,9 @@ public interface ProgressView extends AutoCloseable {
     /** Step {@code done} of {@code total} is done. */
     void step(int done, int total, String what);
 
+    /** Something that should be known before the end. A bar leaves it to the report. */
+    void note(String what);
+
     @Override
     void close();
 
@@ -40,6 +43,9 @@ public interface ProgressView extends AutoCloseable {
         }
 
         @Override
+        public void note(String what) {}
+
+        @Override
         public void close() {
             bar.close();
         }
@@ -66,6 +72,12 @@ public interface ProgressView extends AutoCloseable {
                 out.println(task + ": " + done + " of " + total + " (" + what + ")");
                 out.flush();
             }
+        }
+
+        @Override
+        public void note(String what) {
+            out.println(task + ": " + what);
+            out.flush();
         }
 
         @Override

@@ -11,11 +11,14 @@ import javax.imageio.ImageIO;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.RowLayout;
 import org.ep4j.cli.rank.Operations;
+import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankMessage.Samples;
+import org.ep4j.cli.rank.RankMessage.Sent;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.cli.rank.WorkSpec.Part;
 import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.ep4j.spi.LinkTraffic;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
@@ -39,6 +42,13 @@ final class BenchReportTest {
             true,
             42,
             "barrier");
+
+    private static final LinkTraffic LINK = new LinkTraffic(
+            1,
+            1,
+            List.of(
+                    new LinkTraffic.OfLane(0, "a:1 to b:1", false, 1_000_000, 20, 3, 0),
+                    new LinkTraffic.OfLane(1, "a:2 to b:2", true, 3_000_000, 60, 5, 7)));
 
     @TempDir
     private Path folder;
@@ -69,7 +79,35 @@ final class BenchReportTest {
                         figures(Operations.HT_COMBINE, 8000, true),
                         figures(Operations.LL_DISPATCH, 400, true),
                         figures(Operations.LL_COMBINE, 500, true),
-                        figures(Operations.LL_BY_HT, 1000, false)));
+                        figures(Operations.LL_BY_HT, 1000, false)),
+                List.of(new Sent(0, "net", List.of(LINK)), new Sent(1, "net", List.of(LINK))));
+    }
+
+    @Test
+    void theJsonHasWhatEveryQueuePairSent() {
+        Path file = folder.resolve("out.json");
+        report().write(file);
+        JsonNode sent = JsonMapper.shared().readTree(file.toFile()).get("sent");
+        assertThat(sent.size()).isEqualTo(2);
+        assertThat(sent.get(1).get("rank").asInt()).isEqualTo(1);
+        assertThat(sent.get(1).get("backend").asString()).isEqualTo("net");
+        JsonNode link = sent.get(1).get("links").get(0);
+        assertThat(link.get("failovers").asInt()).isEqualTo(1);
+        assertThat(link.get("lanes").get(1).get("bytes").asLong()).isEqualTo(3_000_000);
+        assertThat(link.get("lanes").get(1).get("replays").asLong()).isEqualTo(7);
+    }
+
+    @Test
+    void whatWasSentIsALineForEachBackend() {
+        assertThat(SentLines.of(report().sent()))
+                .containsExactly("net sent, with rounds that do not count: 8.0 MB in 160 writes, 16 adds, over 4 queue"
+                        + " pairs; 2 failovers, 14 repeated. a:1 to b:1 2.0 MB, a:2 to b:2 6.0 MB");
+    }
+
+    @Test
+    void ranksTellWhatTheySent() {
+        Sent sent = new Sent(3, "net", List.of(LINK));
+        assertThat(RankMessage.decode(sent.encode())).contains(sent);
     }
 
     @Test

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.Function;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
@@ -33,6 +34,9 @@ public final class Peers<W extends Words> {
     private final List<W> stored;
     private final Map<Integer, PostedPeer> postedTo = new TreeMap<>();
     private final Map<Integer, HostPosted> postedFrom;
+    /** By counter and rank: what was seen of ranks that post. */
+    private final AtomicLongArray heard;
+
     private volatile Deadline deadline;
 
     /**
@@ -58,6 +62,7 @@ public final class Peers<W extends Words> {
             all.add(mapped == null ? local : access.apply(mapped));
         }
         this.stored = List.copyOf(all);
+        this.heard = new AtomicLongArray(Counter.values().length * all.size());
         symmetric
                 .postedTo()
                 .forEach((peer, posted) ->
@@ -202,12 +207,29 @@ public final class Peers<W extends Words> {
         LOG.log(System.Logger.Level.DEBUG, "nothing more can be told to a rank", e);
     }
 
-    /** Value of {@code source}'s counter in this rank's memory. */
+    /**
+     * Value of {@code source}'s counter in this rank's memory.
+     *
+     * @throws EpPeerLostException when the source posts and cannot be heard any more
+     */
     public long seen(Counter counter, int source) {
         HostPosted posted = postedFrom.get(source);
-        return posted != null
-                ? posted.seen(BufferLayout.number(counter), source)
-                : local().getLongAcquire(layout.counter(counter, source));
+        if (posted == null) {
+            return local().getLongAcquire(layout.counter(counter, source));
+        }
+        int number = BufferLayout.number(counter);
+        long value = posted.seen(number, source);
+        heard.accumulateAndGet(number * ranks() + source, value, Math::max);
+        return value;
+    }
+
+    /**
+     * True when {@code source}'s counter has a value or a larger one. What has been seen stays so when the source is lost
+     * later, which {@link #seen} does not say of one that posts.
+     */
+    public boolean reached(Counter counter, int source, long value) {
+        return (isPostedFrom(source) && heard.get(BufferLayout.number(counter) * ranks() + source) >= value)
+                || seen(counter, source) >= value;
     }
 
     /**

@@ -95,12 +95,16 @@ public final class Recoverer {
         }
     }
 
-    /** The newest round that some rank has begun. */
-    private long newestRound(Set<Integer> without) {
+    /** The newest round that some rank has begun; ranks that cannot be heard any more become {@code lost}. */
+    private long newestRound(Set<Integer> lost) {
         long newest = 0;
         for (int r = 0; r < peers.ranks(); r++) {
-            if (!without.contains(r)) {
-                newest = Math.max(newest, peers.seen(Counter.RECOVER, r));
+            if (!lost.contains(r)) {
+                try {
+                    newest = Math.max(newest, peers.seen(Counter.RECOVER, r));
+                } catch (EpPeerLostException e) {
+                    lost.add(r);
+                }
             }
         }
         return newest;

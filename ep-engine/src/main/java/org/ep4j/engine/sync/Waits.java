@@ -85,13 +85,13 @@ public final class Waits {
      * @return nanoseconds waited, 0 when it was there already
      */
     public long await(Counter counter, int source, long expected, Deadline deadline, String phase) {
-        if (peers.seen(counter, source) >= expected) {
+        if (peers.reached(counter, source, expected)) {
             return 0;
         }
         long start = System.nanoTime();
         long changes = -1;
         int round = 0;
-        while (peers.seen(counter, source) < expected) {
+        while (!peers.reached(counter, source, expected)) {
             long now = bootstrap.stateChanges();
             if (now != changes) {
                 changes = now;

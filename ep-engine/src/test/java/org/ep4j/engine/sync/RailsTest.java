@@ -82,7 +82,7 @@ class RailsTest {
         assertThat(rails.via(0, 2, Mask.NONE)).isEqualTo(-1);
     }
 
-    private static EpPlan plan(List<Integer> islands) {
+    static EpPlan plan(List<Integer> islands) {
         List<PairPath> paths = new ArrayList<>();
         for (int from = 0; from < islands.size(); from++) {
             for (int to = 0; to < islands.size(); to++) {

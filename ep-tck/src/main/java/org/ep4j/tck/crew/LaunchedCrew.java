@@ -14,6 +14,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
 import org.ep4j.EpException;
 import org.ep4j.spi.Bootstrap;
+import org.ep4j.tck.oracle.Patience;
 
 /**
  * Ranks that a launcher has started, of which this process is one. Rank 0 has the crew; the others {@link #serve}. They cannot be
@@ -112,7 +113,7 @@ public final class LaunchedCrew implements RankCrew {
     private List<RankReport> work(Job job) {
         boolean takesPart = control.rank() < job.ranks();
         String mine = takesPart ? Wire.encode(attempt(job)) : "";
-        List<String> texts = gather("report", mine, job.timeout().plus(REPORTING));
+        List<String> texts = gather("report", mine, job.timeout().plus(Patience.here(REPORTING)));
         jobs++;
         List<RankReport> reports = new ArrayList<>();
         for (int rank = 0; rank < job.ranks(); rank++) {

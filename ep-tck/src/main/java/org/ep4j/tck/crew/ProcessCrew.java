@@ -16,6 +16,7 @@ import java.util.TreeMap;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.tck.oracle.Patience;
 
 /**
  * Ranks that are processes of this machine, one JVM each with this JVM's class path, joined over loopback TCP. A rank's
@@ -59,7 +60,7 @@ public final class ProcessCrew implements RankCrew {
 
     private void awaitReady(int size) {
         int ready = 0;
-        long end = System.nanoTime() + START.toNanos();
+        long end = System.nanoTime() + Patience.here(START).toNanos();
         while (ready < size) {
             Optional<RankProcess.Event> event = next(end);
             boolean fine = event.flatMap(RankProcess.Event::message)
@@ -69,7 +70,7 @@ public final class ProcessCrew implements RankCrew {
                 String who = event.map(e -> "rank " + e.rank() + " ended with "
                                 + processes.get(e.rank()).exit()
                                 + processes.get(e.rank()).printed())
-                        .orElse("not all ranks were ready after " + START);
+                        .orElse("not all ranks were ready after " + Patience.here(START));
                 close();
                 throw new IllegalStateException("starting " + size + " rank processes failed: " + who);
             }
@@ -158,7 +159,7 @@ public final class ProcessCrew implements RankCrew {
     private void reportHung(Job job, Map<Integer, RankReport> reports) {
         processes.subList(0, job.ranks()).forEach(p -> p.send(Wire.Message.of(Wire.Kind.DUMP)));
         Map<Integer, String> stacks = new TreeMap<>();
-        long end = System.nanoTime() + DUMP.toNanos();
+        long end = System.nanoTime() + Patience.here(DUMP).toNanos();
         while (stacks.size() + reports.size() < job.ranks()) {
             Optional<RankProcess.Event> event = next(end);
             if (event.isEmpty()) {

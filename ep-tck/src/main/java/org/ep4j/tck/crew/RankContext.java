@@ -16,11 +16,12 @@ import org.ep4j.EpShape;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.oracle.Arena;
+import org.ep4j.tck.oracle.Patience;
 
 /** One rank's view of a job. Used by the rank's own thread, unless a method says otherwise. */
 public final class RankContext implements AutoCloseable {
     /** Longest wait for the other ranks in {@link #exchange}. */
-    public static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
 
     private final Job job;
     private final Bootstrap base;
@@ -118,7 +119,7 @@ public final class RankContext implements AutoCloseable {
 
     /** Gives every rank the bytes of all, through the bootstrap and not the backend. All ranks call it equally often. */
     public List<byte[]> exchange(byte[] mine) {
-        return channel.allGather("x" + exchanges++, mine, PATIENCE);
+        return channel.allGather("x" + exchanges++, mine, Patience.here(PATIENCE));
     }
 
     /** Returns when all ranks have come here. */

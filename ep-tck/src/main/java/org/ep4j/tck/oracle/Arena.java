@@ -52,7 +52,8 @@ public final class Arena implements AutoCloseable {
             shape.add(dim);
         }
         long bytes = Tensor.bytes(type, shape);
-        // Freeing what other libraries may have would wait for all kernels of the GPU, those of other ranks and buffers too.
+        // Freeing what other libraries may have would wait for all kernels of the GPU, those of other ranks and buffers
+        // too.
         long size = Math.max(bytes, 1);
         DeviceAllocation allocation =
                 device instanceof GpuDevice gpu ? gpu.allocatePrivate(size) : device.allocate(size);
@@ -216,7 +217,7 @@ public final class Arena implements AutoCloseable {
     /** Frees everything. */
     @Override
     public void close() {
-        writers.forEach(writer -> writer.await(PATIENCE));
+        writers.forEach(writer -> writer.await(Patience.here(PATIENCE)));
         writers.clear();
         streams.forEach(GpuStream::close);
         streams.clear();

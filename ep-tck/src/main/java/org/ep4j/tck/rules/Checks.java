@@ -3,13 +3,18 @@ package org.ep4j.tck.rules;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.function.Supplier;
+import org.ep4j.tck.oracle.Patience;
 
 /** Assertions with messages that say what was seen and what must be. */
 final class Checks {
-    /** Longest wait for something that must come. */
-    static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
 
     private Checks() {}
+
+    /** Longest wait for something that must come. */
+    static Duration patience() {
+        return Patience.here(PATIENCE);
+    }
 
     static void that(boolean holds, String otherwise) {
         if (!holds) {
@@ -36,8 +41,9 @@ final class Checks {
         throw new AssertionError(what + " must throw " + type.getSimpleName() + ", but was accepted");
     }
 
-    /** Runs {@code action}, which must end within {@code limit}. */
-    static <T> T within(Duration limit, String what, Supplier<T> action) {
+    /** Runs {@code action}, which must end within {@code limit}, or what that is on a slow machine. */
+    static <T> T within(Duration longest, String what, Supplier<T> action) {
+        Duration limit = Patience.here(longest);
         long start = System.nanoTime();
         T result = action.get();
         long taken = System.nanoTime() - start;

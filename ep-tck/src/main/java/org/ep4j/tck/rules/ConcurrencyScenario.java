@@ -1,5 +1,6 @@
 package org.ep4j.tck.rules;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -14,6 +15,7 @@ import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.oracle.Patience;
 
 /**
  * Several threads of one rank. On a GPU each has a stream of its own: on one stream the ranks' operations would have to come in
@@ -112,13 +114,14 @@ final class ConcurrencyScenario implements Scenario {
             thread.start();
             futures.add(future);
         }
+        Duration limit = Patience.here(Duration.ofSeconds(60));
         for (CompletableFuture<Void> future : futures) {
             try {
-                future.get(60, TimeUnit.SECONDS);
+                future.get(limit.toSeconds(), TimeUnit.SECONDS);
             } catch (ExecutionException e) {
                 throw new AssertionError("in another thread: " + e.getCause(), e.getCause());
             } catch (TimeoutException e) {
-                throw new AssertionError("another thread is not done after 60 s", e);
+                throw new AssertionError("another thread is not done after " + limit, e);
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 throw new AssertionError("interrupted: the job took too long", e);

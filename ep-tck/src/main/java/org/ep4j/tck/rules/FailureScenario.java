@@ -18,6 +18,7 @@ import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
 import org.ep4j.tck.oracle.Inputs;
+import org.ep4j.tck.oracle.Patience;
 import org.ep4j.tck.oracle.Workload;
 
 /** Ranks that do not come, are left out, leave or die. */
@@ -28,6 +29,7 @@ final class FailureScenario implements Scenario {
     /** Beyond the timeout: the machine is busy. */
     private static final Duration SLACK = Duration.ofSeconds(8);
 
+    private static final Duration SETUP = Duration.ofSeconds(10);
     private static final Duration RECOVERY = Duration.ofSeconds(20);
     private static final Duration UNTIL_DEATH = Duration.ofMillis(300);
     private static final Params PARAMS = Params.parse("");
@@ -45,9 +47,16 @@ final class FailureScenario implements Scenario {
         }
     }
 
+    private static Duration recovery() {
+        return Patience.here(RECOVERY);
+    }
+
     private static EpGroup impatient(RankContext context) {
-        return context.newGroup(
-                Map.of(EpKeys.TIMEOUT.name(), TIMEOUT.toMillis() + "ms", EpKeys.SETUP_TIMEOUT.name(), "10s"));
+        return context.newGroup(Map.of(
+                EpKeys.TIMEOUT.name(),
+                TIMEOUT.toMillis() + "ms",
+                EpKeys.SETUP_TIMEOUT.name(),
+                Patience.here(SETUP).toSeconds() + "s"));
     }
 
     private static EpBuffer buffer(RankContext context, EpGroup group) {
@@ -79,7 +88,7 @@ final class FailureScenario implements Scenario {
     }
 
     private static void recoverAll(RankContext context, EpBuffer buffer, Operation operation) {
-        Recovery recovery = buffer.recover(RECOVERY);
+        Recovery recovery = buffer.recover(recovery());
         Checks.equal("ranks that recovery masked", recovery.masked(), Set.of());
         Checks.equal("ranks in recovery's report", recovery.completed().size(), context.size());
         if (operation.countsExactly()) {
@@ -147,7 +156,7 @@ final class FailureScenario implements Scenario {
             Checks.that(victims.contains(lost.peer()), "peer() is " + lost.peer() + ", must be of " + victims);
             Checks.mentions(lost, "rank " + lost.peer());
             Checks.that(!lost.phase().isBlank(), "the report must name its phase");
-            Recovery recovery = buffer.recover(RECOVERY);
+            Recovery recovery = buffer.recover(recovery());
             while (!recovery.masked().containsAll(victims)) {
                 // The second death may become known after the first one was recovered from.
                 recovery = recoverFromNext(operation, buffer);
@@ -164,7 +173,7 @@ final class FailureScenario implements Scenario {
                 barrier(group, victims);
             }
             EpPeerLostException gone = Checks.refused(
-                    EpPeerLostException.class, "clearing the mask of a dead rank", () -> buffer.clearMask(RECOVERY));
+                    EpPeerLostException.class, "clearing the mask of a dead rank", () -> buffer.clearMask(recovery()));
             Checks.that(victims.contains(gone.peer()), "peer() is " + gone.peer() + ", must be of " + victims);
         }
     }
@@ -172,7 +181,7 @@ final class FailureScenario implements Scenario {
     /** A barrier leaves out the dead, unless one of them carried the bootstrap. */
     private static void barrier(EpGroup group, Set<Integer> victims) {
         try {
-            group.barrier(RECOVERY);
+            group.barrier(recovery());
         } catch (EpPeerLostException e) {
             Checks.that(victims.contains(0) && e.peer() == 0, "a barrier without " + victims + " threw " + e);
         }
@@ -184,7 +193,7 @@ final class FailureScenario implements Scenario {
                 operation.verifyRest();
             }
         });
-        return buffer.recover(RECOVERY);
+        return buffer.recover(recovery());
     }
 
     private static void die(RankContext context, Set<Integer> victims, Runnable call) {
@@ -215,7 +224,7 @@ final class FailureScenario implements Scenario {
     }
 
     private static void repeat(Runnable call) {
-        long end = System.nanoTime() + Duration.ofSeconds(15).toNanos();
+        long end = System.nanoTime() + Patience.here(Duration.ofSeconds(15)).toNanos();
         while (System.nanoTime() < end) {
             call.run();
         }
@@ -236,7 +245,7 @@ final class FailureScenario implements Scenario {
                 LifecycleScenario.lowLatency(context, buffer, Params.parse("precision=RANK_PARTIAL"));
             }
             context.meet();
-            buffer.clearMask(RECOVERY);
+            buffer.clearMask(recovery());
             Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of());
             LifecycleScenario.highThroughput(context, buffer, PARAMS);
             LifecycleScenario.lowLatency(context, buffer, PARAMS);

@@ -99,7 +99,7 @@ final class HighThroughputExchange implements AutoCloseable {
 
     private DispatchResult settled(DispatchResult result) {
         if (options.async()) {
-            result.event().await(Checks.PATIENCE);
+            result.event().await(Checks.patience());
             Checks.that(result.event().isDone(), "an event that was awaited is not done");
         }
         return result;
@@ -153,7 +153,7 @@ final class HighThroughputExchange implements AutoCloseable {
 
     private CombineResult settled(CombineResult result) {
         if (options.async()) {
-            result.event().await(Checks.PATIENCE);
+            result.event().await(Checks.patience());
         }
         return result;
     }

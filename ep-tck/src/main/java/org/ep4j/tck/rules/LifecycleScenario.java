@@ -203,7 +203,7 @@ final class LifecycleScenario implements Scenario {
                 "combine on a closed buffer",
                 () -> exchange.combine(result.handle(), (rank, token, key, out) -> {}));
         Checks.refused(EpStateException.class, "low-latency dispatch on a closed buffer", small::dispatch);
-        Checks.refused(EpStateException.class, "recover on a closed buffer", () -> buffer.recover(Checks.PATIENCE));
+        Checks.refused(EpStateException.class, "recover on a closed buffer", () -> buffer.recover(Checks.patience()));
     }
 
     /** File handles and mappings of this process do not grow with buffers that come and go. */
@@ -262,7 +262,7 @@ final class LifecycleScenario implements Scenario {
                 context.sleep(java.time.Duration.ofMillis(40));
             }
             long came = System.nanoTime();
-            context.group().barrier(Checks.PATIENCE);
+            context.group().barrier(Checks.patience());
             long left = System.nanoTime();
             for (byte[] theirs : context.exchange(Long.toString(came).getBytes(StandardCharsets.UTF_8))) {
                 long other = Long.parseLong(new String(theirs, StandardCharsets.UTF_8));

@@ -73,7 +73,7 @@ final class LowLatencyExchange implements AutoCloseable {
             result.receive();
         }
         if (options.async()) {
-            result.event().await(Checks.PATIENCE);
+            result.event().await(Checks.patience());
         }
         if (options.statistics()) {
             checkStatistics(counted, waited);
@@ -116,7 +116,7 @@ final class LowLatencyExchange implements AutoCloseable {
             Checks.equal("cumulativeStats[" + e + "]", seen[e], COUNTED_BEFORE + table.count(e));
         }
         for (long nanos : arena.readLongs(waited)) {
-            Checks.that(nanos >= 0 && nanos < Checks.PATIENCE.toNanos(), "waitStats holds " + nanos + " ns");
+            Checks.that(nanos >= 0 && nanos < Checks.patience().toNanos(), "waitStats holds " + nanos + " ns");
         }
     }
 
@@ -154,7 +154,7 @@ final class LowLatencyExchange implements AutoCloseable {
             result.receive();
         }
         if (options.async()) {
-            result.event().await(Checks.PATIENCE);
+            result.event().await(Checks.patience());
         }
         if (options.out()) {
             Checks.equal(

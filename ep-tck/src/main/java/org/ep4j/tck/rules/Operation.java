@@ -57,7 +57,7 @@ final class Operation implements AutoCloseable {
                                 .options(OpOptions.DEFAULT.asynchronous())
                                 .build())
                         .event()
-                        .await(Checks.PATIENCE);
+                        .await(Checks.patience());
             case "ht-combine" -> () -> high.combine(handle, (rank, token, key, out) -> {});
             case "ll-dispatch" -> low::dispatch;
             case "ll-receive" -> () -> hooked.send().receive();

@@ -22,6 +22,7 @@ import org.ep4j.spi.SpiVersion;
 import org.ep4j.tck.Subjects;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.oracle.Patience;
 
 /** What a provider says before anything is opened, and the plan that comes of it. */
 final class ProbeScenario implements Scenario {
@@ -83,15 +84,15 @@ final class ProbeScenario implements Scenario {
     }
 
     private static ProbeRequest request(RankContext context) {
-        return new ProbeRequest(context.group().device().id(), context.config(Map.of()), PROBE);
+        return new ProbeRequest(context.group().device().id(), context.config(Map.of()), Patience.here(PROBE));
     }
 
     private static void strangeDevice(RankContext context, EpBackendProvider provider) {
         ProbeReport report = Checks.within(
                 PROBE,
                 "probe() of a device that does not exist",
-                () -> provider.probe(
-                        new ProbeRequest(new Device("no-such-device", 99), context.config(Map.of()), PROBE)));
+                () -> provider.probe(new ProbeRequest(
+                        new Device("no-such-device", 99), context.config(Map.of()), Patience.here(PROBE))));
         Checks.that(!report.usable(), "a device that does not exist is found usable: " + report.checks());
         Checks.that(
                 report.failures().stream().allMatch(c -> !c.remedy().isBlank()),

@@ -42,7 +42,7 @@ final class UndeclaredScenario implements Scenario {
             case PLACEMENT -> high(context, "placement=stride");
             case MASK -> buffer(context, "").mask((context.rank() + 1) % context.size());
             case STREAMS -> high(context, "stream=5");
-            case RECOVER -> buffer(context, "").recover(Checks.PATIENCE);
+            case RECOVER -> buffer(context, "").recover(Checks.patience());
         }
     }
 

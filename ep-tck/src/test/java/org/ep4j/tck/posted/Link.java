@@ -83,6 +83,11 @@ final class Link {
         checkReachable();
     }
 
+    /** Throws where nothing passes any more. */
+    synchronized void requireReachable() {
+        checkReachable();
+    }
+
     private void checkReachable() {
         broken |= peer.isClosed();
         if (broken) {

@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpStateException;
@@ -22,6 +23,7 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
     private final Endpoint own;
     private final Map<Integer, Endpoint> all;
     private final Map<Integer, Link> links = new TreeMap<>();
+    private final AtomicLongArray shown;
     private final Semaphore work = new Semaphore(0);
     private final Random random;
     private volatile boolean closed;
@@ -30,6 +32,7 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
         this.context = context;
         this.own = own;
         this.all = Map.copyOf(all);
+        this.shown = new AtomicLongArray(context.plan().ranks() * COUNTERS);
         long seed = context.config().get(PostedThreadsProvider.SEED) * 1_000_003L + name.hashCode();
         this.random = new Random(seed + own.rank());
         all.forEach((rank, peer) -> {
@@ -115,8 +118,14 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
 
     @Override
     public long seen(int counter, int source) {
-        link(source);
-        return own.seen(source, counter);
+        Link link = livingLink(source);
+        long value = own.seen(source, counter);
+        long before = shown.getAndUpdate(source * COUNTERS + counter, last -> Math.max(last, value));
+        // What is new is given once; after that it is said that nothing more can come.
+        if (value <= before) {
+            link.requireReachable();
+        }
+        return value;
     }
 
     @Override

@@ -1,9 +1,9 @@
-package org.ep4j.backend.ibrc;
+package org.ep4j.spi;
 
 import java.util.List;
 
 /**
- * What was sent to one peer.
+ * What one rank sent to one peer.
  *
  * @param peer its rank
  * @param failovers pairs of ports that were given up

@@ -1,8 +1,8 @@
-package org.ep4j.backend.ibrc;
+package org.ep4j.spi;
 
 import java.util.List;
 
-/** What an open backend of this kind has sent. The same is written every few seconds as events of the flight recorder. */
+/** What an {@link EpBackend} implements that counts what it sends. */
 public interface TrafficSource {
     /** Traffic to each peer since the backend was opened, in the order of their ranks. Safe for use from several threads. */
     List<LinkTraffic> traffic();

@@ -1,0 +1,26 @@
+package org.ep4j.backend.ibrc;
+
+import java.util.concurrent.locks.LockSupport;
+
+/** Between two looks at what a thread waits for. */
+final class Pause {
+    /** Polls before a waiting thread begins to yield, and before it begins to sleep. */
+    private static final int SPINS = 64;
+
+    private static final int YIELDS = 1024;
+    private static final long SLEEP_NANOS = 50_000;
+
+    private Pause() {}
+
+    // Two ranks may share one core; without yielding each wait would take a time slice.
+    @SuppressWarnings("ThreadPriorityCheck")
+    static void after(int tries) {
+        if (tries < SPINS) {
+            Thread.onSpinWait();
+        } else if (tries < YIELDS) {
+            Thread.yield();
+        } else {
+            LockSupport.parkNanos(SLEEP_NANOS);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+package org.ep4j.backend.ibrc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.ep4j.spi.HostPosted;
+import org.junit.jupiter.api.Test;
+
+class ArrivalsTest {
+    private static final int FIRST = 0;
+    private static final int SECOND = 5;
+
+    private final long[] words = new long[HostPosted.COUNTERS];
+    private int readings;
+
+    /** While all words are read, the source advances the first counter behind the reader, then the second before it. */
+    private long word(long offset) {
+        int counter = (int) (offset / Long.BYTES);
+        if (counter == SECOND && ++readings == 2) {
+            words[FIRST] = 2;
+            words[SECOND] = 2;
+        }
+        return words[counter];
+    }
+
+    @Test
+    void aCounterIsNotShownBeforeOneThatWasAdvancedBeforeIt() {
+        AtomicBoolean passed = new AtomicBoolean(true);
+        Arrivals arrivals = new Arrivals(this::word, 0, passed::get, () -> {});
+        words[FIRST] = 1;
+        words[SECOND] = 1;
+        long second = arrivals.seen(SECOND);
+        // A later write waits for its fence, which must not hide the first counter.
+        passed.set(false);
+        assertThat(arrivals.seen(FIRST)).isGreaterThanOrEqualTo(second);
+        passed.set(true);
+        assertThat(arrivals.seen(SECOND)).isEqualTo(2);
+        assertThat(arrivals.seen(FIRST)).isEqualTo(2);
+    }
+}

@@ -1,0 +1,49 @@
+package org.ep4j.cli.report;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.ep4j.cli.rank.RankMessage.Sent;
+import org.ep4j.spi.LinkTraffic;
+import org.ep4j.spi.LinkTraffic.OfLane;
+
+/** What backends have sent, as one line for each backend. */
+public final class SentLines {
+    private SentLines() {}
+
+    /** A line for each backend, over all ranks. */
+    public static List<String> of(List<Sent> sent) {
+        Map<String, List<LinkTraffic>> byBackend = new TreeMap<>();
+        sent.forEach(one -> byBackend
+                .computeIfAbsent(one.backend(), backend -> new ArrayList<>())
+                .addAll(one.links()));
+        List<String> lines = new ArrayList<>();
+        byBackend.forEach((backend, links) -> lines.add(line(backend, links)));
+        return lines;
+    }
+
+    private static String line(String backend, List<LinkTraffic> links) {
+        List<OfLane> lanes =
+                links.stream().flatMap(link -> link.lanes().stream()).toList();
+        Map<String, Long> bytes = lanes.stream()
+                .collect(Collectors.groupingBy(OfLane::ports, TreeMap::new, Collectors.summingLong(OfLane::bytes)));
+        String ports = bytes.entrySet().stream()
+                .map(entry -> String.format(Locale.ROOT, "%s %.1f MB", entry.getKey(), entry.getValue() / 1e6))
+                .collect(Collectors.joining(", "));
+        return String.format(
+                Locale.ROOT,
+                "%s sent, with rounds that do not count: %.1f MB in %d writes, %d adds, over %d queue pairs; %d failovers, %d"
+                        + " repeated. %s",
+                backend,
+                lanes.stream().mapToLong(OfLane::bytes).sum() / 1e6,
+                lanes.stream().mapToLong(OfLane::writes).sum(),
+                lanes.stream().mapToLong(OfLane::adds).sum(),
+                lanes.size(),
+                links.stream().mapToInt(LinkTraffic::failovers).sum(),
+                lanes.stream().mapToLong(OfLane::replays).sum(),
+                ports);
+    }
+}

@@ -1,0 +1,36 @@
+package org.ep4j.tck.oracle;
+
+import java.time.Duration;
+import java.util.Map;
+import org.ep4j.EpArgumentException;
+
+/**
+ * Limits of time on machines that are slow, such as emulated ones: the kit's limits for what must come are multiplied by
+ * {@value #VARIABLE}. How long a scenario lets a rank be late, and the timeouts of operations, stay as they are.
+ */
+public final class Patience {
+    /** Environment variable with the factor, an integer from 1 to 100; 1 where it is not set. */
+    public static final String VARIABLE = "EP_TCK_PATIENCE";
+
+    private static final int LARGEST = 100;
+
+    private Patience() {}
+
+    /**
+     * A limit on this machine.
+     *
+     * @throws EpArgumentException when the variable holds something else than a factor
+     */
+    public static Duration here(Duration limit) {
+        return limit.multipliedBy(factor(System.getenv()));
+    }
+
+    static int factor(Map<String, String> environment) {
+        String text = environment.getOrDefault(VARIABLE, "1");
+        if (!text.matches("[1-9][0-9]{0,2}") || Integer.parseInt(text) > LARGEST) {
+            throw new EpArgumentException(
+                    VARIABLE, text, "an integer from 1 to " + LARGEST, "set the factor of the kit's limits of time");
+        }
+        return Integer.parseInt(text);
+    }
+}
