@@ -15,7 +15,7 @@ import org.ep4j.EpUnavailableException;
 
 /** Connects a member to rank 0, which may start later. */
 final class RendezvousClient {
-    /** Longest time for one attempt to connect, and for one handshake. */
+    /** Longest time to connect, and of the first handshake; each one has twice the time of the one before. */
     private static final Duration ATTEMPT = Duration.ofSeconds(5);
 
     private static final int FIRST_PAUSE_MILLIS = 20;
@@ -48,22 +48,29 @@ final class RendezvousClient {
      */
     Connection connect() {
         int pause = FIRST_PAUSE_MILLIS;
+        Duration handshake = ATTEMPT;
         while (!deadline.passed()) {
             for (InetAddress address : addresses()) {
                 attempts++;
-                boolean cut = deadline.remainingNanos() < ATTEMPT.toNanos();
+                boolean cut = deadline.remainingNanos() < handshake.toNanos();
+                boolean connected = false;
                 Socket socket = new Socket();
                 boolean kept = false;
                 try {
                     socket.connect(
                             new InetSocketAddress(address, port),
                             deadline.atMost(ATTEMPT).remainingMillis());
+                    connected = true;
                     socket.setTcpNoDelay(true);
-                    ClientHandshake.Accepted accepted = ClientHandshake.ask(socket, settings, deadline.atMost(ATTEMPT));
+                    ClientHandshake.Accepted accepted =
+                            ClientHandshake.ask(socket, settings, deadline.atMost(handshake));
                     kept = true;
                     return new Connection(
                             socket, "ep4j-member-" + settings.rank(), accepted.heartbeat(), accepted.silence());
                 } catch (SocketTimeoutException e) {
+                    if (connected && handshake.compareTo(RendezvousServer.HANDSHAKE) < 0) {
+                        handshake = handshake.multipliedBy(2);
+                    }
                     // An attempt that only the overall deadline cut short tells less than the one before.
                     if (!cut || attempts == 1) {
                         lastError = address.getHostAddress() + " port " + port + ": " + Sockets.describe(e);

@@ -25,8 +25,8 @@ import org.ep4j.config.EpKeys;
 final class RendezvousServer {
     private static final Logger LOG = System.getLogger(RendezvousServer.class.getName());
 
-    /** Longest time for one handshake. */
-    static final Duration HANDSHAKE = Duration.ofSeconds(5);
+    /** Longest time for one handshake, which takes seconds where many ranks start on few processors. */
+    static final Duration HANDSHAKE = Duration.ofSeconds(15);
 
     /** Handshakes at once beyond one for each rank. */
     static final int SPARE_HANDSHAKES = 32;

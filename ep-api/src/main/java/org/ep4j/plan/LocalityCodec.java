@@ -48,6 +48,7 @@ final class LocalityCodec {
                 out.writeInt(port.number());
                 writeText(out, port.linkLayer().name());
                 out.writeDouble(port.gigabitsPerSecond());
+                writeText(out, port.network());
             }
         }
     }
@@ -77,7 +78,8 @@ final class LocalityCodec {
         String direct = readText(in);
         List<NicReach.Port> ports = new ArrayList<>();
         for (int i = readCount(in); i > 0; i--) {
-            ports.add(new NicReach.Port(in.readInt(), constant(LinkLayer.class, readText(in)), in.readDouble()));
+            ports.add(new NicReach.Port(
+                    in.readInt(), constant(LinkLayer.class, readText(in)), in.readDouble(), readText(in)));
         }
         return new NicReach(
                 name,

@@ -10,6 +10,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * Spreads the ranks of one host over its NIC ports, for one backend.
@@ -24,6 +25,8 @@ import java.util.stream.IntStream;
  *       {@value #CLEARLY} times its share, unless the nearer one can use GPUDirect and the farther one cannot. A farther
  *       port is always the only one of its rank: Microsoft measured with MSCCL++ that a second NIC, not near to the GPU,
  *       made 38.7 GB/s into 13.8.
+ *   <li>Networks that no router joins are shared out one by one: a rank gets ports of each that it is near to, since others
+ *       may have no port in the same one otherwise.
  * </ul>
  *
  * Ports that the user fixed for a rank are left alone by ranks that have others as near. Lower GPUs get lower ports: names count as people count, ports of one card stay together. The order of ranks is the order
@@ -134,27 +137,44 @@ final class NicAssignment {
     }
 
     private void spread() {
+        TreeSet<String> networks = new TreeSet<>();
+        for (int rank = 0; rank < near.size(); rank++) {
+            near(rank).forEach(view -> networks.add(view.network()));
+        }
+        for (String network : networks) {
+            spread(network);
+        }
+    }
+
+    private void spread(String network) {
+        List<List<Integer>> wishes = new ArrayList<>();
+        for (int rank = 0; rank < near.size(); rank++) {
+            int of = rank;
+            wishes.add(near.get(rank).stream()
+                    .filter(port -> view(of, port).network().equals(network))
+                    .toList());
+        }
         boolean[] done = new boolean[seekers.size()];
         for (int seeker = 0; seeker < done.length; seeker++) {
-            if (!done[seeker] && !near.get(seeker).isEmpty()) {
-                List<Integer> competing = competing(seeker);
+            if (!done[seeker] && !wishes.get(seeker).isEmpty()) {
+                List<Integer> competing = competing(seeker, wishes);
                 competing.forEach(rank -> done[rank] = true);
-                spread(competing);
+                spread(competing, competing.stream().map(wishes::get).toList());
             }
         }
     }
 
-    /** Ranks that share near ports with one, directly or through others. */
-    private List<Integer> competing(int first) {
+    /** Ranks that wish for the same ports as one, directly or through others. */
+    private static List<Integer> competing(int first, List<List<Integer>> wishes) {
         TreeSet<Integer> ranks = new TreeSet<>(List.of(first));
-        TreeSet<Integer> reached = new TreeSet<>(near.get(first));
+        TreeSet<Integer> reached = new TreeSet<>(wishes.get(first));
         boolean grown = true;
         while (grown) {
             grown = false;
-            for (int rank = 0; rank < near.size(); rank++) {
-                if (!ranks.contains(rank) && near.get(rank).stream().anyMatch(reached::contains)) {
+            for (int rank = 0; rank < wishes.size(); rank++) {
+                if (!ranks.contains(rank) && wishes.get(rank).stream().anyMatch(reached::contains)) {
                     ranks.add(rank);
-                    reached.addAll(near.get(rank));
+                    reached.addAll(wishes.get(rank));
                     grown = true;
                 }
             }
@@ -162,8 +182,7 @@ final class NicAssignment {
         return List.copyOf(ranks);
     }
 
-    private void spread(List<Integer> competing) {
-        List<List<Integer>> wishes = competing.stream().map(near::get).toList();
+    private void spread(List<Integer> competing, List<List<Integer>> wishes) {
         int fewest = wishes.stream().mapToInt(List::size).min().orElse(0);
         long there = wishes.stream().flatMap(List::stream).distinct().count();
         int each = (int) Math.min(fewest, there / competing.size());
@@ -173,7 +192,10 @@ final class NicAssignment {
         }
         List<List<Integer>> result = own.orElseGet(() -> PortMatching.shared(wishes, ports.size()));
         for (int i = 0; i < competing.size(); i++) {
-            given.set(competing.get(i), result.get(i));
+            List<Integer> ofOthers = given.get(competing.get(i));
+            given.set(
+                    competing.get(i),
+                    Stream.concat(ofOthers.stream(), result.get(i).stream()).toList());
             result.get(i).forEach(port -> load[port]++);
         }
     }
@@ -252,6 +274,10 @@ final class NicAssignment {
         return "idle (" + move.view.how() + "), better than a shared nearest one (" + left.how() + ")" + figures;
     }
 
+    private List<PortView> near(int rank) {
+        return near.get(rank).stream().map(port -> view(rank, port)).toList();
+    }
+
     private PortView view(int rank, int port) {
         return views.get(rank)
                 .getOrDefault(port, PortView.of("", seekers.get(rank).locality()));
@@ -274,7 +300,10 @@ final class NicAssignment {
         if (mine.isEmpty() || !reasons.get(rank).isEmpty()) {
             return reasons.get(rank);
         }
-        String how = "nearest (" + view(rank, mine.get(0)).how() + ")";
+        long networks =
+                mine.stream().map(port -> view(rank, port).network()).distinct().count();
+        String how = "nearest (" + view(rank, mine.get(0)).how() + ")"
+                + (networks > 1 ? " of " + networks + " networks" : "");
         int sharing = load[mine.get(0)];
         int all = near.get(rank).size();
         if (sharing > 1) {

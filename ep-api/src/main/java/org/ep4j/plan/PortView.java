@@ -18,9 +18,17 @@ import org.ep4j.topology.PathType;
  * @param direct true when it reaches the memory of the device without a detour
  * @param rate bandwidth of the port in GB/s; 0 when unknown
  * @param way bandwidth of the way to it in GB/s; 0 when unknown
+ * @param network what it reaches without a router; empty when unknown
  */
 record PortView(
-        PortName name, String card, Fabric fabric, Optional<PathType> type, boolean direct, double rate, double way) {
+        PortName name,
+        String card,
+        Fabric fabric,
+        Optional<PathType> type,
+        boolean direct,
+        double rate,
+        double way,
+        String network) {
     /** Ports of different fabrics are never striped over. */
     record Fabric(NicFamily family, LinkLayer layer) {
         static final Fabric UNKNOWN = new Fabric(NicFamily.OTHER_RDMA, LinkLayer.UNSPECIFIED);
@@ -42,10 +50,11 @@ record PortView(
                         Optional.of(distance.type()),
                         distance.type().gpuDirect() && nic.gpuDirect().orElse(true),
                         port.map(p -> p.gigabitsPerSecond() / 8).orElse(0.0),
-                        distance.gigabytesPerSecond());
+                        distance.gigabytesPerSecond(),
+                        port.map(NicReach.Port::network).orElse(""));
             }
         }
-        return new PortView(name, name.nic(), Fabric.UNKNOWN, Optional.empty(), false, 0, 0);
+        return new PortView(name, name.nic(), Fabric.UNKNOWN, Optional.empty(), false, 0, 0, "");
     }
 
     /** Order of nearness; what the topology does not know comes last. */

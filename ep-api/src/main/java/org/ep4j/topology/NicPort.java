@@ -13,6 +13,8 @@ import java.util.List;
  * @param lid local id in an InfiniBand subnet; 0 when there is none
  * @param netdev network interface of the port; empty when unknown or none
  * @param gids table of global ids; only entries that are in use
+ * @param network what it reaches without a router: the subnet of its addresses, as {@code 10.1.0.0/24}, or the subnet prefix
+ *     of InfiniBand; empty when unknown, and when routers take it further
  */
 public record NicPort(
         int number,
@@ -22,7 +24,8 @@ public record NicPort(
         int activeMtu,
         int lid,
         String netdev,
-        List<Gid> gids) {
+        List<Gid> gids,
+        String network) {
     /** Whether a port carries traffic. */
     public enum State {
         /** It does. */
@@ -46,6 +49,19 @@ public record NicPort(
     /** Copies the list. */
     public NicPort {
         gids = List.copyOf(gids);
+    }
+
+    /** A port of an unknown network. */
+    public NicPort(
+            int number,
+            State state,
+            LinkLayer linkLayer,
+            double gigabitsPerSecond,
+            int activeMtu,
+            int lid,
+            String netdev,
+            List<Gid> gids) {
+        this(number, state, linkLayer, gigabitsPerSecond, activeMtu, lid, netdev, gids, "");
     }
 
     /** A port of which only number and rate are known. */

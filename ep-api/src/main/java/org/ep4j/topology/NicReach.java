@@ -26,6 +26,12 @@ public record NicReach(
      * @param number from 1
      * @param linkLayer what is below verbs
      * @param gigabitsPerSecond rate; 0 when unknown
+     * @param network as {@link NicPort#network()}
      */
-    public record Port(int number, NicPort.LinkLayer linkLayer, double gigabitsPerSecond) {}
+    public record Port(int number, NicPort.LinkLayer linkLayer, double gigabitsPerSecond, String network) {
+        /** A port of an unknown network. */
+        public Port(int number, NicPort.LinkLayer linkLayer, double gigabitsPerSecond) {
+            this(number, linkLayer, gigabitsPerSecond, "");
+        }
+    }
 }

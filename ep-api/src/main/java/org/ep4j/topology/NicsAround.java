@@ -49,7 +49,7 @@ final class NicsAround {
         List<NicPort> listed = nic.ports().isEmpty() ? List.of(NicPort.of(1, 0)) : nic.ports();
         List<NicReach.Port> ports = listed.stream()
                 .filter(port -> port.state() != NicPort.State.DOWN)
-                .map(port -> new NicReach.Port(port.number(), port.linkLayer(), rate(nic, port)))
+                .map(port -> new NicReach.Port(port.number(), port.linkLayer(), rate(nic, port), port.network()))
                 .toList();
         return new NicReach(nic.name(), nic.family(), card(topology, nic), distance, direct, ports);
     }

@@ -31,6 +31,17 @@ final class Machines {
         return nic(name, name, type, 400, 48);
     }
 
+    /** A NIC with one port in a network that no router joins to others. */
+    static NicReach nic(String name, PathType type, String network) {
+        return new NicReach(
+                name,
+                NicFamily.MLX5,
+                name,
+                new Distance(type, 48, 3),
+                Optional.empty(),
+                List.of(new NicReach.Port(1, LinkLayer.ETHERNET, 400, network)));
+    }
+
     static NicReach nic(String name, String card, PathType type, double gigabits, double way) {
         return new NicReach(
                 name,

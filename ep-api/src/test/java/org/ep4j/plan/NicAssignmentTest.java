@@ -55,6 +55,59 @@ class NicAssignmentTest {
         return Collections.nCopies(gpus, IntStream.range(0, nics).boxed().toList());
     }
 
+    /** Ranks on processors, which are equally near to all NICs; NIC {@code i} is in network {@code i / each}. */
+    private static List<NicSeeker> processors(int ranks, int networks, int each) {
+        List<NicReach> nics = new ArrayList<>();
+        for (int nic = 0; nic < networks * each; nic++) {
+            nics.add(Machines.nic("rxe" + nic, PathType.PHB, "10.99." + nic / each + ".0/24"));
+        }
+        return Collections.nCopies(ranks, seeker(Machines.gpu(-1, nics)));
+    }
+
+    @Test
+    void everyRankHasAPortInEachNetwork() {
+        List<NicSeeker> two = processors(2, 2, 2);
+        assertThat(ports(two)).containsExactly(List.of("rxe0:1", "rxe2:1"), List.of("rxe1:1", "rxe3:1"));
+        assertThat(reasons(two)).containsOnly("2 of 4 nearest (PHB) of 2 networks, not shared");
+        List<NicSeeker> four = processors(4, 2, 2);
+        assertThat(ports(four))
+                .containsExactly(
+                        List.of("rxe0:1", "rxe2:1"),
+                        List.of("rxe0:1", "rxe2:1"),
+                        List.of("rxe1:1", "rxe3:1"),
+                        List.of("rxe1:1", "rxe3:1"));
+        assertThat(reasons(four)).containsOnly("nearest (PHB) of 2 networks, shared by 2 ranks");
+        assertThat(ports(processors(1, 3, 1))).containsExactly(List.of("rxe0:1", "rxe1:1", "rxe2:1"));
+    }
+
+    @Property
+    void aRankMeetsEveryOtherInEachNetwork(
+            @ForAll @IntRange(min = 1, max = 6) int ranks,
+            @ForAll @IntRange(min = 1, max = 4) int networks,
+            @ForAll @IntRange(min = 1, max = 4) int each) {
+        assertThat(ports(processors(ranks, networks, each)))
+                .allSatisfy(mine -> assertThat(mine.stream()
+                                .map(port -> Integer.parseInt(port.substring(3, port.length() - 2)) / each)
+                                .distinct())
+                        .hasSize(networks));
+    }
+
+    /** Nearness goes before: a rail of each GPU stays its own, whatever network it is. */
+    @Test
+    void farNicsOfOtherNetworksAreLeftAlone() {
+        List<NicSeeker> seekers = new ArrayList<>();
+        for (int gpu = 0; gpu < 4; gpu++) {
+            List<NicReach> nics = new ArrayList<>();
+            for (int nic = 0; nic < 4; nic++) {
+                nics.add(
+                        Machines.nic("mlx5_" + nic, nic == gpu ? PathType.PIX : PathType.SYS, "10.0." + nic + ".0/24"));
+            }
+            seekers.add(seeker(Machines.gpu(gpu, nics)));
+        }
+        assertThat(ports(seekers))
+                .containsExactly(List.of("mlx5_0:1"), List.of("mlx5_1:1"), List.of("mlx5_2:1"), List.of("mlx5_3:1"));
+    }
+
     @Test
     void everyGpuGetsTheNicBesideIt() {
         List<NicSeeker> seekers = gpus(

@@ -39,7 +39,7 @@ public final class RuleRunner implements AutoCloseable {
     /**
      * A runner; probes the machine.
      *
-     * @param largest largest number of ranks that rules will ask for, so that ranks need not be started again
+     * @param largest largest number of ranks that rules will ask for, so that ranks need not be started again and again
      */
     public RuleRunner(TckSubject subject, int largest) {
         this(subject, largest, Optional.empty());
@@ -132,7 +132,9 @@ public final class RuleRunner implements AutoCloseable {
         RankCrew crew = crews.get(mode);
         if (crew == null || crew.size() < ranks) {
             Optional.ofNullable(crew).ifPresent(RankCrew::close);
-            int size = rule.fresh() ? ranks : Math.max(Math.min(largest, subject.maxRanks()), ranks);
+            // Most rules take few ranks; the first one that needs more is followed by others that need the most.
+            boolean few = rule.fresh() || crew == null;
+            int size = few ? ranks : Math.max(Math.min(largest, subject.maxRanks()), ranks);
             crew = mode == RankMode.THREADS ? new ThreadCrew(size) : processes(size);
             crews.put(mode, crew);
         }

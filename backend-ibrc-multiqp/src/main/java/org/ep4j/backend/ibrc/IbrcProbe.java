@@ -23,7 +23,6 @@ import org.ep4j.topology.Locality;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicPort;
 import org.ep4j.topology.Topology;
-import org.ep4j.topology.read.Topologies;
 
 /**
  * Looks whether this rank can use reliable connections. It opens and closes devices, and makes nothing on them. The codes:
@@ -127,7 +126,7 @@ final class IbrcProbe {
     }
 
     private void lookAtPorts(Device device, EpConfig config, List<DeviceFinding> usable) {
-        Topology topology = Topologies.live();
+        Topology topology = Machine.nics();
         Locality locality = Locality.ofHost(topology, 0, -1);
         Optional<NicPaths> nics = IbrcOffer.nics(
                 device,

@@ -13,7 +13,6 @@ import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.OpenContext;
-import org.ep4j.topology.read.Topologies;
 
 /** Opens the backend on one rank: ports, then queue pairs, then connections. For one thread. */
 final class Opening {
@@ -86,7 +85,7 @@ final class Opening {
             throw new EpUnavailableException("the plan gives this rank no NIC for " + IbrcProvider.ID
                     + "; see ./ep plan, and the settings ep.nic.include and ep.nic.map");
         }
-        Ports ports = Ports.open(names, Topologies.live(), context.config());
+        Ports ports = Ports.open(names, Machine.nics(), context.config());
         resources.add(ports::close);
         opened.add(ports);
         boolean atomics = !context.config().get(IbrcKeys.ATOMICS).equals("never")

@@ -18,6 +18,12 @@ final class ProgressThreads implements AutoCloseable {
     /** Between looks at links that have nothing to do, where the NIC counts. */
     private static final int IDLE_MILLIS = 1;
 
+    /**
+     * The pause doubles up to this while nothing moves: many ranks of a machine with few processors would otherwise take them
+     * up with looking. Events end it at once, and who posts looks for himself.
+     */
+    private static final int LONGEST_IDLE_MILLIS = 8;
+
     /** The same where this rank counts immediates: receivers wait for it. */
     private static final long COUNTING_NANOS = 20_000;
 
@@ -52,8 +58,9 @@ final class ProgressThreads implements AutoCloseable {
     private void run(NicDevice device, boolean first) {
         NativeRecord event = new NativeRecord(8);
         long states = -1;
+        int idle = IDLE_MILLIS;
         while (!stop) {
-            int events = Verbs.nextEvent(device.context(), atomics ? IDLE_MILLIS : 0, event.address());
+            int events = Verbs.nextEvent(device.context(), atomics ? idle : 0, event.address());
             if (events == 1) {
                 take(device, event.get(0), event.get(1));
             }
@@ -61,6 +68,7 @@ final class ProgressThreads implements AutoCloseable {
             for (Link link : links) {
                 moved |= link.tryProgress();
             }
+            idle = moved ? IDLE_MILLIS : Math.min(LONGEST_IDLE_MILLIS, 2 * idle);
             if (first) {
                 long now = bootstrap.stateChanges();
                 if (now != states) {

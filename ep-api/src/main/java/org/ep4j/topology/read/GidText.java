@@ -8,10 +8,17 @@ import java.util.Optional;
 final class GidText {
     private static final int BYTES = 16;
 
+    /** A free entry, as sysfs prints it. */
+    private static final String NONE = "0000:0000:0000:0000:0000:0000:0000:0000";
+
     private GidText() {}
 
     /** As sysfs prints them, eight groups of four digits; empty when the text is no GID, or one that is all zero. */
     static Optional<String> expand(String text) {
+        if (text.equals(NONE)) {
+            // Tables have hundreds of entries, and most are free.
+            return Optional.empty();
+        }
         if (!InetAddresses.isInetAddress(text)) {
             return Optional.empty();
         }

@@ -33,8 +33,10 @@ final class RdmaNics {
 
     /** Adds them, and gives paths of PCI functions and names of interfaces that they have. */
     Set<String> add() {
-        for (String name : sys.tree().list(VERBS)) {
-            add(name, VERBS + name, new VerbsPorts(sys, VERBS + name).read());
+        List<String> names = sys.tree().list(VERBS);
+        ConnectedNetworks networks = names.isEmpty() ? ConnectedNetworks.NONE : ConnectedNetworks.read(sys.tree());
+        for (String name : names) {
+            add(name, VERBS + name, new VerbsPorts(sys, VERBS + name, networks).read());
         }
         for (String name : sys.tree().list(SLINGSHOT)) {
             add(name, SLINGSHOT + name, slingshot(SLINGSHOT + name));

@@ -12,12 +12,23 @@ final class VerbsPorts {
     /** What RoCE adds to a packet at most, by {@code iboe_get_mtu} of Linux {@code include/rdma/ib_addr.h}. */
     private static final int ROCE_HEADERS = 100;
 
+    /** Characters of the first four groups of a GID. */
+    private static final int SUBNET_PREFIX = 19;
+
+    /**
+     * Free entries of the table of GIDs in a row after which it is not read on. The kernel gives a new address the first free
+     * entry, so behind so many there is something only where a port had more addresses than that and has lost them.
+     */
+    private static final int MOST_FREE = 64;
+
     private final SysFiles sys;
     private final String device;
+    private final ConnectedNetworks networks;
 
-    VerbsPorts(SysFiles sys, String device) {
+    VerbsPorts(SysFiles sys, String device, ConnectedNetworks networks) {
         this.sys = sys;
         this.device = device;
+        this.networks = networks;
     }
 
     List<NicPort> read() {
@@ -46,7 +57,16 @@ final class VerbsPorts {
                 layer == NicPort.LinkLayer.ETHERNET ? mtu(netdev) : 0,
                 Math.max(0, sys.number(folder + "/lid")),
                 netdev,
-                gids);
+                gids,
+                network(layer, netdev, gids));
+    }
+
+    private String network(NicPort.LinkLayer layer, String netdev, List<Gid> gids) {
+        return switch (layer) {
+            case ETHERNET -> networks.of(netdev);
+            case INFINIBAND -> gids.isEmpty() ? "" : gids.get(0).address().substring(0, SUBNET_PREFIX);
+            case UNSPECIFIED -> "";
+        };
     }
 
     private static NicPort.State state(String text) {
@@ -71,9 +91,14 @@ final class VerbsPorts {
                 .sorted()
                 .toList();
         List<Gid> gids = new ArrayList<>();
+        int free = 0;
         for (int index : indices) {
             Optional<String> address =
                     sys.tree().text(folder + "/gids/" + index).flatMap(GidText::expand);
+            free = address.isPresent() ? 0 : free + 1;
+            if (free > MOST_FREE) {
+                break;
+            }
             if (address.isPresent()) {
                 gids.add(new Gid(
                         index,

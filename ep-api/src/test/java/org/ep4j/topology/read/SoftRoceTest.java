@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import org.ep4j.topology.Gid;
 import org.ep4j.topology.GidChoice;
@@ -69,6 +70,16 @@ final class SoftRoceTest {
                 .isEqualTo(1);
     }
 
+    @Test
+    void addressesBehindFreeEntriesAreFound() {
+        String[] table = new String[60];
+        Arrays.fill(table, EMPTY);
+        table[0] = LINK_LOCAL;
+        table[59] = IPV4;
+        assertThat(GidChoice.of(port(read("4: ACTIVE", "5: LinkUp", table))).index())
+                .isEqualTo(59);
+    }
+
     /** Where there is RoCE in software, as in the guest, every NIC is found, and can be sent from. */
     @Test
     void theNicsOfThisMachineAreRead() {
@@ -94,6 +105,7 @@ final class SoftRoceTest {
                 assertThat(nic.family()).isEqualTo(NicFamily.RXE);
                 assertThat(port(nic).state()).isEqualTo(NicPort.State.ACTIVE);
                 assertThat(port(nic).activeMtu()).isEqualTo(4096);
+                assertThat(port(nic).network()).matches("10\\.99\\.\\d+\\.0/24");
                 assertThat(GidChoice.of(port(nic)))
                         .extracting(GidChoice::index, GidChoice::verdict)
                         .containsExactly(1, Verdict.FINE);

@@ -110,7 +110,12 @@ final class PartText {
                 + (port.state() == NicPort.State.UNKNOWN ? "" : " " + port.state())
                 + layer(port.linkLayer())
                 + (port.gigabitsPerSecond() > 0 ? " " + number(port.gigabitsPerSecond()) + " Gb/s" : "")
-                + (port.netdev().isEmpty() ? "" : " (" + port.netdev() + ")");
+                + (port.netdev().isEmpty() ? "" : " (" + joined(port.netdev(), network(port)) + ")");
+    }
+
+    /** InfiniBand's prefixes say nothing to people. */
+    private static String network(NicPort port) {
+        return port.linkLayer() == NicPort.LinkLayer.ETHERNET ? port.network() : "";
     }
 
     private static String layer(NicPort.LinkLayer layer) {

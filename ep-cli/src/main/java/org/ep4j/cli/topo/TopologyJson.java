@@ -96,6 +96,7 @@ public final class TopologyJson {
             int activeMtu,
             int lid,
             String netdev,
+            String network,
             List<Gid> gids) {}
 
     record LinkEntry(String a, String b, String type, double gigabytesPerSecond, int count) {}
@@ -176,6 +177,7 @@ public final class TopologyJson {
                 port.activeMtu(),
                 port.lid(),
                 port.netdev(),
+                port.network(),
                 port.gids());
     }
 

@@ -19,7 +19,7 @@ import org.ep4j.engine.gpu.GpuStream;
  * freed together. Not safe for use from several threads.
  */
 public final class Arena implements AutoCloseable {
-    private static final int CHUNK = 1 << 22;
+    private static final int CHUNK = 1 << 19;
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
     private final EpDevice device;

@@ -1,0 +1,112 @@
+package org.ep4j.backend.ibrc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.ep4j.Device;
+import org.ep4j.config.EpConfig;
+import org.ep4j.plan.BackendChoice;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.Planner;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.topology.Distance;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort.LinkLayer;
+import org.ep4j.topology.NicReach;
+import org.ep4j.topology.PathType;
+import org.junit.jupiter.api.Test;
+
+final class PairingTest {
+    private static final EpConfig CONFIG = EpConfig.builder(Map.of(), Map.of()).build();
+
+    /** Hosts with one rank each; a NIC is written {@code name=network}. */
+    private static EpPlan plan(List<List<String>> hosts) {
+        List<RankProfile> profiles = new ArrayList<>();
+        for (List<String> nics : hosts) {
+            profiles.add(profile(profiles.size(), "h" + profiles.size(), nics));
+        }
+        return plan(profiles.toArray(new RankProfile[0]));
+    }
+
+    private static EpPlan plan(RankProfile... profiles) {
+        IbrcProvider provider = new IbrcProvider();
+        return Planner.plan(
+                List.of(profiles),
+                List.of(new Planner.Candidate(IbrcProvider.ID, provider::offer)),
+                BackendChoice.AUTO);
+    }
+
+    private static RankProfile profile(int rank, String host, List<String> nics) {
+        List<NicReach> reach = nics.stream()
+                .map(nic -> nic.split("=", 2))
+                .map(nic -> new NicReach(
+                        nic[0],
+                        NicFamily.MLX5,
+                        nic[0],
+                        new Distance(PathType.PHB, 0, 0),
+                        Optional.empty(),
+                        List.of(new NicReach.Port(1, LinkLayer.ETHERNET, 100, nic[1]))))
+                .toList();
+        return new RankProfile(
+                rank,
+                host,
+                host,
+                1,
+                Device.HOST,
+                new Locality(-1, GpuVendor.OTHER, "", -1, 0, List.of(), reach),
+                "",
+                Map.of(IbrcProvider.ID, new RankProfile.BackendProfile(true, "", Map.of())),
+                Map.of());
+    }
+
+    private static Pairing pairing(EpPlan plan, EpConfig config) {
+        Pairing there = Pairing.of(plan, 0, 1, config);
+        Pairing back = Pairing.of(plan, 1, 0, config);
+        assertThat(back).isEqualTo(new Pairing(there.theirs(), there.mine(), there.lanes()));
+        return there;
+    }
+
+    @Test
+    void portsOfOneNetworkAreJoined() {
+        Pairing pairing = pairing(
+                plan(List.of(List.of("a0=10.0.0.0/24", "a1=10.0.1.0/24"), List.of("b0=10.0.1.0/24", "b1=10.0.0.0/24"))),
+                CONFIG);
+        assertThat(pairing.mine()).containsExactly("a0:1", "a1:1");
+        assertThat(pairing.theirs()).containsExactly("b1:1", "b0:1");
+    }
+
+    @Test
+    void aNetworkThatOnlyOneRankHasIsLeftOut() {
+        Pairing pairing = pairing(
+                plan(List.of(List.of("a0=10.0.0.0/24", "a1=10.0.1.0/24"), List.of("b0=10.0.1.0/24", "b1=10.0.1.0/24"))),
+                CONFIG);
+        assertThat(pairing.mine()).containsExactly("a1:1", "a1:1");
+        assertThat(pairing.theirs()).containsExactly("b0:1", "b1:1");
+    }
+
+    @Test
+    void withoutACommonNetworkRoutersAreCountedOn() {
+        Pairing pairing = pairing(plan(List.of(List.of("a0=10.0.0.0/24", "a1="), List.of("b0=10.0.1.0/24"))), CONFIG);
+        assertThat(pairing.mine()).containsExactlyInAnyOrder("a0:1", "a1:1");
+        assertThat(pairing.theirs()).containsExactly("b0:1", "b0:1");
+    }
+
+    @Test
+    void ranksOfOneHostMeetOnBothWires() {
+        List<String> nics = List.of("rxe0=10.99.0.0/24", "rxe1=10.99.0.0/24", "rxe2=10.99.1.0/24", "rxe3=10.99.1.0/24");
+        EpPlan plan = plan(profile(0, "h", nics), profile(1, "h", nics));
+        Pairing pairing = pairing(plan, CONFIG);
+        assertThat(pairing.mine()).containsExactly("rxe0:1", "rxe2:1");
+        assertThat(pairing.theirs()).containsExactly("rxe1:1", "rxe3:1");
+        EpConfig one = EpConfig.builder(Map.of(), Map.of())
+                .set(IbrcKeys.PORTS.name(), "1")
+                .set(IbrcKeys.QUEUE_PAIRS.name(), "3")
+                .build();
+        assertThat(pairing(plan, one)).isEqualTo(new Pairing(List.of("rxe0:1"), List.of("rxe1:1"), 3));
+    }
+}
