@@ -102,17 +102,6 @@ ep_install_verbs_headers() {
   fi
 }
 
-# Installs what the JNI library of ibrc-multiqp is built with, where that is possible; without it that backend says that it
-# cannot run.
-ep_install_verbs_headers() {
-  local missing=()
-  command -v g++ >/dev/null || missing+=(g++)
-  [ -e /usr/include/infiniband/verbs.h ] || missing+=(libibverbs-dev)
-  if [ "${#missing[@]}" -gt 0 ] && ep_can_install; then
-    ep_install "${missing[@]}"
-  fi
-}
-
 # Requires what a build needs: a JDK with javac, and Maven. As root on Debian, what is missing gets installed.
 ep_require_build_tools() {
   local missing=()

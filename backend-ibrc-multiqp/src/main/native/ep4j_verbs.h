@@ -222,7 +222,8 @@ static inline int ep4j_to_init(void *qp, int port, int pkey) {
     return -error;
 }
 
-// connection: 12 ints (see Verbs.Connection), then the peer's GID in 16 bytes
+// connection: 12 ints (class Connector writes them), the peer's GID in 16 bytes, then the first packet numbers of the
+// peer's and of this end
 static inline int ep4j_to_ready(void *qp, void *connection) {
     int32_t *values = static_cast<int32_t *>(connection);
     ibv_qp_attr attributes;
@@ -230,7 +231,7 @@ static inline int ep4j_to_ready(void *qp, void *connection) {
     attributes.qp_state = IBV_QPS_RTR;
     attributes.path_mtu = static_cast<ibv_mtu>(values[0]);
     attributes.dest_qp_num = static_cast<uint32_t>(values[1]);
-    attributes.rq_psn = 0;
+    attributes.rq_psn = static_cast<uint32_t>(values[16]);
     attributes.max_dest_rd_atomic = static_cast<uint8_t>(values[2]);
     attributes.min_rnr_timer = 12;
     attributes.ah_attr.port_num = static_cast<uint8_t>(values[3]);
@@ -251,7 +252,7 @@ static inline int ep4j_to_ready(void *qp, void *connection) {
     }
     memset(&attributes, 0, sizeof(attributes));
     attributes.qp_state = IBV_QPS_RTS;
-    attributes.sq_psn = 0;
+    attributes.sq_psn = static_cast<uint32_t>(values[17]);
     attributes.max_rd_atomic = static_cast<uint8_t>(values[8]);
     attributes.timeout = static_cast<uint8_t>(values[9]);
     attributes.retry_cnt = static_cast<uint8_t>(values[10]);
@@ -354,7 +355,7 @@ static inline int ep4j_post(void *commands, int count, void *error) {
     return done;
 }
 
-// Receives without memory, for immediates.
+// Receives without memory, for immediates. Returns how many were posted; a negated errno where none was.
 static inline int ep4j_post_receives(void *qp, int64_t wr_id, int count) {
     ibv_recv_wr request;
     memset(&request, 0, sizeof(request));
@@ -363,10 +364,10 @@ static inline int ep4j_post_receives(void *qp, int64_t wr_id, int count) {
         ibv_recv_wr *bad = nullptr;
         int error = ibv_post_recv(static_cast<ibv_qp *>(qp), &request, &bad);
         if (error) {
-            return -error;
+            return i > 0 ? i : -error;
         }
     }
-    return 0;
+    return count;
 }
 
 namespace ep4j {

@@ -68,21 +68,27 @@ public interface EpBuffer extends AutoCloseable {
     /**
      * Leaves a rank out from the next operation on. All other ranks do the same before their next operation.
      *
+     * <p>A rank that has not told that it is done with the operations before may still write for them. One that is reached by
+     * posting is cut off then, from this buffer and others of the group, and {@link #clearMask} cannot take it back. One that
+     * maps this rank's memory cannot be cut off: it must not come to these operations any more.
+     *
      * @throws EpArgumentException when {@code rank} is this one or not a rank
      */
     void mask(int rank);
 
     /**
-     * Takes all ranks back in. Collective over all ranks, also those that were masked.
+     * Takes all ranks back in. Collective over all ranks, also those that were masked. When it fails, masks stay as they are.
      *
-     * @throws EpPeerLostException when a masked rank is dead
+     * @throws EpPeerLostException when a masked rank is dead, or was cut off by {@link #mask} or {@link #recover}
      */
     void clearMask(Duration deadline);
 
     /**
      * Aligns the survivors after an operation failed: they agree on the lost ranks, mask them, and number their next
-     * operations alike. Collective over the ranks that are alive and not masked. Unfinished operations are void.
+     * operations alike. Collective over the ranks that are alive and not masked. Unfinished operations are void. Ranks that
+     * live and cannot reach each other go on as far as they are at least half of those that live.
      *
+     * @throws EpPeerLostException naming this rank when the others go on without it
      * @throws EpTimeoutException when a rank that is alive does not take part
      */
     Recovery recover(Duration deadline);

@@ -7,6 +7,7 @@ import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
+import org.ep4j.plan.EpPlan;
 
 /** The engine behind {@link EpGroup#join}, found by {@link java.util.ServiceLoader}; ep-engine has the one there is. */
 public interface EpRuntime {
@@ -14,7 +15,16 @@ public interface EpRuntime {
     EpGroup join(Bootstrap bootstrap, EpConfig config);
 
     /**
-     * Bytes that a buffer would take on a rank of a group that need not exist; see {@link EpGroup#bufferSize}.
+     * Bytes that a buffer would take on a rank of a group with a plan; see {@link EpGroup#bufferSize}. Ranks that post to
+     * others need more than those that map all memory.
+     *
+     * @param rank which of them
+     * @throws org.ep4j.EpArgumentException when the shape does not fit such a group
+     */
+    BufferSize bufferSize(EpShape shape, EpPlan plan, int rank);
+
+    /**
+     * As above, where all ranks map each other's memory.
      *
      * @param ranks number of ranks
      * @param rank which of them

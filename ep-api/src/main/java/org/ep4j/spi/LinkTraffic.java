@@ -6,7 +6,7 @@ import java.util.List;
  * What one rank sent to one peer.
  *
  * @param peer its rank
- * @param failovers pairs of ports that were given up
+ * @param failovers pairs of ports that were given up; they are not used again while the group lives
  * @param lanes each queue pair
  */
 public record LinkTraffic(int peer, int failovers, List<OfLane> lanes) {

@@ -29,6 +29,7 @@ import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankWork;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.BootstrapProvider;
 import org.ep4j.tck.Conformance;
@@ -61,20 +62,41 @@ final class LaunchedRanks implements AutoCloseable {
     private int works;
     private boolean broken;
 
-    private LaunchedRanks(Bootstrap base) {
+    private LaunchedRanks(Bootstrap base, List<String> hosts) {
         this.base = base;
-        this.hosts = base.allGather("ep/hosts", host().getBytes(UTF_8), PATIENCE).stream()
-                .map(bytes -> new String(bytes, UTF_8))
-                .toList();
+        this.hosts = List.copyOf(hosts);
     }
 
     /** Joins the others; empty where no launcher has started this process. Collective. */
     static Optional<LaunchedRanks> join(Map<String, String> environment) {
         boolean launched = ServiceLoader.load(BootstrapProvider.class, EpGroup.class.getClassLoader()).stream()
                 .anyMatch(provider -> provider.get().detects(environment));
-        return launched
-                ? Optional.of(new LaunchedRanks(Bootstraps.fromEnvironment(environment, EpConfig.load())))
-                : Optional.empty();
+        if (!launched) {
+            return Optional.empty();
+        }
+        EpConfig config = EpConfig.load();
+        return Optional.of(meet(Bootstraps.fromEnvironment(environment, config), config.get(EpKeys.SETUP_TIMEOUT)));
+    }
+
+    /**
+     * Learns which ranks share a host.
+     *
+     * @param base is closed with what is returned, and where this fails
+     * @param longest wait: all have met in {@code base} by now, but their processes may be slow to go on
+     */
+    static LaunchedRanks meet(Bootstrap base, Duration longest) {
+        boolean met = false;
+        try {
+            List<String> hosts = base.allGather("ep/hosts", host().getBytes(UTF_8), longest).stream()
+                    .map(bytes -> new String(bytes, UTF_8))
+                    .toList();
+            met = true;
+            return new LaunchedRanks(base, hosts);
+        } finally {
+            if (!met) {
+                base.close();
+            }
+        }
     }
 
     /**

@@ -1,14 +1,20 @@
 package org.ep4j.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.MemberState;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -66,6 +72,14 @@ final class LaunchedRanksTest {
 
         assertThat(ran.code()).as(ran.out()).isEqualTo(ExitCodes.USAGE);
         assertThat(ran.out()).containsOnlyOnce("since so many were launched").contains("leave it out");
+    }
+
+    @Test
+    void aRankWhosePeersDoNotComeLeavesTheGroup() {
+        List<Bootstrap> ranks = Bootstraps.inProcess(2);
+        assertThatThrownBy(() -> LaunchedRanks.meet(ranks.get(0), Duration.ofMillis(50)))
+                .isInstanceOf(EpTimeoutException.class);
+        assertThat(ranks.get(1).state(0)).isEqualTo(MemberState.LEFT);
     }
 
     /** Output of all, standard error among it. */

@@ -64,6 +64,8 @@ final class PlanCommandTest {
         assertThat(required.out())
                 .contains("\"backend\" : \"ibrc-multiqp\"")
                 .doesNotContain("\"backend\" : \"ipc-nvlink\"");
+        Ran posted = Ran.ep("plan", "--file", machine, "--hosts", "2", "--require", "ibrc-multiqp,ipc-nvlink");
+        assertThat(posted.out()).contains("ibrc-multiqp: EP-IBR-001", "sends from host memory alone");
         Ran unknown = Ran.ep("plan", "--file", machine, "--set", "ep.lane=5");
         assertThat(unknown.code()).isEqualTo(2);
         assertThat(unknown.err()).contains("ep.lane", "ep.lanes");

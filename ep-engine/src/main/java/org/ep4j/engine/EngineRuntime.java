@@ -6,6 +6,7 @@ import org.ep4j.EpShape;
 import org.ep4j.config.EpConfig;
 import org.ep4j.engine.host.HostBuffers;
 import org.ep4j.engine.sync.Rails;
+import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpRuntime;
 
@@ -14,6 +15,11 @@ public final class EngineRuntime implements EpRuntime {
     @Override
     public EpGroup join(Bootstrap bootstrap, EpConfig config) {
         return new Joining(bootstrap, config).join();
+    }
+
+    @Override
+    public BufferSize bufferSize(EpShape shape, EpPlan plan, int rank) {
+        return HostBuffers.size(shape, plan.ranks(), rank, Rails.of(plan));
     }
 
     @Override

@@ -3,6 +3,7 @@ package org.ep4j.backend.ibrc;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongUnaryOperator;
+import org.ep4j.EpPeerLostException;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.HostPosted;
 
@@ -57,12 +58,21 @@ final class Arrivals {
      * @throws org.ep4j.EpPeerLostException when the source is lost and there is nothing new
      */
     long seen(int counter) {
-        long last = shown.get(counter);
-        if (word(counter) > last && showAll()) {
-            return shown.get(counter);
+        if (!showNew(counter)) {
+            try {
+                checkAlive.run();
+            } catch (EpPeerLostException e) {
+                // What came last may have come after the look at the word.
+                if (!showNew(counter)) {
+                    throw e;
+                }
+            }
         }
-        checkAlive.run();
         return shown.get(counter);
+    }
+
+    private boolean showNew(int counter) {
+        return word(counter) > shown.get(counter) && showAll();
     }
 
     /**

@@ -1,7 +1,8 @@
 package org.ep4j.backend.ibrc;
 
 import java.lang.ref.Reference;
-import java.util.Arrays;
+import java.security.SecureRandom;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,6 +17,9 @@ final class Connector {
     /** Bytes of a packet by {@code enum ibv_mtu}, from 1. */
     private static final int[] MTU = {0, 256, 512, 1024, 2048, 4096};
 
+    /** Packets are numbered with 24 bits. */
+    private static final int PACKET_BITS = 24;
+
     private final Pairing pairing;
     private final Ports ports;
     private final EpConfig config;
@@ -23,7 +27,7 @@ final class Connector {
     private final Resources resources;
     private final Map<String, Long> queues = new HashMap<>();
     private final long[] queuePairs;
-    private final int[] numbers;
+    private final List<QueuePairs.End> own = new ArrayList<>();
     private final int[] depths;
     private final int[] inlines;
 
@@ -34,7 +38,6 @@ final class Connector {
         this.atomics = atomics;
         this.resources = resources;
         this.queuePairs = new long[pairing.lanes()];
-        this.numbers = new int[pairing.lanes()];
         this.depths = new int[pairing.lanes()];
         this.inlines = new int[pairing.lanes()];
     }
@@ -55,8 +58,9 @@ final class Connector {
         return atomics ? 0 : depth(device);
     }
 
-    /** Makes the queue pairs; returns their numbers. */
-    List<Integer> create() {
+    /** Makes the queue pairs; returns them as the peer has to know them. */
+    List<QueuePairs.End> create() {
+        SecureRandom random = new SecureRandom();
         for (int lane = 0; lane < queuePairs.length; lane++) {
             LocalPort port = local(lane);
             NicDevice device = port.device();
@@ -67,18 +71,25 @@ final class Connector {
             long qp = createQueuePair(device, caps, lane);
             resources.add(() -> Verbs.destroyQp(qp));
             queuePairs[lane] = qp;
-            numbers[lane] = caps.get(3);
+            own.add(new QueuePairs.End(caps.get(3), random.nextInt(1 << PACKET_BITS)));
             depths[lane] = depth(device);
             inlines[lane] = caps.get(2);
             String name = port.record().name();
             Errno.check(Verbs.toInit(qp, port.number(), config.get(IbrcKeys.PKEY)), "ibv_modify_qp to INIT on " + name);
             if (!atomics) {
-                Errno.check(
-                        Verbs.postReceives(qp, CompletionId.receive(lane), receives(device)),
-                        "ibv_post_recv on " + name);
+                postReceives(qp, lane, receives(device), name);
             }
         }
-        return Arrays.stream(numbers).boxed().toList();
+        return List.copyOf(own);
+    }
+
+    private static void postReceives(long qp, int lane, int count, String name) {
+        long posted =
+                Errno.check(Verbs.postReceives(qp, CompletionId.receive(lane), count), "ibv_post_recv on " + name);
+        if (posted < count) {
+            throw new EpResourceException("a queue pair of " + name + " took " + posted + " receives of " + count
+                    + " that it was made for; lower " + IbrcKeys.DEPTH.name());
+        }
     }
 
     private long createQueuePair(NicDevice device, NativeRecord caps, int lane) {
@@ -126,13 +137,12 @@ final class Connector {
      *
      * @param peer name of the peer for messages
      * @param theirPorts the peer's ports
-     * @param theirNumbers numbers of the peer's queue pairs
+     * @param theirs the peer's queue pairs
      */
-    Connected connect(String peer, List<PortRecord> theirPorts, List<Integer> theirNumbers, LinkSettings settings) {
-        if (theirNumbers.size() != queuePairs.length) {
-            throw new EpMismatchException(
-                    peer + " has " + theirNumbers.size() + " queue pairs for this rank, which has " + queuePairs.length
-                            + " for it; use the same settings on all ranks");
+    Connected connect(String peer, List<PortRecord> theirPorts, List<QueuePairs.End> theirs, LinkSettings settings) {
+        if (theirs.size() != queuePairs.length) {
+            throw new EpMismatchException(peer + " has " + theirs.size() + " queue pairs for this rank, which has "
+                    + queuePairs.length + " for it; use the same settings on all ranks");
         }
         Lane[] lanes = new Lane[queuePairs.length];
         for (int lane = 0; lane < lanes.length; lane++) {
@@ -140,7 +150,7 @@ final class Connector {
             int remote = remotePort(theirPorts, pairing.theirs().get(lane % pairing.rails()), peer);
             PortRecord to = theirPorts.get(remote);
             String name = port.record().name() + " to " + to.name();
-            NativeRecord connection = connection(port, to, theirNumbers.get(lane));
+            NativeRecord connection = connection(port, to, theirs.get(lane), own.get(lane));
             try {
                 Errno.check(
                         Verbs.toReady(queuePairs[lane], connection.address()),
@@ -172,14 +182,14 @@ final class Connector {
         throw new EpMismatchException(peer + " did not open port " + name + "; use the same settings on all ranks");
     }
 
-    private NativeRecord connection(LocalPort from, PortRecord to, int number) {
+    private NativeRecord connection(LocalPort from, PortRecord to, QueuePairs.End theirs, QueuePairs.End mine) {
         NicDevice device = from.device();
         int incoming = from.record().incomingAtomics();
         int outgoing =
                 Math.min(config.get(IbrcKeys.READS), Math.min(device.maxOutgoingAtomics(), to.incomingAtomics()));
-        NativeRecord connection = new NativeRecord(64)
+        NativeRecord connection = new NativeRecord(72)
                 .set(0, mtu(from.record(), to))
-                .set(1, number)
+                .set(1, theirs.number())
                 .set(2, Math.min(255, incoming))
                 .set(3, from.number())
                 .set(4, to.lid())
@@ -189,7 +199,9 @@ final class Connector {
                 .set(8, Math.max(1, Math.min(255, outgoing)))
                 .set(9, config.get(IbrcKeys.TIMEOUT))
                 .set(10, config.get(IbrcKeys.RETRIES))
-                .set(11, config.get(IbrcKeys.RNR_RETRIES));
+                .set(11, config.get(IbrcKeys.RNR_RETRIES))
+                .set(16, theirs.firstPacket())
+                .set(17, mine.firstPacket());
         connection.buffer().put(48, to.gid().bytes());
         return connection;
     }

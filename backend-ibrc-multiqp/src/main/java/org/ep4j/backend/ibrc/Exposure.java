@@ -2,12 +2,10 @@ package org.ep4j.backend.ibrc;
 
 import java.util.ArrayList;
 import java.util.List;
-import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpMismatchException;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 
 /** The making of one symmetric buffer on one rank: register, tell the others, agree on the size. For one thread. */
@@ -15,16 +13,14 @@ final class Exposure {
     private final Collective collective;
     private final Ports ports;
     private final Buffers buffers;
-    private final HostDevice host;
     private final boolean relaxedOrdering;
     private final Resources data = new Resources();
     private final Resources counted = new Resources();
 
-    Exposure(Collective collective, Ports ports, Buffers buffers, HostDevice host, boolean relaxedOrdering) {
+    Exposure(Collective collective, Ports ports, Buffers buffers, boolean relaxedOrdering) {
         this.collective = collective;
         this.ports = ports;
         this.buffers = buffers;
-        this.host = host;
         this.relaxedOrdering = relaxedOrdering;
     }
 
@@ -100,23 +96,28 @@ final class Exposure {
     private Local register(DeviceMemory memory) {
         int ranks = collective.ranks().size();
         long bytes = Farewells.bytes(ranks);
-        DeviceAllocation allocation = host.allocate(bytes);
-        counted.add(allocation::close);
-        HostMemory words = HostMemory.of(allocation.memory());
+        WordMemory held = WordMemory.allocate(bytes);
+        counted.hold(held);
+        HostMemory words = held.words();
         Farewells farewells = new Farewells(words, ranks);
         farewells.prepare();
         int number = buffers.add(words);
         counted.add(() -> buffers.remove(number));
-        long counters = allocation.memory().address();
+        long counters = held.address();
         // Never with relaxed ordering: a counter may not pass the bytes before it.
-        Ports.Keys counterKeys = ports.register(counters, bytes, false, counted);
-        Ports.Keys dataKeys = ports.register(memory.address(), memory.byteSize(), relaxedOrdering, data);
+        Ports.Keys counterKeys = ports.register(counters, bytes, Verbs.ACCESS_WORDS, counted);
+        Ports.Keys dataKeys = ports.register(memory.address(), memory.byteSize(), dataAccess(relaxedOrdering), data);
         BufferRecord record = new BufferRecord(
                 memory.byteSize(),
                 number,
                 new MemoryRecord(memory.address(), dataKeys.remote()),
                 new MemoryRecord(counters, counterKeys.remote()));
         return new Local(record, words, farewells, dataKeys, counterKeys);
+    }
+
+    /** No more than data needs: what nobody reads from afar, nobody may. */
+    static int dataAccess(boolean relaxedOrdering) {
+        return Verbs.ACCESS_DATA | (relaxedOrdering ? Verbs.ACCESS_RELAXED_ORDERING : 0);
     }
 
     private void checkEqualSizes(String name, List<BufferRecord> told) {

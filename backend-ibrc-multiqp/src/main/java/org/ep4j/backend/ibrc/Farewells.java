@@ -16,6 +16,8 @@ import org.ep4j.engine.memory.HostMemory;
  * <p>The words are behind the counters of a buffer: one that each peer writes, then one that is 1.
  */
 final class Farewells {
+    private static final System.Logger LOGGER = System.getLogger(Farewells.class.getName());
+
     /** Data stays registered for peers that have not closed yet so long; their operations would fail anyhow. */
     static final Duration PATIENCE = Duration.ofMillis(500);
 
@@ -43,13 +45,31 @@ final class Farewells {
     /** Tells the peer of a link, once all before has arrived there. */
     void say(Link link, Region counters, int self, Deadline end) {
         try {
-            if (link.linger(end.left())) {
+            if (linger(link, end)) {
                 link.write(counters, word(self), one(), Long.BYTES);
-                link.linger(end.left());
+                linger(link, end);
             }
         } catch (EpPeerLostException | EpTimeoutException e) {
             // It is gone, and writes nothing any more.
             assert link.isLost() : e;
+        }
+    }
+
+    /**
+     * Gives what is under way some time to arrive; then nobody waits for it any more.
+     *
+     * @return true when it has arrived
+     */
+    private static boolean linger(Link link, Deadline end) {
+        if (link.isLost()) {
+            return false;
+        }
+        try {
+            link.drain(end.left());
+            return true;
+        } catch (EpTimeoutException | EpPeerLostException e) {
+            LOGGER.log(System.Logger.Level.WARNING, "closed while writes were under way: {0}", e.getMessage());
+            return false;
         }
     }
 

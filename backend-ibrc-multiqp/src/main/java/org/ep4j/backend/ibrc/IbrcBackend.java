@@ -14,7 +14,6 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpStateException;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.OpenContext;
@@ -34,7 +33,6 @@ final class IbrcBackend implements EpBackend, TrafficSource {
     private final Ports ports;
     private final Map<Integer, Link> links;
     private final Buffers numbers;
-    private final HostDevice host;
     private final boolean atomics;
     private final Resources resources;
     private final ProgressThreads threads;
@@ -48,7 +46,6 @@ final class IbrcBackend implements EpBackend, TrafficSource {
             Ports ports,
             Map<Integer, Link> links,
             Buffers numbers,
-            HostDevice host,
             boolean atomics,
             Resources resources) {
         this.context = context;
@@ -56,10 +53,9 @@ final class IbrcBackend implements EpBackend, TrafficSource {
         this.ports = ports;
         this.links = Map.copyOf(links);
         this.numbers = numbers;
-        this.host = host;
         this.atomics = atomics;
         this.resources = resources;
-        this.threads = new ProgressThreads(context, ports, List.copyOf(links.values()), atomics);
+        this.threads = new ProgressThreads(context, ports, List.copyOf(links.values()), atomics, resources);
         threads.start();
     }
 
@@ -77,7 +73,7 @@ final class IbrcBackend implements EpBackend, TrafficSource {
     public SymmetricBuffer expose(String name, long bytes, Optional<DeviceMemory> memory, Duration deadline) {
         checkOpen();
         Exposure exposure =
-                new Exposure(collective, ports, numbers, host, context.config().get(IbrcKeys.RELAXED_ORDERING));
+                new Exposure(collective, ports, numbers, context.config().get(IbrcKeys.RELAXED_ORDERING));
         DeviceMemory given =
                 memory.orElseGet(() -> new DeviceMemory(0, 0, context.device().id()));
         Exposure.Exposed exposed =
@@ -170,8 +166,8 @@ final class IbrcBackend implements EpBackend, TrafficSource {
         }
         open.forEach(IbrcBuffer::close);
         threads.close();
-        links.values().forEach(Link::close);
-        resources.close();
+        links.values().forEach(link -> link.end("the backend is closed on this rank"));
+        threads.release();
     }
 
     @Override

@@ -101,6 +101,11 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
         link(peer).drain(deadline);
     }
 
+    @Override
+    public void disconnect(int peer) {
+        link(peer).end("this rank has left it out and cut it off");
+    }
+
     private Link link(int peer) {
         checkOpen();
         Link link = links.get(peer);

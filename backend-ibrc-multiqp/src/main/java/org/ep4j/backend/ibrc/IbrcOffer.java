@@ -43,7 +43,17 @@ final class IbrcOffer {
             return new ProbeReport(List.of(noNic(request.device(), request.locality())), Map.of());
         }
         return new ProbeReport(
-                List.of(nic(request.device(), request.locality(), nics.get()), direct(nics.get())), Map.of());
+                List.of(
+                        plannedDevice(request.device()),
+                        nic(request.device(), request.locality(), nics.get()),
+                        direct(nics.get())),
+                Map.of());
+    }
+
+    /** Machines with GPUs are planned for, though no group on them opens yet: whoever reads the plan is told. */
+    private static Check plannedDevice(Device device) {
+        Check check = IbrcProbe.device(device);
+        return check.status() == Check.Status.FAIL ? Check.warn(check.code(), check.detail(), check.remedy()) : check;
     }
 
     static Check noNic(Device device, Locality locality) {

@@ -2,7 +2,10 @@ package org.ep4j.backend.ibrc;
 
 import org.ep4j.spi.LinkTraffic;
 
-/** One queue pair to a peer as its link sees it: what is under way on it, and what it has carried. For one thread at a time. */
+/**
+ * One queue pair to a peer as its link sees it: what is under way on it, and what it has carried. For one thread at a time,
+ * but for {@link #carried}.
+ */
 final class Lane {
     private final int index;
     private final int rail;
@@ -12,7 +15,7 @@ final class Lane {
     private final int credits;
     private final int signalInterval;
     private int sinceSignal;
-    private boolean alive = true;
+    private volatile boolean alive = true;
     private boolean sealed;
     private long fences;
     private int receivesPosted;

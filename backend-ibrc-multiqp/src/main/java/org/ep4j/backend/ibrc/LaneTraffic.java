@@ -1,38 +1,45 @@
 package org.ep4j.backend.ibrc;
 
-/** What a queue pair has carried. Written under the lock of its link. */
+import java.util.concurrent.atomic.AtomicLong;
+
+/** What a queue pair has carried. Written under the lock of its link, read without. */
 final class LaneTraffic {
-    private long bytes;
-    private long writes;
-    private long adds;
-    private long replays;
+    private final AtomicLong bytes = new AtomicLong();
+    private final AtomicLong writes = new AtomicLong();
+    private final AtomicLong adds = new AtomicLong();
+    private final AtomicLong replays = new AtomicLong();
 
     void count(Request request) {
         if (request.counts()) {
-            adds++;
+            add(adds, 1);
         } else if (request.opcode == Commands.WRITE) {
-            writes++;
-            bytes += request.length;
+            add(writes, 1);
+            add(bytes, request.length);
         }
     }
 
     void replayed() {
-        replays++;
+        add(replays, 1);
+    }
+
+    /** There is one writer, so this needs no atomic operation of the processor. */
+    private static void add(AtomicLong to, long amount) {
+        to.setRelease(to.getPlain() + amount);
     }
 
     long bytes() {
-        return bytes;
+        return bytes.get();
     }
 
     long writes() {
-        return writes;
+        return writes.get();
     }
 
     long adds() {
-        return adds;
+        return adds.get();
     }
 
     long replays() {
-        return replays;
+        return replays.get();
     }
 }

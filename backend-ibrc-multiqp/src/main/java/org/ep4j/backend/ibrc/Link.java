@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import org.ep4j.EpException;
@@ -24,7 +25,10 @@ import org.jspecify.annotations.Nullable;
  * peers lie on different ports.
  */
 final class Link {
-    private static final System.Logger LOGGER = System.getLogger(Link.class.getName());
+    private static final String NO_PORT = "no other port is left";
+
+    /** Polls for the reason of a refusal, which is there already: the queue pair failed by it. */
+    private static final int ASKS = 64;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final LinkPeer peer;
@@ -38,6 +42,7 @@ final class Link {
     private final Completions completions = new Completions(64);
     private final List<Failover> failovers = new ArrayList<>();
     private final Queue<Runnable> news = new ConcurrentLinkedQueue<>();
+    private final Queue<String> remarks = new ConcurrentLinkedQueue<>();
     private final Request request = new Request();
     private int next;
     private long homeBytes;
@@ -45,7 +50,10 @@ final class Link {
     private long fences;
     private long fencesTold;
     private volatile long passed;
-    private int failed;
+    private final AtomicInteger failed = new AtomicInteger();
+    /** The last rail took no request; a completion that has not been looked at may say why. */
+    private @Nullable Rail refused;
+
     private volatile @Nullable String lost;
 
     /**
@@ -322,33 +330,12 @@ final class Link {
         return failovers.isEmpty() ? "" : ", " + failovers.get(failovers.size() - 1);
     }
 
-    /**
-     * Gives what is under way some time to arrive; then nobody waits for it any more.
-     *
-     * @return true when it has arrived
-     */
-    boolean linger(Duration duration) {
+    /** Nothing is posted or polled any more, and nothing of the peer arrives. A thread that waits here for the peer ends. */
+    void end(String why) {
+        news.add(() -> lose(why));
         lock.lock();
         try {
-            if (lost == null) {
-                drain(duration);
-                return true;
-            }
-        } catch (EpTimeoutException | EpPeerLostException e) {
-            LOGGER.log(System.Logger.Level.WARNING, "closed while writes were under way: {0}", e.getMessage());
-        } finally {
-            lock.unlock();
-        }
-        return false;
-    }
-
-    /** Nothing is posted or polled any more. */
-    void close() {
-        lock.lock();
-        try {
-            if (lost == null) {
-                lost = peer.label() + " cannot be reached: the backend is closed on this rank";
-            }
+            takeNews();
         } finally {
             lock.unlock();
         }
@@ -378,6 +365,10 @@ final class Link {
             take(i);
         }
         if (lost != null) {
+            return true;
+        }
+        if (refused != null) {
+            loseRefused(refused);
             return true;
         }
         boolean moved = count > 0;
@@ -438,10 +429,11 @@ final class Link {
     private void postReceives(Lane lane) {
         int count = lane.receivesToPost();
         if (count > 0) {
-            lane.receivesPosted(count);
-            int result = wire.postReceives(lane.index(), count);
-            if (result < 0) {
-                fail(lane.rail(), lane, "it took no receive: " + wire.error(-result), false);
+            int posted = wire.postReceives(lane.index(), count);
+            lane.receivesPosted(Math.max(0, posted));
+            if (posted < count) {
+                String why = posted < 0 ? wire.error(-posted) : posted + " of " + count + " fitted";
+                fail(lane.rail(), lane, "it took no receive: " + why, false);
             }
         }
     }
@@ -475,12 +467,30 @@ final class Link {
             return;
         }
         rail.stop(wire);
-        failed++;
-        if (home() == null) {
-            lose("no other port is left");
+        failed.incrementAndGet();
+        if (home() == null && status) {
+            lose(NO_PORT);
+        } else if (home() == null) {
+            refused = rail;
         } else {
+            remarks.add(peer.label() + ": " + rail.lane(0).ends().name() + " is given up, and " + Rail.alive(rails)
+                    + " other pairs of ports carry what it did; see the state of these ports; they are used again when the"
+                    + " group is joined anew" + rail.causes());
             failovers.forEach(Failover::readAgain);
             failovers.add(new Failover(rail, this::home, memory, atomics, sender));
+        }
+    }
+
+    /** The call that was refused is one of many that may be under way, so nothing is polled inside of it. */
+    private void loseRefused(Rail rail) {
+        for (int i = 0; i < ASKS && lost == null && !rail.hasStatus(); i++) {
+            int count = poll();
+            for (int c = 0; c < count; c++) {
+                take(c);
+            }
+        }
+        if (lost == null) {
+            lose(NO_PORT);
         }
     }
 
@@ -492,11 +502,7 @@ final class Link {
 
     private void giveUpPort(int port, String why) {
         for (Rail rail : rails) {
-            boolean others = false;
-            for (Rail other : rails) {
-                others |= !other.equals(rail) && other.alive();
-            }
-            if (rail.alive() && rail.lane(0).ends().port() == port && others) {
+            if (rail.alive() && rail.lane(0).ends().port() == port && Rail.alive(rails) > 1) {
                 fail(rail.index(), rail.lane(0), why, true);
             }
         }
@@ -526,23 +532,9 @@ final class Link {
         lost = peer.label() + " cannot be reached: " + why;
     }
 
-    /** Called with the lock. */
     private void checkAlive() {
         if (lost != null) {
-            askWhy();
             throw lostNow();
-        }
-    }
-
-    /** A request may have been refused before the completion was looked at that says what is wrong. */
-    private void askWhy() {
-        int count = poll();
-        for (int i = 0; i < count; i++) {
-            Lane lane = lanes[CompletionId.lane(completions.id(i))];
-            int status = completions.status(i);
-            if (status != Status.SUCCESS && status != Status.FLUSHED) {
-                rails[lane.rail()].told(lane, told(status, completions.vendor(i)), true);
-            }
         }
     }
 
@@ -581,14 +573,17 @@ final class Link {
         return true;
     }
 
-    /** What its lanes have carried so far, and how many rails were given up. */
+    /** What people should know of the link, once; null where there is nothing new. */
+    @Nullable
+    String remark() {
+        return remarks.poll();
+    }
+
+    /** What its lanes have carried so far, and how many rails were given up. Waits for nobody. */
     LinkTraffic traffic() {
-        lock.lock();
-        try {
-            return new LinkTraffic(
-                    peer.rank(), failed, Arrays.stream(lanes).map(Lane::carried).toList());
-        } finally {
-            lock.unlock();
-        }
+        return new LinkTraffic(
+                peer.rank(),
+                failed.get(),
+                Arrays.stream(lanes).map(Lane::carried).toList());
     }
 }

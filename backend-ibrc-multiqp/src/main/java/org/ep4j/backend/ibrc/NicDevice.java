@@ -52,6 +52,11 @@ final class NicDevice implements AutoCloseable {
         return attributes.get(0) != 0;
     }
 
+    /** Queue pairs of all processes. */
+    int maxQueuePairs() {
+        return attributes.get(1);
+    }
+
     int maxRequests() {
         return attributes.get(2);
     }
@@ -75,9 +80,9 @@ final class NicDevice implements AutoCloseable {
         return attributes.get(7) == Verbs.TRANSPORT_IWARP;
     }
 
-    Registration register(long address, long bytes, boolean relaxedOrdering) {
+    /** Registers memory for some {@code access}, one of those of {@link Verbs}. */
+    Registration register(long address, long bytes, int access) {
         NativeRecord keys = new NativeRecord(8);
-        int access = Verbs.ACCESS_REMOTE | (relaxedOrdering ? Verbs.ACCESS_RELAXED_ORDERING : 0);
         long region = Errno.check(
                 Verbs.regMr(pd, address, bytes, access, keys.address()),
                 "ibv_reg_mr of " + bytes + " bytes on " + name);

@@ -5,11 +5,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import org.ep4j.DeviceAllocation;
+import org.ep4j.EpResourceException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.OpenContext;
@@ -20,7 +19,6 @@ final class Opening {
     private final Collective collective;
     private final Resources resources = new Resources();
     private final Buffers buffers = new Buffers();
-    private final HostDevice host = new HostDevice();
     private final Map<Integer, Pairing> pairings = new TreeMap<>();
     private final Map<Integer, Connector> connectors = new TreeMap<>();
     private final List<Ports> opened = new ArrayList<>(1);
@@ -58,7 +56,7 @@ final class Opening {
                 return new byte[0];
             });
             IbrcBackend backend =
-                    new IbrcBackend(context, collective, opened.get(0), links, buffers, host, atomics, resources);
+                    new IbrcBackend(context, collective, opened.get(0), links, buffers, atomics, resources);
             done = true;
             return backend;
         } finally {
@@ -107,24 +105,43 @@ final class Opening {
     record ControlMemory(long address, HostMemory words, Ports.Keys keys) {}
 
     private ControlMemory allocate(LinkMemory.Layout layout) {
-        DeviceAllocation allocation = host.allocate(layout.bytes());
-        resources.add(allocation::close);
-        long address = allocation.memory().address();
+        WordMemory memory = WordMemory.allocate(layout.bytes());
+        resources.hold(memory);
+        HostMemory words = memory.words();
         // Never with relaxed ordering: a counter may not pass the bytes before it.
-        Ports.Keys keys = opened.get(0).register(address, layout.bytes(), false, resources);
-        HostMemory words = HostMemory.of(allocation.memory());
+        Ports.Keys keys = opened.get(0).register(memory.address(), layout.bytes(), Verbs.ACCESS_WORDS, resources);
         words.putLongRelease(layout.one(), 1);
-        return new ControlMemory(address, words, keys);
+        return new ControlMemory(memory.address(), words, keys);
     }
 
     private QueuePairs create(ControlMemory control, boolean atomics) {
-        Map<Integer, List<Integer>> numbers = new TreeMap<>();
+        for (NicDevice device : opened.get(0).devices()) {
+            checkQueuePairs(device.name(), queuePairs(device), device.maxQueuePairs());
+        }
+        Map<Integer, List<QueuePairs.End>> ends = new TreeMap<>();
         pairings.forEach((peer, pairing) -> {
             Connector connector = new Connector(pairing, opened.get(0), context.config(), atomics, resources);
             connectors.put(peer, connector);
-            numbers.put(peer, connector.create());
+            ends.put(peer, connector.create());
         });
-        return new QueuePairs(new MemoryRecord(control.address(), control.keys().remote()), numbers);
+        return new QueuePairs(new MemoryRecord(control.address(), control.keys().remote()), ends);
+    }
+
+    private long queuePairs(NicDevice device) {
+        return pairings.values().stream()
+                .mapToLong(pairing -> pairing.mine().stream()
+                                .filter(port -> Ports.device(port).equals(device.name()))
+                                .count()
+                        * (pairing.lanes() / pairing.rails()))
+                .sum();
+    }
+
+    /** A device says no more than that it has no room, which may have other reasons. */
+    static void checkQueuePairs(String device, long wanted, int most) {
+        if (wanted > most) {
+            throw new EpResourceException("this rank needs " + wanted + " queue pairs on " + device + ", which has "
+                    + most + " for all processes; lower ep.lanes or " + IbrcKeys.QUEUE_PAIRS.name());
+        }
     }
 
     private static Region region(ControlMemory control, List<QueuePairs> pairs) {
@@ -148,7 +165,7 @@ final class Opening {
         Pairing pairing = Regions.present(pairings.get(peer));
         LinkSettings settings = LinkSettings.from(context.config());
         String label = collective.label(peer);
-        List<Integer> theirs = pairs.get(index).numbers().getOrDefault(context.rank(), List.of());
+        List<QueuePairs.End> theirs = pairs.get(index).ends().getOrDefault(context.rank(), List.of());
         Connector.Connected connected = Regions.present(connectors.get(peer))
                 .connect(label, hellos.get(index).ports(), theirs, settings);
         LinkMemory memory = new LinkMemory(

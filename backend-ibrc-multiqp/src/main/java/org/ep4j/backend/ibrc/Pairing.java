@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairPath;
@@ -28,7 +29,11 @@ record Pairing(List<String> mine, List<String> theirs, int lanes) {
     static Pairing of(EpPlan plan, int rank, int peer, EpConfig config) {
         int lower = Math.min(rank, peer);
         int higher = Math.max(rank, peer);
-        List<Pair> all = meet(ports(plan, lower, higher), ports(plan, higher, lower));
+        Map<String, List<String>> lowers = ports(plan, lower, higher);
+        Map<String, List<String>> highers = ports(plan, higher, lower);
+        requirePorts(plan, lower, lowers);
+        requirePorts(plan, higher, highers);
+        List<Pair> all = meet(lowers, highers);
         int most = config.get(IbrcKeys.PORTS);
         int rails = most > 0 ? Math.min(most, all.size()) : all.size();
         List<String> ofLower = all.stream().limit(rails).map(Pair::lower).toList();
@@ -40,7 +45,7 @@ record Pairing(List<String> mine, List<String> theirs, int lanes) {
         return new Pairing(
                 rank == lower ? ofLower : ofHigher,
                 rank == lower ? ofHigher : ofLower,
-                rails == 0 ? 0 : (lanes + rails - 1) / rails * rails);
+                (lanes + rails - 1) / rails * rails);
     }
 
     /** Ports that are connected, of the rank with the lower and of that with the higher number. */
@@ -62,6 +67,14 @@ record Pairing(List<String> mine, List<String> theirs, int lanes) {
         return ports;
     }
 
+    private static void requirePorts(EpPlan plan, int rank, Map<String, List<String>> ports) {
+        if (ports.isEmpty()) {
+            throw new EpUnavailableException(
+                    "the plan gives " + plan.profiles().get(rank).label() + " no NIC for " + IbrcProvider.ID
+                            + "; see ./ep plan, and the settings ep.nic.include and ep.nic.map");
+        }
+    }
+
     /** Ports meet in the networks that both ranks have; where they have none in common, they have to be joined by routers. */
     private static List<Pair> meet(Map<String, List<String>> lower, Map<String, List<String>> higher) {
         List<Pair> rails = new ArrayList<>();
@@ -80,7 +93,7 @@ record Pairing(List<String> mine, List<String> theirs, int lanes) {
 
     private static List<Pair> meet(List<String> lower, List<String> higher) {
         List<Pair> rails = new ArrayList<>();
-        int most = lower.isEmpty() || higher.isEmpty() ? 0 : Math.max(lower.size(), higher.size());
+        int most = Math.max(lower.size(), higher.size());
         for (int i = 0; i < most; i++) {
             rails.add(new Pair(lower.get(i % lower.size()), higher.get(i % higher.size())));
         }

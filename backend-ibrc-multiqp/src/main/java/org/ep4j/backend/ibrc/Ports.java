@@ -18,13 +18,12 @@ final class Ports implements AutoCloseable {
         Ports opened = new Ports();
         try {
             for (String name : names) {
-                int colon = name.lastIndexOf(':');
-                String device = colon < 0 ? name : name.substring(0, colon);
-                int number = colon < 0 ? 1 : Integer.parseInt(name.substring(colon + 1));
+                String device = device(name);
+                int number = name.equals(device) ? 1 : Integer.parseInt(name.substring(device.length() + 1));
                 if (!opened.devices.containsKey(device)) {
                     opened.devices.put(device, NicDevice.open(device));
                 }
-                opened.ports.add(LocalPort.open(opened.device(device), number, topology, config));
+                opened.ports.add(LocalPort.open(opened.opened(device), number, topology, config));
             }
             return opened;
         } catch (RuntimeException e) {
@@ -33,7 +32,13 @@ final class Ports implements AutoCloseable {
         }
     }
 
-    private NicDevice device(String name) {
+    /** Device of a port by name. */
+    static String device(String port) {
+        int colon = port.lastIndexOf(':');
+        return colon < 0 ? port : port.substring(0, colon);
+    }
+
+    private NicDevice opened(String name) {
         NicDevice device = devices.get(name);
         if (device == null) {
             throw new IllegalStateException("device " + name + " is not open");
@@ -61,13 +66,14 @@ final class Ports implements AutoCloseable {
     /**
      * Registers memory with every device.
      *
+     * @param access one of those of {@link Verbs}
      * @param resources gives it back
      * @return the keys, by index of the port
      */
-    Keys register(long address, long bytes, boolean relaxedOrdering, Resources resources) {
+    Keys register(long address, long bytes, int access, Resources resources) {
         Map<String, NicDevice.Registration> done = new LinkedHashMap<>();
         for (NicDevice device : devices.values()) {
-            NicDevice.Registration registration = device.register(address, bytes, relaxedOrdering);
+            NicDevice.Registration registration = device.register(address, bytes, access);
             resources.add(registration::close);
             done.put(device.name(), registration);
         }

@@ -12,6 +12,8 @@ import org.ep4j.spi.OpenContext;
  * immediates, peers that are gone. The first one also reports traffic.
  */
 final class ProgressThreads implements AutoCloseable {
+    private static final System.Logger LOGGER = System.getLogger(ProgressThreads.class.getName());
+
     /** How long a thread may take to see that it is to end, and a little. */
     private static final long JOIN_NANOS = 2_000_000_000L;
 
@@ -34,9 +36,16 @@ final class ProgressThreads implements AutoCloseable {
     private final boolean atomics;
     private final TrafficReports reports;
     private final List<Thread> threads = new ArrayList<>();
+    private final Resources resources;
     private volatile boolean stop;
 
-    ProgressThreads(OpenContext context, Ports ports, List<Link> links, boolean atomics) {
+    /**
+     * For the links of a rank.
+     *
+     * @param resources that the threads use; a thread that runs on holds them
+     */
+    ProgressThreads(OpenContext context, Ports ports, List<Link> links, boolean atomics, Resources resources) {
+        this.resources = resources;
         this.bootstrap = context.bootstrap();
         this.context = context;
         this.ports = ports;
@@ -76,6 +85,7 @@ final class ProgressThreads implements AutoCloseable {
                     lookForLosses();
                 }
                 reports.tick();
+                tellRemarks();
             }
             // A device that is gone says so at once, again and again.
             if (events < 0) {
@@ -102,6 +112,16 @@ final class ProgressThreads implements AutoCloseable {
         }
     }
 
+    private void tellRemarks() {
+        for (Link link : links) {
+            String remark = link.remark();
+            while (remark != null) {
+                LOGGER.log(System.Logger.Level.WARNING, remark);
+                remark = link.remark();
+            }
+        }
+    }
+
     private void lookForLosses() {
         for (Link link : links) {
             MemberState state = bootstrap.state(link.peer().index());
@@ -112,33 +132,52 @@ final class ProgressThreads implements AutoCloseable {
     }
 
     /**
-     * Waits for the end of a thread, also where this one is interrupted: the devices that it looks at are closed next.
-     *
-     * @return true when this thread was interrupted meanwhile
+     * Waits for the end of threads, but not for ever, also where this one is interrupted: the devices that they look at are
+     * closed next.
      */
-    static boolean joined(Thread thread) {
-        long end = System.nanoTime() + JOIN_NANOS;
+    static void join(List<Thread> threads) {
         boolean interrupted = false;
-        while (thread.isAlive() && end - System.nanoTime() > 0) {
-            try {
-                thread.join(1 + (end - System.nanoTime()) / 1_000_000);
-            } catch (InterruptedException e) {
-                interrupted = true;
+        for (Thread thread : threads) {
+            long end = System.nanoTime() + JOIN_NANOS;
+            while (thread.isAlive() && end - System.nanoTime() > 0) {
+                try {
+                    thread.join(1 + (end - System.nanoTime()) / 1_000_000);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
             }
         }
-        return interrupted;
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     @Override
     public void close() {
         stop = true;
-        boolean interrupted = false;
-        for (Thread thread : threads) {
-            interrupted |= joined(thread);
-        }
+        join(threads);
         reports.report();
-        if (interrupted) {
-            Thread.currentThread().interrupt();
+        tellRemarks();
+    }
+
+    /** Gives back what threads have looked at, once closed. */
+    void release() {
+        release(threads, resources);
+    }
+
+    /** What a thread still uses is not freed under it: it stays until the process ends. */
+    static void release(List<Thread> threads, Resources resources) {
+        List<String> running =
+                threads.stream().filter(Thread::isAlive).map(Thread::getName).toList();
+        if (running.isEmpty()) {
+            resources.close();
+        } else {
+            LOGGER.log(
+                    System.Logger.Level.WARNING,
+                    "devices, queue pairs and registered memory stay open, since {0} did not end within {1} s of closing;"
+                            + " see what it does (jstack), and the driver''s messages (dmesg)",
+                    running,
+                    JOIN_NANOS / 1_000_000_000);
         }
     }
 }

@@ -30,6 +30,15 @@ final class Rail {
         return alive;
     }
 
+    /** How many are in use. */
+    static int alive(Rail[] rails) {
+        int count = 0;
+        for (Rail rail : rails) {
+            count += rail.alive ? 1 : 0;
+        }
+        return count;
+    }
+
     List<Lane> lanes() {
         return lanes;
     }
@@ -48,6 +57,11 @@ final class Rail {
             hasStatus = status;
             cause = lane.ends().name() + " (queue pair " + lane.index() + "): " + why;
         }
+    }
+
+    /** True when the reason is the status of a completion. */
+    boolean hasStatus() {
+        return hasStatus;
     }
 
     /** Why it was given up, for messages; empty where it was not. */

@@ -1,14 +1,22 @@
 package org.ep4j.backend.ibrc;
 
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
+import java.util.List;
 
 /** What is to be given back, the newest first. Safe for use from several threads. */
 final class Resources implements AutoCloseable {
     private final Deque<Runnable> release = new ArrayDeque<>();
+    private final List<WordMemory> held = new ArrayList<>();
 
     synchronized void add(Runnable run) {
         release.push(run);
+    }
+
+    /** Refers to memory that a NIC knows until everything is given back. */
+    synchronized void hold(WordMemory memory) {
+        held.add(memory);
     }
 
     /** Gives everything back. A second call does nothing. */
@@ -17,5 +25,6 @@ final class Resources implements AutoCloseable {
         while (!release.isEmpty()) {
             release.pop().run();
         }
+        held.clear();
     }
 }

@@ -17,7 +17,7 @@ interface Wire {
     /** Stops a queue pair for good: what was not executed will not be. */
     void stop(int lane);
 
-    /** Posts receives for immediates. Returns 0 or a negated error number. */
+    /** Posts receives for immediates. Returns how many were posted, or a negated error number where none was. */
     int postReceives(int lane, int count);
 
     /** Text of a status. */

@@ -1,8 +1,10 @@
 package org.ep4j.backend.ibrc;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.ep4j.EpPeerLostException;
 import org.ep4j.spi.HostPosted;
 import org.junit.jupiter.api.Test;
 
@@ -21,6 +23,17 @@ class ArrivalsTest {
             words[SECOND] = 2;
         }
         return words[counter];
+    }
+
+    @Test
+    void whatComesJustBeforeTheSourceIsLostIsSeen() {
+        long[] counters = new long[HostPosted.COUNTERS];
+        Arrivals arrivals = new Arrivals(offset -> counters[(int) offset / 8], 0, () -> true, () -> {
+            counters[3] = Math.min(5, counters[3] + 5);
+            throw new EpPeerLostException("rank 1 cannot be reached", 1, "test");
+        });
+        assertThat(arrivals.seen(3)).isEqualTo(5);
+        assertThatThrownBy(() -> arrivals.seen(3)).isInstanceOf(EpPeerLostException.class);
     }
 
     @Test

@@ -267,8 +267,14 @@ final class FakeFabric {
 
         @Override
         public int postReceives(int lane, int count) {
-            ends[side][lane].receives += count;
-            return 0;
+            End end = ends[side][lane];
+            // A queue pair may fail while it is given receives.
+            if (broken[lane % broken.length] && !end.failed) {
+                fail(side, lane, Status.RETRIES);
+            }
+            int taken = end.failed ? random.nextInt(count) : count;
+            end.receives += taken;
+            return taken > 0 ? taken : -Errno.EINVAL;
         }
 
         @Override

@@ -8,11 +8,17 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.spi.LinkTraffic;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -71,11 +77,19 @@ class LinkTest {
         private record Done(long id, int status) {}
 
         private final Deque<Done> completions = new ArrayDeque<>();
+        private final List<Integer> stopped = new ArrayList<>();
         private boolean broken;
+        private boolean refusing;
+        private Runnable onPoll = () -> {};
         private boolean laterRailFailed;
 
         @Override
         public int post(Commands commands, int from, int to) {
+            if (refusing) {
+                completions.add(new Done(commands.id(from), Status.RETRIES));
+                commands.error().set(0, Errno.EINVAL);
+                return from;
+            }
             for (int i = from; i < to; i++) {
                 execute(commands, i);
             }
@@ -111,6 +125,7 @@ class LinkTest {
 
         @Override
         public int poll(Completions into) {
+            onPoll.run();
             if (broken) {
                 throw new EpException("ibv_poll_cq failed: error 5 (made up)");
             }
@@ -123,11 +138,13 @@ class LinkTest {
         }
 
         @Override
-        public void stop(int lane) {}
+        public void stop(int lane) {
+            stopped.add(lane);
+        }
 
         @Override
         public int postReceives(int lane, int count) {
-            return 0;
+            return count;
         }
 
         @Override
@@ -150,6 +167,10 @@ class LinkTest {
         wire.fail(0);
         link.drain(Duration.ofSeconds(20));
         assertThat(link.traffic().failovers()).isEqualTo(2);
+        assertThat(link.traffic().lanes()).extracting(LinkTraffic.OfLane::alive).containsExactly(false, true, false);
+        assertThat(link.remark()).contains("rank 1", "port-0 is given up", "2 other pairs", "status 12 (made up)");
+        assertThat(link.remark()).contains("port-2 is given up", "1 other pairs");
+        assertThat(link.remark()).isNull();
         long there = FakeFabric.memory(counters[1], 2L * LinkMemory.COUNTERS).getLong(8L * COUNTER);
         assertThat(there).isEqualTo(2);
     }
@@ -163,12 +184,85 @@ class LinkTest {
                 .hasMessageContaining("ibv_poll_cq failed: error 5");
     }
 
+    /** The threads that look at counters only ask why the link is lost; none of them polls. */
+    @Test
+    void theCompletionSaysWhyALaneRefusesAndNotTheRefusal() {
+        wire.refusing = true;
+        link.write(dataRegion, 0, 2048, 8);
+        for (int i = 0; i < 100 && !link.isLost(); i++) {
+            link.tryProgress();
+        }
+        assertThat(link.isLost()).isTrue();
+        assertThat(link.lostNow())
+                .hasMessageContainingAll("port-0", "port-1", "port-2", "no other port is left", "status 12 (made up)")
+                .hasMessageNotContaining("took no request");
+    }
+
+    @Test
+    void trafficIsToldWhileAThreadWaitsForThePeer() throws InterruptedException {
+        CountDownLatch polls = new CountDownLatch(1);
+        CountDownLatch told = new CountDownLatch(1);
+        wire.onPoll = () -> {
+            polls.countDown();
+            awaitQuietly(told);
+        };
+        Thread waiting = new Thread(() -> link.tryProgress());
+        waiting.start();
+        try {
+            awaitQuietly(polls);
+            assertThat(CompletableFuture.supplyAsync(link::traffic)).succeedsWithin(Duration.ofSeconds(20));
+        } finally {
+            told.countDown();
+            waiting.join();
+        }
+    }
+
+    private static void awaitQuietly(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Test
+    void aLinkThatIsEndedStopsItsQueuePairsAndWhoeverWaits() {
+        CountDownLatch polls = new CountDownLatch(1);
+        wire.onPoll = polls::countDown;
+        link.write(dataRegion, 0, 2048, 8);
+        CompletableFuture<Void> waiting = CompletableFuture.runAsync(() -> link.drain(Duration.ofMinutes(5)));
+        awaitQuietly(polls);
+        link.end("this rank has left it out");
+        assertThat(wire.stopped).containsExactlyInAnyOrder(0, 1, 2);
+        assertThat(waiting)
+                .failsWithin(Duration.ofSeconds(20))
+                .withThrowableOfType(ExecutionException.class)
+                .withCauseInstanceOf(EpPeerLostException.class)
+                .withMessageContaining("this rank has left it out");
+    }
+
+    @Test
+    void nothingIsFreedUnderAThreadThatRunsOn() throws InterruptedException {
+        CountDownLatch end = new CountDownLatch(1);
+        Thread running = new Thread(() -> awaitQuietly(end));
+        running.start();
+        AtomicInteger freed = new AtomicInteger();
+        Resources resources = new Resources();
+        resources.add(freed::incrementAndGet);
+        ProgressThreads.release(List.of(running), resources);
+        assertThat(freed).hasValue(0);
+        end.countDown();
+        running.join();
+        ProgressThreads.release(List.of(running), resources);
+        assertThat(freed).hasValue(1);
+    }
+
     @Test
     void aThreadIsWaitedForByOneThatIsInterrupted() {
         Thread waiting = Thread.currentThread();
-        Thread ended = new Thread(() -> {});
         // Loads the class, so that nothing but the wait meets the interrupt.
-        assertThat(ProgressThreads.joined(ended)).isFalse();
+        ProgressThreads.join(List.of(new Thread(() -> {})));
+        assertThat(Thread.currentThread().isInterrupted()).isFalse();
         Thread other = new Thread(() -> {
             waiting.interrupt();
             while (waiting.isInterrupted()) {
@@ -176,8 +270,8 @@ class LinkTest {
             }
         });
         other.start();
-        boolean interrupted = ProgressThreads.joined(other);
-        assertThat(interrupted).isTrue();
+        ProgressThreads.join(List.of(other));
+        assertThat(Thread.interrupted()).isTrue();
         assertThat(other.isAlive()).isFalse();
     }
 

@@ -32,7 +32,9 @@ final class RecordsTest {
             assertThat(Hello.decode(hello.encode())).isEqualTo(hello);
         }
         MemoryRecord memory = new MemoryRecord(address, keys);
-        QueuePairs pairs = new QueuePairs(memory, Map.of(3, keys, 700, List.of()));
+        List<QueuePairs.End> ends =
+                keys.stream().map(key -> new QueuePairs.End(key, ~key)).toList();
+        QueuePairs pairs = new QueuePairs(memory, Map.of(3, ends, 700, List.of()));
         assertThat(QueuePairs.decode(pairs.encode())).isEqualTo(pairs);
         BufferRecord buffer = new BufferRecord(address, 63, memory, memory);
         assertThat(BufferRecord.decode(buffer.encode())).isEqualTo(buffer);

@@ -65,6 +65,7 @@ public final class VerbsScenarios {
                     () -> failover(with("ep.ibrc.atomics", "never"), cut(end, other), mend(end, other)));
         }
         all.put("last-port", VerbsScenarios::lastPort);
+        all.put("cut-off", VerbsScenarios::cutOff);
         all.put("processes", () -> RankProcess.exchangeWithAnother(false));
         all.put("killed", () -> RankProcess.exchangeWithAnother(true));
         all.put("no-atomics", () -> exchange(TWO, OTHER_TWO, 4, with("ep.ibrc.atomics", "never"), 40));
@@ -221,6 +222,30 @@ public final class VerbsScenarios {
         } finally {
             mend("rail0a", "rail0b").run();
         }
+    }
+
+    /** A rank cuts its peer off: it says so at once, and the peer finds it lost. */
+    private static void cutOff() {
+        EpPlan plan = VerbsRanks.plan(TWO, OTHER_TWO, 2);
+        VerbsRanks.run(plan, VerbsRanks.config(QUICK), context -> {
+            try (Exchange exchange = new Exchange(context, 1 << 16, 20_000, PATIENCE)) {
+                exchange.rounds(5);
+                context.bootstrap().barrier("half", PATIENCE);
+                if (context.rank() == 0) {
+                    exchange.posted().disconnect(1);
+                }
+                try {
+                    exchange.rounds(1000);
+                    throw new AssertionError("nothing was lost");
+                } catch (EpPeerLostException e) {
+                    check(
+                            e.getMessage(),
+                            "rank " + (1 - context.rank()),
+                            context.rank() == 0 ? "cut it off" : "status ");
+                }
+                context.bootstrap().barrier("done", PATIENCE);
+            }
+        });
     }
 
     static void check(@Nullable String message, String... parts) {

@@ -21,6 +21,8 @@ import org.ep4j.plan.forecast.Forecast.Operation;
 import org.ep4j.plan.forecast.ResourceLoad;
 import org.ep4j.plan.forecast.Sizing;
 import org.ep4j.plan.offer.NicPaths;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.EpRuntime;
 import org.ep4j.topology.Topology;
 
@@ -54,6 +56,7 @@ public final class PlanStudy {
         List<String> used = plan.backends();
         RankProfile first = plan.profiles().get(0);
         assumeRates();
+        warn(used, first);
         if (request.experts() < plan.ranks()) {
             assumptions.add(request.experts() + " experts on " + plan.ranks() + " ranks: only " + request.experts()
                     + " ranks hold one, and all tokens go there (--experts plans with more)");
@@ -97,6 +100,18 @@ public final class PlanStudy {
         }
     }
 
+    /** What backends that paths use remark on their ranks, such as that they do not open there yet. */
+    private void warn(List<String> used, RankProfile rank) {
+        DescribeRequest request = new DescribeRequest(rank.device(), rank.locality(), rank.hostId());
+        for (PlannedBackend backend : backends) {
+            if (used.contains(backend.id())) {
+                backend.describe().apply(request).checks().stream()
+                        .filter(check -> check.status() == Check.Status.WARN)
+                        .forEach(check -> assumptions.add(backend.id() + ": " + check));
+            }
+        }
+    }
+
     private EpShape shape() {
         return EpShape.builder(request.hidden(), request.experts(), request.topK())
                 .maxTokens(request.tokens())
@@ -107,7 +122,7 @@ public final class PlanStudy {
     private PlanReport.Sizes sizes() {
         BufferSize buffer = new BufferSize(0, 0);
         try {
-            buffer = EpRuntime.installed().bufferSize(shape(), plan.ranks(), 0);
+            buffer = EpRuntime.installed().bufferSize(shape(), plan, 0);
         } catch (EpArgumentException e) {
             assumptions.add("buffers of this shape are refused: " + e.getMessage());
         }

@@ -224,8 +224,7 @@ final class HostBuffer extends EngineBuffer {
     @Override
     public void mask(int rank) {
         requireOther(rank);
-        operations.submit(
-                OpOptions.DEFAULT, d -> state.waits().mask(state.waits().mask().with(rank)));
+        operations.submit(OpOptions.DEFAULT, deadline -> recoverer.mask(rank));
     }
 
     @Override
@@ -258,8 +257,11 @@ final class HostBuffer extends EngineBuffer {
             lowLatency.close();
             // Others may still need what this rank, which has all that it needs itself, has sent last.
             state.waits().until(Deadline.in(timeout));
-            state.peers().finish(state.waits().mask());
-            free.run();
+            try {
+                state.peers().finish(state.waits().mask());
+            } finally {
+                free.run();
+            }
         }
     }
 

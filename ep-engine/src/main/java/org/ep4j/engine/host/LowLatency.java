@@ -1,5 +1,6 @@
 package org.ep4j.engine.host;
 
+import java.util.function.Supplier;
 import org.ep4j.EpStateException;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.Counter;
@@ -107,6 +108,20 @@ final class LowLatency {
                 throw e;
             }
             return next;
+        }
+
+        /** Sends for an operation that has begun; one that cannot be sent is not received either, so its bank is free. */
+        <T> T sending(long operation, Supplier<T> send) {
+            boolean sent = false;
+            try {
+                T result = send.get();
+                sent = true;
+                return result;
+            } finally {
+                if (!sent) {
+                    release(operation);
+                }
+            }
         }
 
         /** Tells a rank that all messages for it are written. */

@@ -83,6 +83,10 @@ final class LowLatencyCombine {
         Mask mask = state.waits().mask();
         LowLatencyHandleImpl.Received received = handle.received();
         long number = flow.begin(mask, deadline);
+        return flow.sending(number, () -> sendAs(number, received, mask));
+    }
+
+    private long sendAs(long number, LowLatencyHandleImpl.Received received, Mask mask) {
         for (int m = 0; m < received.sourceRanks().length; m++) {
             int target = received.sourceRanks()[m];
             if (target == state.rank() && ownRowsInPlace()) {

@@ -81,6 +81,10 @@ final class LowLatencyDispatch {
         Routing routing = Routing.of(request.topkIds(), tokens, state.shape(), state.placement(), mask);
         checkDuplicates(routing);
         long number = flow.begin(mask, deadline);
+        return flow.sending(number, () -> sendAs(number, routing, mask));
+    }
+
+    private LowLatencyHandleImpl sendAs(long number, Routing routing, Mask mask) {
         int[] sent = new int[state.ranks()];
         int[] codes = new int[hidden / 4];
         float[] rowScales = new float[scales];

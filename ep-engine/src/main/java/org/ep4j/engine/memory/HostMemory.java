@@ -46,6 +46,15 @@ public final class HostMemory implements Words {
         return new HostMemory(size, windows);
     }
 
+    /** All of a direct buffer of up to 2^30 bytes, which stays as long as this does. */
+    public static HostMemory of(ByteBuffer direct) {
+        if (direct.capacity() > STRIDE) {
+            throw new IllegalArgumentException(direct.capacity() + " bytes are more than " + STRIDE);
+        }
+        ByteBuffer all = direct.duplicate().clear().order(ByteOrder.nativeOrder());
+        return new HostMemory(all.capacity(), new ByteBuffer[] {all});
+    }
+
     /** A direct buffer over {@code length} bytes at {@code address}, in native byte order. */
     static ByteBuffer buffer(long address, long length) {
         return length == 0

@@ -1,8 +1,10 @@
 package org.ep4j.engine.sync;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.Function;
@@ -37,6 +39,7 @@ public final class Peers<W extends Words> {
     /** By counter and rank: what was seen of ranks that post. */
     private final AtomicLongArray heard;
 
+    private final Set<Integer> disconnected = new HashSet<>();
     private volatile Deadline deadline;
 
     /**
@@ -85,9 +88,10 @@ public final class Peers<W extends Words> {
         return layout;
     }
 
-    /** Until when the calls of the operation that begins may wait. */
+    /** Until when the calls of the operation that begins may wait. What an operation before it left unposted is dropped. */
     public void until(Deadline end) {
         deadline = end;
+        postedTo.values().forEach(PostedPeer::drop);
     }
 
     /** True when this rank writes {@code peer} by posting, and so cannot read its memory. */
@@ -176,6 +180,22 @@ public final class Peers<W extends Words> {
         });
     }
 
+    /**
+     * Nothing that {@code peer} posts arrives from here on, see {@link HostPosted#disconnect}. Nothing to do for one that
+     * stores.
+     */
+    public void disconnect(int peer) {
+        HostPosted posted = postedFrom.get(peer);
+        if (posted != null && disconnected.add(peer)) {
+            posted.disconnect(peer);
+        }
+    }
+
+    /** True once it was disconnected. */
+    public boolean isDisconnected(int peer) {
+        return disconnected.contains(peer);
+    }
+
     private PostedPeer posted(int peer) {
         PostedPeer posted = postedTo.get(peer);
         if (posted == null) {
@@ -223,13 +243,19 @@ public final class Peers<W extends Words> {
         return value;
     }
 
+    /** The newest value of a counter that was {@link #seen}; also of a source that is lost. */
+    public long heard(Counter counter, int source) {
+        return isPostedFrom(source)
+                ? heard.get(BufferLayout.number(counter) * ranks() + source)
+                : local().getLongAcquire(layout.counter(counter, source));
+    }
+
     /**
      * True when {@code source}'s counter has a value or a larger one. What has been seen stays so when the source is lost
      * later, which {@link #seen} does not say of one that posts.
      */
     public boolean reached(Counter counter, int source, long value) {
-        return (isPostedFrom(source) && heard.get(BufferLayout.number(counter) * ranks() + source) >= value)
-                || seen(counter, source) >= value;
+        return (isPostedFrom(source) && heard(counter, source) >= value) || seen(counter, source) >= value;
     }
 
     /**

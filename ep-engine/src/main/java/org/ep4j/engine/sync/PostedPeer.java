@@ -74,9 +74,14 @@ final class PostedPeer {
         posted.advance(peer, BufferLayout.number(counter), value);
     }
 
+    /** Forgets what was placed and not posted. */
+    void drop() {
+        bytes = 0;
+    }
+
     /** Forgets what was placed and not posted, and waits until all that was posted has arrived. */
     void settle(Deadline deadline) {
-        bytes = 0;
+        drop();
         drain(deadline);
     }
 

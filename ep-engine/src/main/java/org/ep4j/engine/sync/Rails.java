@@ -1,7 +1,9 @@
 package org.ep4j.engine.sync;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PathKind;
 
@@ -36,12 +38,13 @@ public final class Rails {
         if (plan.groups().stream().noneMatch(g -> g.example().offer().kind() == PathKind.HOST_POSTED)) {
             return none();
         }
+        MappedPairs mapped = new MappedPairs(plan, new HashMap<>());
         int[] island = new int[plan.ranks()];
         List<List<Integer>> members = new ArrayList<>();
         for (int r = 0; r < island.length; r++) {
             int rank = r;
             int found = 0;
-            while (found < members.size() && !mapped(plan, members.get(found).get(0), rank)) {
+            while (found < members.size() && !mapped.test(members.get(found).get(0), rank)) {
                 found++;
             }
             if (found == members.size()) {
@@ -53,15 +56,19 @@ public final class Rails {
         boolean whole = true;
         for (int from = 0; from < island.length; from++) {
             for (int to = 0; to < island.length; to++) {
-                whole &= from == to || mapped(plan, from, to) == (island[from] == island[to]);
+                whole &= from == to || mapped.test(from, to) == (island[from] == island[to]);
             }
         }
         // Where islands overlap, rows go straight to where they belong.
         return new Rails(true, whole ? island : new int[0], whole ? members : List.of());
     }
 
-    private static boolean mapped(EpPlan plan, int from, int to) {
-        return plan.path(from, to).offer().kind() == PathKind.MAPPED;
+    /** Which pairs of different ranks map memory. There are few kinds of pairs, and to make a path takes long. */
+    private record MappedPairs(EpPlan plan, Map<Integer, Boolean> byKind) {
+        boolean test(int from, int to) {
+            return byKind.computeIfAbsent(
+                    plan.kind(from, to), kind -> plan.path(from, to).offer().kind() == PathKind.MAPPED);
+        }
     }
 
     /** True when some ranks post to others. */

@@ -2,11 +2,14 @@ package org.ep4j.engine.sync;
 
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.locks.LockSupport;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.Recovery;
 import org.ep4j.engine.layout.Block;
@@ -22,16 +25,21 @@ import org.ep4j.spi.MemberState;
  * what a rank published before it gave up waiting cannot be taken for its agreement.
  *
  * <p>A rank that can no longer be posted to is held lost like one that died, although it may live: it is told so in the
- * first round in which it hears of it.
+ * first round in which it hears of it, or finds that it reaches the fewer of those that live.
  */
 public final class Recoverer {
     /** Word of a block. */
     private static final int CONFIRMING = 5;
 
+    private static final long PAUSE_NANOS = 1_000_000;
+
     private final Numbers numbers;
     private final Peers<?> peers;
     private final Waits waits;
     private final Bootstrap bootstrap;
+    /** Numbers of operations after which all ranks began anew, see {@link Numbers#restart}. */
+    private long[] restarted = new long[3];
+
     private long round;
     private long maskClears;
 
@@ -50,6 +58,34 @@ public final class Recoverer {
         this.peers = peers;
         this.waits = waits;
         this.bootstrap = bootstrap;
+    }
+
+    /** See {@link org.ep4j.EpBuffer#mask}. */
+    public void mask(int rank) {
+        if (!waits.mask().has(rank) && peers.isPostedFrom(rank) && mayStillPost(rank)) {
+            peers.disconnect(rank);
+        }
+        waits.mask(waits.mask().with(rank));
+    }
+
+    /**
+     * True unless a rank has told that everything is here which it posts for the operations that this rank has begun with
+     * it. It may be in one of them, or come to it later: its rows would go where later operations have theirs. A dispatch of
+     * low latency is an order for a combine, which nobody asks back for.
+     */
+    private boolean mayStillPost(int rank) {
+        long[] begun = numbers.begun();
+        try {
+            return lacks(Counter.HT_DATA, rank, 0, begun)
+                    || lacks(Counter.LL_COMBINE, rank, 2, begun)
+                    || begun[1] - restarted[1] != begun[2] - restarted[2];
+        } catch (EpPeerLostException e) {
+            return true;
+        }
+    }
+
+    private boolean lacks(Counter counter, int rank, int kind, long[] begun) {
+        return begun[kind] > restarted[kind] && !peers.reached(counter, rank, begun[kind]);
     }
 
     /** See {@link org.ep4j.EpBuffer#recover}. */
@@ -81,7 +117,7 @@ public final class Recoverer {
                 union.addAll(theirs);
             }
             if (agreed && confirmed) {
-                return adopt(lost, heads);
+                return adopt(lost, heads, deadline);
             }
             confirming = agreed;
             lost = union;
@@ -179,7 +215,7 @@ public final class Recoverer {
         return set;
     }
 
-    private Recovery adopt(Set<Integer> lost, Map<Integer, long[]> heads) {
+    private Recovery adopt(Set<Integer> lost, Map<Integer, long[]> heads, Deadline deadline) {
         long[] most = new long[4];
         Map<Integer, Long> completed = new TreeMap<>();
         heads.forEach((rank, words) -> {
@@ -188,38 +224,76 @@ public final class Recoverer {
             }
             completed.put(rank, words[4]);
         });
+        requireMost(lost, deadline);
+        for (int rank : lost) {
+            // One that was masked before was seen to then.
+            if (!waits.mask().has(rank)) {
+                peers.disconnect(rank);
+            }
+        }
         waits.mask(Mask.of(lost));
         waits.recovered(round);
         number(most[1], most[2], most[3]);
         return new Recovery(lost, completed);
     }
 
+    /**
+     * Who reaches the fewer of the ranks that live has been given up by the others, and does not go on for itself. That a rank
+     * has died may be known later than that it cannot be reached.
+     */
+    private void requireMost(Set<Integer> lost, Deadline deadline) {
+        while (true) {
+            int alive = 0;
+            int reached = 0;
+            for (int r = 0; r < peers.ranks(); r++) {
+                if (!waits.mask().has(r) && bootstrap.state(r) == MemberState.ALIVE) {
+                    alive++;
+                    reached += lost.contains(r) ? 0 : 1;
+                }
+            }
+            if (2 * reached >= alive) {
+                return;
+            }
+            if (deadline.passed() || waits.isClosing()) {
+                throw new EpPeerLostException(
+                        "this rank (" + peers.rank() + ") can go on with " + reached + " of the " + alive
+                                + " ranks that live, itself among them: the others have given it up or cannot be"
+                                + " reached; close the buffer",
+                        peers.rank(),
+                        "recover");
+            }
+            LockSupport.parkNanos(PAUSE_NANOS);
+        }
+    }
+
     /** See {@link org.ep4j.EpBuffer#clearMask}; {@code name} is the buffer's. */
     public void clearMask(String name, Duration longest) {
         for (int rank : waits.mask().toSet()) {
             if (bootstrap.state(rank) != MemberState.ALIVE) {
-                throw new EpPeerLostException(
-                        "rank " + rank + " cannot be taken back: it is "
-                                + bootstrap.state(rank).name().toLowerCase(Locale.ROOT)
-                                + "; leave it masked, or join a new group",
-                        rank,
-                        "clear mask");
+                throw notTakenBack(rank, "it is " + bootstrap.state(rank).name().toLowerCase(Locale.ROOT));
             }
         }
         maskClears++;
-        var mine = ByteBuffer.allocate(24);
+        Optional<EpPeerLostException> unreachable = settleAll();
+        var mine = ByteBuffer.allocate(28);
         for (long number : numbers.begun()) {
             mine.putLong(number);
         }
+        mine.putInt(unreachable.map(EpPeerLostException::peer).orElse(-1));
         long[] most = new long[3];
-        for (byte[] theirs : bootstrap.allGather(name + "-clear-mask-" + maskClears, mine.array(), longest)) {
-            var words = ByteBuffer.wrap(theirs);
+        List<byte[]> all = bootstrap.allGather(name + "-clear-mask-" + maskClears, mine.array(), longest);
+        if (unreachable.isPresent()) {
+            throw unreachable.get();
+        }
+        for (int r = 0; r < all.size(); r++) {
+            var words = ByteBuffer.wrap(all.get(r));
             for (int i = 0; i < most.length; i++) {
                 most[i] = Math.max(most[i], words.getLong());
             }
-        }
-        for (int r = 0; r < peers.ranks(); r++) {
-            peers.settle(r);
+            int peer = words.getInt();
+            if (peer >= 0) {
+                throw notTakenBack(peer, "rank " + r + " cannot reach it");
+            }
         }
         waits.mask(Mask.NONE);
         number(most[0], most[1], most[2]);
@@ -227,8 +301,35 @@ public final class Recoverer {
         bootstrap.barrier(name + "-mask-cleared-" + maskClears, longest);
     }
 
+    /**
+     * Nothing of what was broken off may arrive later than what comes after: done before the ranks meet, so that all of them
+     * learn of one that cannot be reached while all masks are still as they were.
+     */
+    private Optional<EpPeerLostException> settleAll() {
+        for (int r = 0; r < peers.ranks(); r++) {
+            if (peers.isDisconnected(r)) {
+                return Optional.of(notTakenBack(
+                        r, "it was cut off from this rank when it was masked, since it could still have written"));
+            }
+            try {
+                peers.settle(r);
+            } catch (EpPeerLostException e) {
+                return Optional.of(e);
+            }
+        }
+        return Optional.empty();
+    }
+
+    private static EpPeerLostException notTakenBack(int rank, String why) {
+        return new EpPeerLostException(
+                "rank " + rank + " cannot be taken back: " + why + "; leave it masked, or join a new group",
+                rank,
+                "clear mask");
+    }
+
     /** Numbers the next operations after these. */
     private void number(long high, long dispatch, long combine) {
+        restarted = new long[] {high, dispatch, combine};
         numbers.restart(high, dispatch, combine);
         waits.begin(Counter.HT_ENTER, high);
         waits.begin(Counter.LL_DISPATCH, dispatch);

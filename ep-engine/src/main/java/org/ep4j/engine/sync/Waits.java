@@ -64,6 +64,11 @@ public final class Waits {
         closing = true;
     }
 
+    /** True from {@link #close} on. */
+    public boolean isClosing() {
+        return closing;
+    }
+
     /** Until when the calls of the operation that begins may wait, besides those that are given a deadline. */
     public void until(Deadline deadline) {
         peers.until(deadline);
@@ -85,6 +90,24 @@ public final class Waits {
      * @return nanoseconds waited, 0 when it was there already
      */
     public long await(Counter counter, int source, long expected, Deadline deadline, String phase) {
+        try {
+            return awaitReached(counter, source, expected, deadline, phase);
+        } catch (EpPeerLostException e) {
+            if (e.phase().equals(phase)) {
+                throw e;
+            }
+            // A backend that has lost a rank knows neither what this one is at nor how far that one came.
+            EpPeerLostException lost = new EpPeerLostException(
+                    e.getMessage() + "; during " + phase + describe(counter, source, expected)
+                            + "; call recover to go on without it",
+                    e.peer(),
+                    phase);
+            lost.initCause(e);
+            throw lost;
+        }
+    }
+
+    private long awaitReached(Counter counter, int source, long expected, Deadline deadline, String phase) {
         if (peers.reached(counter, source, expected)) {
             return 0;
         }
@@ -254,7 +277,7 @@ public final class Waits {
     }
 
     private String describe(Counter counter, int source, long expected) {
-        return " (counter " + name(counter) + " of rank " + source + " is " + peers.seen(counter, source)
+        return " (counter " + name(counter) + " of rank " + source + " is " + peers.heard(counter, source)
                 + ", expected " + expected + ")";
     }
 

@@ -11,7 +11,10 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
+import org.ep4j.BufferSize;
 import org.ep4j.Device;
+import org.ep4j.EpShape;
+import org.ep4j.engine.EngineRuntime;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
@@ -80,6 +83,19 @@ class RailsTest {
         assertThat(rails.posted()).isTrue();
         assertThat(rails.mostSources()).isZero();
         assertThat(rails.via(0, 2, Mask.NONE)).isEqualTo(-1);
+    }
+
+    @Test
+    void sizesOfBuffersHoldForThePlan() {
+        EpShape shape =
+                EpShape.builder(64, 8, 2).maxTokens(16).maxLowLatencyTokens(4).build();
+        EngineRuntime runtime = new EngineRuntime();
+        BufferSize allMapped = runtime.bufferSize(shape, 4, 0);
+        assertThat(runtime.bufferSize(shape, plan(List.of(0, 0, 0, 0)), 0)).isEqualTo(allMapped);
+        BufferSize straight = runtime.bufferSize(shape, plan(List.of(0, 1, 2, 3)), 0);
+        assertThat(straight.symmetric()).isGreaterThan(allMapped.symmetric());
+        BufferSize passedOn = runtime.bufferSize(shape, plan(List.of(0, 0, 1, 1)), 0);
+        assertThat(passedOn.symmetric()).isGreaterThan(straight.symmetric());
     }
 
     static EpPlan plan(List<Integer> islands) {

@@ -1,6 +1,8 @@
 package org.ep4j.tck.posted;
 
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
@@ -19,6 +21,7 @@ final class Endpoint {
     private final HostMemory access;
     private final AtomicLongArray counters;
     private final Runnable free;
+    private final Set<Integer> refused = new HashSet<>();
     private int users;
     private boolean closed;
 
@@ -57,18 +60,26 @@ final class Endpoint {
         return memory;
     }
 
-    synchronized boolean isClosed() {
-        return closed;
+    /** Nothing of a rank lands here any more. */
+    synchronized void refuse(int source) {
+        refused.add(source);
+    }
+
+    synchronized boolean refuses(int source) {
+        return closed || refused.contains(source);
     }
 
     /** What arrives after the end goes nowhere. */
     synchronized void receive(long target, Endpoint source, long from, long bytes) {
-        if (!closed) {
+        if (!refuses(source.rank)) {
             access.copy(target, source.access, from, bytes);
         }
     }
 
     synchronized void count(int source, int counter, long value) {
+        if (refused.contains(source)) {
+            return;
+        }
         long before = counters.getAndSet(source * HostPosted.COUNTERS + counter, value);
         if (before > value) {
             throw new IllegalStateException(

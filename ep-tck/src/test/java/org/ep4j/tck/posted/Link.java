@@ -2,6 +2,7 @@ package org.ep4j.tck.posted;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.EpPeerLostException;
@@ -73,7 +74,7 @@ final class Link {
     }
 
     synchronized void drain() {
-        while (!pending.isEmpty() && !peer.isClosed()) {
+        while (!pending.isEmpty() && !peer.refuses(own.rank())) {
             deliver();
         }
         if (!pending.isEmpty()) {
@@ -83,13 +84,18 @@ final class Link {
         checkReachable();
     }
 
-    /** Throws where nothing passes any more. */
-    synchronized void requireReachable() {
-        checkReachable();
+    /** What is thrown where nothing passes any more. */
+    synchronized Optional<EpPeerLostException> lost() {
+        try {
+            checkReachable();
+            return Optional.empty();
+        } catch (EpPeerLostException e) {
+            return Optional.of(e);
+        }
     }
 
     private void checkReachable() {
-        broken |= peer.isClosed();
+        broken |= peer.refuses(own.rank());
         if (broken) {
             pending.clear();
             throw new EpPeerLostException(

@@ -24,6 +24,11 @@ class PostedFailuresTest {
     }
 
     @Test
+    void othersGoOnWithoutARankThatTheyMaskByHand() {
+        Runs.run(Paths.POSTED, CutFromRankZero.class.getName(), 3, "MaskedByHandScenario", "", 5);
+    }
+
+    @Test
     void aPathThatTheEngineCannotUseIsNamed() {
         EpShape shape = EpShape.builder(64, 4, 2).maxTokens(4).build();
         List<CompletableFuture<Void>> ranks = Bootstraps.inProcess(2).stream()

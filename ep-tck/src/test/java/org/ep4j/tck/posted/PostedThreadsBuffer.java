@@ -4,12 +4,14 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.MappedPeers;
@@ -119,11 +121,13 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
     @Override
     public long seen(int counter, int source) {
         Link link = livingLink(source);
+        // Before the value is read, which may come just before the end.
+        Optional<EpPeerLostException> lost = link.lost();
         long value = own.seen(source, counter);
         long before = shown.getAndUpdate(source * COUNTERS + counter, last -> Math.max(last, value));
         // What is new is given once; after that it is said that nothing more can come.
-        if (value <= before) {
-            link.requireReachable();
+        if (value <= before && lost.isPresent()) {
+            throw lost.get();
         }
         return value;
     }
@@ -131,6 +135,12 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
     @Override
     public void drain(int peer, Duration deadline) {
         livingLink(peer).drain();
+    }
+
+    @Override
+    public void disconnect(int peer) {
+        own.refuse(peer);
+        link(peer).cut();
     }
 
     @Override

@@ -1,0 +1,62 @@
+package org.ep4j.backend.ibrc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.Device;
+import org.ep4j.EpResourceException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.PathOffer;
+import org.junit.jupiter.api.Test;
+
+/** What is refused before a queue pair is made, and what memory is registered for. */
+class OpeningTest {
+    @Test
+    void aRankWithoutAPortIsNamed() {
+        List<RankProfile> profiles = new ArrayList<>();
+        List<PairPath> paths = new ArrayList<>();
+        for (int from = 0; from < 2; from++) {
+            profiles.add(new RankProfile(from, "host-id-" + from, "host-" + from, 1, Device.HOST, Map.of(), Map.of()));
+            for (int to = 0; to < 2; to++) {
+                List<String> nics = from == 0 ? List.of("mlx5_0:1") : List.of();
+                paths.add(
+                        from == to
+                                ? path(from, to, "local", PathKind.LOCAL, List.of())
+                                : path(from, to, IbrcProvider.ID, PathKind.HOST_POSTED, nics));
+            }
+        }
+        EpPlan plan = EpPlan.of(profiles, paths);
+        EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
+        assertThatThrownBy(() -> Pairing.of(plan, 0, 1, config))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContainingAll("rank 1", "no NIC", "ep.nic.include");
+    }
+
+    private static PairPath path(int from, int to, String backend, PathKind kind, List<String> nics) {
+        return new PairPath(from, to, backend, new PathOffer(kind, 1, 1, nics), List.of());
+    }
+
+    @Test
+    void moreQueuePairsThanADeviceHasAreRefusedWithTheLimit() {
+        Opening.checkQueuePairs("mlx5_0", 1024, 1024);
+        assertThatThrownBy(() -> Opening.checkQueuePairs("mlx5_0", 1025, 1024))
+                .isInstanceOf(EpResourceException.class)
+                .hasMessageContainingAll("1025", "mlx5_0", "1024", "ep.ibrc.queue-pairs", "ep.lanes");
+    }
+
+    @Test
+    void dataIsRegisteredForWritesAlone() {
+        int readOrAtomic = 4 | 8;
+        assertThat(Exposure.dataAccess(false) & readOrAtomic).isZero();
+        assertThat(Exposure.dataAccess(true)).isEqualTo(Exposure.dataAccess(false) | Verbs.ACCESS_RELAXED_ORDERING);
+        assertThat(Verbs.ACCESS_WORDS & readOrAtomic).isEqualTo(readOrAtomic);
+    }
+}
