@@ -16,6 +16,7 @@ import picocli.CommandLine.Spec;
         subcommands = {
             DemoCommand.class,
             BenchCommand.class,
+            WritesCommand.class,
             ConformanceCommand.class,
             ForecastPageCommand.class,
             PlanCommand.class,

@@ -28,6 +28,8 @@ import org.ep4j.cli.gpu.GpuSpec;
 import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankWork;
 import org.ep4j.cli.rank.WorkSpec;
+import org.ep4j.cli.rank.WriteSpec;
+import org.ep4j.cli.rank.WriteWork;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Bootstrap;
@@ -244,6 +246,9 @@ final class LaunchedRanks implements AutoCloseable {
 
     private static Task task(List<String> arguments) {
         String spec = arguments.get(arguments.size() - 1);
+        if (arguments.contains(RankCommand.WRITES)) {
+            return (group, localRank, sink) -> new WriteWork(WriteSpec.decode(spec), sink).run(group);
+        }
         return arguments.contains(RankCommand.GPU)
                 ? (group, localRank, sink) -> new GpuRank(GpuSpec.decode(spec), sink).run(group, localRank)
                 : (group, localRank, sink) -> new RankWork(WorkSpec.decode(spec), sink).run(group, localRank);

@@ -10,20 +10,29 @@ import org.ep4j.cli.gpu.GpuSpec;
 import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankWork;
 import org.ep4j.cli.rank.WorkSpec;
+import org.ep4j.cli.rank.WriteSpec;
+import org.ep4j.cli.rank.WriteWork;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** One rank of {@code demo} and {@code bench}; started by these, not by people. */
-@Command(name = RankCommand.NAME, hidden = true, description = "One rank of demo and bench; they start it themselves.")
+/** One rank of {@code demo}, {@code bench} and {@code writes}; started by these, not by people. */
+@Command(
+        name = RankCommand.NAME,
+        hidden = true,
+        description = "One rank of demo, bench and writes; they start it themselves.")
 final class RankCommand implements Callable<Integer> {
     static final String NAME = "rank-process";
     static final String GPU = "--gpu";
+    static final String WRITES = "--writes";
 
     @Option(names = GPU, description = "SPEC is of a measurement on GPUs.")
     private boolean gpu;
+
+    @Option(names = WRITES, description = "SPEC is of a measurement of counted writes.")
+    private boolean writes;
 
     @Parameters(paramLabel = "SPEC", description = "What to do, as JSON.")
     private String work = "";
@@ -41,6 +50,8 @@ final class RankCommand implements Callable<Integer> {
         try {
             if (gpu) {
                 new GpuRank(GpuSpec.decode(work), message -> send(out, message)).run(System.getenv());
+            } else if (writes) {
+                new WriteWork(WriteSpec.decode(work), message -> send(out, message)).run(System.getenv());
             } else {
                 new RankWork(WorkSpec.decode(work), message -> send(out, message)).run(System.getenv());
             }

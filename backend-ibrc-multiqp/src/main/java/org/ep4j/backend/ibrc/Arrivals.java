@@ -72,20 +72,30 @@ final class Arrivals {
     }
 
     private boolean showNew(int counter) {
-        return word(counter) > shown.get(counter) && showAll();
+        long last = shown.get(counter);
+        long value = word(counter);
+        return value > last && showAll(counter, value);
     }
 
     /**
      * Reads all words as they were at one moment: words only grow, so they were so between two equal readings. A single
-     * reading could have an old value of one counter and a new one of a counter that was advanced after it.
+     * reading could have an old value of one counter and a new one of a counter that was advanced after it; but not where
+     * nothing is new but the word that was read before all others, as after a message that comes alone.
      *
+     * @param counter whose word has been read already
+     * @param value what it was
      * @return false when they changed meanwhile
      */
-    private boolean readAll() {
+    private boolean readAll(int counter, long value) {
+        boolean others = false;
+        found[counter] = value;
         for (int i = 0; i < found.length; i++) {
-            found[i] = word(i);
+            if (i != counter) {
+                found[i] = word(i);
+                others |= found[i] != shown.get(i);
+            }
         }
-        for (int i = 0; i < found.length; i++) {
+        for (int i = 0; others && i < found.length; i++) {
             if (found[i] != word(i)) {
                 return false;
             }
@@ -97,9 +107,9 @@ final class Arrivals {
         return words.applyAsLong(start + 8L * counter);
     }
 
-    private boolean showAll() {
+    private boolean showAll(int counter, long value) {
         synchronized (found) {
-            if (!readAll() || !fencesPassed.getAsBoolean()) {
+            if (!readAll(counter, value) || !fencesPassed.getAsBoolean()) {
                 return false;
             }
             for (int i = 0; i < found.length; i++) {

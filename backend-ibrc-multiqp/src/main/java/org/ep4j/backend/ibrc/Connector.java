@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import org.ep4j.EpConfigException;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpResourceException;
 import org.ep4j.config.EpConfig;
@@ -14,8 +13,8 @@ import org.ep4j.config.EpKeys;
 
 /** Makes and connects the queue pairs to one peer. For one thread. */
 final class Connector {
-    /** Bytes of a packet by {@code enum ibv_mtu}, from 1. */
-    private static final int[] MTU = {0, 256, 512, 1024, 2048, 4096};
+    /** Bytes of a packet by {@code enum ibv_mtu}, from 1; 0 for what both ports have. */
+    private static final List<String> MTU = List.of("0", "256", "512", "1024", "2048", "4096");
 
     /** Packets are numbered with 24 bits. */
     private static final int PACKET_BITS = 24;
@@ -208,17 +207,8 @@ final class Connector {
 
     private int mtu(PortRecord from, PortRecord to) {
         int both = Math.min(from.mtu(), to.mtu());
-        int wanted = config.get(IbrcKeys.MTU);
-        if (wanted == 0) {
-            return both;
-        }
-        for (int i = 1; i < MTU.length; i++) {
-            if (MTU[i] == wanted) {
-                return Math.min(i, both);
-            }
-        }
-        throw new EpConfigException(IbrcKeys.MTU.name() + " is " + wanted
-                + ", must be 256, 512, 1024, 2048 or 4096, or 0 for what both ports have");
+        int wanted = MTU.indexOf(config.get(IbrcKeys.MTU));
+        return wanted == 0 ? both : Math.min(wanted, both);
     }
 
     /**

@@ -6,8 +6,10 @@ import org.ep4j.EpResourceException;
 /** Error numbers of Linux, and what they mean for calls of libibverbs. */
 final class Errno {
     static final int EPERM = 1;
+    static final int ENOENT = 2;
     static final int EAGAIN = 11;
     static final int ENOMEM = 12;
+    static final int EACCES = 13;
     static final int EINVAL = 22;
     static final int ENOSPC = 28;
     static final int ENOSYS = 38;
@@ -46,9 +48,12 @@ final class Errno {
     private static String remedy(int error) {
         return switch (error) {
             case ENOMEM, EAGAIN, ENOSPC ->
-                "; raise the limit of locked memory (ulimit -l unlimited; docker run --ulimit"
+                "; " + LockedMemory.told() + ": raise the limit (ulimit -l unlimited; docker run --ulimit"
                         + " memlock=-1), or lower " + IbrcKeys.DEPTH.name() + " or ep.lanes";
-            case EPERM -> "; the process may not use the device: see the rights of /dev/infiniband";
+            // libibverbs has ENOENT for a device file that it may not open, after it has looked for another one.
+            case EPERM, EACCES, ENOENT ->
+                "; the process may not use the device, or its file is missing: give its user or group the right to read and write"
+                        + " /dev/infiniband/uverbs* (containers: docker run --device=/dev/infiniband)";
             case ETIMEDOUT, ENODATA, ENETUNREACH, EHOSTUNREACH ->
                 "; the peer's port is not reachable from this one: see the"
                         + " ports that the plan pairs (ep.nic.include, ep.nic.map) and the GID (ep.nic.gid-index)";

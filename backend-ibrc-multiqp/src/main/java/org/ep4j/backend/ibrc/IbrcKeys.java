@@ -24,12 +24,11 @@ final class IbrcKeys {
             .agreedByAllRanks();
 
     /** Both ends of a queue pair must have the same. */
-    static final ConfigKey<Integer> MTU = ConfigKey.integer(
+    static final ConfigKey<String> MTU = ConfigKey.choice(
                     "ep.ibrc.mtu",
-                    0,
-                    0,
-                    4096,
-                    "bytes of a packet: 256, 512, 1024, 2048 or 4096; 0 takes what both ports have")
+                    "0",
+                    List.of("0", "256", "512", "1024", "2048", "4096"),
+                    "bytes of a packet at most; 0 takes what both ports have")
             .agreedByAllRanks();
 
     static final ConfigKey<Integer> TIMEOUT = ConfigKey.integer(
@@ -67,11 +66,21 @@ final class IbrcKeys {
             4096,
             "every so many work requests of a queue pair one reports completion; a quarter of the depth at most");
 
-    static final ConfigKey<Long> STRIPE = ConfigKey.bytes(
-            "ep.ibrc.stripe",
-            "64KiB",
-            "what is written to a peer before a counter is spread over all queue pairs in pieces of this size, and"
-                    + " stays on one where it is less");
+    /** Pieces below it cost more than they bring; the unit of NCCL's split is 128 bytes. */
+    private static final long SMALLEST_STRIPE = 128;
+
+    /** The largest message of verbs is 2^31 bytes. */
+    private static final long LARGEST_STRIPE = 1L << 30;
+
+    static final ConfigKey<Long> STRIPE = within(
+            ConfigKey.bytes(
+                    "ep.ibrc.stripe",
+                    "64KiB",
+                    "what is written to a peer before a counter is spread over all queue pairs in pieces of this size, and"
+                            + " stays on one where it is less"),
+            "a number of bytes from 128 to 1GiB",
+            SMALLEST_STRIPE,
+            LARGEST_STRIPE);
 
     static final ConfigKey<Integer> INFLIGHT_WRITES = ConfigKey.integer(
                     "ep.ibrc.max-inflight-writes",
@@ -102,6 +111,23 @@ final class IbrcKeys {
             .orVariable("NCCL_IB_PKEY");
 
     private IbrcKeys() {}
+
+    /** The same key, with limits, which are told as {@code format}. */
+    private static ConfigKey<Long> within(ConfigKey<Long> key, String format, long least, long most) {
+        return new ConfigKey<>(
+                key.name(),
+                key.defaultText(),
+                format,
+                key.help(),
+                text -> {
+                    long value = key.parser().apply(text);
+                    if (value < least || value > most) {
+                        throw new IllegalArgumentException(text + " is outside");
+                    }
+                    return value;
+                },
+                key.agreed());
+    }
 
     static List<ConfigKey<?>> all() {
         return List.of(

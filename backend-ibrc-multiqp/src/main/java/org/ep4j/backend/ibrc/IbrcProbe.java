@@ -1,9 +1,6 @@
 package org.ep4j.backend.ibrc;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -51,8 +48,6 @@ final class IbrcProbe {
     /** Below this a group of a few ranks with small shapes does not fit; login shells give 8 MiB. */
     private static final long LITTLE = 256L << 20;
 
-    private static final Path LIMITS = Path.of("/proc/self/limits");
-
     private final List<Check> checks = new ArrayList<>();
     private final Map<String, String> facts = new TreeMap<>();
 
@@ -89,7 +84,8 @@ final class IbrcProbe {
             VerbsLibrary.load();
         } catch (VerbsLibrary.Missing e) {
             checks.add(Check.fail(LIBRARY, String.valueOf(e.getMessage()), e.remedy()));
-            notRun(DEVICES, NIC, DIRECT, GID, ATOMICS, MEMORY);
+            notRun(DEVICES, NIC, DIRECT, GID, ATOMICS);
+            checks.add(memory());
             return;
         }
         checks.add(Check.pass(LIBRARY, "libibverbs.so.1 is loaded"));
@@ -100,7 +96,8 @@ final class IbrcProbe {
                     "libibverbs sees no device",
                     "install the driver of the NIC and its provider (apt-get install ibverbs-providers), and give"
                             + " containers /dev/infiniband (docker run --device=/dev/infiniband)"));
-            notRun(NIC, DIRECT, GID, ATOMICS, MEMORY);
+            notRun(NIC, DIRECT, GID, ATOMICS);
+            checks.add(memory());
             return;
         }
         List<DeviceFinding> found = names.stream().map(DeviceFinding::of).toList();
@@ -178,24 +175,16 @@ final class IbrcProbe {
     }
 
     private static Check memory() {
-        try (var lines = Files.lines(LIMITS, StandardCharsets.UTF_8)) {
-            Optional<String> limit = lines.filter(line -> line.startsWith("Max locked memory"))
-                    .map(line ->
-                            line.substring("Max locked memory".length()).trim().replaceAll("\\s.*", ""))
-                    .findFirst();
-            if (limit.isEmpty() || limit.get().equals("unlimited")) {
-                return Check.pass(MEMORY, "the process may lock any amount of memory");
-            }
-            long bytes = Long.parseLong(limit.get());
-            String text = "the process may lock " + (bytes >> 20) + " MiB of memory";
-            return bytes < LITTLE
+        try {
+            LockedMemory limit = LockedMemory.ofThisProcess();
+            return limit.bytes() < LITTLE
                     ? Check.warn(
                             MEMORY,
-                            text,
+                            limit.toString(),
                             "ulimit -l unlimited; in containers --ulimit memlock=-1; for services LimitMEMLOCK=infinity")
-                    : Check.pass(MEMORY, text);
-        } catch (IOException | RuntimeException e) {
-            return new Check(MEMORY, Check.Status.NOT_RUN, LIMITS + " cannot be read: " + e, "");
+                    : Check.pass(MEMORY, limit.toString());
+        } catch (IOException e) {
+            return new Check(MEMORY, Check.Status.NOT_RUN, String.valueOf(e.getMessage()), "");
         }
     }
 

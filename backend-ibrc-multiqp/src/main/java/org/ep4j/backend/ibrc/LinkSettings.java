@@ -1,7 +1,6 @@
 package org.ep4j.backend.ibrc;
 
 import java.time.Duration;
-import org.ep4j.EpConfigException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 
@@ -15,21 +14,9 @@ import org.ep4j.config.EpKeys;
  * @param timeout longest wait of a call
  */
 record LinkSettings(long stripe, int signal, int inflightWrites, long inflightBytes, Duration timeout) {
-    /** Pieces below it cost more than they bring; the unit of NCCL's split is 128 bytes. */
-    private static final long SMALLEST_STRIPE = 128;
-
-    /** The largest message of verbs is 2^31 bytes. */
-    private static final long LARGEST_STRIPE = 1L << 30;
-
     static LinkSettings from(EpConfig config) {
-        long stripe = config.get(IbrcKeys.STRIPE);
-        if (stripe < SMALLEST_STRIPE || stripe > LARGEST_STRIPE) {
-            throw new EpConfigException(IbrcKeys.STRIPE.name() + " is " + stripe + " bytes, must be from "
-                    + SMALLEST_STRIPE + " to " + LARGEST_STRIPE + "; leave it out for "
-                    + IbrcKeys.STRIPE.defaultText());
-        }
         return new LinkSettings(
-                stripe,
+                config.get(IbrcKeys.STRIPE),
                 config.get(IbrcKeys.SIGNAL),
                 config.get(IbrcKeys.INFLIGHT_WRITES),
                 config.get(IbrcKeys.INFLIGHT_BYTES),

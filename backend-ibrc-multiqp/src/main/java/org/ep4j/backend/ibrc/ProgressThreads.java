@@ -17,14 +17,14 @@ final class ProgressThreads implements AutoCloseable {
     /** How long a thread may take to see that it is to end, and a little. */
     private static final long JOIN_NANOS = 2_000_000_000L;
 
-    /** Between looks at links that have nothing to do, where the NIC counts. */
-    private static final int IDLE_MILLIS = 1;
-
     /**
-     * The pause doubles up to this while nothing moves: many ranks of a machine with few processors would otherwise take them
-     * up with looking. Events end it at once, and who posts looks for himself.
+     * Between looks at links, where the NIC counts: the first while something happens, doubled up to the second while nothing
+     * does. Events end a pause at once, and whoever waits for a link sees to it himself, so a thread that looks often only
+     * takes processors from others.
      */
-    private static final int LONGEST_IDLE_MILLIS = 8;
+    private static final int BUSY_MILLIS = 1;
+
+    private static final int IDLE_MILLIS = 8;
 
     /** The same where this rank counts immediates: receivers wait for it. */
     private static final long COUNTING_NANOS = 20_000;
@@ -67,9 +67,9 @@ final class ProgressThreads implements AutoCloseable {
     private void run(NicDevice device, boolean first) {
         NativeRecord event = new NativeRecord(8);
         long states = -1;
-        int idle = IDLE_MILLIS;
+        int millis = BUSY_MILLIS;
         while (!stop) {
-            int events = Verbs.nextEvent(device.context(), atomics ? idle : 0, event.address());
+            int events = Verbs.nextEvent(device.context(), atomics ? millis : 0, event.address());
             if (events == 1) {
                 take(device, event.get(0), event.get(1));
             }
@@ -77,7 +77,7 @@ final class ProgressThreads implements AutoCloseable {
             for (Link link : links) {
                 moved |= link.tryProgress();
             }
-            idle = moved ? IDLE_MILLIS : Math.min(LONGEST_IDLE_MILLIS, 2 * idle);
+            millis = moved || events != 0 ? BUSY_MILLIS : Math.min(IDLE_MILLIS, 2 * millis);
             if (first) {
                 long now = bootstrap.stateChanges();
                 if (now != states) {
@@ -89,7 +89,7 @@ final class ProgressThreads implements AutoCloseable {
             }
             // A device that is gone says so at once, again and again.
             if (events < 0) {
-                LockSupport.parkNanos(IDLE_MILLIS * 1_000_000L);
+                LockSupport.parkNanos(BUSY_MILLIS * 1_000_000L);
             } else if (!atomics && !moved) {
                 LockSupport.parkNanos(COUNTING_NANOS);
             }

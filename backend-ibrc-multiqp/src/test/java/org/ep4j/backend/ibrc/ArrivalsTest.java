@@ -3,7 +3,13 @@ package org.ep4j.backend.ibrc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.LongUnaryOperator;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.spi.HostPosted;
 import org.junit.jupiter.api.Test;
@@ -49,5 +55,38 @@ class ArrivalsTest {
         passed.set(true);
         assertThat(arrivals.seen(SECOND)).isEqualTo(2);
         assertThat(arrivals.seen(FIRST)).isEqualTo(2);
+    }
+
+    /**
+     * A source advances random counters, any number of them between two looks of the reader. What has been shown of one counter
+     * implies what was advanced before it, also when a later fence holds everything back.
+     */
+    @Property
+    void theOrderOfTheSourceIsThatOfTheReader(@ForAll long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        long[] at = new long[HostPosted.COUNTERS];
+        List<long[]> history = new ArrayList<>();
+        LongUnaryOperator source = offset -> {
+            while (random.nextInt(20) == 0) {
+                at[random.nextInt(4)]++;
+                history.add(at.clone());
+            }
+            return at[(int) (offset / Long.BYTES)];
+        };
+        AtomicBoolean passed = new AtomicBoolean(true);
+        Arrivals arrivals = new Arrivals(source, 0, passed::get, () -> {});
+        for (int step = 0; step < 50; step++) {
+            passed.set(true);
+            int counter = random.nextInt(4);
+            long value = arrivals.seen(counter);
+            passed.set(false);
+            long[] then = history.stream()
+                    .filter(values -> values[counter] >= value)
+                    .findFirst()
+                    .orElse(new long[HostPosted.COUNTERS]);
+            for (int other = 0; value > 0 && other < 4; other++) {
+                assertThat(arrivals.seen(other)).isGreaterThanOrEqualTo(then[other]);
+            }
+        }
     }
 }

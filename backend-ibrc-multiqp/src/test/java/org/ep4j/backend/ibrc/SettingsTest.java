@@ -44,10 +44,14 @@ final class SettingsTest {
     }
 
     @Test
-    void aStripeThatIsTooSmallIsRefused() {
-        assertThatThrownBy(() -> LinkSettings.from(environment(Map.of("EP_IBRC_STRIPE", "64"))))
+    void aStripeOrPacketThatVerbsDoNotHaveIsRefusedWhereSettingsAreChecked() {
+        assertThatThrownBy(() -> environment(Map.of("EP_IBRC_STRIPE", "64")).check(IbrcKeys.all()))
                 .isInstanceOf(EpConfigException.class)
-                .hasMessageContainingAll("ep.ibrc.stripe", "64", "128", "64KiB");
+                .hasMessageContainingAll("EP_IBRC_STRIPE", "64", "from 128 to 1GiB");
+        assertThatThrownBy(() -> environment(Map.of("EP_IBRC_MTU", "1500")).check(IbrcKeys.all()))
+                .isInstanceOf(EpConfigException.class)
+                .hasMessageContainingAll("EP_IBRC_MTU", "1500", "1024, 2048 or 4096");
+        environment(Map.of("EP_IBRC_STRIPE", "1GiB", "EP_IBRC_MTU", "4096")).check(IbrcKeys.all());
     }
 
     @Test

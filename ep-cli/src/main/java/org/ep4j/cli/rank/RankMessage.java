@@ -122,6 +122,45 @@ public sealed interface RankMessage {
     }
 
     /**
+     * Between which two ranks counted writes are measured, and how they travel.
+     *
+     * @param backend its id
+     * @param from rank that measures
+     * @param to rank that answers
+     * @param nics ports of {@code from}
+     * @param peerNics ports of {@code to}
+     * @param lanes channels between the two, as planned
+     */
+    record Path(String backend, int from, int to, List<String> nics, List<String> peerNics, int lanes)
+            implements RankMessage {
+        /** Copies the lists. */
+        public Path {
+            nics = List.copyOf(nics);
+            peerNics = List.copyOf(peerNics);
+        }
+    }
+
+    /**
+     * Counted writes of one size, one number a run.
+     *
+     * @param bytes of a write
+     * @param writes of a run that measures the rate
+     * @param streamNanos time of such a run
+     * @param pings round trips of a run that measures times
+     * @param p50Nanos median of half the time of a round trip
+     * @param p99Nanos 99th percentile of it
+     */
+    record Writes(int bytes, int writes, List<Long> streamNanos, int pings, List<Long> p50Nanos, List<Long> p99Nanos)
+            implements RankMessage {
+        /** Copies the lists. */
+        public Writes {
+            streamNanos = List.copyOf(streamNanos);
+            p50Nanos = List.copyOf(p50Nanos);
+            p99Nanos = List.copyOf(p99Nanos);
+        }
+    }
+
+    /**
      * The rank gives up.
      *
      * @param type class of the failure
@@ -147,6 +186,8 @@ public sealed interface RankMessage {
                 "Samples", Samples.class,
                 "OnGpu", OnGpu.class,
                 "GpuSamples", GpuSamples.class,
+                "Path", Path.class,
+                "Writes", Writes.class,
                 "Validated", Validated.class,
                 "Sent", Sent.class,
                 "Failed", Failed.class);

@@ -16,6 +16,8 @@ final class RankMessageTest {
                 new RankMessage.Joined("all pairs:\nhost-shm \"x\"", List.of("host-shm"), 5, 6),
                 new RankMessage.Progress(3, 9, "HT round 3"),
                 new RankMessage.Samples("ht.dispatch", List.of(1L, 2L), List.of(3L, 4L), List.of(0L, 1L), 14336),
+                new RankMessage.Path("ibrc-multiqp", 0, 1, List.of("a:1", "b:1"), List.of("c:1"), 2),
+                new RankMessage.Writes(8, 100, List.of(1L, 2L), 10, List.of(3L, 4L), List.of(5L, 6L)),
                 new RankMessage.Validated("ht.dispatch", 7, "x[1] is 2, must be 3"),
                 new RankMessage.Failed("EpTimeoutException", "line 1\nline 2", 4));
         for (RankMessage message : messages) {
@@ -52,6 +54,15 @@ final class RankMessageTest {
                 Long.MIN_VALUE,
                 "/tmp/with blank \"quote\"");
         assertThat(WorkSpec.decode(spec.encode())).isEqualTo(spec);
+    }
+
+    @Test
+    void theSpecOfWritesComesBackFromItsText() {
+        WriteSpec spec = new WriteSpec(2, "ibrc-multiqp", List.of(8, 1 << 20), 5000, 64_000_000, 32, 1000, 3, 20_000);
+        assertThat(WriteSpec.decode(spec.encode())).isEqualTo(spec);
+        assertThat(spec.writes(8)).isEqualTo(5000);
+        assertThat(spec.writes(1 << 20)).isEqualTo(61);
+        assertThat(spec.writes(1 << 30)).isEqualTo(32);
     }
 
     @Test

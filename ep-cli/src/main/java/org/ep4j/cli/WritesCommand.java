@@ -1,0 +1,191 @@
+package org.ep4j.cli;
+
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import org.ep4j.Device;
+import org.ep4j.EpArgumentException;
+import org.ep4j.cli.launch.LaunchSpec;
+import org.ep4j.cli.rank.RankMessage;
+import org.ep4j.cli.rank.WriteSpec;
+import org.ep4j.cli.report.BenchReport;
+import org.ep4j.cli.report.HostFacts;
+import org.ep4j.cli.report.ProgressView;
+import org.ep4j.cli.report.SentLines;
+import org.ep4j.cli.report.WriteReport;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code ep writes}: rate and time of counted writes between two ranks, as perftest measures those of a NIC. */
+@Command(
+        name = "writes",
+        description = {
+            "Measure counted writes, of which dispatch and combine are made, between two ranks whose path is posted to NICs by"
+                    + " host threads: the first such pair of the plan. Under torchrun, mpirun or srun the ranks are the"
+                    + " processes that these started.",
+            "MB/s (1e6 bytes): writes to one place, a counter after every few of them, until all are acknowledged; compare"
+                    + " with ib_write_bw. p50 and p99: half the time of a round trip of one counted write each way, whose"
+                    + " counter the other side polls; compare with ib_write_lat.",
+            "Medians of several runs. What arrived is compared with what was sent."
+        })
+final class WritesCommand implements Callable<Integer> {
+    private static final int LARGEST = 1 << 30;
+
+    @Option(names = "--ranks", paramLabel = "N", defaultValue = "2", description = "Ranks. Default: ${DEFAULT-VALUE}.")
+    private int ranks;
+
+    @Option(
+            names = "--backend",
+            paramLabel = "NAME",
+            defaultValue = "",
+            description = "Backend that alone may be used; by default the plan chooses, on one host shared memory.")
+    private String backend = "";
+
+    @Option(
+            names = "--sizes",
+            paramLabel = "BYTES",
+            split = ",",
+            defaultValue = "8,64,512,4096,8192,65536,262144,1048576,8388608",
+            description = "Bytes of a write, multiples of 8. Default: ${DEFAULT-VALUE}.")
+    private List<Integer> sizes = List.of();
+
+    @Option(
+            names = "--count",
+            paramLabel = "N",
+            defaultValue = "5000",
+            description = "Writes of a run at most. Default: ${DEFAULT-VALUE}.")
+    private int count;
+
+    @Option(
+            names = "--volume",
+            paramLabel = "MB",
+            defaultValue = "4096",
+            description = "Megabytes of a run at most. Default: ${DEFAULT-VALUE}.")
+    private int volume;
+
+    @Option(
+            names = "--writes-per-counter",
+            paramLabel = "N",
+            defaultValue = "32",
+            description = "Writes after which a counter advances, where rates are measured. Default: ${DEFAULT-VALUE}.")
+    private int writesPerCounter;
+
+    @Option(
+            names = "--pings",
+            paramLabel = "N",
+            defaultValue = "1000",
+            description = "Round trips of a run at most. Default: ${DEFAULT-VALUE}.")
+    private int pings;
+
+    @Option(
+            names = "--repeats",
+            paramLabel = "N",
+            defaultValue = "5",
+            description = "Runs of each size. Default: ${DEFAULT-VALUE}.")
+    private int repeats;
+
+    @Option(
+            names = "--warmup",
+            paramLabel = "N",
+            defaultValue = "20000",
+            description =
+                    "Small writes before anything counts, and a tenth as many round trips. Default: ${DEFAULT-VALUE}.")
+    private int warmup;
+
+    @Option(names = "--json", paramLabel = "FILE", description = "Write everything that was measured to this file.")
+    private Optional<Path> json = Optional.empty();
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
+
+    /** Made by picocli. */
+    WritesCommand() {}
+
+    @Override
+    public Integer call() {
+        check();
+        return LaunchedRanks.orOwn(System.getenv(), this::run);
+    }
+
+    private void check() {
+        ModelOptions.range("--ranks", ranks, 2, LaunchSpec.MAX_RANKS, "writes need somebody to write to");
+        ModelOptions.range("--count", count, 1, LARGEST, "measure at least one");
+        ModelOptions.range("--volume", volume, 1, LARGEST, "measure at least one megabyte");
+        ModelOptions.range("--writes-per-counter", writesPerCounter, 1, LARGEST, "1 counts every write");
+        ModelOptions.range("--pings", pings, 1, LARGEST, "measure at least one");
+        ModelOptions.range("--repeats", repeats, 1, LARGEST, "measure at least once");
+        ModelOptions.range("--warmup", warmup, 0, LARGEST, "0 counts the first write, too");
+        for (int size : sizes) {
+            if (size < 8 || size % 8 != 0 || size > LARGEST) {
+                throw new EpArgumentException(
+                        "--sizes", size, "multiples of 8 from 8 to " + LARGEST, "round it to such a number");
+            }
+        }
+    }
+
+    private int run(Optional<LaunchedRanks> launched) {
+        ranks = launched.map(all -> all.ranks(spec, ranks)).orElse(ranks);
+        PrintWriter out = spec.commandLine().getOut();
+        // They take their time, which the table does not need.
+        Optional<HostFacts> host = json.map(file -> HostFacts.here());
+        WriteSpec work = new WriteSpec(
+                ranks, backend, sizes, count, volume * 1_000_000L, writesPerCounter, pings, repeats, warmup);
+        List<RankMessage> said;
+        try (ProgressView progress = ProgressView.of("writes", out)) {
+            Work ranksAtWork = new Work(
+                    new PrefixedOutput(spec.commandLine()),
+                    message -> {
+                        if (message instanceof RankMessage.Progress p) {
+                            progress.step(p.done(), p.total(), p.what());
+                        }
+                    },
+                    launched);
+            said = ranksAtWork.run(ranks, List.of(RankCommand.NAME, RankCommand.WRITES, work.encode())).stream()
+                    .flatMap(List::stream)
+                    .toList();
+        }
+        RankMessage.Path path = of(said, RankMessage.Path.class).get(0);
+        WriteReport report = WriteReport.of(
+                path,
+                work,
+                of(said, RankMessage.Writes.class),
+                of(said, RankMessage.Sent.class),
+                of(said, RankMessage.Validated.class).stream()
+                        .map(RankMessage.Validated::problem)
+                        .filter(problem -> !problem.isEmpty())
+                        .toList());
+        show(out, report);
+        host.ifPresent(facts -> json.ifPresent(file -> report.write(
+                file,
+                BenchReport.environment(
+                        facts,
+                        Versions.ep4j(),
+                        List.of(path.backend()),
+                        List.copyOf(spec.root().commandLine().getParseResult().originalArgs()),
+                        Work.jvmOptions(launched),
+                        Device.HOST.toString()))));
+        return report.problems().isEmpty() ? ExitCodes.OK : ExitCodes.CHECK_FAILED;
+    }
+
+    private static <T> List<T> of(List<RankMessage> said, Class<T> type) {
+        return said.stream().filter(type::isInstance).map(type::cast).toList();
+    }
+
+    private void show(PrintWriter out, WriteReport report) {
+        RankMessage.Path path = report.path();
+        out.println();
+        out.println("rank " + path.from() + " (" + String.join(", ", path.nics()) + ") to rank " + path.to() + " ("
+                + String.join(", ", path.peerNics()) + ") over " + path.backend() + "; a counter after every "
+                + report.writesPerCounter() + " writes; medians of " + repeats + " runs");
+        out.println();
+        out.print(report.table());
+        out.println();
+        SentLines.of(report.sent()).forEach(out::println);
+        report.problems().forEach(problem -> out.println("WRONG " + problem));
+        out.flush();
+    }
+}

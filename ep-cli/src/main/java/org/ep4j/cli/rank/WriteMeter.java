@@ -1,0 +1,135 @@
+package org.ep4j.cli.rank;
+
+import java.time.Duration;
+import java.util.Arrays;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.spi.HostPosted;
+
+/**
+ * Counted writes from one rank to another, and back. Each side writes from the first half of its memory to the second half of
+ * the other's. For one thread.
+ */
+final class WriteMeter {
+    private static final int COUNTER = 0;
+    private static final Duration PATIENCE = Duration.ofMinutes(2);
+
+    /** Looks at a counter before others may have the processor: what is awaited may be made by them. */
+    private static final int LOOKS = 1 << 10;
+
+    private final HostPosted posted;
+    private final HostMemory memory;
+    private final int peer;
+    private final long half;
+    private long sent;
+    private long awaited;
+
+    /**
+     * To one peer.
+     *
+     * @param memory of this rank, twice as large as the largest write
+     */
+    WriteMeter(HostPosted posted, HostMemory memory, int peer) {
+        this.posted = posted;
+        this.memory = memory;
+        this.peer = peer;
+        this.half = memory.size() / 2;
+    }
+
+    /** Puts values that depend on {@code seed} where writes come from. */
+    void fill(long seed, int bytes) {
+        for (int i = 0; i < bytes; i += 8) {
+            memory.putLong(i, value(seed, i));
+        }
+    }
+
+    /** Whether what {@link #fill} made on the peer has arrived; the first difference, else nothing. */
+    String difference(long seed, int bytes) {
+        for (int i = 0; i < bytes; i += 8) {
+            long found = memory.getLong(half + i);
+            if (found != value(seed, i)) {
+                return "byte " + i + " of " + bytes + ": found 0x" + Long.toHexString(found) + ", must be 0x"
+                        + Long.toHexString(value(seed, i));
+            }
+        }
+        return "";
+    }
+
+    private static long value(long seed, int at) {
+        return (seed + at) * 0x9E3779B97F4A7C15L;
+    }
+
+    /** Posts writes; returns the time until all of them have been acknowledged. */
+    long stream(int bytes, int writes, int writesPerCounter) {
+        long start = System.nanoTime();
+        for (int i = 1; i <= writes; i++) {
+            posted.write(peer, half, 0, bytes);
+            if (i % writesPerCounter == 0 || i == writes) {
+                posted.advance(peer, COUNTER, ++sent);
+            }
+        }
+        posted.drain(peer, PATIENCE);
+        return System.nanoTime() - start;
+    }
+
+    /** Waits for what {@link #stream} sends with the same arguments. */
+    void awaitStream(int writes, int writesPerCounter) {
+        awaited += (writes + writesPerCounter - 1) / writesPerCounter;
+        await();
+    }
+
+    /** Round trips of one counted write each way; half their times, in nanoseconds, ascending. */
+    long[] ping(int bytes, int count) {
+        long[] nanos = new long[count];
+        long before = System.nanoTime();
+        for (int i = 0; i < count; i++) {
+            send(bytes);
+            awaited++;
+            await();
+            long now = System.nanoTime();
+            nanos[i] = (now - before) / 2;
+            before = now;
+        }
+        posted.drain(peer, PATIENCE);
+        Arrays.sort(nanos);
+        return nanos;
+    }
+
+    /** The other end of {@link #ping}. */
+    void pong(int bytes, int count) {
+        for (int i = 0; i < count; i++) {
+            awaited++;
+            await();
+            send(bytes);
+        }
+        posted.drain(peer, PATIENCE);
+    }
+
+    private void send(int bytes) {
+        posted.write(peer, half, 0, bytes);
+        posted.advance(peer, COUNTER, ++sent);
+    }
+
+    // Ranks, compilers and the system's own work may share few processors.
+    @SuppressWarnings("ThreadPriorityCheck")
+    private void await() {
+        long end = 0;
+        for (int looks = 1; posted.seen(COUNTER, peer) < awaited; looks++) {
+            if (looks % LOOKS == 0) {
+                Thread.yield();
+                long now = System.nanoTime();
+                end = end == 0 ? now + PATIENCE.toNanos() : end;
+                if (now - end > 0) {
+                    throw new EpTimeoutException(
+                            "rank " + peer + " advanced its counter to " + posted.seen(COUNTER, peer) + ", awaited "
+                                    + awaited + " for " + PATIENCE.toSeconds() + " s; see its state",
+                            "counted writes",
+                            peer,
+                            awaited,
+                            posted.seen(COUNTER, peer));
+                }
+            }
+            Thread.onSpinWait();
+        }
+    }
+}

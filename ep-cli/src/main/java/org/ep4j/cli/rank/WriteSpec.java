@@ -1,0 +1,63 @@
+package org.ep4j.cli.rank;
+
+import java.util.List;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * What the rank processes of a measurement of counted writes do; the same text for all of them.
+ *
+ * @param ranks number of ranks
+ * @param backend backend that alone may be used; empty for any
+ * @param sizes bytes of a write, each a multiple of 8
+ * @param writes of a run at most
+ * @param volume bytes of a run at most, unless that is less than {@link #writesPerCounter} writes
+ * @param writesPerCounter writes after which a counter advances, where rates are measured
+ * @param pings round trips, where times are measured
+ * @param repeats runs of each size
+ * @param warmup writes before anything counts; and a tenth as many round trips
+ */
+public record WriteSpec(
+        int ranks,
+        String backend,
+        List<Integer> sizes,
+        int writes,
+        long volume,
+        int writesPerCounter,
+        int pings,
+        int repeats,
+        int warmup) {
+    /** Copies the list. */
+    public WriteSpec {
+        sizes = List.copyOf(sizes);
+    }
+
+    /** Bytes of the largest write. */
+    int largest() {
+        return sizes.stream().mapToInt(Integer::intValue).max().orElse(8);
+    }
+
+    /** Writes of a run. */
+    int writes(int size) {
+        return (int) Math.max(writesPerCounter, Math.min(writes, volume / size));
+    }
+
+    /** Round trips of a run; those of large writes are fewer. */
+    int pings(int size) {
+        return (int) Math.max(10, Math.min(pings, volume / 2 / size));
+    }
+
+    /** Round trips before anything counts. */
+    int warmUpPings() {
+        return (warmup + 9) / 10;
+    }
+
+    /** As text for a command line. */
+    public String encode() {
+        return JsonMapper.shared().writeValueAsString(this);
+    }
+
+    /** Reads {@link #encode}. */
+    public static WriteSpec decode(String text) {
+        return JsonMapper.shared().readValue(text, WriteSpec.class);
+    }
+}

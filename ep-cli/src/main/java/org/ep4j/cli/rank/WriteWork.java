@@ -1,0 +1,189 @@
+package org.ep4j.cli.rank;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.ServiceLoader;
+import java.util.function.Consumer;
+import java.util.stream.IntStream;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.EpGroup;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.engine.memory.HostDevice;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.HostPosted;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.spi.TrafficSource;
+
+/**
+ * The work of one rank process that measures counted writes: joins to have the agreed plan, leaves the group, and opens the
+ * backend of the first pair of ranks that is written by posting, without an engine above it.
+ */
+public final class WriteWork {
+    private static final long PAGE = 4096;
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
+
+    private final WriteSpec spec;
+    private final Consumer<RankMessage> parent;
+
+    /** Work that reports to {@code parent}. */
+    public WriteWork(WriteSpec spec, Consumer<RankMessage> parent) {
+        this.spec = spec;
+        this.parent = parent;
+    }
+
+    /** Joins with the given environment, measures and reports. */
+    public void run(Map<String, String> environment) {
+        EpConfig config = config();
+        try (Bootstrap bootstrap = Bootstraps.fromEnvironment(environment, config)) {
+            run(bootstrap, config);
+        }
+    }
+
+    /** Measures and reports in a group that is there; the caller closes it. */
+    public void run(Bootstrap bootstrap) {
+        run(bootstrap, config());
+    }
+
+    private EpConfig config() {
+        EpConfig.Builder builder = EpConfig.builder();
+        if (!spec.backend().isEmpty()) {
+            builder.set(EpKeys.REQUIRE, spec.backend());
+        }
+        return builder.build();
+    }
+
+    private void run(Bootstrap bootstrap, EpConfig config) {
+        EpPlan plan;
+        List<Integer> all = IntStream.range(0, bootstrap.size()).boxed().toList();
+        try (EpGroup group = EpGroup.join(bootstrap.subgroup("writes/plan", all), config)) {
+            plan = group.plan();
+        }
+        PairPath there = pair(plan, bootstrap.size());
+        PairPath back = plan.path(there.to(), there.from());
+        parent.accept(new RankMessage.Joined(plan.explain(), List.of(there.backend()), 0, 0));
+        List<Integer> ranks = plan.ranksUsing(there.backend());
+        if (ranks.contains(bootstrap.rank())) {
+            Bootstrap members = bootstrap.subgroup("writes/backend", ranks);
+            HostDevice device = new HostDevice();
+            Duration setup = config.get(EpKeys.SETUP_TIMEOUT);
+            OpenContext context = new OpenContext(plan, bootstrap.rank(), ranks, members, device, config, setup);
+            try (EpBackend backend = provider(there.backend()).open(context)) {
+                measure(context, backend, there, back);
+            }
+        }
+        bootstrap.barrier("writes/end", PATIENCE);
+    }
+
+    private static PairPath pair(EpPlan plan, int ranks) {
+        for (int from = 0; from < ranks; from++) {
+            for (int to = from + 1; to < ranks; to++) {
+                PairPath there = plan.path(from, to);
+                if (there.offer().kind() == PathKind.HOST_POSTED
+                        && there.backend().equals(plan.path(to, from).backend())) {
+                    return there;
+                }
+            }
+        }
+        throw new EpUnavailableException("no two of these ranks write each other by posting to a NIC; the plan is\n"
+                + plan.explain() + "\nfor ranks of one host name the backend: --backend ibrc-multiqp");
+    }
+
+    private static EpBackendProvider provider(String id) {
+        return ServiceLoader.load(EpBackendProvider.class, EpGroup.class.getClassLoader()).stream()
+                .map(ServiceLoader.Provider::get)
+                .filter(provider -> provider.id().equals(id))
+                .findFirst()
+                .orElseThrow(() -> new EpUnavailableException("backend " + id + " of the plan is not here"));
+    }
+
+    private void measure(OpenContext context, EpBackend backend, PairPath there, PairPath back) {
+        long bytes = 2 * ((spec.largest() + PAGE - 1) / PAGE * PAGE);
+        try (DeviceAllocation allocation = context.device().allocate(bytes);
+                SymmetricBuffer buffer =
+                        backend.expose("writes", bytes, Optional.of(allocation.memory()), context.deadline())) {
+            HostPosted posted = buffer.as(HostPosted.class)
+                    .orElseThrow(() -> new EpUnavailableException(backend.id() + " cannot be written by posting"));
+            HostMemory memory = HostMemory.of(buffer.local());
+            if (context.rank() == there.from()) {
+                parent.accept(new RankMessage.Path(
+                        there.backend(), there.from(), there.to(), there.nics(), back.nics(), there.lanes()));
+                send(new WriteMeter(posted, memory, there.to()), context.bootstrap());
+            } else if (context.rank() == there.to()) {
+                receive(new WriteMeter(posted, memory, there.from()), context.bootstrap());
+            }
+            context.bootstrap().barrier("measured", PATIENCE);
+            if (backend instanceof TrafficSource source) {
+                parent.accept(new RankMessage.Sent(context.rank(), backend.id(), source.traffic()));
+            }
+        }
+    }
+
+    /** One side after the other: where nobody waits for a counter, nobody looks for it either. */
+    private void send(WriteMeter meter, Bootstrap bootstrap) {
+        warmUp(meter);
+        int done = 0;
+        for (int size : spec.sizes()) {
+            meter.fill(size, size);
+            List<Long> rates = new ArrayList<>();
+            List<Long> p50 = new ArrayList<>();
+            List<Long> p99 = new ArrayList<>();
+            int writes = spec.writes(size);
+            int pings = spec.pings(size);
+            for (int repeat = 0; repeat < spec.repeats(); repeat++) {
+                long nanos = meter.stream(size, writes, spec.writesPerCounter());
+                rates.add(nanos);
+                bootstrap.barrier(tag(size, repeat), PATIENCE);
+                long[] times = meter.ping(size, pings);
+                p50.add(times[times.length / 2]);
+                p99.add(times[times.length * 99 / 100]);
+            }
+            done++;
+            parent.accept(new RankMessage.Writes(size, writes, rates, pings, p50, p99));
+            parent.accept(new RankMessage.Progress(done, spec.sizes().size(), size + " bytes"));
+        }
+    }
+
+    private void receive(WriteMeter meter, Bootstrap bootstrap) {
+        answerWarmUp(meter);
+        for (int size : spec.sizes()) {
+            meter.fill(size, size);
+            for (int repeat = 0; repeat < spec.repeats(); repeat++) {
+                bootstrap.barrier(tag(size, repeat), PATIENCE);
+                meter.awaitStream(spec.writes(size), spec.writesPerCounter());
+                meter.pong(size, spec.pings(size));
+            }
+            parent.accept(new RankMessage.Validated(Integer.toString(size), size / 8, meter.difference(size, size)));
+        }
+    }
+
+    private void warmUp(WriteMeter meter) {
+        if (spec.warmup() > 0) {
+            meter.stream(8, spec.warmup(), spec.writesPerCounter());
+            meter.ping(8, spec.warmUpPings());
+        }
+    }
+
+    private void answerWarmUp(WriteMeter meter) {
+        if (spec.warmup() > 0) {
+            meter.awaitStream(spec.warmup(), spec.writesPerCounter());
+            meter.pong(8, spec.warmUpPings());
+        }
+    }
+
+    private static String tag(int size, int repeat) {
+        return "writes/" + size + "/" + repeat;
+    }
+}
