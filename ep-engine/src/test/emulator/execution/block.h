@@ -1,4 +1,4 @@
-// The block that a system thread runs.
+// The blocks of a kernel, which a system thread runs in turns.
 #pragma once
 #include <setjmp.h>
 
@@ -29,16 +29,25 @@ struct Barrier {
   std::vector<Copy> loads;
 };
 
-struct Execution {
+// What is a block's own.
+struct Block {
+  emulated::Index block;
+  std::vector<std::unique_ptr<Fiber>> pool;
+  int threads = 0, live = 0, at_block = 0;
+  std::vector<Warp> warps;
+  std::map<u64*, Barrier> barriers;
+  // Of its shared memory, while another block has its turn.
+  std::vector<char> kept_shared, kept_dynamic;
+};
+
+struct Execution : Block {
   Launch launch;
   int lanes;
   Context scheduler;
-  std::vector<std::unique_ptr<Fiber>> pool;
-  int threads = 0, live = 0, at_block = 0;
   Fiber* current = nullptr;
   emulated::Thread** slot = nullptr;
-  std::vector<Warp> warps;
-  std::map<u64*, Barrier> barriers;
+  std::vector<Block> resting;  // blocks that wait, and behind them blocks of earlier kernels for their stacks
+  size_t waiting = 0;          // of them
   char* dynamic_end = nullptr;
   char *shared = nullptr, *dynamic = nullptr;
   size_t shared_size = 0;
@@ -56,7 +65,11 @@ struct Execution {
   // ---- Blocks (blocks.cpp).
   Fiber& fiber(int i);
   void begin(emulated::Index block);
-  void run_block(emulated::Index block);
+  void run_blocks(const std::vector<emulated::Index>& order);
+  bool run_block(bool others);
+  void rest();
+  void go_on();
+  void finish();
   void resume(Fiber& f);
   void yield() { switch_context(&current->context, &scheduler); }
   static void entry();

@@ -1,4 +1,4 @@
-// Runs the threads of a block in turns, and finds what stops them.
+// Runs the threads of a block in turns, and finds what stops them. A block whose threads do nothing but wait makes room for another one.
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,8 @@ void Execution::entry() {
   abort();
 }
 
-void Execution::begin(emulated::Index block) {
+void Execution::begin(emulated::Index which) {
+  block = which;
   memset(shared, POISON, shared_size);
   dynamic = dynamic_end - (launch.dynamic_shared + 127) / 128 * 128;
   memset(dynamic, POISON, dynamic_end - dynamic);
@@ -119,10 +120,12 @@ std::string Execution::deadlock() {
   return text;
 }
 
-void Execution::run_block(emulated::Index block) {
-  begin(block);
+// False when all that its threads did for a while was to pause, and there are others.
+bool Execution::run_block(bool others) {
+  constexpr int PATIENCE = 64;
   std::vector<int> order(threads);
   for (int i = 0; i < threads; i++) order[i] = i;
+  int idle = 0;
   while (live > 0 && failure.empty()) {
     if (shuffles) std::shuffle(order.begin(), order.end(), random);
     bool resumed = false, spins = true;
@@ -130,7 +133,7 @@ void Execution::run_block(emulated::Index block) {
       Fiber& f = *pool[i];
       if (f.state != READY) continue;
       resume(f);
-      if (!failure.empty()) return;
+      if (!failure.empty()) return true;
       resumed = true;
       spins &= f.spins;
     }
@@ -139,14 +142,64 @@ void Execution::run_block(emulated::Index block) {
       fail(719, "block (" + std::to_string(block.x) + "," + std::to_string(block.y) + "," + std::to_string(block.z) + "): " + deadlock());
     } else if (spins) {
       sched_yield();
+      if (++idle >= PATIENCE && others) return false;
+    } else {
+      idle = 0;
     }
   }
-  if (!failure.empty()) return;
+  return true;
+}
+
+// The block waits until it is its turn again.
+void Execution::rest() {
+  kept_shared.assign(shared, shared + shared_size);
+  kept_dynamic.assign(dynamic, dynamic_end);
+  // In front of those that only have stacks, so that the first one has waited longest.
+  Block next;
+  if (resting.size() > waiting) {
+    next = std::move(resting.back());
+    resting.pop_back();
+  }
+  resting.insert(resting.begin() + waiting++, std::move((Block&)*this));
+  (Block&)*this = std::move(next);
+}
+
+// The block that has waited longest, after one that has ended.
+void Execution::go_on() {
+  Block ended = std::move((Block&)*this);
+  (Block&)*this = std::move(resting.front());
+  resting.erase(resting.begin());
+  waiting--;
+  resting.push_back(std::move(ended));
+  memcpy(shared, kept_shared.data(), shared_size);
+  dynamic = dynamic_end - kept_dynamic.size();
+  memcpy(dynamic, kept_dynamic.data(), kept_dynamic.size());
+}
+
+void Execution::finish() {
   for (auto& [address, at] : barriers) {
     if (!at.loads.empty()) fail(719, "block (" + std::to_string(block.x) + "): ends with a bulk_load that nobody waited for");
   }
   for (int i = 0; i < threads; i++) {
     for (const Copy& copy : pool[i]->stores) memcpy(copy.to, copy.data.data(), copy.bytes);
+  }
+}
+
+void Execution::run_blocks(const std::vector<emulated::Index>& order) {
+  waiting = 0;
+  size_t begun = 0, ended = 0;
+  while (ended < order.size() && failure.empty()) {
+    if (begun < order.size()) {
+      begin(order[begun++]);
+    } else {
+      go_on();
+    }
+    if (run_block(begun < order.size() || waiting > 0)) {
+      if (failure.empty()) finish();
+      ended++;
+    } else {
+      rest();
+    }
   }
 }
 }  // namespace execution

@@ -1,4 +1,4 @@
-// Runs the blocks of a kernel, one after another, on the system thread that asks; each thread of a block is a fiber.
+// Runs the blocks of a kernel, in turns, on the system thread that asks; each thread of a block is a fiber.
 #pragma once
 #include <string>
 

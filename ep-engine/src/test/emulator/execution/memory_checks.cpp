@@ -39,7 +39,10 @@ void Execution::check_bulk(unsigned bytes, const char* what) {
 }
 
 void Execution::touch(const void* p, u64 bytes, const char* what) {
-  if (chance(16)) yield();
+  if (chance(16)) {
+    current->spins = true;
+    yield();
+  }
   current->spins = false;
   check_global(p, bytes, bytes, what);
 }

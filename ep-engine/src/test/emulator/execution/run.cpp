@@ -1,4 +1,4 @@
-// Runs a kernel: its blocks one after another, and what it does wrong as the error of the launch.
+// Runs a kernel: its blocks in turns, and what it does wrong as the error of the launch.
 #include <link.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -36,6 +36,9 @@ Execution::Execution() {
 Execution::~Execution() {
   munmap(dynamic_end - DYNAMIC_SHARED, DYNAMIC_SHARED + PAGE);
   for (auto& fiber : pool) free_stack(*fiber);
+  for (Block& block : resting) {
+    for (auto& fiber : block.pool) free_stack(*fiber);
+  }
 }
 
 namespace {
@@ -155,13 +158,12 @@ int Execution::run(const Launch& what) {
     current = nullptr;
   } else {
     u64 blocks = (u64)launch.grid.x * launch.grid.y * launch.grid.z;
-    std::vector<u64> order(blocks);
-    for (u64 i = 0; i < blocks; i++) order[i] = i;
-    if (shuffles) std::shuffle(order.begin(), order.end(), random);
-    for (u64 i : order) {
-      run_block({(unsigned)(i % launch.grid.x), (unsigned)(i / launch.grid.x % launch.grid.y), (unsigned)(i / launch.grid.x / launch.grid.y)});
-      if (!failure.empty()) break;
+    std::vector<emulated::Index> order;
+    for (u64 i = 0; i < blocks; i++) {
+      order.push_back({(unsigned)(i % launch.grid.x), (unsigned)(i / launch.grid.x % launch.grid.y), (unsigned)(i / launch.grid.x / launch.grid.y)});
     }
+    if (shuffles) std::shuffle(order.begin(), order.end(), random);
+    run_blocks(order);
   }
   running = nullptr;
   if (!failure.empty()) {

@@ -10,6 +10,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpOverflowException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Waits;
@@ -71,7 +72,10 @@ final class Failures {
     }
 
     private static boolean isBroken(long what) {
-        return what == What.WAIT.code() || what == What.MISMATCH.code() || what == What.ABORTED.code();
+        return what == What.WAIT.code()
+                || what == What.MISMATCH.code()
+                || what == What.ABORTED.code()
+                || what == What.NO_ROOM.code();
     }
 
     /**
@@ -195,6 +199,16 @@ final class Failures {
                                 + " rows arrived; the exchange itself is done on all ranks; pass a larger tensor to the next dispatch");
             case VOID_HANDLE ->
                 new EpStateException("the dispatch that the handle came from did not succeed; dispatch again");
+            case NO_ROOM ->
+                new EpTimeoutException(
+                        record.getLong(SEEN) + " of " + record.getLong(EXPECTED)
+                                + " blocks of the operation found room on the GPU within " + timeout.toMillis()
+                                + " ms; other kernels hold its multiprocessors: lower ep.gpu.sms, run fewer of them beside it,"
+                                + " or raise ep.timeout",
+                        phase(),
+                        (int) peer,
+                        record.getLong(EXPECTED),
+                        record.getLong(SEEN));
             case NOTHING -> throw new IllegalStateException("there is no failure to describe");
         };
     }

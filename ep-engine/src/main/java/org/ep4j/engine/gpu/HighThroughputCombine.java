@@ -101,12 +101,6 @@ final class HighThroughputCombine {
         if (copied || request.weights().isPresent()) {
             launch(queue, "ht_stage", partial ? sums(topK) : copies(), arguments);
         }
-        queue.launch(
-                "ht_enter",
-                1,
-                Math.min(256, state.ranks() * state.device().facts().lanes()),
-                0,
-                arguments);
         if (selections) {
             launch(queue, "ht_selections", copies(), arguments);
         }
@@ -122,7 +116,7 @@ final class HighThroughputCombine {
     }
 
     private void launch(Queue queue, String kernel, RowPieces pieces, Arguments arguments) {
-        queue.launch(
+        queue.launchOverlapping(
                 kernel,
                 state.highThroughputProcessors(),
                 pieces.warps() * state.device().facts().lanes(),

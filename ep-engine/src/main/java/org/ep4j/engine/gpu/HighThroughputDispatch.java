@@ -23,7 +23,6 @@ final class HighThroughputDispatch {
     private static final long WEIGHTS_FLAG = 2;
 
     private static final int MOST_THREADS = 1024;
-    private static final int MOST_COUNT_BLOCKS = 2048;
 
     private final org.ep4j.engine.gpu.HighThroughput mode;
     private final GpuState state;
@@ -68,16 +67,8 @@ final class HighThroughputDispatch {
         HighThroughputHandle handle = cached.orElseGet(() -> newHandle(event));
         handle.usedBy(queue);
         Arguments arguments = arguments(queue, handle);
-        if (cached.isPresent()) {
-            queue.launch("ht_enter", 1, MOST_THREADS / 4, 0, arguments);
-        } else {
-            int slice = Pieces.slice(state.ranks());
-            int slices = Math.max(1, (tokens + slice - 1) / slice);
-            int blocks = Math.min(Math.min(slices, state.highThroughputProcessors()), MOST_COUNT_BLOCKS);
-            queue.launch("ht_count", blocks, slice, 0, arguments);
-        }
         launch(queue, "ht_send", Pieces.sendStage(shape, state.symmetricLayout(), state.ranks(), fp8), arguments);
-        queue.launch("ht_receive", state.highThroughputProcessors(), MOST_THREADS, 0, arguments);
+        queue.launchOverlapping("ht_receive", state.highThroughputProcessors(), MOST_THREADS, 0, arguments);
         if (byExpert() || request.out().isPresent()) {
             launch(queue, "ht_expand", Pieces.rowStage(rowBytes()), arguments);
         }
@@ -112,7 +103,7 @@ final class HighThroughputDispatch {
         GpuFacts facts = state.device().facts();
         int most = MOST_THREADS / facts.lanes();
         int warps = facts.bulk() ? Math.min(most, Pieces.roomBytes(facts, state.ranks()) / stageBytes) : most;
-        queue.launch(
+        queue.launchOverlapping(
                 kernel,
                 state.highThroughputProcessors(),
                 warps * facts.lanes(),

@@ -45,7 +45,6 @@ final class KernelConstants {
         values.put("COMBINE_SLOT_BYTES", (long) layout.combineSlotBytes());
         values.put("COMBINE_FLAGS", layout.combineFlag(0, 0, 0));
         values.put("LL_TABLE_EXPERTS", (long) LowLatencyPieces.tableExperts(layout.messageHead(), ranks, sharedBytes));
-        values.put("SLICE", (long) Pieces.slice(ranks));
         values.put("CHUNK", (long) Pieces.chunk(shape, ranks));
         values.put("PIECE", (long) Pieces.PIECE);
         values.put("STAGED_RECORDS", Pieces.stagesRecords(shape, layout, ranks) ? 1L : 0L);

@@ -17,20 +17,15 @@ final class Pieces {
     /** Counts of all chunks together stay below 64 MB; with more experts, chunks are larger. */
     private static final long MOST_CHUNK_COUNTS = 1 << 24;
 
-    /** Up to so many ranks, a slice's counts for each warp and rank fit into shared memory. */
-    private static final int FEW_RANKS = 512;
+    /** Tokens whose places a warp counts at a time, one a lane; some GPUs have twice as many lanes. */
+    private static final int SLICE = 32;
 
-    /** The counts of a slice, 28 bytes for each rank, stay below 48 KiB of shared memory. */
+    /** What a block knows of each rank, 28 bytes, stays below 48 KiB of shared memory. */
     static final int MOST_RANKS = 1700;
 
     private static final int OTHER_SHARED_BYTES = 12 * 1024;
 
     private Pieces() {}
-
-    /** Tokens whose places are counted by one block at a time, one token a thread. */
-    static int slice(int ranks) {
-        return ranks <= FEW_RANKS ? 256 : 64;
-    }
 
     /** Rows of a chunk, by which selections of each expert are counted. */
     static int chunk(EpShape shape, int ranks) {
@@ -45,9 +40,8 @@ final class Pieces {
     /** Counts that are kept between the kernels of a dispatch. */
     static long counts(EpShape shape, int ranks) {
         int chunk = chunk(shape, ranks);
-        int slice = slice(ranks);
         return Math.max(
-                (shape.maxTokens() + slice - 1L) / slice * ranks,
+                (shape.maxTokens() + SLICE - 1L) / SLICE * ranks,
                 (capacity(shape, ranks) + chunk - 1) / chunk * shape.experts());
     }
 
@@ -66,7 +60,7 @@ final class Pieces {
 
     /** Shared memory of a block that can be given to its warps; the rest is for what its threads share by themselves. */
     static int roomBytes(GpuFacts facts, int ranks) {
-        return facts.sharedBytes() - OTHER_SHARED_BYTES - 8 * ranks;
+        return facts.sharedBytes() - OTHER_SHARED_BYTES - 12 * ranks;
     }
 
     /** Shared memory that a warp needs to move rows of {@code rowBytes}. */

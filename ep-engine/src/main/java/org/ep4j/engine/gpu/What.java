@@ -10,7 +10,8 @@ enum What {
     DUPLICATES,
     ABORTED,
     OUT_TOO_SMALL,
-    VOID_HANDLE;
+    VOID_HANDLE,
+    NO_ROOM;
 
     @SuppressWarnings("EnumOrdinal") // the order is that of the kernels' enum
     long code() {

@@ -1,6 +1,8 @@
 // High throughput: how operations begin, and how rows are moved.
 //
-// Tickets of State.scratch (0: tokens of ht_send, 1: rows of ht_expand) are zero when an operation begins.
+// The first kernel of an operation counts what it sends, if it is new. The last of its blocks to have done so announces it and lets the others go
+// on: they are few enough to be on the GPU at once, see Processors. Its blocks then find all tickets of State.scratch (0: tokens of ht_send, 1: rows of
+// ht_expand) zero.
 enum Kind { KIND_DISPATCH = 1, KIND_CACHED_DISPATCH, KIND_COMBINE_ROWS, KIND_COMBINE_SELECTIONS };
 enum Flag { FLAG_FP8 = 1, FLAG_WEIGHTS = 2 };
 enum Ticket { TICKET_SEND, TICKET_EXPAND };
@@ -9,8 +11,8 @@ enum Ticket { TICKET_SEND, TICKET_EXPAND };
 #define EP_MAX_BLOCKS 2048
 #define EP_RECORD_HEAD (4 + 8 * EP_TOPK)
 
-// ---- Temporary memory: for each block of ht_count the first bad id; then counts [slices, R] from ht_count to ht_send, or counts [chunks,
-// L] from ht_receive to ht_expand.
+// ---- Temporary memory: for each block of ht_send the first bad id; then counts [slices, R] of ht_send, or counts [chunks, L] from ht_receive to
+// ht_expand.
 EP_DEVICE u64* first_bad_id(const Op& op) { return (u64*)op.temporary; }
 EP_DEVICE int* temporary_counts(const Op& op) { return (int*)(op.temporary + 8 * EP_MAX_BLOCKS); }
 
@@ -82,25 +84,59 @@ EP_DEVICE bool ht_begun(const Op& op, u64 number, u64 handle) {
   return all_threads(good);
 }
 
-// Begins an operation that follows a handle: a cached dispatch or a combine. One block.
-EP_KERNEL(ht_enter, 1024) {
-  EP_SHARED Announcement announcement;
-  launch_dependents();
-  if (!all_threads(threadIdx.x != 0 || !failed(op))) return;
-  u64 handle = handle_head(op)->number;
-  if (handle == 0) {
-    if (threadIdx.x == 0) refuse(op, &op.state->refused, WHAT_VOID_HANDLE, 0, 0, 0, 0);
-    return;
+// Waits for the last block of the kernel, which lets all go on. Called by one thread.
+EP_DEVICE bool await_opening(const Op& op, u64 opened, u64 number) {
+  if (load_acquire(&op.state->ht_opened) > opened) return true;
+  const u64 start = nanoseconds();
+  u64 asked = start;
+  while (load_acquire(&op.state->ht_opened) <= opened) {
+    pause();
+    if (failed(op)) return false;
+    const u64 now = nanoseconds();
+    bool aborted = false;
+    if (now - asked > 100000) {
+      asked = now;
+      aborted = load_acquire(op.abort) != 0;
+    }
+    if (!aborted && now - start <= op.deadline) continue;
+    const u32 begun = *(volatile u32*)&op.state->done[0];
+    if (first_failure(op)) record(op, aborted ? WHAT_ABORTED : WHAT_NO_ROOM, PHASE_BEGIN, HT_ENTER, op.rank, aborted ? number : gridDim.x, begun, number);
+    return false;
   }
-  if (threadIdx.x < 16) op.state->scratch[threadIdx.x] = 0;
-  prepare_announcement(op, &announcement);
-  sync_block();
-  ht_announce(op, announcement, handle, 0);
-  sync_block();
-  if (threadIdx.x == 0) {
-    op.state->refused = 0;
-    op.state->ht_number = announcement.number;
+  return true;
+}
+
+// Begins an operation; the same answer for all threads of a block. Called by all blocks of its first kernel when they have done what comes before.
+// In the last block "prepare" gives what is announced, or false when the operation is refused.
+template <class Prepare>
+EP_DEVICE bool ht_enter(const Op& op, const Announcement& a, Prepare prepare) {
+  // No block lets others go on before all have read this.
+  const u64 opened = threadIdx.x == 0 ? load_remote(&op.state->ht_opened) : 0;
+  if (last_block(op, 0)) {
+    u64 handle = 0;
+    const int* rows = 0;
+    const bool good = prepare(&handle, &rows);
+    if (good) ht_announce(op, a, handle, rows);
+    if (threadIdx.x < 16) op.state->scratch[threadIdx.x] = 0;
+    sync_block();
+    if (threadIdx.x == 0) {
+      if (good) {
+        op.state->refused = 0;
+        op.state->ht_number = a.number;
+      }
+      store_release(&op.state->ht_opened, opened + 1);
+    }
   }
+  return all_threads(threadIdx.x != 0 || (await_opening(op, opened, a.number) && *(volatile u32*)&op.state->refused == 0));
+}
+
+// The same for an operation that follows a handle: a cached dispatch or a combine.
+EP_DEVICE bool ht_enter_again(const Op& op, const Announcement& a) {
+  return ht_enter(op, a, [&](u64* handle, const int**) {
+    *handle = handle_head(op)->number;
+    if (*handle == 0 && threadIdx.x == 0) refuse(op, &op.state->refused, WHAT_VOID_HANDLE, 0, 0, 0, 0);
+    return *handle != 0;
+  });
 }
 
 // ---- Rows on their way: a warp reads a row once and writes it to several places. With bulk copies it goes through shared memory, in pieces

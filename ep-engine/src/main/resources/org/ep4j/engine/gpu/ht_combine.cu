@@ -1,8 +1,8 @@
 // High-throughput combine. One row a (token, rank) is read by the token's rank where it lies in the other rank's memory, and added up in the same
 // pass. In the exact by-expert form every selection's row is first sent to its slot on the token's rank.
 //
-// Launched in this order: ht_stage where rows or weights must first be put where the others read them, ht_enter, ht_selections in the exact
-// by-expert form, ht_combine. With bulk copies rows arrive in pieces to be added up; the low half of "op.extra" is the bytes of a piece, a
+// Launched in this order: ht_stage where rows or weights must first be put where the others read them, ht_selections in the exact by-expert form,
+// ht_combine. The first of the last two begins the operation. With bulk copies rows arrive in pieces to be added up; the low half of "op.extra" is the bytes of a piece, a
 // multiple of 16, the high half the pieces that a warp's part of the shared memory holds, at least as many as one output has rows.
 
 #define EP_COMBINE_WARPS 16  // at most
@@ -151,6 +151,7 @@ EP_DEVICE void copy_row(Carrier& carry, char* to, const char* from) {
 // ---- ht_stage: puts where the others read it what is not there already. Rows of this rank's own tokens are read where they are.
 EP_KERNEL(ht_stage, EP_COMBINE_WARPS * EP_LANES) {
   EP_DYNAMIC_SHARED(shared);
+  wait_for_previous();
   if (!all_threads(threadIdx.x != 0 || !failed(op)) || handle_head(op)->number == 0) return;
   const i64 received = handle_head(op)->received;
   const int* expanded = handle_ints(op, EP_HANDLE_EXPANDED);
@@ -183,12 +184,20 @@ EP_KERNEL(ht_stage, EP_COMBINE_WARPS * EP_LANES) {
   }
 }
 
+// Called by all threads of a block, which then knows the announcement; false when the operation does not begin.
+EP_DEVICE bool begin_combine(const Op& op, Announcement* announcement) {
+  const bool works = threadIdx.x != 0 || !failed(op);
+  prepare_announcement(op, announcement);
+  if (!all_threads(works) || !ht_enter_again(op, *announcement)) return false;
+  return ht_begun(op, announcement->number, handle_head(op)->number);
+}
+
 // ---- ht_selections: sends the row of every selection to its slot on the token's rank. Own ones are read where they are.
 EP_KERNEL(ht_selections, EP_COMBINE_WARPS * EP_LANES) {
   EP_DYNAMIC_SHARED(shared);
-  if (!ht_goes_on(op)) return;
-  const u64 number = op.state->ht_number;
-  if (!ht_begun(op, number, handle_head(op)->number)) return;
+  EP_SHARED Announcement announcement;
+  wait_for_previous();
+  if (!begin_combine(op, &announcement)) return;
   const i64 received = handle_head(op)->received;
   const int* source = handle_ints(op, EP_HANDLE_SOURCE_RANK);
   const int* token = handle_ints(op, EP_HANDLE_SOURCE_TOKEN);
@@ -210,7 +219,7 @@ EP_KERNEL(ht_selections, EP_COMBINE_WARPS * EP_LANES) {
     }
   }
   rows_written();
-  if (last_block(op, 6)) advance_all(op, HT_DATA, number);
+  if (last_block(op, 6)) advance_all(op, HT_DATA, announcement.number);
 }
 
 // ---- ht_combine: reads all rows of a token and adds them up; ends when all ranks have read.
@@ -218,10 +227,12 @@ EP_KERNEL(ht_combine, EP_COMBINE_WARPS * EP_LANES) {
   EP_DYNAMIC_SHARED(shared);
   EP_SHARED const char* base[EP_RANKS];     // rows for this rank's tokens; 0: left out
   EP_SHARED const char* weights[EP_RANKS];
-  if (!ht_goes_on(op)) return;
+  EP_SHARED Announcement announcement;
+  wait_for_previous();
   const bool selections = op.kind == KIND_COMBINE_SELECTIONS;
-  const u64 number = op.state->ht_number;
-  if (!ht_begun(op, number, handle_head(op)->number)) return;
+  if (selections ? !ht_goes_on(op) : !begin_combine(op, &announcement)) return;
+  const u64 number = selections ? op.state->ht_number : announcement.number;
+  if (selections && !ht_begun(op, number, handle_head(op)->number)) return;
   if (selections && !ht_await_all(op, HT_DATA, number, PHASE_COMBINE_ROWS)) return;
   for (int r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     bool out = is_masked(op, r);

@@ -1,10 +1,9 @@
 // High-throughput dispatch, the sending half.
 //
-//   ht_count    which ranks a token goes to and its place among those of this rank that go there; announces the counts
-//   ht_send     every row once, with its record, to its final place in the memory of each rank that needs it
+//   ht_send     counts which ranks a token goes to and its place among those of this rank that go there; the counts are announced; then every
+//               row goes once, with its record, to its final place in the memory of each rank that needs it
 
-// ---- Count.
-#define EP_SLICE_WARPS (EP_SLICE / EP_LANES)
+// ---- Count. A warp takes a slice of EP_LANES tokens at a time, one a lane.
 
 // The ids of a token, -1 beyond the last one. Those that do not fit 32 bits become one that no expert has.
 EP_DEVICE void read_ids(const Op& op, i64 t, int* id) {
@@ -55,122 +54,124 @@ EP_DEVICE void refuse_bad_id(const Op& op) {
   refuse(op, &op.state->refused, WHAT_BAD_ID, 0, bad / EP_TOPK, bad % EP_TOPK, (u64)value);
 }
 
-// A block takes slices of tokens, one token a thread; the last block adds the slices up and announces the sums. Places are those in the
-// slice until ht_send makes them rows.
-EP_KERNEL(ht_count, EP_SLICE) {
-  EP_SHARED Lanes tokens_of[EP_SLICE_WARPS * EP_RANKS];  // of each warp, those that go to a rank
-  EP_SHARED int before[EP_SLICE_WARPS * EP_RANKS];       // in the slice, for a rank, in the warps before
-  EP_SHARED Announcement announcement;
-  EP_SHARED int rows_to[EP_RANKS];
-  EP_SHARED u64 bad_of[EP_SLICE_WARPS];
-  launch_dependents();
-  // All that is needed first is asked for at once.
-  int next[EP_TOPK];
-  read_ids(op, (i64)blockIdx.x * EP_SLICE + threadIdx.x, next);
-  bool works = threadIdx.x != 0 || !failed(op);
-  prepare_announcement(op, &announcement);
-  // Void until the rows are there; also when nothing is done, since the memory may have been another handle's.
-  if (blockIdx.x == 0 && threadIdx.x == 0) handle_head(op)->number = 0;
-  if (!all_threads(works)) return;
-  if (blockIdx.x == 0) {
-    if (threadIdx.x < 16) op.state->scratch[threadIdx.x] = 0;
-    for (i64 e = threadIdx.x; e < op.local_experts; e += EP_SLICE) handle_ints(op, EP_HANDLE_EXPERT_ROWS)[e] = 0;
-    for (i64 r = threadIdx.x; r < EP_RANKS; r += EP_SLICE) handle_ints(op, EP_HANDLE_SELECTIONS_FROM)[r] = 0;
-  }
-  int* counts = temporary_counts(op);
-  i64 slices = (op.tokens + EP_SLICE - 1) / EP_SLICE;
-  u64 bad = EP_NO_TOKEN;
-  for (i64 slice = blockIdx.x; slice < slices; slice += gridDim.x) {
-    i64 t = slice * EP_SLICE + threadIdx.x;
-    int id[EP_TOPK], rank[EP_TOPK], row[EP_TOPK];
-    for (int k = 0; k < EP_TOPK; k++) id[k] = next[k];
-    read_ids(op, t + (i64)gridDim.x * EP_SLICE, next);
-    int wrong = -1;
-    for (int k = EP_TOPK - 1; k >= 0; k--) {
-      rank[k] = -1;
-      if (id[k] >= 0 && id[k] < EP_EXPERTS) {
-        rank[k] = op.owner[id[k]];
-      } else if (id[k] != -1) {
-        wrong = k;
-      }
+// Where the tokens of a slice go, into the handle: the first selection of a rank has the token's place among those of the slice that go there, until
+// ht_send makes it a row. "bad" becomes the first selection with an id that is none, when there is one.
+EP_DEVICE void count_slice(const Op& op, const Announcement& a, i64 slice, int* id, u64* bad) {
+  const i64 t = slice * EP_LANES + lane();
+  int rank[EP_TOPK], row[EP_TOPK];
+  int wrong = -1;
+#pragma unroll
+  for (int k = EP_TOPK - 1; k >= 0; k--) {
+    rank[k] = row[k] = -1;
+    if (id[k] >= 0 && id[k] < EP_EXPERTS) {
+      rank[k] = op.owner[id[k]];
+    } else if (id[k] != -1) {
+      wrong = k;
     }
+  }
+#pragma unroll
+  for (int k = 0; k < EP_TOPK; k++) {
+    if (rank[k] >= 0 && !a.peers[rank[k]]) id[k] = rank[k] = -1;
+  }
+  int* counts = temporary_counts(op) + slice * EP_RANKS;
+  for (int first = 0; first < EP_RANKS; first += 32) {
+    u32 hits = 0;
+#pragma unroll
     for (int k = 0; k < EP_TOPK; k++) {
-      if (rank[k] >= 0 && !announcement.peers[rank[k]]) id[k] = rank[k] = -1;
+      const u32 bit = (u32)(rank[k] - first);
+      if (rank[k] >= 0 && bit < 32) hits |= 1u << bit;
     }
-    for (int first = 0; first < EP_RANKS; first += 32) {
-      u32 hits = 0;
-      for (int k = 0; k < EP_TOPK; k++) {
-        u32 bit = (u32)(rank[k] - first);
-        if (rank[k] >= 0 && bit < 32) hits |= 1u << bit;
-      }
-      Lanes mine = 0;
-      for (int i = 0; i < 32 && first + i < EP_RANKS; i++) {
-        Lanes some = ballot((hits >> i & 1) != 0);
-        if (lane() == i) mine = some;
-      }
-      if (lane() < 32 && first + lane() < EP_RANKS) tokens_of[warp() * EP_RANKS + first + lane()] = mine;
+    // Lane i: the tokens that go to rank "first" + i.
+    Lanes tokens = 0;
+    for (int i = 0; i < 32 && first + i < EP_RANKS; i++) {
+      const Lanes some = ballot((hits >> i & 1) != 0);
+      if (lane() == i) tokens = some;
     }
-    Lanes wrongs = ballot(wrong >= 0);
-    if (wrongs ? lane() == lowest(wrongs) : lane() == 0) bad_of[warp()] = wrongs ? (u64)(t * EP_TOPK + wrong) : EP_NO_TOKEN;
-    sync_block();
-    for (int r = (int)threadIdx.x; r < EP_RANKS; r += EP_SLICE) {
-      int sum = 0;
-      for (int w = 0; w < EP_SLICE_WARPS; w++) {
-        before[w * EP_RANKS + r] = sum;
-        sum += count(tokens_of[w * EP_RANKS + r]);
-      }
-      counts[slice * EP_RANKS + r] = sum;
+    if (lane() < 32 && first + lane() < EP_RANKS) counts[first + lane()] = count(tokens);
+#pragma unroll
+    for (int k = 0; k < EP_TOPK; k++) {
+      const u32 bit = (u32)(rank[k] - first);
+      const bool here = rank[k] >= 0 && bit < 32;
+      const Lanes alike = (Lanes)shuffle((u64)tokens, here ? (int)bit : 0);
+      if (here) row[k] = count(alike & lanes_below());
     }
-    for (int w = 0; threadIdx.x == 0 && bad == EP_NO_TOKEN && w < EP_SLICE_WARPS; w++) bad = bad_of[w];
-    sync_block();
-    for (int k = EP_TOPK - 1; k >= 0; k--) {
-      row[k] = -1;
-      bool again = rank[k] < 0;
-      for (int j = 0; j < k; j++) again |= rank[j] == rank[k];
-      if (again) {
-        rank[k] = -1;
-      } else {
-        int at = warp() * EP_RANKS + rank[k];
-        row[k] = before[at] + count(tokens_of[at] & lanes_below());
-      }
-    }
-    if (t < op.tokens) {
-      write_list(handle_ints(op, EP_HANDLE_IDS) + t * EP_TOPK, id);
-      write_list(handle_ints(op, EP_HANDLE_TARGET_RANK) + t * EP_TOPK, rank);
-      write_list(handle_ints(op, EP_HANDLE_TARGET_ROW) + t * EP_TOPK, row);
-    }
-    sync_block();
   }
-  if (threadIdx.x == 0) first_bad_id(op)[blockIdx.x] = bad;
-  if (!last_block(op, 0)) return;
+  // A token goes to a rank once, for the first of its selections there.
+#pragma unroll
+  for (int k = EP_TOPK - 1; k > 0; k--) {
+    bool again = false;
+    for (int j = 0; j < k; j++) again |= rank[j] == rank[k];
+    if (again) rank[k] = row[k] = -1;
+  }
+  if (t < op.tokens) {
+    write_list(handle_ints(op, EP_HANDLE_IDS) + t * EP_TOPK, id);
+    write_list(handle_ints(op, EP_HANDLE_TARGET_RANK) + t * EP_TOPK, rank);
+    write_list(handle_ints(op, EP_HANDLE_TARGET_ROW) + t * EP_TOPK, row);
+  }
+  const Lanes wrongs = ballot(wrong >= 0);
+  if (wrongs == 0) return;
+  const u64 at = shuffle((u64)(t * EP_TOPK + wrong), lowest(wrongs));
+  if (at < *bad) *bad = at;
+}
 
-  bool good = true;
-  for (u32 b = threadIdx.x; b < gridDim.x; b += EP_SLICE) good &= load_remote(first_bad_id(op) + b) == EP_NO_TOKEN;
-  for (i64 r = warp(); r < EP_RANKS; r += EP_SLICE_WARPS) {
+EP_DEVICE i64 slices_of(const Op& op) { return (op.tokens + EP_LANES - 1) / EP_LANES; }
+
+// Makes counts of slices places of slices, and gives the sums. Called by one block.
+EP_DEVICE void add_up_slices(const Op& op, int* rows_to) {
+  constexpr int AT_ONCE = 4;
+  int* counts = temporary_counts(op);
+  const i64 slices = slices_of(op);
+  for (i64 r = warp(); r < EP_RANKS; r += blockDim.x / EP_LANES) {
     int sum = 0;
-    for (i64 first = 0; first < slices; first += EP_LANES) {
-      i64 slice = first + lane();
-      int rows = slice < slices ? load_remote(counts + slice * EP_RANKS + r) : 0;
-      int upto = rows;
-      for (int d = 1; d < EP_LANES; d *= 2) {
-        int other = shuffle_up(upto, d);
-        if (lane() >= d) upto += other;
+    for (i64 first = 0; first < slices; first += AT_ONCE * EP_LANES) {
+      int rows[AT_ONCE];
+#pragma unroll
+      for (int u = 0; u < AT_ONCE; u++) {
+        const i64 slice = first + u * EP_LANES + lane();
+        rows[u] = slice < slices ? load_remote(counts + slice * EP_RANKS + r) : 0;
       }
-      if (slice < slices) counts[slice * EP_RANKS + r] = sum + upto - rows;
-      sum += shuffle(upto, EP_LANES - 1);
+#pragma unroll
+      for (int u = 0; u < AT_ONCE; u++) {
+        const i64 slice = first + u * EP_LANES + lane();
+        int upto = rows[u];
+        for (int d = 1; d < EP_LANES; d *= 2) {
+          const int other = shuffle_up(upto, d);
+          if (lane() >= d) upto += other;
+        }
+        if (slice < slices) counts[slice * EP_RANKS + r] = sum + upto - rows[u];
+        sum += shuffle(upto, EP_LANES - 1);
+      }
     }
     if (lane() == 0) rows_to[r] = sum;
   }
-  if (!all_threads(good)) {
-    if (threadIdx.x == 0) refuse_bad_id(op);
-    return;
+}
+
+// Counts, and lets the operation begin. "id" holds the ids of the warp's first slice, "first" has room for R. False when it does not begin.
+EP_DEVICE bool count_tokens(const Op& op, const Announcement& a, int* id, int* first) {
+  EP_SHARED u64 bad_of[1024 / EP_LANES];
+  const int warps = blockDim.x / EP_LANES;
+  u64 bad = EP_NO_TOKEN;
+  i64 slice = (i64)warp() * gridDim.x + blockIdx.x;
+  while (slice < slices_of(op)) {
+    count_slice(op, a, slice, id, &bad);
+    slice += (i64)gridDim.x * warps;
+    read_ids(op, slice * EP_LANES + lane(), id);
   }
-  ht_announce(op, announcement, 0, rows_to);
+  if (lane() == 0) bad_of[warp()] = bad;
   sync_block();
   if (threadIdx.x == 0) {
-    op.state->refused = 0;
-    op.state->ht_number = announcement.number;
+    for (int w = 1; w < warps; w++) bad = bad_of[w] < bad ? bad_of[w] : bad;
+    first_bad_id(op)[blockIdx.x] = bad;
   }
+  return ht_enter(op, a, [&](u64*, const int** rows) {
+    bool good = true;
+    for (u32 b = threadIdx.x; b < gridDim.x; b += blockDim.x) good &= load_remote(first_bad_id(op) + b) == EP_NO_TOKEN;
+    add_up_slices(op, first);
+    *rows = first;
+    if (all_threads(good)) return true;
+    if (threadIdx.x == 0) refuse_bad_id(op);
+    return false;
+  });
 }
 
 // ---- Send.
@@ -235,15 +236,28 @@ EP_DEVICE void write_record(const Op& op, i64 t, int to, int rank, int local, u3
 
 EP_KERNEL(ht_send, 1024) {
   EP_DYNAMIC_SHARED(stages);
-  EP_SHARED int first[EP_RANKS];
+  EP_SHARED Announcement announcement;
+  EP_SHARED int first[EP_RANKS];  // rows of this rank for each rank, then the first of them there
   u32 bytes = row_bytes_of(op);
   u32 record_bytes = is_fp8(op) ? EP_RECORD_BYTES : (EP_RECORD_HEAD + 15) / 16 * 16;
   u32 piece = EP_STAGE_PIECE(bytes);
   Carrier carry = carrier(stages, piece + (EP_STAGES_RECORDS ? record_bytes * EP_MAX_TARGETS : 0));
   wait_for_previous();
-  if (!ht_goes_on(op)) return;
-  u64 number = op.state->ht_number;
-  bool fresh = op.kind == KIND_DISPATCH;
+  const bool fresh = op.kind == KIND_DISPATCH;
+  // All that is needed first is asked for at once.
+  int id[EP_TOPK];
+  if (fresh) read_ids(op, ((i64)warp() * gridDim.x + blockIdx.x) * EP_LANES + lane(), id);
+  const bool works = threadIdx.x != 0 || !failed(op);
+  prepare_announcement(op, &announcement);
+  // Void until the rows are there; also when nothing is done, since the memory may have been another handle's.
+  if (fresh && blockIdx.x == 0 && threadIdx.x == 0) handle_head(op)->number = 0;
+  if (!all_threads(works)) return;
+  if (fresh && blockIdx.x == 0) {
+    for (i64 e = threadIdx.x; e < op.local_experts; e += blockDim.x) handle_ints(op, EP_HANDLE_EXPERT_ROWS)[e] = 0;
+    for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) handle_ints(op, EP_HANDLE_SELECTIONS_FROM)[r] = 0;
+  }
+  if (fresh ? !count_tokens(op, announcement, id, first) : !ht_enter_again(op, announcement)) return;
+  const u64 number = announcement.number;
   if (!ht_begun(op, number, fresh ? 0 : handle_head(op)->number)) return;
   if (fresh && !first_rows(op, number, first)) return;
   sync_block();
@@ -260,7 +274,7 @@ EP_KERNEL(ht_send, 1024) {
     next = selection_of(op, later);
     i64 row = s.row;
     if (fresh && s.row >= 0) {
-      row += first[rank] + temporary_counts(op)[t / EP_SLICE * EP_RANKS + rank];
+      row += first[rank] + temporary_counts(op)[t / EP_LANES * EP_RANKS + rank];
       handle_ints(op, EP_HANDLE_TARGET_ROW)[t * EP_TOPK + lane()] = (int)row;
     }
     int local = s.id < 0 ? -1 : op.local_of[s.id];

@@ -3,7 +3,7 @@
 // Given by the compiler as macros, from org.ep4j.engine.gpu.KernelConstants: EP_RANKS, EP_HIDDEN, EP_EXPERTS, EP_TOPK, EP_SCALES (of a
 // row, whether it is sent with them or not), EP_MAX_TOKENS, EP_MAX_LL_TOKENS, EP_CAPACITY (rows that can be received), and of BufferLayout
 // EP_BLOCKS, EP_BLOCK_BYTES, EP_ROWS, EP_RECORDS, EP_RECORD_BYTES, EP_COMBINE_AREA, EP_COMBINE_WEIGHTS, EP_MESSAGES, EP_MESSAGE_HEAD,
-// EP_MESSAGE_BYTES, EP_MESSAGE_FLAGS, EP_LL_COUNTS, EP_LL_COUNT_BYTES, EP_COMBINE_SLOTS, EP_COMBINE_SLOT_HEAD, EP_COMBINE_SLOT_BYTES, EP_COMBINE_FLAGS; of Pieces EP_SLICE,
+// EP_MESSAGE_BYTES, EP_MESSAGE_FLAGS, EP_LL_COUNTS, EP_LL_COUNT_BYTES, EP_COMBINE_SLOTS, EP_COMBINE_SLOT_HEAD, EP_COMBINE_SLOT_BYTES, EP_COMBINE_FLAGS; of Pieces
 // EP_CHUNK, EP_PIECE, EP_STAGED_RECORDS.
 #define EP_MAX_TARGETS (EP_TOPK < EP_RANKS ? EP_TOPK : EP_RANKS)
 #define EP_BF16_ROW (2 * EP_HIDDEN)
@@ -26,6 +26,7 @@ struct State {
   u64 ll_dispatch_taken[2];  // of the banks of symmetric memory: one more than the number of the newest operation that is received; 0 at first
   u64 ll_combine_taken[2];
   u64 mask_digest;
+  u64 ht_opened;           // how often the blocks of a high-throughput operation have been let go on, see ht_enter
   u32 failed;              // a wait ended without success: kernels do nothing until the host has looked
   u32 refused;             // the high-throughput operation under way sends nothing: bad ids, too many rows
   u32 done[16];            // blocks that are done with a kernel: zero before and after
@@ -35,14 +36,14 @@ struct State {
 };
 
 // In host memory; the first failure since the host looked. Order of org.ep4j.engine.gpu.FailureRecord.
-enum What { WHAT_NOTHING, WHAT_WAIT, WHAT_MISMATCH, WHAT_BAD_ID, WHAT_OVERFLOW, WHAT_DUPLICATES, WHAT_ABORTED, WHAT_OUT_TOO_SMALL, WHAT_VOID_HANDLE };
+enum What { WHAT_NOTHING, WHAT_WAIT, WHAT_MISMATCH, WHAT_BAD_ID, WHAT_OVERFLOW, WHAT_DUPLICATES, WHAT_ABORTED, WHAT_OUT_TOO_SMALL, WHAT_VOID_HANDLE, WHAT_NO_ROOM };
 struct Failure {
   u64 what;
   u64 phase;
   u64 counter;   // WAIT
   u64 peer;      // WAIT, MISMATCH; OVERFLOW: the rank that would receive too much
-  u64 expected;  // WAIT; MISMATCH: word of the block; OVERFLOW: EP_CAPACITY; BAD_ID: token; DUPLICATES: expert
-  u64 seen;      // WAIT; OVERFLOW, OUT_TOO_SMALL: rows; BAD_ID: place in the token's list
+  u64 expected;  // WAIT; MISMATCH: word of the block; OVERFLOW: EP_CAPACITY; BAD_ID: token; DUPLICATES: expert; NO_ROOM: blocks
+  u64 seen;      // WAIT; OVERFLOW, OUT_TOO_SMALL: rows; BAD_ID: place in the token's list; NO_ROOM: blocks that began
   u64 value;     // BAD_ID: the id; WAIT: number of the operation
   u64 sequence;  // of the call on this rank, see Op
   u64 mine[8];   // MISMATCH: this rank's block. Refused operations: how many more were refused since, at most 15, then their sequences
@@ -190,7 +191,7 @@ EP_DEVICE void refuse(const Op& op, u32* flag, u64 what, u64 peer, u64 expected,
   *(volatile u32*)flag = 1;
   volatile Failure* f = op.failure;
   const u64 before = load_acquire(&op.failure->what);
-  if (before == WHAT_WAIT || before == WHAT_MISMATCH || before == WHAT_ABORTED) return;
+  if (before == WHAT_WAIT || before == WHAT_MISMATCH || before == WHAT_ABORTED || before == WHAT_NO_ROOM) return;
   if (before != WHAT_NOTHING) {
     // The host has not looked since another one was refused: most often the dispatch that this one follows.
     const u64 more = f->mine[0];
