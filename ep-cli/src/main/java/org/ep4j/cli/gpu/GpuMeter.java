@@ -15,8 +15,7 @@ import org.ep4j.engine.gpu.GpuTimer;
  * <ul>
  *   <li>On the GPU: the work is queued behind a kernel that ends on all ranks at once, when all hosts have queued theirs;
  *       two events around it give the time. What the host takes to queue it does not count.
- *   <li>As a call: from before the call until the host sees its event done, on a stream that is empty; and how much of
- *       that the call itself took before it returned.
+ *   <li>As a call: from before the call until the host sees its event done, on a stream that is empty.
  * </ul>
  */
 final class GpuMeter implements AutoCloseable {
@@ -31,14 +30,6 @@ final class GpuMeter implements AutoCloseable {
     private final GpuStream stream;
     private final GpuTimer timer;
     private final DeviceAllocation flushed;
-
-    /**
-     * As a call.
-     *
-     * @param whole nanoseconds until the host saw the end
-     * @param host nanoseconds until the call returned
-     */
-    record Call(long whole, long host) {}
 
     GpuMeter(GpuDevice device, Meeting barrier, Ceiling gate, GpuStream stream) {
         this.device = device;
@@ -63,18 +54,17 @@ final class GpuMeter implements AutoCloseable {
         return timer.elapsedNanos();
     }
 
-    /** As a call; {@code work} gives the event of its end. */
-    Call asCall(Supplier<EpEvent> work) {
+    /** Nanoseconds as a call; {@code work} gives the event of its end. */
+    long asCall(Supplier<EpEvent> work) {
         meet();
         long start = System.nanoTime();
         EpEvent event = work.get();
-        long returned = System.nanoTime();
         while (!event.isDone() && System.nanoTime() - start < LONGEST.toNanos()) {
             Thread.onSpinWait();
         }
         long end = System.nanoTime();
         event.await(LONGEST);
-        return new Call(end - start, returned - start);
+        return end - start;
     }
 
     private void meet() {

@@ -15,6 +15,7 @@ import org.ep4j.EpEvent;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
@@ -28,6 +29,7 @@ final class GpuOperations {
     private final GpuInputs inputs;
     private final OpOptions options;
     private final Tensor result;
+    private final List<Runnable> handles = new ArrayList<>();
     private boolean combineInputsFilled;
 
     /** What is measured. */
@@ -69,7 +71,19 @@ final class GpuOperations {
         };
     }
 
+    /** Closes the handles of what was queued since the last call; their memory is used again once that is done. */
+    void release() {
+        handles.forEach(Runnable::run);
+        handles.clear();
+    }
+
     private DispatchResult dispatch(GpuOperation operation, int round) {
+        DispatchResult dispatched = dispatchAndKeep(operation, round);
+        handles.add(dispatched.handle()::close);
+        return dispatched;
+    }
+
+    private DispatchResult dispatchAndKeep(GpuOperation operation, int round) {
         GpuInputs.Set set = inputs.get(round);
         DispatchRequest.Builder builder = operation.rows() == GpuOperation.Rows.FP8
                 ? DispatchRequest.of(set.fp8(), set.ids()).scales(set.scales())
@@ -79,13 +93,13 @@ final class GpuOperations {
     }
 
     private Measured cached(GpuOperation operation) {
-        List<DispatchHandle> handles = new ArrayList<>();
+        List<DispatchHandle> routings = new ArrayList<>();
         for (int i = 0; i < GpuInputs.SETS; i++) {
-            handles.add(dispatch(operation, i).handle());
+            routings.add(dispatchAndKeep(operation, i).handle());
         }
         return round -> {
             GpuInputs.Set set = inputs.get(round);
-            DispatchHandle handle = handles.get(round % GpuInputs.SETS);
+            DispatchHandle handle = routings.get(round % GpuInputs.SETS);
             DispatchRequest.Builder builder = operation.rows() == GpuOperation.Rows.FP8
                     ? DispatchRequest.cached(set.fp8(), handle).scales(set.scales())
                     : DispatchRequest.cached(set.x(), handle);
@@ -128,11 +142,12 @@ final class GpuOperations {
     private Measured dispatch(WireFormat format) {
         return round -> {
             GpuInputs.Set set = inputs.get(round);
-            return buffer.dispatch(LowLatencyDispatchRequest.of(set.x(), set.ids())
-                            .format(format)
-                            .options(options)
-                            .build())
-                    .event();
+            LowLatencyDispatchResult dispatched = buffer.dispatch(LowLatencyDispatchRequest.of(set.x(), set.ids())
+                    .format(format)
+                    .options(options)
+                    .build());
+            handles.add(dispatched.handle()::close);
+            return dispatched.event();
         };
     }
 
@@ -152,12 +167,14 @@ final class GpuOperations {
 
     private LowLatencyHandle handle(int round) {
         GpuInputs.Set set = inputs.get(round);
-        return buffer.dispatch(LowLatencyDispatchRequest.of(set.x(), set.ids())
+        LowLatencyHandle handle = buffer.dispatch(LowLatencyDispatchRequest.of(set.x(), set.ids())
                         .topkWeights(set.weights())
                         .format(WireFormat.FP8)
                         .options(options)
                         .build())
                 .handle();
+        handles.add(handle::close);
+        return handle;
     }
 
     private EpEvent combine(int round, LowLatencyHandle handle, CombinePrecision precision, boolean logFmt) {

@@ -2,6 +2,7 @@ package org.ep4j.cli.gpu;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
@@ -12,7 +13,6 @@ import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.cli.gpu.GpuMeter.Call;
 import org.ep4j.cli.rank.Meeting;
 import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankWork;
@@ -32,11 +32,13 @@ import org.ep4j.tck.crew.RankDevice;
 public final class GpuRank {
     private static final Duration MEETING = Duration.ofMinutes(2);
 
-    /** Results that nobody holds any more give their memory back when the collector has seen them: so often, at least. */
-    private static final int ROUNDS_BETWEEN_COLLECTIONS = 10;
+    /** What the host does for a call does not depend on tokens: with few the GPU keeps up. */
+    private static final int HOST_TOKENS = 8;
 
-    /** Rounds for the host's own time, for each counted one: code that runs often is fast code. */
-    private static final int HOST_ROUNDS = 10;
+    /** Calls one after another, and batches of them: the first half makes the code as fast as it gets and does not count. */
+    private static final int HOST_BATCH = 8;
+
+    private static final int HOST_BATCHES = 1000;
 
     private final GpuSpec spec;
     private final Consumer<RankMessage> parent;
@@ -159,6 +161,7 @@ public final class GpuRank {
                 .mapToInt(o -> spec.tokens(o.mode()).size())
                 .sum();
         int done = 0;
+        Map<GpuOperation, List<Long>> host = hostTimes(buffer, gpu, ceiling, stream);
         for (Mode mode : Mode.values()) {
             for (int tokens : spec.uses(mode) ? spec.tokens(mode) : List.<Integer>of()) {
                 try (GpuInputs inputs = new GpuInputs(gpu, spec, buffer.group().rank(), tokens, ceiling.capacity())) {
@@ -166,7 +169,8 @@ public final class GpuRank {
                     GpuCeilings ceilings = new GpuCeilings(buffer, spec, inputs, ceiling, stream.handle());
                     for (GpuOperation operation : spec.operations()) {
                         if (operation.mode() == mode) {
-                            parent.accept(measure(operation, operations.of(operation), ceilings, inputs, meter));
+                            parent.accept(measure(
+                                    operation, operations, ceilings, inputs, meter, host.getOrDefault(operation, List.of())));
                             parent.accept(new RankMessage.Progress(
                                     ++done, total, operation.text() + ", " + tokens + " tokens"));
                         }
@@ -177,44 +181,82 @@ public final class GpuRank {
         }
     }
 
+    /** Nanoseconds that asynchronous calls take until they return, all operations called by turns before those that count. */
+    private Map<GpuOperation, List<Long>> hostTimes(EpBuffer buffer, GpuDevice gpu, Ceiling ceiling, GpuStream stream) {
+        Map<GpuOperation, List<Long>> times = new EnumMap<>(GpuOperation.class);
+        for (int pass = 0; pass < 2; pass++) {
+            for (Mode mode : Mode.values()) {
+                if (!spec.uses(mode)) {
+                    continue;
+                }
+                int tokens = Math.min(HOST_TOKENS, spec.maxTokens(mode));
+                try (GpuInputs inputs = new GpuInputs(gpu, spec, buffer.group().rank(), tokens, ceiling.capacity())) {
+                    GpuOperations operations = new GpuOperations(buffer, gpu, inputs, stream.handle());
+                    for (GpuOperation operation : spec.operations()) {
+                        if (operation.mode() == mode) {
+                            times.put(operation, hostTimes(operations, operations.of(operation), stream));
+                        }
+                    }
+                }
+            }
+        }
+        return times;
+    }
+
+    private static List<Long> hostTimes(GpuOperations operations, GpuOperations.Measured work, GpuStream stream) {
+        List<Long> times = new ArrayList<>();
+        for (int batch = 0; batch < HOST_BATCHES; batch++) {
+            for (int i = 0; i < HOST_BATCH; i++) {
+                int round = batch * HOST_BATCH + i;
+                work.prepare(round);
+                long start = System.nanoTime();
+                work.run(round);
+                long end = System.nanoTime();
+                operations.release();
+                if (batch >= HOST_BATCHES / 2) {
+                    times.add(end - start);
+                }
+            }
+            stream.synchronize();
+        }
+        return times;
+    }
+
     private RankMessage.GpuSamples measure(
             GpuOperation operation,
-            GpuOperations.Measured work,
+            GpuOperations operations,
             GpuCeilings ceilings,
             GpuInputs inputs,
-            GpuMeter meter) {
+            GpuMeter meter,
+            List<Long> host) {
+        GpuOperations.Measured work = operations.of(operation);
         List<Long> onGpu = new ArrayList<>();
         List<Long> calls = new ArrayList<>();
-        List<Long> host = new ArrayList<>();
         List<Long> ceiling = new ArrayList<>();
         for (int round = 0; round < spec.warmup(); round++) {
             asCall(work, round, meter);
+            operations.release();
         }
         for (int round = 0; round < spec.iterations(); round++) {
-            if (round % ROUNDS_BETWEEN_COLLECTIONS == 0) {
-                System.gc();
-            }
-            calls.add(asCall(work, round, meter).whole());
+            calls.add(asCall(work, round, meter));
             int set = round;
             work.prepare(set);
             onGpu.add(meter.onGpu(() -> work.run(set)));
             ceiling.add(meter.onGpu(() -> ceilings.run(operation, set)));
-        }
-        for (int round = 0; round < HOST_ROUNDS * spec.iterations(); round++) {
-            host.add(asCall(work, round, meter).host());
+            operations.release();
         }
         return new RankMessage.GpuSamples(
                 operation.text(),
                 inputs.tokens(),
                 onGpu,
                 calls,
-                host.subList(host.size() / 2, host.size()),
+                host,
                 ceiling,
                 ceilings.logicalBytes(operation),
                 ceilings.wireBytes(operation));
     }
 
-    private static Call asCall(GpuOperations.Measured work, int round, GpuMeter meter) {
+    private static long asCall(GpuOperations.Measured work, int round, GpuMeter meter) {
         work.prepare(round);
         return meter.asCall(() -> work.run(round));
     }

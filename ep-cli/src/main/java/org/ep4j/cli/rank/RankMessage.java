@@ -74,7 +74,7 @@ public sealed interface RankMessage {
      * @param tokens T
      * @param gpuNanos on the GPU
      * @param callNanos from the call until the host saw the end
-     * @param hostNanos until an asynchronous call returned; of more rounds than the others
+     * @param hostNanos until an asynchronous call of few tokens returned, when the code had run many times
      * @param ceilingNanos of the ceiling on the GPU
      * @param logicalBytes received in a round on average, from the rank itself too
      * @param wireBytes received from others

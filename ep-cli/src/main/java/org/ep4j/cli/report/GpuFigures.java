@@ -24,7 +24,7 @@ import org.ep4j.cli.rank.RankMessage.Validated;
  * @param gpuSlowestMicros on the GPU, the slowest rank of each round: median of the rounds
  * @param gpuRankMicros on the GPU: median of each rank
  * @param callMicros from the call until the host saw the end, the slowest rank of each round: median of the rounds
- * @param hostMicros until an asynchronous call returned: median of all ranks and rounds
+ * @param hostMicros until an asynchronous call returned, in steady state and with few tokens: median of all ranks
  * @param hostP90Micros nine of ten calls returned sooner
  * @param ceilingMicros of the ceiling on the GPU, the slowest rank of each round: median of the rounds
  * @param ratioToCeiling {@code gpuSlowestMicros / ceilingMicros}: 1 is as fast as the ceiling

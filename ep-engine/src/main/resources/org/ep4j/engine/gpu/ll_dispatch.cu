@@ -743,23 +743,64 @@ EP_DEVICE bool receive_counts(const Op& op, u64 number) {
   return all_threads(good);
 }
 
+// What the counting waves of a block tell the others: in shared memory, with the rows before each expert.
+struct Counted {
+  int messages;
+  int failed;
+#if EP_BULK
+  u64 barrier;  // they arrive
+#else
+  int waves;    // that have come
+#endif
+};
+
+// Called by the first lane of a counting wave when all of it has written.
+EP_DEVICE void has_counted(Counted* counted, bool good) {
+  if (!good) counted->failed = 1;
+#if EP_BULK
+  barrier_expect(&counted->barrier, 0);
+#else
+  fence_block();
+  add(&counted->waves, 1);
+#endif
+}
+
+// Waits for all counting waves; false where one failed. "round" counts the sources that the block has taken before.
+EP_DEVICE bool await_counted(Counted* counted, int waves, u32 round) {
+#if EP_BULK
+  barrier_wait(&counted->barrier, round & 1);
+#else
+  while (*(volatile int*)&counted->waves < waves) pause();
+  fence_block();
+#endif
+  return *(volatile int*)&counted->failed == 0;
+}
+
 // Takes a part of a source's messages. Called by all threads of a block.
-EP_DEVICE bool receive_messages(const Op& op, u64 number, int source, int part, int parts, char* shared) {
-  EP_SHARED int messages;
-  EP_SHARED int counted;  // waves that have written "base" and "messages"; above their number where a wait failed
+EP_DEVICE bool receive_messages(const Op& op, u64 number, int source, int part, int parts, char* shared, Counted* counted, u32 round) {
   const int group = threadIdx.x / EP_LL_GROUP, groups = (blockDim.x - EP_LL_COUNTERS) / EP_LL_GROUP, thread = threadIdx.x % EP_LL_GROUP;
   const int counters = EP_LL_COUNTERS / EP_LANES, vectors = (op.format == WIRE_BF16 ? EP_BF16_ROW : EP_FP8_ROW) / 16;
   const bool scales = op.format != WIRE_BF16;
   const u64* const count = ll_counts_at(op.local, number, source);
   int* base = op.local_experts <= 8192 ? (int*)shared : 0;
   bool good = true;
-  if (threadIdx.x == 0) counted = 0;
+  if (threadIdx.x == 0) {
+    counted->failed = 0;
+#if EP_BULK
+    if (round == 0) {
+      barrier_init(&counted->barrier, counters);
+      bulk_fence();
+    }
+#else
+    counted->waves = 0;
+#endif
+  }
   sync_block();
   if (group == groups) {
     int rows = 0;
     if (thread == 0) {
       good = await_count(op, count, source, number, &rows);
-      messages = rows < EP_MAX_LL_TOKENS ? rows : EP_MAX_LL_TOKENS;
+      counted->messages = rows < EP_MAX_LL_TOKENS ? rows : EP_MAX_LL_TOKENS;
     }
     for (i64 e = thread; good && e < op.local_experts; e += EP_LL_COUNTERS) {
       good &= rows_before(op, e, source, number, &rows);
@@ -767,8 +808,7 @@ EP_DEVICE bool receive_messages(const Op& op, u64 number, int source, int part, 
     }
     sync_lanes();
     good = ballot(good) == ballot(true);
-    fence_block();
-    if (lane() == 0) add(&counted, good ? 1 : counters + 1);
+    if (lane() == 0) has_counted(counted, good);
   } else {
     Incoming in;
     // In this order all blocks have something where there are few.
@@ -778,11 +818,8 @@ EP_DEVICE bool receive_messages(const Op& op, u64 number, int source, int part, 
       bool there = false;
       good = message_or_count(op, number, source, m, count, &there);
       if (there) load_message(in, message, thread, vectors, scales);
-      int seen = 0;
-      while (good && (seen = *(volatile int*)&counted) < counters) pause();
-      fence_block();
-      good = good && seen == counters;
-      if (!good || m >= *(volatile int*)&messages) break;
+      good = good && await_counted(counted, counters, round);
+      if (!good || m >= *(volatile int*)&counted->messages) break;
       if (!there) {
         good = message_there(op, number, source, m);
         if (!good) break;
@@ -796,6 +833,7 @@ EP_DEVICE bool receive_messages(const Op& op, u64 number, int source, int part, 
 
 EP_KERNEL_BESIDE(ll_dispatch_receive, 4 * EP_LL_GROUP + EP_LL_COUNTERS) {
   EP_DYNAMIC_SHARED(shared);
+  EP_SHARED Counted counted;
   State* const state = op.state;
   // The last block has the counts to itself, so that nobody waits for them.
   const int workers = gridDim.x > 1 ? (int)gridDim.x - 1 : 1, block = blockIdx.x;
@@ -812,11 +850,12 @@ EP_KERNEL_BESIDE(ll_dispatch_receive, 4 * EP_LL_GROUP + EP_LL_COUNTERS) {
     if (clerk) good = receive_counts(op, number);
     if (block < workers) {
       // Blocks of the same source take its messages in turn.
+      u32 round = 0;
       for (int source = block % EP_RANKS; good && source < EP_RANKS; source += workers) {
         if (source != block % EP_RANKS) masked = is_masked(op, source);
         if (masked) continue;
         const int parts = workers > EP_RANKS ? (workers - 1 - source) / EP_RANKS + 1 : 1;
-        good = receive_messages(op, number, source, block / EP_RANKS, parts, shared);
+        good = receive_messages(op, number, source, block / EP_RANKS, parts, shared, &counted, round++);
       }
     }
     // Also after a failure the bank is free: what is left of the operation is not read any more.

@@ -44,7 +44,6 @@ final class DriverCallsTest {
             .maxLowLatencyTokens(TOKENS)
             .build();
 
-    private static final String PLAIN = "cuLaunchKernel";
     private static final String OVERLAPPING = "cuLaunchKernelEx";
 
     /** Enough for everything that is made once. */

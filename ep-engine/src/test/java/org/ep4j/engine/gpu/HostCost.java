@@ -61,7 +61,8 @@ public final class HostCost {
                 EpBuffer buffer = group.createBuffer(SHAPE);
                 GpuStream stream = ((GpuDevice) group.device()).createStream()) {
             HostCost cost = new HostCost((GpuDevice) group.device(), stream, batches);
-            // What is compiled with only the first operation known is compiled again with the next: those of the first pass do not count.
+            // What is compiled with only the first operation known is compiled again with the next: those of the first
+            // pass do not count.
             for (int pass = 0; pass < 2; pass++) {
                 cost.counts = pass == 1;
                 cost.highThroughput(buffer);
