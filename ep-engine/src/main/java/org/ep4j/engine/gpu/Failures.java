@@ -167,7 +167,7 @@ final class Failures {
                         timeout,
                         phase());
             case ABORTED ->
-                waits.failure(
+                waits.ended(
                         Counter.values()[(int) record.getLong(COUNTER)],
                         (int) peer,
                         record.getLong(EXPECTED),

@@ -25,9 +25,6 @@ final class Operations {
 
     private static final Duration LONGEST = Duration.ofDays(10_000);
 
-    /** {@code CU_STREAM_PER_THREAD}: another stream in every thread. */
-    private static final long PER_THREAD_STREAM = 2;
-
     private static final long SPIN_NANOS = 200_000;
     private static final long PAUSE_NANOS = 20_000;
 
@@ -114,11 +111,11 @@ final class Operations {
     }
 
     private <T> T queue(OpOptions options, Duration timeout, boolean counted, Body<T> body, OperationEvent event) {
-        boolean ranksShare = processors.ranksShare(options.stream());
-        if (ranksShare && options.async()) {
+        if (options.async() && processors.refuses(options.stream())) {
             throw processors.refusal(options.stream());
         }
-        long stream = ranksShare ? ownStream.behind(options.stream()) : options.stream();
+        boolean moves = !options.async() && processors.ranksShare(options.stream());
+        long stream = moves ? ownStream.behind(options.stream()) : options.stream();
         boolean capturing = device.isCapturing(stream);
         if (capturing && !options.async()) {
             throw new EpStateException("the stream 0x" + Long.toHexString(stream)
@@ -175,7 +172,7 @@ final class Operations {
             checkOpen();
             settle(timeout);
             return device.inside(() -> {
-                if (processors.ranksShare(stream)) {
+                if (processors.refuses(stream)) {
                     throw processors.refusal(stream);
                 }
                 if (device.isCapturing(stream)) {
@@ -239,7 +236,7 @@ final class Operations {
     }
 
     private void orderAfterLast(long stream) {
-        boolean same = lastStream == stream && stream != PER_THREAD_STREAM;
+        boolean same = lastStream == stream && stream != Processors.PER_THREAD_STREAM;
         if (last != null && !same && !last.isDone()) {
             last.before(device, stream);
         }

@@ -28,6 +28,9 @@ final class Processors implements AutoCloseable {
     /** {@code CU_STREAM_LEGACY}, which stream 0 is too. */
     private static final long LEGACY_STREAM = 1;
 
+    /** {@code CU_STREAM_PER_THREAD}, another one in every thread, which waits for the legacy stream and it for that. */
+    static final long PER_THREAD_STREAM = 2;
+
     /** Buffers of each GPU of this process, whatever group they belong to: that is what shares its multiprocessors. */
     private static final Map<Device, Set<Processors>> OPEN = new HashMap<>();
 
@@ -127,11 +130,16 @@ final class Processors implements AutoCloseable {
     }
 
     /**
-     * True for a stream that is one for all ranks of this process on this GPU, when there are several: the kernels of one would wait for
-     * those of the other, which are queued behind them.
+     * True for a default stream when several ranks of this process have the GPU: what is on one of these waits for the others, or for
+     * copies that wait for them, and so the kernels of a rank for those of the next, which are queued behind them.
      */
     boolean ranksShare(long stream) {
-        return withPeers && (stream == 0 || stream == LEGACY_STREAM);
+        return withPeers && stream <= PER_THREAD_STREAM;
+    }
+
+    /** True where nothing can be left queued: one stream for all ranks. */
+    boolean refuses(long stream) {
+        return withPeers && stream <= LEGACY_STREAM;
     }
 
     /** Why nothing can be queued on such a stream and left there. */

@@ -232,6 +232,20 @@ public final class Waits {
         return timeout(counter, source, expected, new Deadline(0, timeout), phase);
     }
 
+    /** The same for a wait that this host ended: a rank that is lost is the reason, also where what was waited for came after all. */
+    public EpException ended(Counter counter, int source, long expected, Duration timeout, String phase) {
+        for (int r = 0; r < peers.ranks(); r++) {
+            if (isLost(r)) {
+                return new EpPeerLostException(
+                        peers.label(r) + " is lost during " + phase + describe(counter, source, expected)
+                                + "; call recover to go on without it",
+                        r,
+                        phase);
+            }
+        }
+        return failure(counter, source, expected, timeout, phase);
+    }
+
     /** Longer than any operation takes that still ends, for waits behind which a kernel has a deadline of its own. */
     public Duration longest() {
         return Duration.ofDays(1);
@@ -256,11 +270,15 @@ public final class Waits {
     /** True when a rank that is not masked is known to be lost. */
     public boolean isAnyLost() {
         for (int r = 0; r < peers.ranks(); r++) {
-            if (r != peers.rank() && !mask.has(r) && bootstrap.state(r) == MemberState.LOST) {
+            if (isLost(r)) {
                 return true;
             }
         }
         return false;
+    }
+
+    private boolean isLost(int rank) {
+        return rank != peers.rank() && !mask.has(rank) && bootstrap.state(rank) == MemberState.LOST;
     }
 
     private EpTimeoutException timeout(Counter counter, int source, long expected, Deadline deadline, String phase) {

@@ -6,13 +6,16 @@ import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.tck.oracle.Arena;
 
-/** Where asynchronous operations go. Ranks of one process that share a GPU may leave nothing on stream 0, which all of them have. */
+/**
+ * Where asynchronous operations go. Ranks of one process that share a GPU may leave nothing on stream 0 or 1, which all of them have, and
+ * nothing on stream 2 while others copy by stream 0, as the kit does: these wait for each other.
+ */
 final class AsyncStream {
     private AsyncStream() {}
 
-    /** {@code asked}, or a stream of the arena's own in the place of stream 0 where that is needed. */
+    /** {@code asked}, or a stream of the arena's own in the place of a default stream where that is needed. */
     static long of(long asked, Arena arena, EpGroup group) {
-        return asked == 0 && group.device() instanceof GpuDevice gpu && isShared(group) ? arena.stream(gpu) : asked;
+        return asked <= 2 && group.device() instanceof GpuDevice gpu && isShared(group) ? arena.stream(gpu) : asked;
     }
 
     private static boolean isShared(EpGroup group) {
