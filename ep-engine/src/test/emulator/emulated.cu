@@ -93,6 +93,7 @@ EP_DEVICE bool all_threads(bool value) {
 EP_DEVICE u64 load_acquire(const void* p) { emulated_runtime->touch(p, 8, "load_acquire"); return __atomic_load_n((const u64*)p, __ATOMIC_SEQ_CST); }
 EP_DEVICE void store_release(void* p, u64 v) { emulated_runtime->touch(p, 8, "store_release"); __atomic_store_n((u64*)p, v, __ATOMIC_SEQ_CST); }
 EP_DEVICE void fence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+#define EP_NAMED_BARRIERS 0
 EP_DEVICE void fence_block() {}
 EP_DEVICE void fence_device() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 EP_DEVICE Vec emulated_load(const Vec* p) {
@@ -120,6 +121,10 @@ EP_DEVICE void store_once(Vec* p, Vec v) { EMULATED_TOUCH(p, "store_once"); emul
 
 EP_DEVICE u32 add_acq_rel(u32* p, u32 v) { EMULATED_TOUCH(p, "add_acq_rel"); return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST); }
 EP_DEVICE u32 swap_acq_rel(u32* p, u32 v) { EMULATED_TOUCH(p, "swap_acq_rel"); return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST); }
+EP_DEVICE bool swap_if(u64* p, u64 expected, u64 v) {
+  EMULATED_TOUCH(p, "swap_if");
+  return __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
 EP_DEVICE int add(int* p, int v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }
 EP_DEVICE u64 add(u64* p, u64 v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }
 

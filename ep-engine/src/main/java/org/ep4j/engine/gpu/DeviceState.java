@@ -8,7 +8,7 @@ import org.ep4j.engine.sync.Mask;
 final class DeviceState {
     private static final int NUMBERS = 0;
     private static final int MASK_DIGEST = 88;
-    private static final int FAILED = 104;
+    private static final int FAILED = 112;
     private static final int LL_REFUSED = FAILED + 8 + 4 * 32;
     private static final int MASKED = LL_REFUSED + 16;
 

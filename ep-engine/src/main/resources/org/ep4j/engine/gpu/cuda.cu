@@ -40,6 +40,11 @@ EP_DEVICE void sync_block() { __syncthreads(); }
 // True where all threads of a block say so; also a barrier.
 EP_DEVICE bool all_threads(bool value) { return __syncthreads_and(value) != 0; }
 
+// Barriers of some waves of a block, 1 to 15: "arrive" does not wait, "meet" does. "threads" counts those of both.
+#define EP_NAMED_BARRIERS 1
+EP_DEVICE void arrive(int barrier, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
+EP_DEVICE void meet(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
+
 // What other GPUs write or read.
 EP_DEVICE u64 load_acquire(const void* p) {
   u64 v;
@@ -70,6 +75,8 @@ EP_DEVICE void store_once(Vec* p, Vec v) { asm volatile("st.global.L1::no_alloca
 
 EP_DEVICE u32 add_acq_rel(u32* p, u32 v) { u32 o; asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(o) : "l"(p), "r"(v) : "memory"); return o; }
 EP_DEVICE u32 swap_acq_rel(u32* p, u32 v) { u32 o; asm volatile("atom.exch.acq_rel.gpu.global.b32 %0, [%1], %2;" : "=r"(o) : "l"(p), "r"(v) : "memory"); return o; }
+// Puts a value in the place of one that is still there.
+EP_DEVICE bool swap_if(u64* p, u64 expected, u64 v) { return atomicCAS(p, expected, v) == expected; }
 EP_DEVICE int add(int* p, int v) { return atomicAdd(p, v); }
 EP_DEVICE u64 add(u64* p, u64 v) { return atomicAdd(p, v); }
 

@@ -113,6 +113,9 @@ EP_DEVICE void store_once(Vec* p, Vec v) { __builtin_nontemporal_store((Words){v
 
 EP_DEVICE u32 add_acq_rel(u32* p, u32 v) { return __hip_atomic_fetch_add(p, v, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT); }
 EP_DEVICE u32 swap_acq_rel(u32* p, u32 v) { return __hip_atomic_exchange(p, v, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT); }
+EP_DEVICE bool swap_if(u64* p, u64 expected, u64 v) {
+  return __hip_atomic_compare_exchange_strong(p, &expected, v, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
 EP_DEVICE int add(int* p, int v) { return __hip_atomic_fetch_add(p, v, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT); }
 EP_DEVICE u64 add(u64* p, u64 v) { return __hip_atomic_fetch_add(p, v, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT); }
 
@@ -137,4 +140,5 @@ EP_DEVICE float exp2_near(float v) { return __builtin_exp2f(v); }
 
 // The conversion of gfx942 gives another E4M3 (bias 8), that of gfx950 saturates only in a mode of the wave.
 #define EP_HAS_E4M3 0
+#define EP_NAMED_BARRIERS 0
 #define EP_BULK 0

@@ -93,11 +93,7 @@ EP_DEVICE bool await_opening(const Op& op, u64 opened, u64 number) {
     pause();
     if (failed(op)) return false;
     const u64 now = nanoseconds();
-    bool aborted = false;
-    if (now - asked > 100000) {
-      asked = now;
-      aborted = load_acquire(op.abort) != 0;
-    }
+    const bool aborted = is_aborted(op, op.rank, now, &asked);
     if (!aborted && now - start <= op.deadline) continue;
     const u32 begun = *(volatile u32*)&op.state->done[0];
     if (first_failure(op)) record(op, aborted ? WHAT_ABORTED : WHAT_NO_ROOM, PHASE_BEGIN, HT_ENTER, op.rank, aborted ? number : gridDim.x, begun, number);

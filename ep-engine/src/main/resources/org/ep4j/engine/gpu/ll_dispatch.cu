@@ -747,37 +747,35 @@ EP_DEVICE bool receive_counts(const Op& op, u64 number) {
 struct Counted {
   int messages;
   int failed;
-#if EP_BULK
-  u64 barrier;  // they arrive
-#else
-  int waves;    // that have come
+#if !EP_NAMED_BARRIERS
+  int waves;  // that have come
 #endif
 };
 
-// Called by the first lane of a counting wave when all of it has written.
-EP_DEVICE void has_counted(Counted* counted, bool good) {
-  if (!good) counted->failed = 1;
-#if EP_BULK
-  barrier_expect(&counted->barrier, 0);
+// Called by counting waves that have written.
+EP_DEVICE void has_counted(Counted* counted, bool good, int groups) {
+  if (lane() == 0 && !good) counted->failed = 1;
+  sync_lanes();
+#if EP_NAMED_BARRIERS
+  for (int g = 0; g < groups; g++) arrive(1 + g, EP_LL_GROUP + EP_LL_COUNTERS);
 #else
   fence_block();
-  add(&counted->waves, 1);
+  if (lane() == 0) add(&counted->waves, 1);
 #endif
 }
 
-// Waits for all counting waves; false where one failed. "round" counts the sources that the block has taken before.
-EP_DEVICE bool await_counted(Counted* counted, int waves, u32 round) {
-#if EP_BULK
-  barrier_wait(&counted->barrier, round & 1);
+// Waits for all counting waves. Called by a group, once for each source.
+EP_DEVICE void await_counted(Counted* counted, int group, int waves) {
+#if EP_NAMED_BARRIERS
+  meet(1 + group, EP_LL_GROUP + EP_LL_COUNTERS);
 #else
   while (*(volatile int*)&counted->waves < waves) pause();
   fence_block();
 #endif
-  return *(volatile int*)&counted->failed == 0;
 }
 
 // Takes a part of a source's messages. Called by all threads of a block.
-EP_DEVICE bool receive_messages(const Op& op, u64 number, int source, int part, int parts, char* shared, Counted* counted, u32 round) {
+EP_DEVICE bool receive_messages(const Op& op, u64 number, int source, int part, int parts, char* shared, Counted* counted) {
   const int group = threadIdx.x / EP_LL_GROUP, groups = (blockDim.x - EP_LL_COUNTERS) / EP_LL_GROUP, thread = threadIdx.x % EP_LL_GROUP;
   const int counters = EP_LL_COUNTERS / EP_LANES, vectors = (op.format == WIRE_BF16 ? EP_BF16_ROW : EP_FP8_ROW) / 16;
   const bool scales = op.format != WIRE_BF16;
@@ -786,12 +784,7 @@ EP_DEVICE bool receive_messages(const Op& op, u64 number, int source, int part, 
   bool good = true;
   if (threadIdx.x == 0) {
     counted->failed = 0;
-#if EP_BULK
-    if (round == 0) {
-      barrier_init(&counted->barrier, counters);
-      bulk_fence();
-    }
-#else
+#if !EP_NAMED_BARRIERS
     counted->waves = 0;
 #endif
   }
@@ -808,9 +801,10 @@ EP_DEVICE bool receive_messages(const Op& op, u64 number, int source, int part, 
     }
     sync_lanes();
     good = ballot(good) == ballot(true);
-    if (lane() == 0) has_counted(counted, good);
+    has_counted(counted, good, groups);
   } else {
     Incoming in;
+    bool met = false;
     // In this order all blocks have something where there are few.
     for (i64 m = (i64)group * parts + part; m < EP_MAX_LL_TOKENS; m += (i64)parts * groups) {
       // Whether there is such a message is said by the count, which may come later than the message.
@@ -818,7 +812,9 @@ EP_DEVICE bool receive_messages(const Op& op, u64 number, int source, int part, 
       bool there = false;
       good = message_or_count(op, number, source, m, count, &there);
       if (there) load_message(in, message, thread, vectors, scales);
-      good = good && await_counted(counted, counters, round);
+      if (!met) await_counted(counted, group, counters);
+      met = true;
+      good = good && *(volatile int*)&counted->failed == 0;
       if (!good || m >= *(volatile int*)&counted->messages) break;
       if (!there) {
         good = message_there(op, number, source, m);
@@ -827,6 +823,7 @@ EP_DEVICE bool receive_messages(const Op& op, u64 number, int source, int part, 
       }
       unpack(op, in, message, source, m, number, base, thread);
     }
+    if (!met) await_counted(counted, group, counters);
   }
   return all_threads(good);
 }
@@ -850,12 +847,11 @@ EP_KERNEL_BESIDE(ll_dispatch_receive, 4 * EP_LL_GROUP + EP_LL_COUNTERS) {
     if (clerk) good = receive_counts(op, number);
     if (block < workers) {
       // Blocks of the same source take its messages in turn.
-      u32 round = 0;
       for (int source = block % EP_RANKS; good && source < EP_RANKS; source += workers) {
         if (source != block % EP_RANKS) masked = is_masked(op, source);
         if (masked) continue;
         const int parts = workers > EP_RANKS ? (workers - 1 - source) / EP_RANKS + 1 : 1;
-        good = receive_messages(op, number, source, block / EP_RANKS, parts, shared, &counted, round++);
+        good = receive_messages(op, number, source, block / EP_RANKS, parts, shared, &counted);
       }
     }
     // Also after a failure the bank is free: what is left of the operation is not read any more.

@@ -26,6 +26,7 @@ struct State {
   u64 ll_dispatch_taken[2];  // of the banks of symmetric memory: one more than the number of the newest operation that is received; 0 at first
   u64 ll_combine_taken[2];
   u64 mask_digest;
+  u64 abort_asked;         // when a thread looked at op.abort, by the clock of the GPU
   u64 ht_opened;           // how often the blocks of a high-throughput operation have been let go on, see ht_enter
   u32 failed;              // a wait ended without success: kernels do nothing until the host has looked
   u32 refused;             // the high-throughput operation under way sends nothing: bad ids, too many rows
@@ -208,6 +209,17 @@ EP_DEVICE void refuse(const Op& op, u32* flag, u64 what, u64 peer, u64 expected,
 // Whether a word that is waited for has come so far: a counter or flag, which holds a number, or a packed one, which has it in its upper half.
 EP_DEVICE bool reached(u64 seen, u64 number, bool packed) { return packed ? (u32)(seen >> 32) == (u32)number : seen >= number; }
 
+// Whether the host ends waits for a rank. Host memory is far away, and thousands of threads may wait: one of them looks every 100 us, and when it gives
+// up, "failed" tells the others. "asked" is when this thread last wanted to look, or began to wait; a different time for each, so that all come to it.
+EP_DEVICE bool is_aborted(const Op& op, i64 source, u64 now, u64* asked) {
+  if ((i64)(now - *asked) < 100000) return false;
+  *asked = now + (u64)((u32)(now ^ threadIdx.x * 977u ^ blockIdx.x * 7919u) * 2654435761u >> 15);
+  u64* const turn = &op.state->abort_asked;
+  const u64 before = load_remote(turn);
+  if ((i64)(now - before) < 100000 || !swap_if(turn, before, now)) return false;
+  return load_acquire(op.abort) != 0 || load_acquire(op.abort + 1 + source) != 0;
+}
+
 // Waits for a word, which belongs to a counter and a rank, or, where "other" is given, until that packed one has come. False when time is up, the
 // host ends it or another wait has failed: the kernel then returns. "seen" is what the word holds.
 EP_DEVICE bool await_word(const Op& op, const u64* p, bool packed, u64* seen, int counter, i64 source, u64 number, int phase, const u64* other = 0) {
@@ -225,11 +237,7 @@ EP_DEVICE bool await_word(const Op& op, const u64* p, bool packed, u64* seen, in
     }
     u64 now = nanoseconds();
     if (failed(op)) return false;
-    bool aborted = false;
-    if (now - asked > 100000) {
-      asked = now;
-      aborted = load_acquire(op.abort) != 0 || load_acquire(op.abort + 1 + source) != 0;
-    }
+    const bool aborted = is_aborted(op, source, now, &asked);
     if (aborted || now - start > op.deadline) {
       // This thread may have been off the processor meanwhile.
       *seen = load_acquire(p);
