@@ -267,9 +267,10 @@ final class BenchCommand implements Callable<Integer> {
         out.println(
                 "GPU: median of all ranks and rounds, from events on the stream; slowest: median over rounds of the");
         out.println(
-                "slowest rank; call: until the host saw the end; host: until an asynchronous call returned. ceiling: the");
+                "slowest rank; call: until the host saw the end; host: until an asynchronous call returned; queued: one of");
         out.println(
-                "same rows to or from known places, as many multiprocessors, the same routing; ratio = slowest / ceiling.");
+                "8 operations of few tokens, queued back to back, a combine with its dispatch. ceiling: the same rows to");
+        out.println("or from known places, as many multiprocessors, the same routing; ratio = slowest / ceiling.");
         out.println(first.validatedElements() + " elements compared with the reference before measuring.");
         report.runs().forEach(run -> run.problems().forEach(problem -> out.println("WRONG " + problem)));
         out.flush();

@@ -38,7 +38,10 @@ public final class GpuRank {
     /** Calls one after another, and batches of them: the first half makes the code as fast as it gets and does not count. */
     private static final int HOST_BATCH = 8;
 
-    private static final int HOST_BATCHES = 1000;
+    private static final int MOST_BATCHES = 1000;
+
+    /** Batches for each counted round. */
+    private static final int BATCHES_OF_ROUND = 50;
 
     private final GpuSpec spec;
     private final Consumer<RankMessage> parent;
@@ -161,7 +164,7 @@ public final class GpuRank {
                 .mapToInt(o -> spec.tokens(o.mode()).size())
                 .sum();
         int done = 0;
-        Map<GpuOperation, List<Long>> host = hostTimes(buffer, gpu, ceiling, stream);
+        Map<GpuOperation, QueuedTimes> queued = queuedTimes(buffer, gpu, ceiling, stream);
         for (Mode mode : Mode.values()) {
             for (int tokens : spec.uses(mode) ? spec.tokens(mode) : List.<Integer>of()) {
                 try (GpuInputs inputs = new GpuInputs(gpu, spec, buffer.group().rank(), tokens, ceiling.capacity())) {
@@ -170,7 +173,7 @@ public final class GpuRank {
                     for (GpuOperation operation : spec.operations()) {
                         if (operation.mode() == mode) {
                             parent.accept(measure(
-                                    operation, operations, ceilings, inputs, meter, host.getOrDefault(operation, List.of())));
+                                    operation, operations, ceilings, inputs, meter, queued.getOrDefault(operation, QueuedTimes.NONE)));
                             parent.accept(new RankMessage.Progress(
                                     ++done, total, operation.text() + ", " + tokens + " tokens"));
                         }
@@ -181,9 +184,20 @@ public final class GpuRank {
         }
     }
 
-    /** Nanoseconds that asynchronous calls take until they return, all operations called by turns before those that count. */
-    private Map<GpuOperation, List<Long>> hostTimes(EpBuffer buffer, GpuDevice gpu, Ceiling ceiling, GpuStream stream) {
-        Map<GpuOperation, List<Long>> times = new EnumMap<>(GpuOperation.class);
+    /**
+     * Operations that are queued one behind the other, ranks held together by nothing else.
+     *
+     * @param calls nanoseconds until each call returned
+     * @param rounds nanoseconds of one operation with what comes before it, from the beginning of a batch to its end
+     */
+    private record QueuedTimes(List<Long> calls, List<Long> rounds) {
+        static final QueuedTimes NONE = new QueuedTimes(List.of(), List.of());
+    }
+
+    /** All operations are called by turns before those that count. */
+    private Map<GpuOperation, QueuedTimes> queuedTimes(
+            EpBuffer buffer, GpuDevice gpu, Ceiling ceiling, GpuStream stream) {
+        Map<GpuOperation, QueuedTimes> times = new EnumMap<>(GpuOperation.class);
         for (int pass = 0; pass < 2; pass++) {
             for (Mode mode : Mode.values()) {
                 if (!spec.uses(mode)) {
@@ -194,7 +208,7 @@ public final class GpuRank {
                     GpuOperations operations = new GpuOperations(buffer, gpu, inputs, stream.handle());
                     for (GpuOperation operation : spec.operations()) {
                         if (operation.mode() == mode) {
-                            times.put(operation, hostTimes(operations, operations.of(operation), stream));
+                            times.put(operation, queuedTimes(operations, operations.of(operation), stream));
                         }
                     }
                 }
@@ -203,23 +217,30 @@ public final class GpuRank {
         return times;
     }
 
-    private static List<Long> hostTimes(GpuOperations operations, GpuOperations.Measured work, GpuStream stream) {
-        List<Long> times = new ArrayList<>();
-        for (int batch = 0; batch < HOST_BATCHES; batch++) {
+    private QueuedTimes queuedTimes(
+            GpuOperations operations, GpuOperations.Measured work, GpuStream stream) {
+        List<Long> calls = new ArrayList<>();
+        List<Long> rounds = new ArrayList<>();
+        int batches = Math.min(MOST_BATCHES, BATCHES_OF_ROUND * spec.iterations());
+        for (int batch = 0; batch < batches; batch++) {
+            boolean counts = batch >= batches / 2;
+            long begin = System.nanoTime();
             for (int i = 0; i < HOST_BATCH; i++) {
                 int round = batch * HOST_BATCH + i;
                 work.prepare(round);
                 long start = System.nanoTime();
                 work.run(round);
-                long end = System.nanoTime();
-                operations.release();
-                if (batch >= HOST_BATCHES / 2) {
-                    times.add(end - start);
+                if (counts) {
+                    calls.add(System.nanoTime() - start);
                 }
+                operations.release();
             }
             stream.synchronize();
+            if (counts) {
+                rounds.add((System.nanoTime() - begin) / HOST_BATCH);
+            }
         }
-        return times;
+        return new QueuedTimes(calls, rounds);
     }
 
     private RankMessage.GpuSamples measure(
@@ -228,7 +249,7 @@ public final class GpuRank {
             GpuCeilings ceilings,
             GpuInputs inputs,
             GpuMeter meter,
-            List<Long> host) {
+            QueuedTimes queued) {
         GpuOperations.Measured work = operations.of(operation);
         List<Long> onGpu = new ArrayList<>();
         List<Long> calls = new ArrayList<>();
@@ -250,7 +271,8 @@ public final class GpuRank {
                 inputs.tokens(),
                 onGpu,
                 calls,
-                host,
+                queued.calls(),
+                queued.rounds(),
                 ceiling,
                 ceilings.logicalBytes(operation),
                 ceilings.wireBytes(operation));

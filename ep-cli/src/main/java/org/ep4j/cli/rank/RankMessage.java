@@ -75,6 +75,7 @@ public sealed interface RankMessage {
      * @param gpuNanos on the GPU
      * @param callNanos from the call until the host saw the end
      * @param hostNanos until an asynchronous call of few tokens returned, when the code had run many times
+     * @param queuedNanos of one of several operations of few tokens, one queued behind the other, with what each needs before it
      * @param ceilingNanos of the ceiling on the GPU
      * @param logicalBytes received in a round on average, from the rank itself too
      * @param wireBytes received from others
@@ -85,6 +86,7 @@ public sealed interface RankMessage {
             List<Long> gpuNanos,
             List<Long> callNanos,
             List<Long> hostNanos,
+            List<Long> queuedNanos,
             List<Long> ceilingNanos,
             double logicalBytes,
             double wireBytes)
@@ -94,6 +96,7 @@ public sealed interface RankMessage {
             gpuNanos = List.copyOf(gpuNanos);
             callNanos = List.copyOf(callNanos);
             hostNanos = List.copyOf(hostNanos);
+            queuedNanos = List.copyOf(queuedNanos);
             ceilingNanos = List.copyOf(ceilingNanos);
         }
     }

@@ -26,6 +26,8 @@ import org.ep4j.cli.rank.RankMessage.Validated;
  * @param callMicros from the call until the host saw the end, the slowest rank of each round: median of the rounds
  * @param hostMicros until an asynchronous call returned, in steady state and with few tokens: median of all ranks
  * @param hostP90Micros nine of ten calls returned sooner
+ * @param queuedMicros of one of several operations of few tokens, one queued behind the other (a combine with its dispatch): median
+ *     of all ranks
  * @param ceilingMicros of the ceiling on the GPU, the slowest rank of each round: median of the rounds
  * @param ratioToCeiling {@code gpuSlowestMicros / ceilingMicros}: 1 is as fast as the ceiling
  * @param logicalBytes that a rank receives, from itself too
@@ -47,6 +49,7 @@ public record GpuFigures(
         double callMicros,
         double hostMicros,
         double hostP90Micros,
+        double queuedMicros,
         double ceilingMicros,
         double ratioToCeiling,
         double logicalBytes,
@@ -135,6 +138,7 @@ public record GpuFigures(
                 quantile(call, 0.5),
                 quantile(host, 0.5),
                 quantile(host, 0.9),
+                quantile(all(ranks.stream().map(GpuSamples::queuedNanos).toList()), 0.5),
                 limit,
                 slowest / limit,
                 logical,
