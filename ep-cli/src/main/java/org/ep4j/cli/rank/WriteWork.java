@@ -150,6 +150,8 @@ public final class WriteWork {
                 p50.add(times[times.length / 2]);
                 p99.add(times[times.length * 99 / 100]);
             }
+            // The other rank compares what came before more is written over it.
+            bootstrap.barrier(tag(size, spec.repeats()), PATIENCE);
             done++;
             parent.accept(new RankMessage.Writes(size, writes, rates, pings, p50, p99));
             parent.accept(new RankMessage.Progress(done, spec.sizes().size(), size + " bytes"));
@@ -166,6 +168,7 @@ public final class WriteWork {
                 meter.pong(size, spec.pings(size));
             }
             parent.accept(new RankMessage.Validated(Integer.toString(size), size / 8, meter.difference(size, size)));
+            bootstrap.barrier(tag(size, spec.repeats()), PATIENCE);
         }
     }
 
