@@ -173,7 +173,12 @@ public final class GpuRank {
                     for (GpuOperation operation : spec.operations()) {
                         if (operation.mode() == mode) {
                             parent.accept(measure(
-                                    operation, operations, ceilings, inputs, meter, queued.getOrDefault(operation, QueuedTimes.NONE)));
+                                    operation,
+                                    operations,
+                                    ceilings,
+                                    inputs,
+                                    meter,
+                                    queued.getOrDefault(operation, QueuedTimes.NONE)));
                             parent.accept(new RankMessage.Progress(
                                     ++done, total, operation.text() + ", " + tokens + " tokens"));
                         }
@@ -217,8 +222,7 @@ public final class GpuRank {
         return times;
     }
 
-    private QueuedTimes queuedTimes(
-            GpuOperations operations, GpuOperations.Measured work, GpuStream stream) {
+    private QueuedTimes queuedTimes(GpuOperations operations, GpuOperations.Measured work, GpuStream stream) {
         List<Long> calls = new ArrayList<>();
         List<Long> rounds = new ArrayList<>();
         int batches = Math.min(MOST_BATCHES, BATCHES_OF_ROUND * spec.iterations());
