@@ -69,11 +69,16 @@ final class LaunchedRanks implements AutoCloseable {
         this.hosts = List.copyOf(hosts);
     }
 
-    /** Joins the others; empty where no launcher has started this process. Collective. */
+    /**
+     * Joins the others; empty where no launcher has started this process. Collective.
+     *
+     * @throws org.ep4j.EpUnavailableException where one has that does not tell how to meet
+     */
     static Optional<LaunchedRanks> join(Map<String, String> environment) {
         boolean launched = ServiceLoader.load(BootstrapProvider.class, EpGroup.class.getClassLoader()).stream()
                 .anyMatch(provider -> provider.get().detects(environment));
         if (!launched) {
+            MuteLaunchers.refuse(environment);
             return Optional.empty();
         }
         EpConfig config = EpConfig.load();

@@ -10,14 +10,18 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Commands whose processes a launcher has started: {@code ./ep run}, which sets the variables of torchrun. */
 @Timeout(170)
@@ -80,6 +84,24 @@ final class LaunchedRanksTest {
         assertThatThrownBy(() -> LaunchedRanks.meet(ranks.get(0), Duration.ofMillis(50)))
                 .isInstanceOf(EpTimeoutException.class);
         assertThat(ranks.get(1).state(0)).isEqualTo(MemberState.LEFT);
+    }
+
+    /** With these variables srun and mpiexec leave a process, and without any of PMIx or torchrun. */
+    @ParameterizedTest
+    @CsvSource({"SLURM_STEP_NUM_TASKS, 2", "SLURM_STEP_NUM_TASKS, 10", "PMI_SIZE, 4"})
+    void oneOfSeveralThatCannotMeetStartsNoRanksOfItsOwn(String name, String value) {
+        assertThatThrownBy(() -> LaunchedRanks.join(Map.of("SLURM_NTASKS", value, name, value)))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContainingAll(name + "=" + value, "srun --mpi=pmix", "unset " + name);
+    }
+
+    /** A batch script has the number of tasks, too, and an interactive shell is a step of one. */
+    @Test
+    void aSingleProcessOfSlurmStartsRanksOfItsOwn() {
+        assertThat(LaunchedRanks.join(Map.of("SLURM_NTASKS", "4", "SLURM_PROCID", "0")))
+                .isEmpty();
+        assertThat(LaunchedRanks.join(Map.of("SLURM_NTASKS", "4", "SLURM_STEP_NUM_TASKS", "1")))
+                .isEmpty();
     }
 
     /** Output of all, standard error among it. */
