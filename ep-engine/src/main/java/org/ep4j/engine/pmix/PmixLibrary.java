@@ -24,8 +24,11 @@ final class PmixLibrary {
     /** {@code PMIx_Get_version}: "OpenPMIx 4.2.2rc2 (PMIx Standard: ...)", or "OpenPMIx 3.2.3, repo rev: ...". */
     private static final Pattern VERSION = Pattern.compile("\\D*(\\d+)\\.\\d.*", Pattern.DOTALL);
 
-    private PmixLibrary(NativeLibrary library) {
+    private final String name;
+
+    private PmixLibrary(NativeLibrary library, String version) {
         Native.register(PmixLibrary.class, library);
+        this.name = library.getFile() + ", " + firstLine(version);
     }
 
     /**
@@ -45,10 +48,11 @@ final class PmixLibrary {
                                 + " cannot be loaded; install it (Debian: apt-get install libpmix2),"
                                 + " add its folder to LD_LIBRARY_PATH, or start the ranks with torchrun's variables"));
         try {
-            check(library.getFunction("PMIx_Get_version").invokeString(new Object[0], false));
-            return new PmixLibrary(library);
+            String version = library.getFunction("PMIx_Get_version").invokeString(new Object[0], false);
+            check(version);
+            return new PmixLibrary(library, version);
         } catch (LinkageError e) {
-            String reason = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
+            String reason = firstLine(String.valueOf(e.getMessage()));
             throw new EpUnavailableException(
                     library.getFile() + " is not a client library of PMIx " + OLDEST + " to " + NEWEST + " (" + reason
                             + "); put the folder of one first in LD_LIBRARY_PATH, or start the ranks with torchrun's"
@@ -63,10 +67,20 @@ final class PmixLibrary {
         int major = matcher.matches() ? Integer.parseInt(matcher.group(1)) : 0;
         if (major < OLDEST || major > NEWEST) {
             throw new EpUnavailableException(
-                    "the PMIx library is \"" + version.lines().findFirst().orElse("")
+                    "the PMIx library is \"" + firstLine(version)
                             + "\", must be of version " + OLDEST + " to " + NEWEST
                             + "; put the folder of one first in LD_LIBRARY_PATH, or start the ranks with torchrun's variables");
         }
+    }
+
+    /** Its file and its version, for errors: of several on a machine it may be the wrong one. */
+    @Override
+    public String toString() {
+        return name;
+    }
+
+    private static String firstLine(String text) {
+        return text.lines().findFirst().orElse("");
     }
 
     /** {@code proc}: a {@code pmix_proc_t} to fill. */

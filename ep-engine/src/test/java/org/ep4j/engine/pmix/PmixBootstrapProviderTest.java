@@ -31,6 +31,7 @@ final class PmixBootstrapProviderTest {
             "PMIX_NAMESPACE", "slurm.pmix.17.0",
             "SLURM_PROCID", "3",
             "SLURM_NTASKS", "4",
+            "SLURM_STEP_NUM_TASKS", "4",
             "SLURM_LOCALID", "1");
 
     private final PmixBootstrapProvider provider = new PmixBootstrapProvider();
@@ -107,6 +108,8 @@ final class PmixBootstrapProviderTest {
         Mpirun.require();
         assertThatThrownBy(() -> provider.join(MPIRUN, EpConfig.builder().build()))
                 .isInstanceOf(EpUnavailableException.class)
-                .hasMessageContaining("PMIx_Init gives");
+                .hasMessageContaining("PMIx_Init gives")
+                .hasMessageContaining("LD_LIBRARY_PATH")
+                .hasMessageMatching("(?s).*\\(/\\S*libpmix\\.so\\S*, .*[345]\\.\\d.*");
     }
 }
