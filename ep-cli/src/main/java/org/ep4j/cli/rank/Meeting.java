@@ -19,6 +19,6 @@ public interface Meeting {
     static Meeting of(String file, EpGroup group, Duration deadline) {
         return file.isEmpty()
                 ? () -> group.barrier(deadline)
-                : SpinBarrier.open(Path.of(file), group.rank(), group.size(), deadline);
+                : SpinBarrier.open(Path.of(file), group.rank(), group.size(), deadline, group::lostRanks);
     }
 }

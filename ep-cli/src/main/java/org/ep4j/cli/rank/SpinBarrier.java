@@ -11,6 +11,10 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 
 /**
@@ -22,6 +26,10 @@ public final class SpinBarrier implements Meeting {
     private static final int SPACING = 256;
 
     private static final int SPINS = 20_000;
+
+    /** Between two looks at who is lost, which cost more than a turn. */
+    private static final long LOOKS_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
     private static final VarHandle COUNTER =
             MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
 
@@ -30,23 +38,32 @@ public final class SpinBarrier implements Meeting {
     private final int ranks;
     private final int spins;
     private final Duration deadline;
+    private final Supplier<Set<Integer>> lost;
     private long epoch;
 
-    private SpinBarrier(ByteBuffer counters, int rank, int ranks, Duration deadline) {
+    private SpinBarrier(
+            ByteBuffer counters, int rank, int ranks, Duration deadline, Supplier<Set<Integer>> lost) {
         this.counters = counters;
         this.rank = rank;
         this.ranks = ranks;
         // Where ranks share a processor, a rank that spins keeps the one that it waits for from running.
         this.spins = ranks <= Runtime.getRuntime().availableProcessors() ? SPINS : 1;
         this.deadline = deadline;
+        this.lost = lost;
     }
 
-    /** Opens the file, which all ranks share; it may be empty. */
-    public static SpinBarrier open(Path file, int rank, int ranks, Duration deadline) {
+    /**
+     * Opens the file, which all ranks share; it may be empty.
+     *
+     * @param deadline for the wait for one rank
+     * @param lost tells the ranks that will not come any more; asked now and then while this one waits
+     */
+    public static SpinBarrier open(
+            Path file, int rank, int ranks, Duration deadline, Supplier<Set<Integer>> lost) {
         try (FileChannel channel =
                 FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE, StandardOpenOption.CREATE)) {
             MappedByteBuffer mapped = channel.map(FileChannel.MapMode.READ_WRITE, 0, (long) ranks * SPACING);
-            return new SpinBarrier(mapped.order(ByteOrder.nativeOrder()), rank, ranks, deadline);
+            return new SpinBarrier(mapped.order(ByteOrder.nativeOrder()), rank, ranks, deadline, lost);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -59,6 +76,7 @@ public final class SpinBarrier implements Meeting {
         epoch++;
         COUNTER.setRelease(counters, rank * SPACING, epoch);
         long start = System.nanoTime();
+        long look = start + LOOKS_NANOS;
         for (int other = 0; other < ranks; other++) {
             int turns = 0;
             while ((long) COUNTER.getAcquire(counters, other * SPACING) < epoch) {
@@ -66,14 +84,28 @@ public final class SpinBarrier implements Meeting {
                     Thread.onSpinWait();
                 } else {
                     Thread.yield();
-                    checkDeadline(start, other);
+                    long now = System.nanoTime();
+                    if (now - look > 0) {
+                        checkAlive(other);
+                        look = now + LOOKS_NANOS;
+                    }
+                    checkDeadline(now - start, other);
                 }
             }
         }
     }
 
-    private void checkDeadline(long start, int other) {
-        if (System.nanoTime() - start > deadline.toNanos()) {
+    private void checkAlive(int other) {
+        if (lost.get().contains(other)) {
+            throw new EpPeerLostException(
+                    "rank " + other + " is lost and did not come to the measurement; look at its output for why it ended",
+                    other,
+                    "measurement");
+        }
+    }
+
+    private void checkDeadline(long waited, int other) {
+        if (waited > deadline.toNanos()) {
             throw new EpTimeoutException(
                     "rank " + other + " did not come to the measurement within " + deadline
                             + "; look at its output for what holds it up",

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -92,7 +93,7 @@ final class CeilingTest {
                 GpuStream stream = ((GpuDevice) group.device()).createStream();
                 GpuMeter meter = new GpuMeter(
                         (GpuDevice) group.device(),
-                        SpinBarrier.open(Path.of(spec.barrierFile()), group.rank(), group.size(), LONG),
+                        SpinBarrier.open(Path.of(spec.barrierFile()), group.rank(), group.size(), LONG, Set::of),
                         ceiling,
                         stream);
                 Arena arena = new Arena(group.device())) {

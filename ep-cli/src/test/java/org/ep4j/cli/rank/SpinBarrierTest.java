@@ -7,11 +7,14 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
+import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -31,7 +34,7 @@ final class SpinBarrierTest {
         ExecutorService threads = Executors.newFixedThreadPool(RANKS);
         List<Future<?>> ranks = new ArrayList<>();
         for (int rank = 0; rank < RANKS; rank++) {
-            SpinBarrier barrier = SpinBarrier.open(folder.resolve("b"), rank, RANKS, Duration.ofSeconds(30));
+            SpinBarrier barrier = SpinBarrier.open(folder.resolve("b"), rank, RANKS, Duration.ofSeconds(30), Set::of);
             ranks.add(threads.submit(() -> {
                 for (int round = 0; round < ROUNDS; round++) {
                     arrived.incrementAndGet(round);
@@ -48,11 +51,28 @@ final class SpinBarrierTest {
 
     @Test
     void aRankThatDoesNotComeIsNamed() {
-        SpinBarrier barrier = SpinBarrier.open(folder.resolve("b"), 0, 2, Duration.ofMillis(50));
+        SpinBarrier barrier = SpinBarrier.open(folder.resolve("b"), 0, 2, Duration.ofMillis(50), Set::of);
         assertThatThrownBy(barrier::await).isInstanceOfSatisfying(EpTimeoutException.class, e -> {
             assertThat(e.peer()).isEqualTo(1);
             assertThat(e.expected()).isEqualTo(1);
             assertThat(e.seen()).isZero();
         });
+    }
+
+    /** A launcher may let the others live. */
+    @Test
+    void aRankThatIsLostIsNotWaitedFor() {
+        AtomicInteger asked = new AtomicInteger();
+        SpinBarrier barrier = SpinBarrier.open(
+                folder.resolve("b"),
+                0,
+                3,
+                Duration.ofSeconds(50),
+                () -> asked.incrementAndGet() < 3 ? Set.of(2) : Set.of(1, 2));
+        assertThatThrownBy(barrier::await)
+                .isInstanceOfSatisfying(EpPeerLostException.class, e -> assertThat(e.peer())
+                        .isEqualTo(1))
+                .hasMessageContaining("rank 1 is lost");
+        assertThat(asked).hasValue(3);
     }
 }
