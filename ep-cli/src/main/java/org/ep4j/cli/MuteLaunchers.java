@@ -28,11 +28,13 @@ final class MuteLaunchers {
                 .filter(name -> environment.getOrDefault(name, "").strip().matches("0*([2-9]|[1-9]\\d+)"))
                 .findFirst()
                 .ifPresent(name -> {
-                    throw new EpUnavailableException("this process is one of several that a launcher started (" + name + "="
-                            + environment.get(name) + "), but neither PMIx nor torchrun's variables tell it how to meet the"
-                            + " others; start them with srun --mpi=pmix (srun --mpi=list tells whether Slurm has it), with"
-                            + " mpirun of Open MPI or with torchrun's variables, or unset " + name
-                            + " for ranks of every process's own");
+                    throw new EpUnavailableException(
+                            "this process is one of several that a launcher started (" + name + "="
+                                    + environment.get(name)
+                                    + "), but neither PMIx nor torchrun's variables tell it how to meet the"
+                                    + " others; start them with srun --mpi=pmix (srun --mpi=list tells whether Slurm has it), with"
+                                    + " mpirun of Open MPI or with torchrun's variables, or unset " + name
+                                    + " for ranks of every process's own");
                 });
     }
 }

@@ -41,8 +41,7 @@ public final class SpinBarrier implements Meeting {
     private final Supplier<Set<Integer>> lost;
     private long epoch;
 
-    private SpinBarrier(
-            ByteBuffer counters, int rank, int ranks, Duration deadline, Supplier<Set<Integer>> lost) {
+    private SpinBarrier(ByteBuffer counters, int rank, int ranks, Duration deadline, Supplier<Set<Integer>> lost) {
         this.counters = counters;
         this.rank = rank;
         this.ranks = ranks;
@@ -58,8 +57,7 @@ public final class SpinBarrier implements Meeting {
      * @param deadline for the wait for one rank
      * @param lost tells the ranks that will not come any more; asked now and then while this one waits
      */
-    public static SpinBarrier open(
-            Path file, int rank, int ranks, Duration deadline, Supplier<Set<Integer>> lost) {
+    public static SpinBarrier open(Path file, int rank, int ranks, Duration deadline, Supplier<Set<Integer>> lost) {
         try (FileChannel channel =
                 FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE, StandardOpenOption.CREATE)) {
             MappedByteBuffer mapped = channel.map(FileChannel.MapMode.READ_WRITE, 0, (long) ranks * SPACING);
@@ -98,7 +96,8 @@ public final class SpinBarrier implements Meeting {
     private void checkAlive(int other) {
         if (lost.get().contains(other)) {
             throw new EpPeerLostException(
-                    "rank " + other + " is lost and did not come to the measurement; look at its output for why it ended",
+                    "rank " + other
+                            + " is lost and did not come to the measurement; look at its output for why it ended",
                     other,
                     "measurement");
         }

@@ -70,8 +70,8 @@ final class SpinBarrierTest {
                 Duration.ofSeconds(50),
                 () -> asked.incrementAndGet() < 3 ? Set.of(2) : Set.of(1, 2));
         assertThatThrownBy(barrier::await)
-                .isInstanceOfSatisfying(EpPeerLostException.class, e -> assertThat(e.peer())
-                        .isEqualTo(1))
+                .isInstanceOfSatisfying(
+                        EpPeerLostException.class, e -> assertThat(e.peer()).isEqualTo(1))
                 .hasMessageContaining("rank 1 is lost");
         assertThat(asked).hasValue(3);
     }

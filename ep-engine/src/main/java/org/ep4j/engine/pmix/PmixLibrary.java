@@ -66,10 +66,9 @@ final class PmixLibrary {
         Matcher matcher = VERSION.matcher(version);
         int major = matcher.matches() ? Integer.parseInt(matcher.group(1)) : 0;
         if (major < OLDEST || major > NEWEST) {
-            throw new EpUnavailableException(
-                    "the PMIx library is \"" + firstLine(version)
-                            + "\", must be of version " + OLDEST + " to " + NEWEST
-                            + "; put the folder of one first in LD_LIBRARY_PATH, or start the ranks with torchrun's variables");
+            throw new EpUnavailableException("the PMIx library is \"" + firstLine(version)
+                    + "\", must be of version " + OLDEST + " to " + NEWEST
+                    + "; put the folder of one first in LD_LIBRARY_PATH, or start the ranks with torchrun's variables");
         }
     }
 
