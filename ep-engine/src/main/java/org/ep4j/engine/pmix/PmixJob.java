@@ -28,8 +28,9 @@ final class PmixJob {
             throw new EpUnavailableException("PMIx_Init gives " + named(status)
                     + ": the launcher cannot be reached, or the library (" + library
                     + ") does not fit the launcher's or its own plugins; start the process with mpirun or srun --mpi=pmix"
-                    + " itself and not from a shell that they started long ago, put the folder of the launcher's PMIx library first in LD_LIBRARY_PATH and unset"
-                    + " PMIX_PREFIX or set it for that one, or start the ranks with torchrun's variables");
+                    + " itself and not from a shell that they started long ago, put the folder of the launcher's PMIx"
+                    + " library first in LD_LIBRARY_PATH and unset PMIX_PREFIX or set it for that one, or start the ranks"
+                    + " with torchrun's variables");
         }
     }
 
