@@ -33,10 +33,10 @@ public final class GpuRank {
     private static final Duration MEETING = Duration.ofMinutes(2);
 
     /** What the host does for a call does not depend on tokens: with few the GPU keeps up. */
-    private static final int HOST_TOKENS = 8;
+    private static final int QUEUED_TOKENS = 8;
 
     /** Calls one after another, and batches of them: the first half makes the code as fast as it gets and does not count. */
-    private static final int HOST_BATCH = 8;
+    private static final int BATCH = 8;
 
     private static final int MOST_BATCHES = 1000;
 
@@ -208,7 +208,7 @@ public final class GpuRank {
                 if (!spec.uses(mode)) {
                     continue;
                 }
-                int tokens = Math.min(HOST_TOKENS, spec.maxTokens(mode));
+                int tokens = Math.min(QUEUED_TOKENS, spec.maxTokens(mode));
                 try (GpuInputs inputs = new GpuInputs(gpu, spec, buffer.group().rank(), tokens, ceiling.capacity())) {
                     GpuOperations operations = new GpuOperations(buffer, gpu, inputs, stream.handle());
                     for (GpuOperation operation : spec.operations()) {
@@ -229,8 +229,8 @@ public final class GpuRank {
         for (int batch = 0; batch < batches; batch++) {
             boolean counts = batch >= batches / 2;
             long begin = System.nanoTime();
-            for (int i = 0; i < HOST_BATCH; i++) {
-                int round = batch * HOST_BATCH + i;
+            for (int i = 0; i < BATCH; i++) {
+                int round = batch * BATCH + i;
                 work.prepare(round);
                 long start = System.nanoTime();
                 work.run(round);
@@ -241,7 +241,7 @@ public final class GpuRank {
             }
             stream.synchronize();
             if (counts) {
-                rounds.add((System.nanoTime() - begin) / HOST_BATCH);
+                rounds.add((System.nanoTime() - begin) / BATCH);
             }
         }
         return new QueuedTimes(calls, rounds);

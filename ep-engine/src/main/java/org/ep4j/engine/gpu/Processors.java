@@ -17,7 +17,9 @@ import org.ep4j.config.EpKeys;
  * <p>Kernels hold their multiprocessors while they wait for other ranks. When two buffers of a GPU run at once and one's
  * kernels leave no room for the other's, two ranks that began them in opposite order wait for each other for ever. So
  * the buffers of a GPU in this process share its multiprocessors: all that have low latency, which otherwise takes the whole
- * GPU, and the others from their first operation on. Numbers that the user set are taken as they are.
+ * GPU, and the others from their first operation on. Numbers that the user set are taken as they are. The blocks of the kernel that begins
+ * a high-throughput operation wait for each other, so all of them must find room: where other kernels leave none until the deadline, it
+ * fails and says so.
  */
 final class Processors implements AutoCloseable {
     /** Twenty-four are enough to fill the links of a GPU of 132 (Hopper); others in proportion. */

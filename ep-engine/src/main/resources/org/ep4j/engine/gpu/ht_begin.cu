@@ -21,7 +21,6 @@ EP_DEVICE bool is_fp8(const Op& op) { return (op.flags & FLAG_FP8) != 0; }
 EP_DEVICE u32 row_bytes_of(const Op& op) { return is_fp8(op) ? EP_FP8_ROW : EP_BF16_ROW; }
 EP_DEVICE Lanes lanes_below() { return ((Lanes)1 << lane()) - 1; }
 
-
 // Whether the operation goes on after the kernels before this one; the same for all threads of a block.
 EP_DEVICE bool ht_goes_on(const Op& op) {
   return all_threads(threadIdx.x != 0 || (!failed(op) && *(volatile u32*)&op.state->refused == 0));

@@ -2,8 +2,9 @@
 // pass. In the exact by-expert form every selection's row is first sent to its slot on the token's rank.
 //
 // Launched in this order: ht_stage where rows or weights must first be put where the others read them, ht_selections in the exact by-expert form,
-// ht_combine. The first of the last two begins the operation. With bulk copies rows arrive in pieces to be added up; the low half of "op.extra" is the bytes of a piece, a
-// multiple of 16, the high half the pieces that a warp's part of the shared memory holds, at least as many as one output has rows.
+// ht_combine. The first of the last two begins the operation. With bulk copies rows arrive in pieces to be added up; the low half of "op.extra" is
+// the bytes of a piece, a multiple of 16, the high half the pieces that a warp's part of the shared memory holds, at least as many as one output
+// has rows.
 
 #define EP_COMBINE_WARPS 16  // at most
 #define EP_COMBINE_AHEAD 8   // pieces of outputs that a warp has asked for, at most
