@@ -234,6 +234,8 @@ public final class VerbsScenarios {
                 if (context.rank() == 0) {
                     exchange.posted().disconnect(1);
                 }
+                // What the peer wrote before is acknowledged, and it would wait for an answer without a word to learn by.
+                context.bootstrap().barrier("cut", PATIENCE);
                 try {
                     exchange.rounds(1000);
                     throw new AssertionError("nothing was lost");
