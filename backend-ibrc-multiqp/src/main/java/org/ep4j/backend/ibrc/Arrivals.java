@@ -71,7 +71,8 @@ final class Arrivals {
         return shown.get(counter);
     }
 
-    private boolean showNew(int counter) {
+    /** Shows what is new of a counter, and with it of all; false where nothing is. */
+    boolean showNew(int counter) {
         long last = shown.get(counter);
         long value = word(counter);
         return value > last && showAll(counter, value);

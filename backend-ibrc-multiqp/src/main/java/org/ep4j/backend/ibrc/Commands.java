@@ -10,7 +10,7 @@ final class Commands {
     /** Adds to a word. */
     static final int ADD = 1;
 
-    /** Writes nothing, and gives the peer 32 bits. */
+    /** Writes bytes, or none, and gives the peer 32 bits. */
     static final int IMMEDIATE = 2;
 
     /** Reads bytes. */
@@ -78,6 +78,12 @@ final class Commands {
         buffer.putInt(at + 52, immediate);
         buffer.putInt(at + 56, opcode);
         buffer.putInt(at + FLAGS, flags);
+    }
+
+    /** Makes a write one that gives the peer 32 bits. */
+    void count(int index, int immediate) {
+        buffer.putInt(index * SIZE + 52, immediate);
+        buffer.putInt(index * SIZE + 56, IMMEDIATE);
     }
 
     int lane(int index) {

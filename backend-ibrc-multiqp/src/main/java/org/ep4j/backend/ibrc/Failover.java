@@ -77,9 +77,9 @@ final class Failover {
             lane.seal();
             for (long n = lane.log().retired(); n < lane.log().posted(); n++) {
                 lane.log().read(n, request);
-                Region target = request.target;
-                if (request.counts() && target != null && !toRead.contains(target)) {
-                    toRead.add(target);
+                Region counted = request.counted;
+                if (counted != null && !toRead.contains(counted)) {
+                    toRead.add(counted);
                 }
             }
         }
@@ -121,10 +121,10 @@ final class Failover {
         long found = lane.log().retired();
         for (long n = found; n < lane.log().posted(); n++) {
             lane.log().read(n, request);
-            Region target = request.target;
-            if (request.counts() && target != null) {
-                int offset = (int) (request.remote - memory.remoteOf(target));
-                if (words.get(toRead.indexOf(target))[offset / Long.BYTES] >= request.after) {
+            Region counted = request.counted;
+            if (counted != null) {
+                int offset = (int) (request.word - memory.remoteOf(counted));
+                if (words.get(toRead.indexOf(counted))[offset / Long.BYTES] >= request.after) {
                     found = n + 1;
                 }
             }

@@ -55,7 +55,7 @@ final class IbrcBackend implements EpBackend, TrafficSource {
         this.numbers = numbers;
         this.atomics = atomics;
         this.resources = resources;
-        this.threads = new ProgressThreads(context, ports, List.copyOf(links.values()), atomics, resources);
+        this.threads = new ProgressThreads(context, ports, List.copyOf(links.values()), resources);
         threads.start();
     }
 

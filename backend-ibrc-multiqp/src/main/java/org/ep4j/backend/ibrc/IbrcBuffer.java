@@ -90,10 +90,11 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     public long seen(int counter, int source) {
         Link link = link(source);
         checkCounter(counter);
-        if (!atomics) {
+        Arrivals from = Regions.present(arrivals.get(source));
+        if (!atomics && !from.showNew(counter)) {
             link.tryProgress();
         }
-        return Regions.present(arrivals.get(source)).seen(counter);
+        return from.seen(counter);
     }
 
     @Override

@@ -94,12 +94,16 @@ final class IbrcKeys {
                     "ep.ibrc.max-inflight-bytes", "0", "bytes to one peer that are under way at once; 0 sets no limit")
             .orVariable("UCCL_IB_MAX_INFLIGHT_BYTES");
 
-    static final ConfigKey<String> ATOMICS = ConfigKey.choice(
-                    "ep.ibrc.atomics",
-                    "auto",
-                    List.of("auto", "never"),
-                    "how counters advance: auto uses atomic operations of the NIC where all ranks have them, never counts"
-                            + " immediates")
+    /** A value of {@link #COUNTERS}. */
+    static final String ATOMIC = "atomic";
+
+    /** One request for a counted write is sooner there than two, and who waits for a counter polls, so he can count, too. */
+    static final ConfigKey<String> COUNTERS = ConfigKey.choice(
+                    "ep.ibrc.counters",
+                    "immediate",
+                    List.of("immediate", ATOMIC),
+                    "how counters advance: immediate sends 32 bits with the last bytes, which the receiver counts; atomic"
+                            + " adds to them after the bytes, by the NIC, where all ranks' NICs can")
             .agreedByAllRanks();
 
     static final ConfigKey<Boolean> RELAXED_ORDERING = ConfigKey.flag(
@@ -144,7 +148,7 @@ final class IbrcKeys {
                 STRIPE,
                 INFLIGHT_WRITES,
                 INFLIGHT_BYTES,
-                ATOMICS,
+                COUNTERS,
                 RELAXED_ORDERING,
                 PKEY);
     }

@@ -10,12 +10,18 @@ final class LaneTraffic {
     private final AtomicLong replays = new AtomicLong();
 
     void count(Request request) {
-        if (request.counts()) {
-            add(adds, 1);
-        } else if (request.opcode == Commands.WRITE) {
+        if (request.writes()) {
             add(writes, 1);
             add(bytes, request.length);
         }
+        if (request.counted != null) {
+            counted();
+        }
+    }
+
+    /** A write counts, too. */
+    void counted() {
+        add(adds, 1);
     }
 
     void replayed() {

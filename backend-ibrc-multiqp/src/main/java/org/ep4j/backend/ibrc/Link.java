@@ -45,6 +45,9 @@ final class Link {
     private final Queue<String> remarks = new ConcurrentLinkedQueue<>();
     private final Request request = new Request();
     private int next;
+    /** Bytes that went to it in its turn: a few requests in a row cost less than requests that alternate. */
+    private long turn;
+
     private long homeBytes;
     private boolean spread;
     private long fences;
@@ -109,6 +112,7 @@ final class Link {
                 int piece = (int) Math.min(most, bytes - done);
                 sender.append(lane, request.write(region, to + done, region, from + done, piece));
                 done += piece;
+                turn += small ? 0 : piece;
             }
             homeBytes += small ? bytes : 0;
         } finally {
@@ -159,12 +163,21 @@ final class Link {
         for (int place = 0; place < 4; place++) {
             int digit = (int) ((delta >>> (16 * place)) & 0xffff);
             if (digit > 0) {
-                Lane home = homeWithRoom(deadline);
-                sent[counter] += (long) digit << (16 * place);
                 int code = Immediate.counter(buffer, counter, place, digit);
-                sender.append(home, request.immediate(counters, word, code, sent[counter]));
+                long result = sent[counter] + ((long) digit << (16 * place));
+                Lane home = home();
+                if (home == null || !tell(home, counters, word, code, result)) {
+                    home = homeWithRoom(deadline);
+                    sender.append(home, request.immediate(counters, word, code, result));
+                }
+                sent[counter] = result;
             }
         }
+    }
+
+    /** Gives the peer an immediate with the last write of a lane, where that has not been posted; else returns false. */
+    private boolean tell(Lane lane, Region words, long word, int code, long result) {
+        return ready() && sender.count(lane, words, word, code, result);
     }
 
     /** Makes every lane pass a fence, then says so on the home lane. One that could not be ended is made up for by the next. */
@@ -175,6 +188,10 @@ final class Link {
             long word = memory.remote(memory.words().lane(lane.index()));
             // A lane that was given up has passed all fences.
             while (lane.alive() && lane.fences() < fences) {
+                if (!atomics && tell(lane, control, word, Immediate.lane(lane.index(), false), lane.fences() + 1)) {
+                    lane.passFences(1);
+                    continue;
+                }
                 if (!(ready() && lane.hasRoom())) {
                     await(
                             deadline,
@@ -278,12 +295,16 @@ final class Link {
         return ready() && mayAdd() && advanceToRoom();
     }
 
-    /** Moves on to the next lane that has room. */
+    /** Moves on to the next lane that has room, once the last one has had its share. */
     private boolean advanceToRoom() {
+        if (turn < settings.stripe() && lanes[next].hasRoom()) {
+            return true;
+        }
         for (int i = 1; i <= lanes.length; i++) {
             int candidate = (next + i) % lanes.length;
             if (lanes[candidate].hasRoom()) {
                 next = candidate;
+                turn = 0;
                 return true;
             }
         }

@@ -86,7 +86,7 @@ final class Opening {
         Ports ports = Ports.open(names, Machine.nics(), context.config());
         resources.add(ports::close);
         opened.add(ports);
-        boolean atomics = !context.config().get(IbrcKeys.ATOMICS).equals("never")
+        boolean atomics = context.config().get(IbrcKeys.COUNTERS).equals(IbrcKeys.ATOMIC)
                 && ports.devices().stream().allMatch(NicDevice::atomics);
         return new Hello(
                         atomics,

@@ -19,21 +19,17 @@ final class ProgressThreads implements AutoCloseable {
 
     /**
      * Between looks at links, where the NIC counts: the first while something happens, doubled up to the second while nothing
-     * does. Events end a pause at once, and whoever waits for a link sees to it himself, so a thread that looks often only
-     * takes processors from others.
+     * does. Events end a pause at once, and whoever waits for a link sees to it himself, also where this rank counts
+     * immediates: a thread that looks often only takes processors from others.
      */
     private static final int BUSY_MILLIS = 1;
 
     private static final int IDLE_MILLIS = 8;
 
-    /** The same where this rank counts immediates: receivers wait for it. */
-    private static final long COUNTING_NANOS = 20_000;
-
     private final Bootstrap bootstrap;
     private final OpenContext context;
     private final Ports ports;
     private final List<Link> links;
-    private final boolean atomics;
     private final TrafficReports reports;
     private final List<Thread> threads = new ArrayList<>();
     private final Resources resources;
@@ -44,13 +40,12 @@ final class ProgressThreads implements AutoCloseable {
      *
      * @param resources that the threads use; a thread that runs on holds them
      */
-    ProgressThreads(OpenContext context, Ports ports, List<Link> links, boolean atomics, Resources resources) {
+    ProgressThreads(OpenContext context, Ports ports, List<Link> links, Resources resources) {
         this.resources = resources;
         this.bootstrap = context.bootstrap();
         this.context = context;
         this.ports = ports;
         this.links = List.copyOf(links);
-        this.atomics = atomics;
         this.reports = new TrafficReports(context.rank(), this.links);
     }
 
@@ -69,7 +64,7 @@ final class ProgressThreads implements AutoCloseable {
         long states = -1;
         int millis = BUSY_MILLIS;
         while (!stop) {
-            int events = Verbs.nextEvent(device.context(), atomics ? millis : 0, event.address());
+            int events = Verbs.nextEvent(device.context(), millis, event.address());
             if (events == 1) {
                 take(device, event.get(0), event.get(1));
             }
@@ -90,8 +85,6 @@ final class ProgressThreads implements AutoCloseable {
             // A device that is gone says so at once, again and again.
             if (events < 0) {
                 LockSupport.parkNanos(BUSY_MILLIS * 1_000_000L);
-            } else if (!atomics && !moved) {
-                LockSupport.parkNanos(COUNTING_NANOS);
             }
         }
     }

@@ -7,21 +7,13 @@ final class Request {
     /** One of the operations of {@link Commands}. */
     int opcode;
 
-    /** Address on the peer; for counters the word, in both ways of counting. */
+    /** Address on the peer. */
     long remote;
 
     /** Address here. */
     long local;
 
     int length;
-
-    /** What is added to the word. */
-    long add;
-
-    /** What the word is afterwards. */
-    long after;
-
-    int immediate;
 
     /** What {@code local} lies in. */
     @Nullable
@@ -31,16 +23,33 @@ final class Request {
     @Nullable
     Region target;
 
+    /** What the word that advances lies in, in both ways of counting; null where none does. */
+    @Nullable
+    Region counted;
+
+    /** Address on the peer of the word that advances. */
+    long word;
+
+    /** What is added to the word, where the NIC adds. */
+    long add;
+
+    /** What the word is afterwards. */
+    long after;
+
+    int immediate;
+
     Request write(Region to, long remoteAddress, Region from, long localAddress, int bytes) {
         opcode = Commands.WRITE;
         remote = remoteAddress;
         local = localAddress;
         length = bytes;
+        source = from;
+        target = to;
+        counted = null;
+        word = 0;
         add = 0;
         after = 0;
         immediate = 0;
-        source = from;
-        target = to;
         return this;
     }
 
@@ -51,24 +60,29 @@ final class Request {
     }
 
     /** Adds to a word; the old value goes to {@code scratch}. */
-    Request add(Region to, long word, long delta, long result, Region from, long scratch) {
-        write(to, word, from, scratch, Long.BYTES);
+    Request add(Region to, long toWord, long delta, long result, Region from, long scratch) {
+        write(to, toWord, from, scratch, Long.BYTES);
         opcode = Commands.ADD;
+        counted = to;
+        word = toWord;
         add = delta;
         after = result;
         return this;
     }
 
-    /** Makes the peer add to a word. */
-    Request immediate(Region to, long word, int code, long result) {
-        write(to, word, to, 0, 0);
+    /** Makes the peer add to a word, and writes nothing. */
+    Request immediate(Region to, long toWord, int code, long result) {
+        write(to, 0, to, 0, 0);
         opcode = Commands.IMMEDIATE;
+        counted = to;
+        word = toWord;
         immediate = code;
         after = result;
         return this;
     }
 
-    boolean counts() {
-        return opcode == Commands.ADD || opcode == Commands.IMMEDIATE;
+    /** True when it writes bytes of a caller. */
+    boolean writes() {
+        return length > 0 && (opcode == Commands.WRITE || opcode == Commands.IMMEDIATE);
     }
 }

@@ -12,8 +12,10 @@ final class SendLog {
     private final long[] add;
     private final long[] after;
     private final int[] immediate;
+    private final long[] word;
     private final @Nullable Region[] source;
     private final @Nullable Region[] target;
+    private final @Nullable Region[] counted;
     private long posted;
     private long retired;
     private long bytes;
@@ -28,8 +30,10 @@ final class SendLog {
         this.add = new long[size];
         this.after = new long[size];
         this.immediate = new int[size];
+        this.word = new long[size];
         this.source = new Region[size];
         this.target = new Region[size];
+        this.counted = new Region[size];
     }
 
     /** Number of the next request. */
@@ -62,10 +66,22 @@ final class SendLog {
         add[slot] = request.add;
         after[slot] = request.after;
         immediate[slot] = request.immediate;
+        word[slot] = request.word;
         source[slot] = request.source;
         target[slot] = request.target;
+        counted[slot] = request.counted;
         bytes += request.length;
         return posted++;
+    }
+
+    /** The newest request, a write, now also makes the peer add to a word. */
+    void count(Region to, long toWord, int code, long result) {
+        int slot = (int) (posted - 1) & mask;
+        opcode[slot] = Commands.IMMEDIATE;
+        counted[slot] = to;
+        word[slot] = toWord;
+        immediate[slot] = code;
+        after[slot] = result;
     }
 
     /** Reads a request. */
@@ -78,8 +94,10 @@ final class SendLog {
         into.add = add[slot];
         into.after = after[slot];
         into.immediate = immediate[slot];
+        into.word = word[slot];
         into.source = source[slot];
         into.target = target[slot];
+        into.counted = counted[slot];
     }
 
     /** Everything before {@code number} is done. */
@@ -89,6 +107,7 @@ final class SendLog {
             bytes -= length[slot];
             source[slot] = null;
             target[slot] = null;
+            counted[slot] = null;
             retired++;
         }
     }

@@ -1,5 +1,6 @@
 package org.ep4j.backend.ibrc;
 
+import java.util.Arrays;
 import java.util.function.BiConsumer;
 
 /** Collects requests and posts them in few calls. The last one for each lane reports completion. For one thread at a time. */
@@ -15,6 +16,8 @@ final class Sender {
     private final Wire wire;
     private final BiConsumer<Lane, String> failed;
     private final Commands commands = new Commands(BATCH);
+    private final int[] last;
+    private final long[] lastBatch;
     private final long[] seen;
     private long flushes;
     private long bytes;
@@ -30,20 +33,27 @@ final class Sender {
         this.lanes = lanes.clone();
         this.wire = wire;
         this.failed = failed;
+        this.last = new int[lanes.length];
+        this.lastBatch = new long[lanes.length];
+        Arrays.fill(lastBatch, -1);
         this.seen = new long[lanes.length];
     }
 
     /**
-     * Appends a request to a lane that has room.
+     * Appends a request to a lane that has room. What was appended before may be posted, but not this one: an advance that
+     * follows a write may still travel with it.
      *
      * @return its number on the lane
      */
     long append(Lane lane, Request request) {
+        if (commands.full() || bytes >= LARGE) {
+            flush();
+        }
         LaneEnds ends = lane.ends();
         long number = lane.log().append(request);
         lane.traffic().count(request);
         int flags = lane.signalsNext() ? Commands.SIGNALED : 0;
-        if (request.opcode == Commands.WRITE && request.length > 0 && request.length <= ends.inline()) {
+        if (request.writes() && request.length <= ends.inline()) {
             flags |= Commands.INLINE;
         }
         Region source = request.source;
@@ -51,7 +61,9 @@ final class Sender {
         if (source == null || target == null) {
             throw new IllegalStateException("a request without memory");
         }
-        boolean bare = request.opcode == Commands.IMMEDIATE;
+        boolean bare = request.length == 0;
+        last[lane.index()] = commands.count();
+        lastBatch[lane.index()] = flushes;
         commands.add(
                 lane.index(),
                 ends.qp(),
@@ -66,10 +78,23 @@ final class Sender {
                 request.immediate,
                 flags);
         bytes += request.length;
-        if (commands.full() || bytes >= LARGE) {
-            flush();
-        }
         return number;
+    }
+
+    /**
+     * Lets the newest request of a lane make the peer add to a word, where it is a write that has not been posted.
+     *
+     * @return false where it is not
+     */
+    boolean count(Lane lane, Region to, long word, int code, long result) {
+        int index = last[lane.index()];
+        if (lastBatch[lane.index()] != flushes || !lane.alive() || commands.opcode(index) != Commands.WRITE) {
+            return false;
+        }
+        commands.count(index, code);
+        lane.log().count(to, word, code, result);
+        lane.traffic().counted();
+        return true;
     }
 
     /** Posts what was appended. */

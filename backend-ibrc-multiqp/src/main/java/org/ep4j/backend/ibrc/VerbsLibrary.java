@@ -1,9 +1,17 @@
 package org.ep4j.backend.ibrc;
 
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.net.URL;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.Properties;
 import org.bytedeco.javacpp.Loader;
 import org.ep4j.EpUnavailableException;
 
@@ -33,9 +41,32 @@ final class VerbsLibrary {
     /** Loads it; a second call does nothing. */
     static void load() throws Missing {
         try {
+            dropOutdated();
             Loader.load(Verbs.class);
         } catch (LinkageError | RuntimeException e) {
             throw missing(e);
+        }
+    }
+
+    /**
+     * JavaCPP keeps what it takes out of a jar, and takes it out again when its length or time differ. Those of two builds can be
+     * the same, since builds are reproducible: then the library of the other build would be loaded.
+     */
+    private static void dropOutdated() {
+        Properties platform = Loader.loadProperties();
+        URL inJar = Verbs.class.getResource(platform.getProperty("platform") + "/"
+                + platform.getProperty("platform.library.prefix") + "jniEp4jVerbs"
+                + platform.getProperty("platform.library.suffix"));
+        if (inJar == null || !inJar.getProtocol().equals("jar")) {
+            return;
+        }
+        try (InputStream built = inJar.openStream()) {
+            Path kept = Loader.cacheResource(inJar).toPath();
+            if (!Arrays.equals(built.readAllBytes(), Files.readAllBytes(kept))) {
+                Files.deleteIfExists(kept);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 

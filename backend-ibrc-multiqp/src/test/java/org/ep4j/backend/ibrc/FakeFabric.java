@@ -156,16 +156,7 @@ final class FakeFabric {
 
     private boolean execute(int side, int lane, Posted request) {
         switch (request.opcode()) {
-            case Commands.WRITE -> {
-                if (!request.inline().isEmpty()) {
-                    HostMemory target = memory(request.remote(), request.length());
-                    for (int i = 0; i < request.length(); i++) {
-                        target.putByte(i, request.inline().get(i));
-                    }
-                } else if (request.length() > 0) {
-                    copy(request.local(), request.remote(), request.length());
-                }
-            }
+            case Commands.WRITE -> write(request);
             case Commands.READ -> copy(request.remote(), request.local(), request.length());
             case Commands.ADD -> {
                 HostMemory word = memory(request.remote(), 8);
@@ -178,12 +169,24 @@ final class FakeFabric {
                     return false;
                 }
                 peer.receives--;
+                write(request);
                 completions.get(1 - side).add(new Done(CompletionId.receive(lane), 0, true, request.immediate()));
                 adds++;
             }
             default -> throw new AssertionError("opcode " + request.opcode());
         }
         return true;
+    }
+
+    private static void write(Posted request) {
+        if (!request.inline().isEmpty()) {
+            HostMemory target = memory(request.remote(), request.length());
+            for (int i = 0; i < request.length(); i++) {
+                target.putByte(i, request.inline().get(i));
+            }
+        } else if (request.length() > 0) {
+            copy(request.local(), request.remote(), request.length());
+        }
     }
 
     static HostMemory memory(long address, long bytes) {

@@ -61,14 +61,14 @@ public final class VerbsScenarios {
                             () -> command("ip", "link", "set", end, "down"),
                             () -> command("ip", "link", "set", end, "up")));
             all.put(
-                    "cable-no-atomics-" + rail,
-                    () -> failover(with("ep.ibrc.atomics", "never"), cut(end, other), mend(end, other)));
+                    "cable-atomics-" + rail,
+                    () -> failover(with("ep.ibrc.counters", "atomic"), cut(end, other), mend(end, other)));
         }
         all.put("last-port", VerbsScenarios::lastPort);
         all.put("cut-off", VerbsScenarios::cutOff);
         all.put("processes", () -> RankProcess.exchangeWithAnother(false));
         all.put("killed", () -> RankProcess.exchangeWithAnother(true));
-        all.put("no-atomics", () -> exchange(TWO, OTHER_TWO, 4, with("ep.ibrc.atomics", "never"), 40));
+        all.put("atomics", () -> exchange(TWO, OTHER_TWO, 4, with("ep.ibrc.counters", "atomic"), 40));
         return all;
     }
 
@@ -234,7 +234,8 @@ public final class VerbsScenarios {
                 if (context.rank() == 0) {
                     exchange.posted().disconnect(1);
                 }
-                // What the peer wrote before is acknowledged, and it would wait for an answer without a word to learn by.
+                // What the peer wrote before is acknowledged, and it would wait for an answer without a word to learn
+                // by.
                 context.bootstrap().barrier("cut", PATIENCE);
                 try {
                     exchange.rounds(1000);
