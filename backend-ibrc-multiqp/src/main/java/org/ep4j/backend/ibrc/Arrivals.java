@@ -1,10 +1,11 @@
 package org.ep4j.backend.ibrc;
 
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
 import java.util.function.LongUnaryOperator;
 import org.ep4j.EpPeerLostException;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.HostPosted;
 
 /**
@@ -16,38 +17,58 @@ import org.ep4j.spi.HostPosted;
  * advanced before one that has been shown.
  */
 final class Arrivals {
+    private static final long ALL = -1;
+
     private final LongUnaryOperator words;
     private final long start;
+    private final boolean known;
+    private final LongSupplier news;
     private final BooleanSupplier fencesPassed;
     private final Runnable checkAlive;
     private final long[] found = new long[HostPosted.COUNTERS];
     private final AtomicLongArray shown = new AtomicLongArray(HostPosted.COUNTERS);
+    private long changed;
 
     /**
      * Over the words of one source.
      *
-     * @param words counters of all sources
-     * @param start offset of this one's
+     * @param counters of all sources
      * @param link to the source
+     * @param atomics true when the NIC counts, so that nobody here knows which words are new
      */
-    Arrivals(HostMemory words, long start, Link link) {
-        this(words::getLongAcquire, start, link::fencesPassed, () -> {
-            if (link.isLost()) {
-                throw link.lostNow();
-            }
-        });
+    static Arrivals of(Buffers.Counted counters, Link link, boolean atomics) {
+        int source = link.peer().index();
+        return new Arrivals(
+                counters.words()::getLongAcquire,
+                (long) source * LinkMemory.COUNTERS,
+                atomics ? Optional.empty() : Optional.of(() -> counters.takeNews(source)),
+                link::fencesPassed,
+                () -> {
+                    if (link.isLost()) {
+                        throw link.lostNow();
+                    }
+                });
     }
 
     /**
      * Over what may also be something else.
      *
      * @param words by their offset, read with acquire order
+     * @param start offset of the first
+     * @param news takes which words have advanced, as bits that are set after the words; without it any may have
      * @param fencesPassed see {@link Link#fencesPassed}
      * @param checkAlive throws when the source is lost
      */
-    Arrivals(LongUnaryOperator words, long start, BooleanSupplier fencesPassed, Runnable checkAlive) {
+    Arrivals(
+            LongUnaryOperator words,
+            long start,
+            Optional<LongSupplier> news,
+            BooleanSupplier fencesPassed,
+            Runnable checkAlive) {
         this.words = words;
         this.start = start;
+        this.known = news.isPresent();
+        this.news = news.orElse(() -> ALL);
         this.fencesPassed = fencesPassed;
         this.checkAlive = checkAlive;
     }
@@ -79,29 +100,33 @@ final class Arrivals {
     }
 
     /**
-     * Reads all words as they were at one moment: words only grow, so they were so between two equal readings. A single
-     * reading could have an old value of one counter and a new one of a counter that was advanced after it; but not where
-     * nothing is new but the word that was read before all others, as after a message that comes alone.
+     * Reads all words that may be new as they were at one moment: words only grow, so they were so between two equal readings.
+     * A single reading could have an old value of one counter and a new one of a counter that was advanced after it; but not
+     * where nothing is new but the word that was read before all others, as after a message that comes alone.
      *
      * @param counter whose word has been read already
      * @param value what it was
      * @return false when they changed meanwhile
      */
-    private boolean readAll(int counter, long value) {
+    private boolean readNew(int counter, long value) {
+        changed |= news.getAsLong() | 1L << counter;
         boolean others = false;
         found[counter] = value;
-        for (int i = 0; i < found.length; i++) {
-            if (i != counter) {
-                found[i] = word(i);
-                others |= found[i] != shown.get(i);
-            }
+        for (long left = changed & ~(1L << counter); left != 0; left &= left - 1) {
+            int i = Long.numberOfTrailingZeros(left);
+            found[i] = word(i);
+            others |= found[i] != shown.get(i);
         }
-        for (int i = 0; others && i < found.length; i++) {
+        for (long left = others ? changed : 0; left != 0; left &= left - 1) {
+            int i = Long.numberOfTrailingZeros(left);
             if (found[i] != word(i)) {
                 return false;
             }
         }
-        return true;
+        // A word that was not read may have advanced before one that was.
+        long more = known ? news.getAsLong() : 0;
+        changed |= more;
+        return more == 0;
     }
 
     private long word(int counter) {
@@ -110,14 +135,16 @@ final class Arrivals {
 
     private boolean showAll(int counter, long value) {
         synchronized (found) {
-            if (!readAll(counter, value) || !fencesPassed.getAsBoolean()) {
+            if (!fencesPassed.getAsBoolean() || !readNew(counter, value) || !fencesPassed.getAsBoolean()) {
                 return false;
             }
-            for (int i = 0; i < found.length; i++) {
+            for (long left = changed; left != 0; left &= left - 1) {
+                int i = Long.numberOfTrailingZeros(left);
                 if (found[i] > shown.get(i)) {
                     shown.set(i, found[i]);
                 }
             }
+            changed = 0;
             return true;
         }
     }

@@ -2,6 +2,7 @@ package org.ep4j.backend.ibrc;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpMismatchException;
 import org.ep4j.engine.collective.Collective;
@@ -29,20 +30,20 @@ final class Exposure {
      *
      * @param data what is written to
      * @param counters words, for each source rank by its index and then by counter
-     * @param words to read the counters with
+     * @param counted to read the counters with
      * @param farewells who has closed it
      * @param numbers of the buffer on each rank, by its index
      * @param registered gives the data back
-     * @param counted gives the counters back
+     * @param words gives the counters back
      */
     record Exposed(
             Region data,
             Region counters,
-            HostMemory words,
+            Buffers.Counted counted,
             Farewells farewells,
             List<Integer> numbers,
             Resources registered,
-            Resources counted) {}
+            Resources words) {}
 
     /**
      * Registers memory, collectively.
@@ -72,10 +73,10 @@ final class Exposure {
                             told.stream().map(BufferRecord::data).toList()),
                     Regions.of(
                             local.record().counters().address(),
-                            local.words().size(),
+                            local.counted().words().size(),
                             local.counterKeys().local(),
                             told.stream().map(BufferRecord::counters).toList()),
-                    local.words(),
+                    local.counted(),
                     local.farewells(),
                     told.stream().map(BufferRecord::number).toList(),
                     data,
@@ -91,7 +92,11 @@ final class Exposure {
     }
 
     private record Local(
-            BufferRecord record, HostMemory words, Farewells farewells, Ports.Keys dataKeys, Ports.Keys counterKeys) {}
+            BufferRecord record,
+            Buffers.Counted counted,
+            Farewells farewells,
+            Ports.Keys dataKeys,
+            Ports.Keys counterKeys) {}
 
     private Local register(DeviceMemory memory) {
         int ranks = collective.ranks().size();
@@ -101,7 +106,8 @@ final class Exposure {
         HostMemory words = held.words();
         Farewells farewells = new Farewells(words, ranks);
         farewells.prepare();
-        int number = buffers.add(words);
+        Buffers.Counted told = new Buffers.Counted(words, new AtomicLongArray(ranks));
+        int number = buffers.add(told);
         counted.add(() -> buffers.remove(number));
         long counters = held.address();
         // Never with relaxed ordering: a counter may not pass the bytes before it.
@@ -112,7 +118,7 @@ final class Exposure {
                 number,
                 new MemoryRecord(memory.address(), dataKeys.remote()),
                 new MemoryRecord(counters, counterKeys.remote()));
-        return new Local(record, words, farewells, dataKeys, counterKeys);
+        return new Local(record, told, farewells, dataKeys, counterKeys);
     }
 
     /** No more than data needs: what nobody reads from afar, nobody may. */

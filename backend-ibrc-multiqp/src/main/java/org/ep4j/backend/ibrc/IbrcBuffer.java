@@ -57,8 +57,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
         int ranks = exposed.numbers().size();
         this.sent = new long[ranks][COUNTERS];
         links.forEach((peer, link) -> {
-            long start = (long) link.peer().index() * LinkMemory.COUNTERS;
-            arrivals.put(peer, new Arrivals(exposed.words(), start, link));
+            arrivals.put(peer, Arrivals.of(exposed.counted(), link, atomics));
         });
     }
 
@@ -146,9 +145,9 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
             boolean apart = exposed.farewells().complete(links.values());
             exposed.registered().close();
             if (apart) {
-                exposed.counted().close();
+                exposed.words().close();
             } else {
-                backend.add(exposed.counted()::close);
+                backend.add(exposed.words()::close);
             }
             onClose.accept(this);
         }

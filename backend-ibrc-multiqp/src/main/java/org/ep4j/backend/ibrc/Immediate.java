@@ -1,14 +1,14 @@
 package org.ep4j.backend.ibrc;
 
 /**
- * The 32 bits of an immediate, which make the receiver add to a word. For a counter: buffer (6 bits), counter (6), place of
- * 16 bits in the 64 (2), these 16 bits. For words of a connection: lane (16 bits), what to do.
+ * The 32 bits of an immediate, which make the receiver add to a word. For a counter: whether a fence is told of before, buffer
+ * (6 bits), counter (6), place of 16 bits in the 64 (2), these 16 bits. For words of a connection: lane (16 bits), what to do.
  */
 final class Immediate {
     /** Buffers that can be told apart. */
     static final int BUFFERS = 64;
 
-    private static final int COUNTER = 1 << 30;
+    private static final int AFTER_FENCE = 1 << 30;
     private static final int FENCE = 1 << 31;
     private static final int CLOSE = 1 << 16;
     private static final int TOTAL = 1 << 17;
@@ -18,7 +18,16 @@ final class Immediate {
 
     /** Adds {@code digit << 16 * place} to a counter. */
     static int counter(int buffer, int counter, int place, int digit) {
-        return COUNTER | (buffer << 24) | (counter << 18) | (place << 16) | digit;
+        return (buffer << 24) | (counter << 18) | (place << 16) | digit;
+    }
+
+    /** As {@code code}, which is of a counter, and before that adds one to the number of fences. */
+    static int afterFence(int code) {
+        return code | AFTER_FENCE;
+    }
+
+    static boolean isAfterFence(int code) {
+        return (code & AFTER_FENCE) != 0;
     }
 
     /** Adds one to the word of a lane, or with the flag {@link Words#CLOSED}. */

@@ -2,7 +2,6 @@ package org.ep4j.backend.ibrc;
 
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -30,12 +29,15 @@ final class Link {
     /** Polls for the reason of a refusal, which is there already: the queue pair failed by it. */
     private static final int ASKS = 64;
 
+    /** Polls for all that is there: of 64 completions each, more than queue pairs of the default depth hold. */
+    private static final int TAKES = 1 << 12;
+
     private final ReentrantLock lock = new ReentrantLock();
     private final LinkPeer peer;
     private final LinkMemory memory;
     private final LinkSettings settings;
     private final boolean atomics;
-    private final Lane[] lanes;
+    private final Lanes lanes;
     private final Rail[] rails;
     private final Wire wire;
     private final Sender sender;
@@ -44,10 +46,6 @@ final class Link {
     private final Queue<Runnable> news = new ConcurrentLinkedQueue<>();
     private final Queue<String> remarks = new ConcurrentLinkedQueue<>();
     private final Request request = new Request();
-    private int next;
-    /** Bytes that went to it in its turn: a few requests in a row cost less than requests that alternate. */
-    private long turn;
-
     private long homeBytes;
     private boolean spread;
     private long fences;
@@ -80,13 +78,14 @@ final class Link {
         this.memory = memory;
         this.settings = settings;
         this.atomics = atomics;
-        this.lanes = lanes.toArray(new Lane[0]);
+        this.lanes = new Lanes(lanes, peer.start(), settings);
         this.wire = wire;
         this.rails = new Rail[rails];
         for (int r = 0; r < rails; r++) {
-            this.rails[r] = new Rail(r, this.lanes);
+            this.rails[r] = new Rail(r, this.lanes.all());
         }
-        this.sender = new Sender(peer.index(), this.lanes, wire, (lane, why) -> fail(lane.rail(), lane, why, false));
+        this.sender =
+                new Sender(peer.index(), this.lanes.all(), wire, (lane, why) -> fail(lane.rail(), lane, why, false));
         for (Lane lane : lanes) {
             if (lane.ends().receives() > 0) {
                 lane.receivesPosted(lane.ends().receives());
@@ -96,23 +95,30 @@ final class Link {
 
     /** Posts a write. The ranges have been checked. */
     void write(Region region, long target, long source, long bytes) {
+        write(region, target, source, bytes, settings.timeout());
+    }
+
+    /** Posts a write, and waits no longer than {@code patience} for room. */
+    void write(Region region, long target, long source, long bytes, Duration patience) {
         lock.lock();
         try {
             checkAlive();
-            long deadline = deadline(settings.timeout());
+            long deadline = deadline(patience);
             long to = region.remoteAddress(peer.index()) + target;
             long from = region.address() + source;
             boolean small = homeBytes + bytes <= settings.stripe();
             long done = 0;
             while (done < bytes) {
                 Lane lane = small ? homeWithRoom(deadline) : laneWithRoom(deadline);
-                long most = small || alive() == 1
+                long most = small || lanes.alive() == 1
                         ? lane.ends().maxMessage()
                         : Math.min(settings.stripe(), lane.ends().maxMessage());
                 int piece = (int) Math.min(most, bytes - done);
                 sender.append(lane, request.write(region, to + done, region, from + done, piece));
                 done += piece;
-                turn += small ? 0 : piece;
+                if (!small) {
+                    lanes.took(piece);
+                }
             }
             homeBytes += small ? bytes : 0;
         } finally {
@@ -138,6 +144,8 @@ final class Link {
             if (spread) {
                 fence(deadline);
             }
+            // One fence can be told of with a counter.
+            tellFences(atomics || value == sent[counter] ? fences : fences - 1, deadline);
             long word = memory.remoteOf(counters) + 8L * counter;
             if (atomics && value > sent[counter]) {
                 Lane home = homeWithRoom(deadline);
@@ -163,14 +171,17 @@ final class Link {
         for (int place = 0; place < 4; place++) {
             int digit = (int) ((delta >>> (16 * place)) & 0xffff);
             if (digit > 0) {
-                int code = Immediate.counter(buffer, counter, place, digit);
+                boolean afterFence = fencesTold < fences;
+                int plain = Immediate.counter(buffer, counter, place, digit);
+                int code = afterFence ? Immediate.afterFence(plain) : plain;
                 long result = sent[counter] + ((long) digit << (16 * place));
-                Lane home = home();
+                Lane home = lanes.home();
                 if (home == null || !tell(home, counters, word, code, result)) {
                     home = homeWithRoom(deadline);
                     sender.append(home, request.immediate(counters, word, code, result));
                 }
                 sent[counter] = result;
+                fencesTold += afterFence ? 1 : 0;
             }
         }
     }
@@ -180,11 +191,11 @@ final class Link {
         return ready() && sender.count(lane, words, word, code, result);
     }
 
-    /** Makes every lane pass a fence, then says so on the home lane. One that could not be ended is made up for by the next. */
+    /** Makes every lane pass a fence. One that could not be ended is made up for by the next. */
     private void fence(long deadline) {
         fences++;
         Region control = memory.control();
-        for (Lane lane : lanes) {
+        for (Lane lane : lanes.all()) {
             long word = memory.remote(memory.words().lane(lane.index()));
             // A lane that was given up has passed all fences.
             while (lane.alive() && lane.fences() < fences) {
@@ -208,10 +219,16 @@ final class Link {
                                 : request.immediate(control, word, Immediate.lane(lane.index(), false), lane.fences()));
             }
         }
+        spread = false;
+    }
+
+    /** Tells of fences on the home lane. */
+    private void tellFences(long until, long deadline) {
+        Region control = memory.control();
         long word = memory.remote(memory.words().fences());
-        while (fencesTold < fences) {
+        while (fencesTold < until) {
             Lane home = homeWithRoom(deadline);
-            long step = atomics ? fences - fencesTold : 1;
+            long step = atomics ? until - fencesTold : 1;
             fencesTold += step;
             sender.append(
                     home,
@@ -219,7 +236,6 @@ final class Link {
                             ? add(control, word, step, fencesTold)
                             : request.immediate(control, word, Immediate.fence(), fencesTold));
         }
-        spread = false;
     }
 
     /** Waits until everything that was posted has arrived. */
@@ -228,98 +244,43 @@ final class Link {
         try {
             checkAlive();
             sender.flush();
-            await(deadline(duration), "the end of all writes", () -> ready() && pending() == 0);
+            await(deadline(duration), "the end of all writes", () -> ready() && lanes.pending() == 0);
         } finally {
             lock.unlock();
         }
-    }
-
-    private int pending() {
-        int pending = 0;
-        for (Lane lane : lanes) {
-            pending += lane.log().pending();
-        }
-        return pending;
     }
 
     private boolean ready() {
         return failovers.isEmpty();
     }
 
-    private int alive() {
-        int count = 0;
-        for (Lane lane : lanes) {
-            count += lane.alive() ? 1 : 0;
-        }
-        return count;
-    }
-
-    /** The lane of counters and small writes; it changes only when its rail is given up. */
-    @Nullable
-    Lane home() {
-        for (int i = 0; i < lanes.length; i++) {
-            Lane lane = lanes[(peer.start() + i) % lanes.length];
-            if (lane.alive()) {
-                return lane;
-            }
-        }
-        return null;
-    }
-
     private Lane homeWithRoom(long deadline) {
-        Lane home = home();
-        while (home == null || !ready() || !home.hasRoom() || !mayAdd()) {
+        Lane home = lanes.home();
+        while (home == null || !ready() || !home.hasRoom() || !lanes.mayAdd()) {
             await(deadline, "room on the home lane", this::homeHasRoom);
-            home = home();
+            home = lanes.home();
         }
         return home;
     }
 
     private boolean homeHasRoom() {
-        Lane home = home();
-        return ready() && home != null && home.hasRoom() && mayAdd();
+        Lane home = lanes.home();
+        return ready() && home != null && home.hasRoom() && lanes.mayAdd();
     }
 
     private Lane laneWithRoom(long deadline) {
         if (!anyHasRoom()) {
             await(deadline, "room on any lane", this::anyHasRoom);
         }
-        Lane lane = lanes[next];
-        if (!lane.equals(home())) {
+        Lane lane = lanes.current();
+        if (!lane.equals(lanes.home())) {
             spread = true;
         }
         return lane;
     }
 
     private boolean anyHasRoom() {
-        return ready() && mayAdd() && advanceToRoom();
-    }
-
-    /** Moves on to the next lane that has room, once the last one has had its share. */
-    private boolean advanceToRoom() {
-        if (turn < settings.stripe() && lanes[next].hasRoom()) {
-            return true;
-        }
-        for (int i = 1; i <= lanes.length; i++) {
-            int candidate = (next + i) % lanes.length;
-            if (lanes[candidate].hasRoom()) {
-                next = candidate;
-                turn = 0;
-                return true;
-            }
-        }
-        return false;
-    }
-
-    private boolean mayAdd() {
-        if (settings.inflightBytes() == 0) {
-            return true;
-        }
-        long bytes = 0;
-        for (Lane lane : lanes) {
-            bytes += lane.log().bytes();
-        }
-        return bytes < settings.inflightBytes();
+        return ready() && lanes.mayAdd() && lanes.advanceToRoom();
     }
 
     private void await(long deadline, String what, BooleanSupplier condition) {
@@ -332,12 +293,12 @@ final class Link {
             }
             if (deadline - System.nanoTime() <= 0) {
                 throw new EpTimeoutException(
-                        peer.label() + " took nothing for too long: waited for " + what + ", with " + pending()
+                        peer.label() + " took nothing for too long: waited for " + what + ", with " + lanes.pending()
                                 + " requests under way" + state() + "; see its state, or raise ep.timeout",
                         what,
                         peer.rank(),
                         0,
-                        pending());
+                        lanes.pending());
             }
             Pause.after(tries);
         }
@@ -349,6 +310,29 @@ final class Link {
 
     private String state() {
         return failovers.isEmpty() ? "" : ", " + failovers.get(failovers.size() - 1);
+    }
+
+    /** Takes in what has arrived, so that no immediate of it comes later. */
+    void settle() {
+        lock.lock();
+        try {
+            takeIn();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** There may be as many completions as the queue pairs hold, and no end of them where a peer goes on writing. */
+    private void takeIn() {
+        for (int i = 0; i < TAKES && lost == null; i++) {
+            int count = poll();
+            for (int c = 0; c < count; c++) {
+                take(c);
+            }
+            if (count == 0) {
+                return;
+            }
+        }
     }
 
     /** Nothing is posted or polled any more, and nothing of the peer arrives. A thread that waits here for the peer ends. */
@@ -422,7 +406,7 @@ final class Link {
 
     private void take(int index) {
         long id = completions.id(index);
-        Lane lane = lanes[CompletionId.lane(id)];
+        Lane lane = lanes.get(CompletionId.lane(id));
         int status = completions.status(index);
         if (CompletionId.isReceive(id)) {
             lane.receiveDone();
@@ -470,7 +454,7 @@ final class Link {
     /** Tells of stopped rails. Each by itself: a failover of the peer may wait for any of them. */
     private void tellPeer() {
         for (Rail rail : rails) {
-            Lane home = home();
+            Lane home = lanes.home();
             if (rail.toTell() && home != null && home.hasRoom()) {
                 Region control = memory.control();
                 long word = memory.remote(memory.words().stopped(rail.index()));
@@ -489,16 +473,16 @@ final class Link {
         }
         rail.stop(wire);
         failed.incrementAndGet();
-        if (home() == null && status) {
+        if (lanes.home() == null && status) {
             lose(NO_PORT);
-        } else if (home() == null) {
+        } else if (lanes.home() == null) {
             refused = rail;
         } else {
             remarks.add(peer.label() + ": " + rail.lane(0).ends().name() + " is given up, and " + Rail.alive(rails)
                     + " other pairs of ports carry what it did; see the state of these ports; they are used again when the"
                     + " group is joined anew" + rail.causes());
             failovers.forEach(Failover::readAgain);
-            failovers.add(new Failover(rail, this::home, memory, atomics, sender));
+            failovers.add(new Failover(rail, lanes::home, memory, atomics, sender));
         }
     }
 
@@ -523,15 +507,25 @@ final class Link {
 
     private void giveUpPort(int port, String why) {
         for (Rail rail : rails) {
-            if (rail.alive() && rail.lane(0).ends().port() == port && Rail.alive(rails) > 1) {
+            if (!rail.alive() || rail.lane(0).ends().port() != port) {
+                continue;
+            }
+            if (Rail.alive(rails) > 1) {
                 fail(rail.index(), rail.lane(0), why, true);
+            } else {
+                remarks.add(peer.label() + ": " + rail.lane(0).ends().name()
+                        + " is down, and no other pair of ports is left:" + " what is under way waits for it; " + why);
             }
         }
     }
 
     /** The peer is gone. Does not wait. */
     void peerGone(String why) {
-        news.add(() -> lose(why));
+        news.add(() -> {
+            // What it sent before is worth having.
+            takeIn();
+            lose(why);
+        });
         tryProgress();
     }
 
@@ -585,7 +579,7 @@ final class Link {
         if (told <= passed) {
             return true;
         }
-        for (int lane = 0; lane < lanes.length; lane++) {
+        for (int lane = 0; lane < lanes.all().length; lane++) {
             if (memory.lanePassed(lane) < told) {
                 return false;
             }
@@ -602,9 +596,6 @@ final class Link {
 
     /** What its lanes have carried so far, and how many rails were given up. Waits for nobody. */
     LinkTraffic traffic() {
-        return new LinkTraffic(
-                peer.rank(),
-                failed.get(),
-                Arrays.stream(lanes).map(Lane::carried).toList());
+        return new LinkTraffic(peer.rank(), failed.get(), lanes.carried());
     }
 }

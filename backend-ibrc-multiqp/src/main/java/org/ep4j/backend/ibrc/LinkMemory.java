@@ -23,8 +23,8 @@ final class LinkMemory {
 
     /** The counters of buffers. */
     interface Counts {
-        /** Adds to a word of the counters of a buffer, by its number and the word's offset. */
-        void add(int buffer, long word, long delta);
+        /** Adds to a counter that a source, by its index, has in a buffer, by its number. */
+        void add(int buffer, int source, int counter, long delta);
     }
 
     /**
@@ -141,8 +141,10 @@ final class LinkMemory {
     /** Adds to a word as the peer says by an immediate. */
     void apply(int code) {
         if (Immediate.isCounter(code)) {
-            long word = (long) peer * COUNTERS + 8L * Immediate.counterIndex(code);
-            counters.add(Immediate.buffer(code), word, Immediate.delta(code));
+            if (Immediate.isAfterFence(code)) {
+                add(local, here(words.fences()), 1);
+            }
+            counters.add(Immediate.buffer(code), peer, Immediate.counterIndex(code), Immediate.delta(code));
         } else if (Immediate.isFence(code)) {
             add(local, here(words.fences()), 1);
         } else {

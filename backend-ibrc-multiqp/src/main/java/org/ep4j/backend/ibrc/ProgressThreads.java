@@ -92,6 +92,12 @@ final class ProgressThreads implements AutoCloseable {
     private void take(NicDevice device, int type, int number) {
         boolean all = type == Verbs.EVENT_DEVICE_FATAL;
         if (!all && type != Verbs.EVENT_PORT_ERROR) {
+            LOGGER.log(
+                    type <= Verbs.EVENT_LAST_OF_QUEUES ? System.Logger.Level.WARNING : System.Logger.Level.DEBUG,
+                    "{0}: event {1} ({2})",
+                    device.name(),
+                    type,
+                    VerbsLibrary.event(type));
             return;
         }
         for (int i = 0; i < ports.list().size(); i++) {

@@ -32,6 +32,9 @@ final class Verbs {
     /** {@code IBV_ACCESS_RELAXED_ORDERING}. */
     static final int ACCESS_RELAXED_ORDERING = 1 << 20;
 
+    /** Events up to it tell of a queue or queue pair that failed. {@code IBV_EVENT_QP_ACCESS_ERR}. */
+    static final int EVENT_LAST_OF_QUEUES = 3;
+
     /** {@code IBV_EVENT_PORT_ERR}. */
     static final int EVENT_PORT_ERROR = 10;
 

@@ -41,7 +41,13 @@ final class VerbsLibrary {
     /** Loads it; a second call does nothing. */
     static void load() throws Missing {
         try {
-            dropOutdated();
+            Properties platform = Loader.loadProperties();
+            URL library = Verbs.class.getResource(platform.getProperty("platform") + "/"
+                    + platform.getProperty("platform.library.prefix") + "jniEp4jVerbs"
+                    + platform.getProperty("platform.library.suffix"));
+            if (library != null && library.getProtocol().equals("jar")) {
+                dropOutdated(library);
+            }
             Loader.load(Verbs.class);
         } catch (LinkageError | RuntimeException e) {
             throw missing(e);
@@ -52,14 +58,7 @@ final class VerbsLibrary {
      * JavaCPP keeps what it takes out of a jar, and takes it out again when its length or time differ. Those of two builds can be
      * the same, since builds are reproducible: then the library of the other build would be loaded.
      */
-    private static void dropOutdated() {
-        Properties platform = Loader.loadProperties();
-        URL inJar = Verbs.class.getResource(platform.getProperty("platform") + "/"
-                + platform.getProperty("platform.library.prefix") + "jniEp4jVerbs"
-                + platform.getProperty("platform.library.suffix"));
-        if (inJar == null || !inJar.getProtocol().equals("jar")) {
-            return;
-        }
+    static void dropOutdated(URL inJar) {
         try (InputStream built = inJar.openStream()) {
             Path kept = Loader.cacheResource(inJar).toPath();
             if (!Arrays.equals(built.readAllBytes(), Files.readAllBytes(kept))) {

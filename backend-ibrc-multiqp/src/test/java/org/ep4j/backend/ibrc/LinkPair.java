@@ -6,6 +6,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
@@ -20,14 +21,13 @@ final class LinkPair implements AutoCloseable {
     /** Advanced in every round before {@link #SENT}, which shows that counters are seen in order. */
     private static final int BEFORE = 60;
 
-    private static final int BUFFER = 5;
-
     private final HostDevice device = new HostDevice();
     private final List<DeviceAllocation> allocations = new ArrayList<>();
     private final Random random;
     private final FakeFabric fabric;
     private final int rails;
     private final Side[] sides = new Side[2];
+    private int buffer;
 
     /** What one side has. */
     private static final class Side {
@@ -40,12 +40,12 @@ final class LinkPair implements AutoCloseable {
         long sentRounds;
         long checkedRounds;
 
-        Side(HostMemory data, HostMemory counters, Region dataRegion, Region counterRegion, Link link) {
+        Side(HostMemory data, Region dataRegion, Region counterRegion, Link link, Arrivals arrivals) {
             this.data = data;
             this.dataRegion = dataRegion;
             this.counterRegion = counterRegion;
             this.link = link;
-            this.arrivals = new Arrivals(counters, (long) link.peer().index() * LinkMemory.COUNTERS, link);
+            this.arrivals = arrivals;
         }
     }
 
@@ -63,13 +63,11 @@ final class LinkPair implements AutoCloseable {
             HostMemory local = FakeFabric.memory(control[side], layout.bytes());
             local.putLong(layout.one(), 1);
             HostMemory ownCounters = FakeFabric.memory(counters[side], 2L * LinkMemory.COUNTERS);
+            Buffers.Counted counted = new Buffers.Counted(ownCounters, new AtomicLongArray(2));
+            Buffers buffers = new Buffers();
+            this.buffer = buffers.add(counted);
             Region controlRegion = region(control, side, layout.bytes());
-            LinkMemory memory =
-                    new LinkMemory(words, layout, controlRegion, local, side, 1 - side, (number, word, delta) -> {
-                        if (number == BUFFER) {
-                            ownCounters.putLongRelease(word, ownCounters.getLong(word) + delta);
-                        }
-                    });
+            LinkMemory memory = new LinkMemory(words, layout, controlRegion, local, side, 1 - side, buffers);
             Lane[] all = new Lane[lanes];
             for (int lane = 0; lane < lanes; lane++) {
                 LaneEnds ends =
@@ -81,10 +79,10 @@ final class LinkPair implements AutoCloseable {
             fabric.join(side, link);
             sides[side] = new Side(
                     FakeFabric.memory(data[side], 2L * SLOTS * SLOT),
-                    ownCounters,
                     region(data, side, 2L * SLOTS * SLOT),
                     region(counters, side, 2L * LinkMemory.COUNTERS),
-                    link);
+                    link,
+                    Arrivals.of(counted, link, atomics));
         }
     }
 
@@ -108,7 +106,7 @@ final class LinkPair implements AutoCloseable {
 
     void advance(int side, int counter, long value) {
         Side own = sides[side];
-        own.link.advance(own.counterRegion, BUFFER, counter, own.sent, value);
+        own.link.advance(own.counterRegion, buffer, counter, own.sent, value);
     }
 
     private long seen(int side, int counter) {

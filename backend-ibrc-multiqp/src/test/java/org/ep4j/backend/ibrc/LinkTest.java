@@ -13,6 +13,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
@@ -59,7 +60,7 @@ class LinkTest {
         HostMemory local = FakeFabric.memory(control[0], layout.bytes());
         local.putLong(layout.one(), 1);
         LinkMemory memory = new LinkMemory(
-                words, layout, region(control, layout.bytes()), local, 0, 1, (buffer, word, delta) -> {});
+                words, layout, region(control, layout.bytes()), local, 0, 1, (buffer, source, counter, delta) -> {});
         return new Link(new LinkPeer(1, 1, "rank 1", 0), memory, settings, true, lanes, RAILS, wire);
     }
 
@@ -279,12 +280,30 @@ class LinkTest {
     void aBufferThatIsClosedCountsNothing() {
         HostMemory memory = FakeFabric.memory(counters[0], 2L * LinkMemory.COUNTERS);
         Buffers buffers = new Buffers();
-        int number = buffers.add(memory);
-        buffers.add(number, 8, 3);
-        assertThat(memory.getLong(8)).isEqualTo(3);
+        Buffers.Counted counted = new Buffers.Counted(memory, new AtomicLongArray(2));
+        int number = buffers.add(counted);
+        long word = LinkMemory.COUNTERS + 8;
+        buffers.add(number, 1, 1, 3);
+        assertThat(memory.getLong(word)).isEqualTo(3);
+        assertThat(counted.takeNews(1)).isEqualTo(2);
         buffers.remove(number);
-        buffers.add(number, 8, 3);
-        assertThat(memory.getLong(8)).isEqualTo(3);
+        buffers.add(number, 1, 1, 3);
+        assertThat(memory.getLong(word)).isEqualTo(3);
+        assertThat(counted.takeNews(1)).isZero();
+    }
+
+    /** What is late for the closed buffer may still come. */
+    @Test
+    void theNumberOfAClosedBufferIsTheLastToBeGivenAgain() {
+        HostMemory memory = FakeFabric.memory(counters[0], 2L * LinkMemory.COUNTERS);
+        Buffers buffers = new Buffers();
+        for (int i = 0; i < Immediate.BUFFERS; i++) {
+            int number = buffers.add(new Buffers.Counted(memory, new AtomicLongArray(2)));
+            assertThat(number).isEqualTo(i);
+            buffers.remove(number);
+        }
+        assertThat(buffers.add(new Buffers.Counted(memory, new AtomicLongArray(2))))
+                .isZero();
     }
 
     @Test

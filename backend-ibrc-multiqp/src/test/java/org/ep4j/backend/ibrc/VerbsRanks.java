@@ -66,8 +66,12 @@ final class VerbsRanks {
         EpConfig.Builder builder = EpConfig.builder(Map.of(), Map.of());
         List<org.ep4j.config.ConfigKey<?>> keys = new ArrayList<>(IbrcKeys.all());
         keys.addAll(EpKeys.all());
-        settings.forEach((name, value) ->
-                keys.stream().filter(key -> key.name().equals(name)).forEach(key -> builder.set(key, value)));
+        settings.forEach((name, value) -> builder.set(
+                keys.stream()
+                        .filter(key -> key.name().equals(name))
+                        .findFirst()
+                        .orElseThrow(() -> new IllegalArgumentException("no setting " + name)),
+                value));
         return builder.build();
     }
 
