@@ -3,16 +3,20 @@ package org.ep4j.cli;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.function.Consumer;
 import org.ep4j.EpArgumentException;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.report.ConformanceTable;
 import org.ep4j.cli.report.ProgressView;
 import org.ep4j.cli.report.TextFile;
+import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.Conformance;
 import org.ep4j.tck.ConformanceReport;
@@ -127,6 +131,7 @@ final class ConformanceCommand implements Callable<Integer> {
         }
         ConformanceRequest request = new ConformanceRequest(
                 backend, device, ranks, modes(), settings, EnumSet.allOf(Capability.class), rule);
+        checkBackend();
         int total = Conformance.rules(request).size() * modes().size();
         if (total == 0) {
             throw new EpArgumentException(
@@ -156,6 +161,17 @@ final class ConformanceCommand implements Callable<Integer> {
         markdown.ifPresent(file -> TextFile.write(file, report.toMarkdown()));
         out.flush();
         return exitCode(report);
+    }
+
+    private void checkBackend() {
+        List<String> known = ServiceLoader.load(EpBackendProvider.class).stream()
+                .map(provider -> provider.get().id())
+                .sorted()
+                .toList();
+        if (!known.contains(backend)) {
+            throw new EpUnavailableException("backend " + backend + " is not on the class path, which has: "
+                    + String.join(", ", known) + "; correct --backend, or add its artifact");
+        }
     }
 
     private Set<RankMode> modes() {
