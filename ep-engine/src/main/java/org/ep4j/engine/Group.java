@@ -149,11 +149,10 @@ final class Group implements EpGroup {
     }
 
     private EpBuffer expose(String name, EpShape shape, BufferSize size, Duration setup) {
-        List<SymmetricBuffer> exposed = new ArrayList<>();
         EpBuffer buffer;
         try {
             List<SymmetricMemory> made = new ArrayList<>();
-            Runnable freeMemory = symmetricMemory(name, size.symmetric(), setup, exposed, made);
+            Runnable freeMemory = symmetricMemory(name, size.symmetric(), setup, made);
             SymmetricMemory symmetric = made.get(0);
             Runnable free = () -> {
                 forget(name);
@@ -172,7 +171,6 @@ final class Group implements EpGroup {
                             free,
                             config.get(EpKeys.TIMEOUT));
         } catch (RuntimeException e) {
-            exposed.forEach(SymmetricBuffer::close);
             agreement.refuse(name, e, setup);
             throw e;
         }
@@ -190,12 +188,13 @@ final class Group implements EpGroup {
     }
 
     /**
-     * Gets this rank's symmetric memory and reaches its peers'.
+     * Gets this rank's symmetric memory and reaches its peers'. Backends let go of memory before it is freed, here too when this
+     * call fails: a NIC may still write to what it has registered.
      *
      * @return frees it
      */
-    private Runnable symmetricMemory(
-            String name, long bytes, Duration setup, List<SymmetricBuffer> exposed, List<SymmetricMemory> made) {
+    private Runnable symmetricMemory(String name, long bytes, Duration setup, List<SymmetricMemory> made) {
+        List<SymmetricBuffer> exposed = new ArrayList<>();
         Optional<EpBackend> allocator =
                 backends.byId().values().stream().filter(EpBackend::allocates).findFirst();
         DeviceMemory local;
@@ -213,13 +212,16 @@ final class Group implements EpGroup {
         try {
             made.add(paths.reach(local, register(name, bytes, setup, local, exposed)));
         } catch (RuntimeException e) {
-            freeLocal.run();
+            try {
+                letGo(exposed, freeLocal);
+            } catch (RuntimeException other) {
+                e.addSuppressed(other);
+            }
             throw e;
         }
         backends.retain();
         Runnable unmap = () -> {
-            exposed.forEach(SymmetricBuffer::close);
-            freeLocal.run();
+            letGo(exposed, freeLocal);
             backends.release();
         };
         if (device instanceof HostDevice host) {
@@ -227,6 +229,11 @@ final class Group implements EpGroup {
             return tracked::close;
         }
         return unmap;
+    }
+
+    private static void letGo(List<SymmetricBuffer> exposed, Runnable freeLocal) {
+        exposed.forEach(SymmetricBuffer::close);
+        freeLocal.run();
     }
 
     private Map<String, SymmetricBuffer> register(

@@ -1,0 +1,152 @@
+package org.ep4j.engine;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.ep4j.Device;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpDevice;
+import org.ep4j.EpEvent;
+import org.ep4j.EpResourceException;
+import org.ep4j.EpShape;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.config.EpConfig;
+import org.ep4j.engine.memory.HostDevice;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.SymmetricBuffer;
+import org.junit.jupiter.api.Test;
+
+/** The order in which the memory of a buffer goes. */
+final class GroupMemoryTest {
+    private final List<String> events = new ArrayList<>();
+
+    @Test
+    void memoryThatABackendHasRegisteredIsFreedAfterwardsWhenAnotherBackendFails() {
+        List<RankProfile> profiles = List.of(new RankProfile(0, "h", "h", 1, Device.HOST, Map.of(), Map.of()));
+        PathOffer local = new PathOffer(PathKind.LOCAL, 1, 1, List.of());
+        EpPlan plan = EpPlan.of(profiles, List.of(new PairPath(0, 0, "local", local, List.of())));
+        Bootstrap alone = Bootstraps.inProcess(1).get(0);
+        try (Group group = new Group(
+                alone,
+                EpConfig.builder(Map.of(), Map.of()).build(),
+                plan,
+                new LoudDevice(),
+                new OpenBackends(Map.of("a", new LoudBackend("a", false), "b", new LoudBackend("b", true))))) {
+            EpShape shape = EpShape.builder(64, 8, 2).maxTokens(4).build();
+            assertThatThrownBy(() -> group.createBuffer(shape)).hasMessageContaining("b has no room");
+        }
+        assertThat(events).containsExactly("allocated", "a registered", "a deregistered", "freed");
+    }
+
+    private final class LoudBackend implements EpBackend {
+        private final String id;
+        private final boolean full;
+
+        LoudBackend(String id, boolean full) {
+            this.id = id;
+            this.full = full;
+        }
+
+        @Override
+        public String id() {
+            return id;
+        }
+
+        @Override
+        public boolean allocates() {
+            return false;
+        }
+
+        @Override
+        public SymmetricBuffer expose(String name, long bytes, Optional<DeviceMemory> memory, Duration deadline) {
+            if (full) {
+                throw new EpResourceException(id + " has no room");
+            }
+            events.add(id + " registered");
+            return new SymmetricBuffer() {
+                @Override
+                public DeviceMemory local() {
+                    return memory.orElseThrow();
+                }
+
+                @Override
+                public void close() {
+                    events.add(id + " deregistered");
+                }
+            };
+        }
+
+        @Override
+        public void close() {}
+    }
+
+    private final class LoudDevice implements EpDevice {
+        private final HostDevice host = new HostDevice();
+
+        @Override
+        public Device id() {
+            return host.id();
+        }
+
+        @Override
+        public DeviceAllocation allocate(long bytes) {
+            DeviceAllocation allocation = host.allocate(bytes);
+            events.add("allocated");
+            return new DeviceAllocation() {
+                @Override
+                public DeviceMemory memory() {
+                    return allocation.memory();
+                }
+
+                @Override
+                public void close() {
+                    events.add("freed");
+                    allocation.close();
+                }
+            };
+        }
+
+        @Override
+        public void upload(ByteBuffer source, DeviceMemory target) {
+            host.upload(source, target);
+        }
+
+        @Override
+        public void download(DeviceMemory source, ByteBuffer target) {
+            host.download(source, target);
+        }
+
+        @Override
+        public DeviceMemory wrap(ByteBuffer direct) {
+            return host.wrap(direct);
+        }
+
+        @Override
+        public ByteBuffer view(DeviceMemory memory) {
+            return host.view(memory);
+        }
+
+        @Override
+        public EpEvent record(long stream) {
+            return host.record(stream);
+        }
+
+        @Override
+        public void close() {
+            host.close();
+        }
+    }
+}
