@@ -2,19 +2,26 @@ package org.ep4j.cli;
 
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.ep4j.EpUnavailableException;
 
 /**
  * Launchers that started several processes with one command line and left them nothing to meet by: {@code srun} without
- * {@code --mpi=pmix}, and those that speak PMI-1 or PMI-2 alone. Without a word each process would start ranks of its own, and
- * so many measurements would run at once, none of what was meant.
+ * {@code --mpi=pmix}, those that speak PMI-1 or PMI-2 alone, and any where a part of torchrun's variables hides PMIx. Without
+ * a word each process would start ranks of its own, and so many measurements would run at once, none of what was meant.
  */
 final class MuteLaunchers {
     /**
      * Tasks of the step, which {@code srun} alone sets, unlike {@code SLURM_NTASKS}: a batch script has that, too, and is one
-     * process. Processes of the job as {@code mpiexec} of MPICH and Intel MPI and {@code srun --mpi=pmi2} tell it.
+     * process. Processes of the job as {@code mpiexec} of MPICH and Intel MPI and {@code srun --mpi=pmi2} tell it, and as {@code
+     * mpirun} of Open MPI does.
      */
-    private static final List<String> SIZES = List.of("SLURM_STEP_NUM_TASKS", "PMI_SIZE");
+    private static final List<String> SIZES = List.of("SLURM_STEP_NUM_TASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE");
+
+    private static final List<String> PMIX = List.of("PMIX_RANK", "PMIX_NAMESPACE");
+
+    /** Of torchrun: any of the first three says that PMIx is not meant, and only all of them together say how to meet. */
+    private static final List<String> TORCHRUN = List.of("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT");
 
     private MuteLaunchers() {}
 
@@ -28,13 +35,23 @@ final class MuteLaunchers {
                 .filter(name -> environment.getOrDefault(name, "").strip().matches("0*([2-9]|[1-9]\\d+)"))
                 .findFirst()
                 .ifPresent(name -> {
-                    throw new EpUnavailableException(
-                            "this process is one of several that a launcher started (" + name + "="
-                                    + environment.get(name)
-                                    + "), but neither PMIx nor torchrun's variables tell it how to meet the"
-                                    + " others; start them with srun --mpi=pmix (srun --mpi=list tells whether Slurm has it), with"
-                                    + " mpirun of Open MPI or with torchrun's variables, or unset " + name
-                                    + " for ranks of every process's own");
+                    throw new EpUnavailableException("this process is one of several that a launcher started (" + name
+                            + "=" + environment.get(name) + "), but " + reason(environment, name));
                 });
+    }
+
+    private static String reason(Map<String, String> environment, String size) {
+        String own = ", or unset " + size + " for ranks of every process's own";
+        List<String> strays = TORCHRUN.stream().filter(environment::containsKey).toList();
+        if (strays.isEmpty() || !environment.keySet().containsAll(PMIX)) {
+            return "neither PMIx nor torchrun's variables tell it how to meet the others; start them with srun --mpi=pmix"
+                    + " (srun --mpi=list tells whether Slurm has it), with mpirun of Open MPI or with torchrun's variables"
+                    + own;
+        }
+        String missing =
+                TORCHRUN.stream().filter(name -> !environment.containsKey(name)).collect(Collectors.joining(", "));
+        return "PMIx, by which it could meet the others, is not used where " + String.join(" or ", strays)
+                + " is set, and torchrun's variables lack " + missing + "; unset " + String.join(", ", strays)
+                + ", or set all four" + own;
     }
 }

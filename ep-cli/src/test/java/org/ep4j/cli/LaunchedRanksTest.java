@@ -88,11 +88,26 @@ final class LaunchedRanksTest {
 
     /** With these variables srun and mpiexec leave a process, and without any of PMIx or torchrun. */
     @ParameterizedTest
-    @CsvSource({"SLURM_STEP_NUM_TASKS, 2", "SLURM_STEP_NUM_TASKS, 10", "PMI_SIZE, 4"})
+    @CsvSource({"SLURM_STEP_NUM_TASKS, 2", "SLURM_STEP_NUM_TASKS, 10", "PMI_SIZE, 4", "OMPI_COMM_WORLD_SIZE, 2"})
     void oneOfSeveralThatCannotMeetStartsNoRanksOfItsOwn(String name, String value) {
         assertThatThrownBy(() -> LaunchedRanks.join(Map.of("SLURM_NTASKS", value, name, value)))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContainingAll(name + "=" + value, "srun --mpi=pmix", "unset " + name);
+    }
+
+    /** Images bring such variables along. */
+    @ParameterizedTest
+    @CsvSource({
+        "OMPI_COMM_WORLD_SIZE, MASTER_ADDR, 'RANK, WORLD_SIZE, MASTER_PORT'",
+        "SLURM_STEP_NUM_TASKS, RANK, 'WORLD_SIZE, MASTER_ADDR, MASTER_PORT'",
+        "OMPI_COMM_WORLD_SIZE, WORLD_SIZE, 'RANK, MASTER_ADDR, MASTER_PORT'"
+    })
+    void aVariableThatHidesPmixIsNamed(String size, String stray, String missing) {
+        Map<String, String> environment = Map.of(size, "4", "PMIX_RANK", "0", "PMIX_NAMESPACE", "job", stray, "1");
+        assertThatThrownBy(() -> LaunchedRanks.join(environment))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContainingAll(
+                        size + "=4", "where " + stray + " is set", "lack " + missing, "unset " + stray + ",");
     }
 
     /** A batch script has the number of tasks, too, and an interactive shell is a step of one. */
