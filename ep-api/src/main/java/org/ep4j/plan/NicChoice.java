@@ -1,10 +1,13 @@
 package org.ep4j.plan;
 
+import java.util.ArrayList;
 import java.util.List;
+import org.ep4j.Device;
 import org.ep4j.EpConfigException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.topology.Locality;
 
 /**
  * What the user of one rank wants of NICs. Hosts differ, so every rank's own wishes travel in its profile and are applied
@@ -41,6 +44,31 @@ public record NicChoice(String map, String include, String exclude) {
     public static NicChoice from(EpConfig config) {
         return new NicChoice(
                 config.get(EpKeys.NIC_MAP), config.get(EpKeys.NIC_INCLUDE), config.get(EpKeys.NIC_EXCLUDE));
+    }
+
+    /**
+     * The machine around a device, with the NICs and ports that a rank on it may use; none where nothing is left.
+     *
+     * @param locality all that is there
+     * @param device of the rank
+     */
+    public Locality narrow(Locality locality, Device device) {
+        return NicWishes.of(this, NicRules.gpu(locality, device)).narrow(locality);
+    }
+
+    /** The settings that are set, with their values, for messages. */
+    public String settings() {
+        List<String> set = new ArrayList<>();
+        if (!map.isBlank()) {
+            set.add(EpKeys.NIC_MAP.name() + " = " + map);
+        }
+        if (!include.isBlank()) {
+            set.add(EpKeys.NIC_INCLUDE.name() + " = " + include);
+        }
+        if (!exclude.isBlank()) {
+            set.add(EpKeys.NIC_EXCLUDE.name() + " = " + exclude);
+        }
+        return String.join(", ", set);
     }
 
     /** What a rank reported, or {@code otherwise} when it reported no wish. */

@@ -3,6 +3,7 @@ package org.ep4j.plan;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import org.ep4j.Device;
 import org.ep4j.EpConfigException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.NoPath;
@@ -15,9 +16,7 @@ import org.ep4j.topology.NicReach;
 final class NicRules {
     private final RankProfile profile;
     private final NicChoice choice;
-    private final NicPattern include;
-    private final NicPattern exclude;
-    private final List<PortName> wanted;
+    private final NicWishes wishes;
     private final boolean fixed;
 
     /**
@@ -29,29 +28,29 @@ final class NicRules {
     NicRules(RankProfile profile, NicChoice choice) {
         this.profile = profile;
         this.choice = choice;
-        this.include = NicPattern.parse(EpKeys.NIC_INCLUDE.name(), choice.include());
-        this.exclude = NicPattern.parse(EpKeys.NIC_EXCLUDE.name(), choice.exclude());
         NicMap map = NicMap.parse(choice.map());
         int gpu = gpu(profile);
         this.fixed = !map.of(gpu).isEmpty();
-        this.wanted = fixed ? map.of(gpu) : map.rest();
-        if (gpu >= 0 && !map.isEmpty() && wanted.isEmpty()) {
+        this.wishes = NicWishes.of(choice, gpu);
+        if (gpu >= 0 && !map.isEmpty() && wishes.wanted().isEmpty()) {
             throw new EpConfigException(says(EpKeys.NIC_MAP.name(), choice.map()) + " has no NIC for GPU " + gpu
                     + "; add " + gpu + ":NIC, or *:NIC for all GPUs that it does not name" + there());
         }
         List<NicReach> nics = profile.locality().nics();
         if (nics.stream().anyMatch(nic -> nic.family().rdma())) {
-            wanted.forEach(this::checkThere);
+            wishes.wanted().forEach(this::checkThere);
             checkNotAllForbidden();
         }
     }
 
     /** Index of a rank's GPU on its host; -1 for a rank without one. */
     static int gpu(RankProfile profile) {
-        int known = profile.locality().gpu();
-        return known >= 0 || profile.device().type().equals("host")
-                ? known
-                : profile.device().ordinal();
+        return gpu(profile.locality(), profile.device());
+    }
+
+    /** The same, of a rank on a device. */
+    static int gpu(Locality locality, Device device) {
+        return locality.gpu() >= 0 || device.type().equals("host") ? locality.gpu() : device.ordinal();
     }
 
     /** True when the map names the rank's GPU, so that nothing is left to assign. */
@@ -67,19 +66,7 @@ final class NicRules {
     /** The machine around the rank, with the NICs that it may use. */
     Locality locality() {
         Locality all = profile.locality();
-        if (choice.equals(NicChoice.AUTO)) {
-            return all;
-        }
-        List<NicReach> nics = new ArrayList<>();
-        for (NicReach nic : all.nics()) {
-            List<NicReach.Port> ports = nic.ports().stream()
-                    .filter(port -> allowed(new PortName(nic.name(), port.number())))
-                    .toList();
-            if (nic.ports().isEmpty() ? allowed(new PortName(nic.name(), 1)) : !ports.isEmpty()) {
-                nics.add(new NicReach(nic.name(), nic.family(), nic.card(), nic.distance(), nic.gpuDirect(), ports));
-            }
-        }
-        return new Locality(all.gpu(), all.vendor(), all.architecture(), all.numa(), all.gpus(), all.peers(), nics);
+        return choice.equals(NicChoice.AUTO) ? all : wishes.narrow(all);
     }
 
     /** An offer with the NIC ports that the rank may use; no path when none is left. */
@@ -88,36 +75,16 @@ final class NicRules {
             return offer;
         }
         List<String> allowed = path.nics().stream()
-                .filter(name -> allowed(PortName.parse(name)))
-                .sorted(Comparator.comparingInt(name -> place(PortName.parse(name))))
+                .filter(name -> wishes.allow(PortName.parse(name)))
+                .sorted(Comparator.comparingInt(name -> wishes.place(PortName.parse(name))))
                 .toList();
         if (allowed.isEmpty()) {
             return new NoPath(
                     "of the ports that it could use, " + String.join(", ", path.nics()) + ", the settings allow none: "
-                            + settings(),
+                            + choice.settings(),
                     "change the settings, or take another backend");
         }
         return new PathOffer(path.kind(), path.gigabytesPerSecond(), path.latencyMicros(), allowed, path.staged());
-    }
-
-    private boolean allowed(PortName port) {
-        return (wanted.isEmpty() || place(port) < wanted.size())
-                && (include.isEmpty() || include.matches(port))
-                && (exclude.isEmpty() || !exclude.matches(port));
-    }
-
-    /** Place of a port in what the map wants; past its end when it is not wanted. */
-    private int place(PortName port) {
-        for (int i = 0; i < wanted.size(); i++) {
-            if (means(wanted.get(i), port)) {
-                return i;
-            }
-        }
-        return wanted.size();
-    }
-
-    private static boolean means(PortName wish, PortName port) {
-        return wish.nic().equals(port.nic()) && (wish.port() == 0 || wish.port() == port.port());
     }
 
     private void checkThere(PortName wish) {
@@ -131,7 +98,8 @@ final class NicRules {
         }
         boolean up = named.stream()
                 .anyMatch(nic -> nic.ports().isEmpty()
-                        || nic.ports().stream().anyMatch(port -> means(wish, new PortName(nic.name(), port.number()))));
+                        || nic.ports().stream()
+                                .anyMatch(port -> NicWishes.means(wish, new PortName(nic.name(), port.number()))));
         if (!up) {
             throw new EpConfigException(
                     setting + " names " + wish + ", and that port is down or does not exist" + there());
@@ -139,24 +107,9 @@ final class NicRules {
     }
 
     private void checkNotAllForbidden() {
-        boolean chosen = !wanted.isEmpty() || (!include.isEmpty() && !include.negated());
-        if (chosen && locality().nics().isEmpty()) {
-            throw new EpConfigException(profile.label() + " is left without a NIC by " + settings() + there());
+        if (wishes.choose() && locality().nics().isEmpty()) {
+            throw new EpConfigException(profile.label() + " is left without a NIC by " + choice.settings() + there());
         }
-    }
-
-    private String settings() {
-        List<String> set = new ArrayList<>();
-        if (!choice.map().isBlank()) {
-            set.add(EpKeys.NIC_MAP.name() + " = " + choice.map());
-        }
-        if (!choice.include().isBlank()) {
-            set.add(EpKeys.NIC_INCLUDE.name() + " = " + choice.include());
-        }
-        if (!choice.exclude().isBlank()) {
-            set.add(EpKeys.NIC_EXCLUDE.name() + " = " + choice.exclude());
-        }
-        return String.join(", ", set);
     }
 
     private String says(String key, String value) {

@@ -1,8 +1,6 @@
 package org.ep4j.backend.ibrc;
 
-import java.util.Arrays;
 import java.util.EnumSet;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -10,6 +8,7 @@ import java.util.Set;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.ep4j.Device;
+import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.Estimates;
@@ -29,8 +28,11 @@ import org.ep4j.topology.PathType;
  * clouds hold them, are taken for such. NICs that the kernel emulates serve host memory alone.
  */
 final class IbrcOffer {
-    /** Fact: the devices that verbs opened, separated by commas. A description has none, and stands for all. */
-    static final String DEVICES = "devices";
+    /**
+     * Fact: the ports of devices that verbs opened, which are up and have a GID to send from, as {@code mlx5_0:1}, separated by
+     * commas. A description has none, and stands for all.
+     */
+    static final String PORTS = "ports";
 
     private static final Set<NicFamily> HARDWARE =
             EnumSet.of(NicFamily.MLX5, NicFamily.BNXT, NicFamily.IONIC, NicFamily.IRDMA);
@@ -65,6 +67,14 @@ final class IbrcOffer {
                 "use efa on EFA, Slingshot and plain Ethernet; otherwise bring a port up");
     }
 
+    static Check forbidden(NicPaths nics, NicChoice choice) {
+        return Check.fail(
+                IbrcProbe.NIC,
+                "of the ports that it could use, " + String.join(", ", nics.names()) + ", the settings allow none: "
+                        + choice.settings(),
+                "change the settings, or take another backend");
+    }
+
     static Check nic(Device device, Locality locality, NicPaths nics) {
         boolean unknown = hardware(locality, nic -> true).isEmpty() && gpu(device);
         return unknown
@@ -95,12 +105,18 @@ final class IbrcOffer {
     }
 
     private static Optional<NicPaths> nics(RankProfile rank) {
-        String devices = rank.facts(IbrcProvider.ID).get(DEVICES);
-        if (devices == null) {
+        String ports = rank.facts(IbrcProvider.ID).get(PORTS);
+        if (ports == null) {
             return nics(rank.device(), rank.locality(), nic -> true);
         }
-        Set<String> open = new HashSet<>(Arrays.asList(devices.split(",")));
-        return nics(rank.device(), rank.locality(), nic -> open.contains(nic.name()));
+        return ports.isEmpty()
+                ? Optional.empty()
+                : nics(rank.device(), only(ports).narrow(rank.locality(), rank.device()), nic -> true);
+    }
+
+    /** As if the user had named the ports. */
+    private static NicChoice only(String ports) {
+        return new NicChoice("", "=" + ports, "");
     }
 
     /** The NICs of a rank, as far as they are {@code usable}. */

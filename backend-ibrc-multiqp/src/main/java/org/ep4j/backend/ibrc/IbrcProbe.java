@@ -6,19 +6,19 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.ep4j.Device;
 import org.ep4j.EpException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
-import org.ep4j.topology.GidChoice;
 import org.ep4j.topology.Locality;
-import org.ep4j.topology.Nic;
-import org.ep4j.topology.NicPort;
+import org.ep4j.topology.NicReach;
 import org.ep4j.topology.Topology;
 
 /**
@@ -104,7 +104,6 @@ final class IbrcProbe {
         List<DeviceFinding> usable =
                 found.stream().filter(one -> one.problem().isEmpty()).toList();
         checks.add(devices(found, usable));
-        facts.put(IbrcOffer.DEVICES, usable.stream().map(DeviceFinding::name).collect(Collectors.joining(",")));
         lookAtPorts(device, config, usable);
         checks.add(memory());
     }
@@ -124,41 +123,27 @@ final class IbrcProbe {
 
     private void lookAtPorts(Device device, EpConfig config, List<DeviceFinding> usable) {
         Topology topology = Machine.nics();
-        Locality locality = Locality.ofHost(topology, 0, -1);
-        Optional<NicPaths> nics = IbrcOffer.nics(
-                device,
-                locality,
-                nic -> usable.stream().anyMatch(one -> one.name().equals(nic.name())));
+        Locality all = Locality.ofHost(topology, 0, -1);
+        NicChoice choice = NicChoice.from(config);
+        Predicate<NicReach> opened =
+                nic -> usable.stream().anyMatch(one -> one.name().equals(nic.name()));
+        Optional<NicPaths> nics = IbrcOffer.nics(device, choice.narrow(all, device), opened);
         if (nics.isEmpty()) {
-            checks.add(IbrcOffer.noNic(device, locality));
+            checks.add(IbrcOffer.nics(device, all, opened)
+                    .map(some -> IbrcOffer.forbidden(some, choice))
+                    .orElseGet(() -> IbrcOffer.noNic(device, all)));
             notRun(DIRECT, GID, ATOMICS);
             return;
         }
-        checks.add(IbrcOffer.nic(device, locality, nics.get()));
+        checks.add(IbrcOffer.nic(device, all, nics.get()));
         checks.add(Check.pass(DIRECT, "host memory is near to every NIC"));
-        checks.add(gids(topology, nics.get().names(), config.get(EpKeys.NIC_GID_INDEX)));
-        checks.add(atomics(usable));
-    }
-
-    private static Check gids(Topology topology, List<String> ports, int wanted) {
-        List<String> fine = new ArrayList<>();
-        List<String> bad = new ArrayList<>();
-        for (Nic nic : topology.nics()) {
-            for (NicPort port : nic.ports()) {
-                String name = nic.name() + ":" + port.number();
-                if (ports.contains(name)) {
-                    GidChoice choice = GidChoice.of(port, wanted);
-                    (choice.verdict().usable() ? fine : bad).add(name + " " + choice);
-                }
-            }
-        }
-        String text = String.join(", ", bad.isEmpty() ? fine : bad);
-        if (bad.isEmpty()) {
-            return Check.pass(GID, text);
-        }
-        String remedy = "give the network interface an IPv4 address, or set " + EpKeys.NIC_GID_INDEX.name()
-                + "; leave ports out with ep.nic.exclude";
-        return fine.isEmpty() ? Check.fail(GID, text, remedy) : Check.warn(GID, text, remedy);
+        PortGids gids = PortGids.of(topology.nics(), nics.get().names(), config.get(EpKeys.NIC_GID_INDEX));
+        checks.add(gids.check());
+        facts.put(IbrcOffer.PORTS, String.join(",", gids.ports()));
+        checks.add(atomics(usable.stream()
+                .filter(one -> gids.ports().stream()
+                        .anyMatch(port -> Ports.device(port).equals(one.name())))
+                .toList()));
     }
 
     private static Check atomics(List<DeviceFinding> usable) {

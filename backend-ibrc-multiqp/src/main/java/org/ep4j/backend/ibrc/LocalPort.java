@@ -1,10 +1,12 @@
 package org.ep4j.backend.ibrc;
 
+import java.util.List;
 import org.ep4j.EpConfigException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.topology.GidChoice;
+import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicPort;
 import org.ep4j.topology.Topology;
 
@@ -28,7 +30,7 @@ record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, Por
             throw new EpUnavailableException("port " + name + " is not active (state " + port.get(0)
                     + ", must be 4); bring it up, or leave it out with ep.nic.exclude");
         }
-        int index = gidIndex(name, port.get(3), topology, config.get(EpKeys.NIC_GID_INDEX));
+        int index = gidIndex(name, port.get(3), topology.nics(), config.get(EpKeys.NIC_GID_INDEX));
         checkGidIndex(name, index, port.get(4));
         NativeRecord gid = new NativeRecord(16);
         Errno.check(
@@ -55,29 +57,29 @@ record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, Por
         }
     }
 
-    private static int gidIndex(String name, int linkLayer, Topology topology, int wanted) {
-        if (wanted >= 0) {
-            return wanted;
-        }
-        return topology.nics().stream()
-                .flatMap(nic -> nic.ports().stream().filter(port -> (nic.name() + ":" + port.number()).equals(name)))
+    static int gidIndex(String name, int linkLayer, List<Nic> nics, int wanted) {
+        NicPort port = nics.stream()
+                .flatMap(nic -> nic.ports().stream().filter(one -> (nic.name() + ":" + one.number()).equals(name)))
                 .findFirst()
-                .map(port -> usable(name, port))
-                .orElseGet(() -> {
-                    if (linkLayer == Verbs.LINK_ETHERNET) {
-                        throw new EpUnavailableException("the GIDs of " + name
-                                + " cannot be read from /sys/class/infiniband; set " + EpKeys.NIC_GID_INDEX.name());
-                    }
-                    return 0;
-                });
-    }
-
-    private static int usable(String name, NicPort port) {
-        GidChoice choice = GidChoice.of(port);
-        if (!choice.verdict().usable()) {
-            throw new EpUnavailableException("port " + name + " has no GID to send from: " + choice
-                    + "; give its network interface an IPv4 address, or set " + EpKeys.NIC_GID_INDEX.name());
+                .orElseGet(() -> unknown(linkLayer));
+        GidChoice choice = GidChoice.of(port, wanted);
+        // What the user names is tried in any case.
+        if (wanted < 0 && !PortGids.works(port, wanted)) {
+            boolean unread = choice.verdict() == GidChoice.Verdict.UNKNOWN;
+            throw new EpUnavailableException(
+                    unread
+                            ? "the GIDs of " + name + " cannot be read from /sys/class/infiniband; set "
+                                    + EpKeys.NIC_GID_INDEX.name()
+                            : "port " + name + " has no GID to send from: " + choice
+                                    + "; give its network interface an IPv4 address, or set "
+                                    + EpKeys.NIC_GID_INDEX.name());
         }
         return choice.index();
+    }
+
+    private static NicPort unknown(int linkLayer) {
+        NicPort.LinkLayer layer =
+                linkLayer == Verbs.LINK_INFINIBAND ? NicPort.LinkLayer.INFINIBAND : NicPort.LinkLayer.ETHERNET;
+        return new NicPort(1, NicPort.State.UNKNOWN, layer, 0, 0, 0, "", List.of());
     }
 }

@@ -11,7 +11,10 @@ import java.util.Optional;
 import java.util.ServiceLoader;
 import org.ep4j.Device;
 import org.ep4j.config.EpConfig;
+import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PathKind;
+import org.ep4j.plan.PlanOptions;
+import org.ep4j.plan.Planner;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DescribeRequest;
@@ -95,13 +98,34 @@ final class ProviderTest {
     }
 
     @Test
-    void offersOnlyWhatVerbsCouldOpen() {
-        Locality place = host(NicFamily.MLX5, "mlx5_0", "mlx5_1");
-        Map<String, String> one = Map.of(IbrcOffer.DEVICES, "mlx5_1");
+    void offersOnlyPortsThatCanSend() {
+        Locality place = host(NicFamily.MLX5, "mlx5_0", "mlx5_1", "mlx5_10");
+        Map<String, String> one = Map.of(IbrcOffer.PORTS, "mlx5_1:1");
         PathOffer offer = (PathOffer) provider.offer(profile(0, place, one), profile(1, place, Map.of()));
         assertThat(offer.nics()).containsExactly("mlx5_1:1");
-        assertThat(provider.offer(profile(0, place, Map.of(IbrcOffer.DEVICES, "")), profile(1, place, one)))
+        assertThat(provider.offer(profile(0, place, Map.of(IbrcOffer.PORTS, "")), profile(1, place, one)))
                 .isInstanceOf(NoPath.class);
+    }
+
+    @Test
+    void offersOnePortOfTwoWhereTheOtherHasNoAddress() {
+        NicReach card = new NicReach(
+                "mlx5_0",
+                NicFamily.MLX5,
+                "card",
+                new Distance(PathType.PHB, 0, 0),
+                Optional.empty(),
+                List.of(
+                        new NicReach.Port(1, LinkLayer.ETHERNET, 100, "10.0.0.0/24"),
+                        new NicReach.Port(2, LinkLayer.ETHERNET, 100, "")));
+        Locality place = new Locality(-1, GpuVendor.OTHER, "", -1, 0, List.of(), List.of(card));
+        List<RankProfile> profiles = List.of(
+                profile(0, place, Map.of(IbrcOffer.PORTS, "mlx5_0:1")),
+                profile(1, place, Map.of(IbrcOffer.PORTS, "mlx5_0:1")));
+        EpPlan plan = Planner.plan(
+                profiles, List.of(new Planner.Candidate(IbrcProvider.ID, provider::offer)), PlanOptions.AUTO);
+        assertThat(plan.nics(0)).containsExactly("mlx5_0:1");
+        assertThat(plan.nics(1)).containsExactly("mlx5_0:1");
     }
 
     @Test

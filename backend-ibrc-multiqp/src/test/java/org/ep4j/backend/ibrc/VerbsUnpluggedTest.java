@@ -49,6 +49,7 @@ final class VerbsUnpluggedTest {
         all.put("no provider", VerbsUnpluggedTest::noProvider);
         all.put("all ports down", VerbsUnpluggedTest::portsDown);
         all.put("a GID that cannot be used", VerbsUnpluggedTest::wrongGid);
+        all.put("a port without an address", VerbsUnpluggedTest::noAddress);
         all.put("different MTUs at the ends", VerbsUnpluggedTest::differentMtus);
         all.put("too little locked memory", VerbsUnpluggedTest::littleLockedMemory);
         all.put("no right to the device files", VerbsUnpluggedTest::noRights);
@@ -167,6 +168,25 @@ final class VerbsUnpluggedTest {
         assertThat(UnpluggedRank.open(Map.of("ep.nic.gid-index", "0")))
                 .contains("rxe0:1", "GID index 0", "ep.nic.gid-index");
         assertThat(UnpluggedRank.open(Map.of("ep.nic.gid-index", "1023"))).contains("ep.nic.gid-index is 1023", "rxe");
+    }
+
+    /** The others do without it; what the settings leave out is not missed. */
+    private static void noAddress() throws IOException, InterruptedException {
+        VerbsScenarios.command("ip", "addr", "del", "10.99.1.1/24", "dev", "rail1a");
+        try {
+            ProbeReport report = UnpluggedRank.probe(Map.of());
+            assertThat(line(report, IbrcProbe.GID))
+                    .contains("WARN not used: rxe2:1 GID index 0", "used: rxe0:1 GID index 1");
+            assertThat(report.facts()).containsEntry(IbrcOffer.PORTS, "rxe0:1,rxe1:1,rxe3:1");
+            ProbeReport without = UnpluggedRank.probe(Map.of("ep.nic.exclude", "rxe2"));
+            assertThat(line(without, IbrcProbe.GID)).contains("PASS").doesNotContain("rxe2");
+            assertThat(line(UnpluggedRank.probe(Map.of("ep.nic.include", "rxe2")), IbrcProbe.GID))
+                    .contains("FAIL rxe2:1 GID index 0");
+            assertThat(line(UnpluggedRank.probe(Map.of("ep.nic.exclude", "rxe")), IbrcProbe.NIC))
+                    .contains("FAIL of the ports that it could use, rxe0:1", "allow none: ep.nic.exclude = rxe");
+        } finally {
+            VerbsScenarios.command("ip", "addr", "add", "10.99.1.1/24", "dev", "rail1a");
+        }
     }
 
     /** Both ends take the smaller one; nothing has to be set. */

@@ -1,0 +1,78 @@
+package org.ep4j.backend.ibrc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.spi.Check;
+import org.ep4j.topology.Gid;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort;
+import org.ep4j.topology.NicPort.LinkLayer;
+import org.junit.jupiter.api.Test;
+
+final class PortGidsTest {
+    private static final Gid LINK_LOCAL = new Gid(0, "fe80:0000:0000:0000:0202:03ff:fe04:0506", "RoCE v2", "eth0");
+    private static final Gid IPV4 = new Gid(1, "0000:0000:0000:0000:0000:ffff:0a63:0001", "RoCE v2", "eth0");
+
+    private static Nic nic(String name, LinkLayer layer, List<List<Gid>> ports) {
+        List<NicPort> all = new ArrayList<>();
+        for (List<Gid> gids : ports) {
+            all.add(new NicPort(all.size() + 1, NicPort.State.ACTIVE, layer, 100, 4096, 0, "eth0", gids));
+        }
+        return new Nic(
+                0,
+                name,
+                Optional.empty(), PciId.UNKNOWN, NicFamily.MLX5,
+                "mlx5_core",
+                name,
+                0,
+                Optional.empty(),
+                true,
+                all);
+    }
+
+    @Test
+    void aPortWithoutAUsableGidIsLeftOutAndTold() {
+        List<Nic> nics =
+                List.of(nic("mlx5_0", LinkLayer.ETHERNET, List.of(List.of(LINK_LOCAL, IPV4), List.of(LINK_LOCAL))));
+        PortGids both = PortGids.of(nics, List.of("mlx5_0:1", "mlx5_0:2"), -1);
+        assertThat(both.ports()).containsExactly("mlx5_0:1");
+        assertThat(both.check().status()).isEqualTo(Check.Status.WARN);
+        assertThat(both.check().detail())
+                .startsWith("not used: mlx5_0:2 GID index 0")
+                .contains("link-local; used: mlx5_0:1 GID index 1");
+        assertThat(both.check().remedy()).contains("IPv4 address", "ep.nic.gid-index", "ep.nic.exclude");
+
+        PortGids first = PortGids.of(nics, List.of("mlx5_0:1"), -1);
+        assertThat(first.check().status()).isEqualTo(Check.Status.PASS);
+        PortGids second = PortGids.of(nics, List.of("mlx5_0:2"), -1);
+        assertThat(second.ports()).isEmpty();
+        assertThat(second.check().status()).isEqualTo(Check.Status.FAIL);
+        assertThat(PortGids.of(nics, List.of("mlx5_0:1"), 7).check().status()).isEqualTo(Check.Status.FAIL);
+    }
+
+    @Test
+    void whereATableCannotBeReadTheSettingHelpsOnEthernetAndInfiniBandNeedsNone() {
+        List<Nic> roce = List.of(nic("mlx5_0", LinkLayer.ETHERNET, List.of(List.of())));
+        assertThat(PortGids.of(roce, List.of("mlx5_0:1"), -1).check().status()).isEqualTo(Check.Status.FAIL);
+        assertThatThrownBy(() -> LocalPort.gidIndex("mlx5_0:1", Verbs.LINK_ETHERNET, roce, -1))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContainingAll("mlx5_0:1", "cannot be read", "set ep.nic.gid-index");
+        assertThat(PortGids.of(roce, List.of("mlx5_0:1"), 3).ports()).containsExactly("mlx5_0:1");
+        assertThat(LocalPort.gidIndex("mlx5_0:1", Verbs.LINK_ETHERNET, roce, 3)).isEqualTo(3);
+        assertThat(LocalPort.gidIndex("other:1", Verbs.LINK_ETHERNET, roce, 3)).isEqualTo(3);
+
+        List<Nic> infiniBand = List.of(nic("mlx5_0", LinkLayer.INFINIBAND, List.of(List.of())));
+        assertThat(PortGids.of(infiniBand, List.of("mlx5_0:1"), -1).check().status())
+                .isEqualTo(Check.Status.PASS);
+        assertThat(LocalPort.gidIndex("mlx5_0:1", Verbs.LINK_INFINIBAND, infiniBand, -1))
+                .isZero();
+        assertThat(LocalPort.gidIndex("other:1", Verbs.LINK_INFINIBAND, infiniBand, -1))
+                .isZero();
+    }
+}
