@@ -46,10 +46,6 @@ final class Completions {
         return buffer.getInt(index * SIZE + 12);
     }
 
-    boolean received(int index) {
-        return buffer.getInt(index * SIZE + 16) != 0;
-    }
-
     int immediate(int index) {
         return buffer.getInt(index * SIZE + 20);
     }

@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.DeviceMemory;
-import org.ep4j.EpMismatchException;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.memory.HostMemory;
@@ -63,7 +62,8 @@ final class Exposure {
                     .stream()
                     .map(BufferRecord::decode)
                     .toList();
-            checkEqualSizes(name, told);
+            collective.requireEqualSizes(
+                    name, told.stream().map(BufferRecord::bytes).toList());
             Local local = mine.get(0);
             Exposed exposed = new Exposed(
                     Regions.of(
@@ -124,20 +124,5 @@ final class Exposure {
     /** No more than data needs: what nobody reads from afar, nobody may. */
     static int dataAccess(boolean relaxedOrdering) {
         return Verbs.ACCESS_DATA | (relaxedOrdering ? Verbs.ACCESS_RELAXED_ORDERING : 0);
-    }
-
-    private void checkEqualSizes(String name, List<BufferRecord> told) {
-        for (int i = 1; i < told.size(); i++) {
-            if (told.get(i).bytes() != told.get(0).bytes()) {
-                throw new EpMismatchException("buffer \"" + name + "\" is "
-                        + told.get(0).bytes() + " bytes on " + label(0) + " and "
-                        + told.get(i).bytes() + " bytes on " + label(i)
-                        + "; create it with the same size on all ranks");
-            }
-        }
-    }
-
-    private String label(int index) {
-        return collective.label(collective.ranks().get(index));
     }
 }
