@@ -1,5 +1,7 @@
 package org.ep4j.backend.ibrc;
 
+import java.io.IOException;
+import java.util.Optional;
 import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
 
@@ -7,6 +9,7 @@ import org.ep4j.EpResourceException;
 final class Errno {
     static final int EPERM = 1;
     static final int ENOENT = 2;
+    static final int EBADF = 9;
     static final int EAGAIN = 11;
     static final int ENOMEM = 12;
     static final int EACCES = 13;
@@ -32,7 +35,7 @@ final class Errno {
             return result;
         }
         int error = (int) -result;
-        String message = call + " failed: " + text(error) + remedy(error);
+        String message = call + " failed: " + text(error) + remedy(error, call, locked());
         throw error == ENOMEM || error == ENOSPC || error == EAGAIN
                 ? new EpResourceException(message)
                 : new EpException(message);
@@ -45,11 +48,18 @@ final class Errno {
         return "error " + error + " (" + out.text(Math.min(length, out.size() - 1)) + ")";
     }
 
-    private static String remedy(int error) {
+    private static Optional<LockedMemory> locked() {
+        try {
+            return Optional.of(LockedMemory.ofThisProcess());
+        } catch (IOException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** What to do about an error of a call, in a process that may lock so much memory. */
+    static String remedy(int error, String call, Optional<LockedMemory> locked) {
         return switch (error) {
-            case ENOMEM, EAGAIN, ENOSPC ->
-                "; " + LockedMemory.told() + ": raise the limit (ulimit -l unlimited; docker run --ulimit"
-                        + " memlock=-1), or lower " + IbrcKeys.DEPTH.name() + " or ep.lanes";
+            case ENOMEM, EAGAIN, ENOSPC -> noRoom(call.startsWith("ibv_reg_"), locked);
             // libibverbs has ENOENT for a device file that it may not open, after it has looked for another one.
             case EPERM, EACCES, ENOENT ->
                 "; the process may not use the device, or its file is missing: give its user or group the right to read and write"
@@ -59,5 +69,17 @@ final class Errno {
                         + " ports that the plan pairs (ep.nic.include, ep.nic.map) and the GID (ep.nic.gid-index)";
             default -> "";
         };
+    }
+
+    private static String noRoom(boolean registering, Optional<LockedMemory> locked) {
+        String may = locked.map(LockedMemory::toString)
+                .orElse("how much memory the process may lock, /proc/self/limits does not tell");
+        String less = registering
+                ? "make buffers smaller (fewer tokens or hidden values in the EpShape)"
+                : "lower " + IbrcKeys.DEPTH.name() + " or ep.lanes";
+        return locked.map(limit -> limit.below(LockedMemory.ANY)).orElse(true)
+                ? "; " + may + ": raise the limit (ulimit -l unlimited; docker run --ulimit memlock=-1), or " + less
+                : "; " + may + ", so it is the machine or the NIC that has too little: end other users of them, or "
+                        + less;
     }
 }

@@ -79,6 +79,12 @@ final class VerbsLibrary {
     }
 
     private static Missing missing(Throwable e) {
+        String name = Loader.loadProperties().getProperty("platform") + "/" + System.mapLibraryName("jniEp4jVerbs");
+        return missing(e, Verbs.class.getResource(name) != null);
+    }
+
+    /** Why loading failed, where the library was {@code built} into the jar or not. */
+    static Missing missing(Throwable e, boolean built) {
         StringBuilder all = new StringBuilder();
         Throwable cause = e;
         for (int depth = 0; cause != null && depth < 8; depth++) {
@@ -89,16 +95,20 @@ final class VerbsLibrary {
         if (text.contains("libibverbs.so")) {
             return new Missing("libibverbs.so.1 is not installed", INSTALL, e);
         }
-        String platform = System.getProperty("os.name") + " " + System.getProperty("os.arch");
-        if (text.contains("GLIBC") || text.contains("cannot open shared object file")) {
+        if (!built) {
+            String platform = System.getProperty("os.name") + " " + System.getProperty("os.arch");
             return new Missing(
-                    "the JNI library of this backend does not load here: " + firstLine(e),
-                    "build ep4j on this machine: apt-get install g++ libibverbs-dev, then ./verify",
+                    "this backend was built without its JNI library for " + platform.toLowerCase(Locale.ROOT),
+                    "build ep4j where the headers of libibverbs are: apt-get install g++ libibverbs-dev, then ./verify",
                     e);
         }
+        boolean other = text.contains("GLIBC") || text.contains("cannot open shared object file");
         return new Missing(
-                "this backend was built without its JNI library for " + platform.toLowerCase(Locale.ROOT),
-                "build ep4j where the headers of libibverbs are: apt-get install g++ libibverbs-dev, then ./verify",
+                "the JNI library of this backend does not load here: " + firstLine(e),
+                other
+                        ? "build ep4j on this machine: apt-get install g++ libibverbs-dev, then ./verify"
+                        : "it is unpacked into org.bytedeco.javacpp.cachedir, ~/.javacpp/cache by default: set that property to"
+                                + " a folder that can be written, and whose file system is not mounted noexec",
                 e);
     }
 
