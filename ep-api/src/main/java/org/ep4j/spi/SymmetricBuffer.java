@@ -20,7 +20,7 @@ public interface SymmetricBuffer extends AutoCloseable {
         return capability.isInstance(this) ? Optional.of(capability.cast(this)) : Optional.empty();
     }
 
-    /** Unmaps or deregisters, local: never waits for other ranks. A second call does nothing. */
+    /** Unmaps or deregisters, local: needs no other rank, and waits for none longer than a moment. A second call does nothing. */
     @Override
     void close();
 }

@@ -15,7 +15,8 @@ import org.ep4j.spi.SpiVersion;
 /**
  * InfiniBand and RoCE through libibverbs, as backend {@value #ID}: reliable connections over one or more ports and several
  * queue pairs to each peer, posted to by host threads. A port that fails is replaced by the others, without loss or
- * repetition. Closing waits up to two seconds for NICs to acknowledge what is under way, never for other ranks.
+ * repetition. Closing waits up to two seconds for NICs to acknowledge what is under way, and half a second for other ranks to close
+ * each buffer, too.
  */
 public final class IbrcProvider implements EpBackendProvider {
     /** Name of the backend. */
