@@ -70,7 +70,7 @@ static inline int64_t ep4j_open(void *name) {
 
 static inline int ep4j_close(void *context) { return -ibv_close_device(static_cast<ibv_context *>(context)); }
 
-// out: 8 ints
+// out: 7 ints
 static inline int ep4j_query_device(void *context, void *out) {
     ibv_device_attr attributes;
     memset(&attributes, 0, sizeof(attributes));
@@ -85,12 +85,11 @@ static inline int ep4j_query_device(void *context, void *out) {
     values[3] = attributes.max_cqe;
     values[4] = attributes.max_qp_rd_atom;
     values[5] = attributes.max_qp_init_rd_atom;
-    values[6] = attributes.phys_port_cnt;
-    values[7] = static_cast<ibv_context *>(context)->device->transport_type;
+    values[6] = static_cast<ibv_context *>(context)->device->transport_type;
     return 0;
 }
 
-// out: 8 ints
+// out: 7 ints
 static inline int ep4j_query_port(void *context, int port, void *out) {
     ibv_port_attr attributes;
     memset(&attributes, 0, sizeof(attributes));
@@ -106,7 +105,6 @@ static inline int ep4j_query_port(void *context, int port, void *out) {
     values[4] = attributes.gid_tbl_len;
     values[5] = static_cast<int32_t>(attributes.max_msg_sz > INT32_MAX ? INT32_MAX : attributes.max_msg_sz);
     values[6] = attributes.flags;
-    values[7] = attributes.sm_lid;
     return 0;
 }
 

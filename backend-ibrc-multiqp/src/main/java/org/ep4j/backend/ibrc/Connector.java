@@ -197,7 +197,7 @@ final class Connector {
                 .set(7, Math.max(0, config.get(EpKeys.NIC_TRAFFIC_CLASS)))
                 .set(8, Math.max(1, Math.min(255, outgoing)))
                 .set(9, config.get(IbrcKeys.TIMEOUT))
-                .set(10, config.get(IbrcKeys.RETRIES))
+                .set(10, from.retries())
                 .set(11, config.get(IbrcKeys.RNR_RETRIES))
                 .set(16, theirs.firstPacket())
                 .set(17, mine.firstPacket());

@@ -25,7 +25,8 @@ import org.ep4j.topology.PathType;
 
 /**
  * How two ranks are connected: by any verbs NIC that has reliable connections. RDMA NICs of an unknown kind, as templates of
- * clouds hold them, are taken for such. NICs that the kernel emulates serve host memory alone.
+ * clouds hold them, are taken for such. Soft RoCE serves host memory alone; iWARP, in software
+ * or not, connects by other means.
  */
 final class IbrcOffer {
     /**
@@ -62,7 +63,7 @@ final class IbrcOffer {
         return Check.fail(
                 IbrcProbe.NIC,
                 "there is no NIC with reliable connections (mlx5, bnxt, ionic, irdma"
-                        + (gpu(device) ? "" : ", rxe, siw")
+                        + (gpu(device) ? "" : ", rxe")
                         + ") and a port that is up; NICs here: " + families(locality),
                 "use efa on EFA, Slingshot and plain Ethernet; otherwise bring a port up");
     }
@@ -125,7 +126,7 @@ final class IbrcOffer {
                 .or(() -> NicPaths.of(locality, nic -> nic.family() == NicFamily.OTHER_RDMA && usable.test(nic)));
         return gpu(device)
                 ? hardware
-                : hardware.or(() -> NicPaths.of(locality, nic -> nic.family().software() && usable.test(nic)));
+                : hardware.or(() -> NicPaths.of(locality, nic -> nic.family() == NicFamily.RXE && usable.test(nic)));
     }
 
     private static Optional<NicPaths> hardware(Locality locality, Predicate<NicReach> usable) {

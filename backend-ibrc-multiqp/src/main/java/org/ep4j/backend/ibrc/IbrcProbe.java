@@ -13,6 +13,7 @@ import org.ep4j.EpException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.NicChoice;
+import org.ep4j.plan.offer.NicPath;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
@@ -22,7 +23,8 @@ import org.ep4j.topology.NicReach;
 import org.ep4j.topology.Topology;
 
 /**
- * Looks whether this rank can use reliable connections. It opens and closes devices, and makes nothing on them. The codes:
+ * Looks whether this rank can use reliable connections. It opens and closes devices, and makes a protection domain on
+ * them, nothing else. The codes:
  *
  * <ul>
  *   <li>{@code EP-IBR-001} the device is the host
@@ -31,8 +33,9 @@ import org.ep4j.topology.Topology;
  *   <li>{@code EP-IBR-004} a NIC with reliable connections has a port that is up
  *   <li>{@code EP-IBR-005} the NIC reaches the memory of the device
  *   <li>{@code EP-IBR-006} the ports have a GID to send from
- *   <li>{@code EP-IBR-007} the NICs can add to words in memory
+ *   <li>{@code EP-IBR-007} the NICs can add to words in memory, where {@code ep.ibrc.counters} asks for that
  *   <li>{@code EP-IBR-008} the process may lock enough memory
+ *   <li>{@code EP-IBR-009} a dead port is found before calls end
  * </ul>
  */
 final class IbrcProbe {
@@ -44,6 +47,7 @@ final class IbrcProbe {
     static final String GID = "EP-IBR-006";
     static final String ATOMICS = "EP-IBR-007";
     static final String MEMORY = "EP-IBR-008";
+    static final String RETRIES = "EP-IBR-009";
 
     /** Below this a group of a few ranks with small shapes does not fit; login shells give 8 MiB. */
     private static final long LITTLE = 256L << 20;
@@ -77,7 +81,7 @@ final class IbrcProbe {
         Check kind = device(device);
         checks.add(kind);
         if (kind.status() == Check.Status.FAIL) {
-            notRun(LIBRARY, DEVICES, NIC, DIRECT, GID, ATOMICS, MEMORY);
+            notRun(LIBRARY, DEVICES, NIC, DIRECT, GID, ATOMICS, MEMORY, RETRIES);
             return;
         }
         try {
@@ -86,6 +90,7 @@ final class IbrcProbe {
             checks.add(Check.fail(LIBRARY, String.valueOf(e.getMessage()), e.remedy()));
             notRun(DEVICES, NIC, DIRECT, GID, ATOMICS);
             checks.add(memory());
+            notRun(RETRIES);
             return;
         }
         checks.add(Check.pass(LIBRARY, "libibverbs.so.1 is loaded"));
@@ -98,14 +103,20 @@ final class IbrcProbe {
                             + " containers /dev/infiniband (docker run --device=/dev/infiniband)"));
             notRun(NIC, DIRECT, GID, ATOMICS);
             checks.add(memory());
+            notRun(RETRIES);
             return;
         }
         List<DeviceFinding> found = names.stream().map(DeviceFinding::of).toList();
         List<DeviceFinding> usable =
                 found.stream().filter(one -> one.problem().isEmpty()).toList();
         checks.add(devices(found, usable));
-        lookAtPorts(device, config, usable);
+        List<NicPath> ports = lookAtPorts(device, config, usable);
         checks.add(memory());
+        if (ports.isEmpty()) {
+            notRun(RETRIES);
+        } else {
+            checks.add(Retries.check(ports, config));
+        }
     }
 
     private static Check devices(List<DeviceFinding> found, List<DeviceFinding> usable) {
@@ -121,7 +132,7 @@ final class IbrcProbe {
         return Check.pass(DEVICES, all);
     }
 
-    private void lookAtPorts(Device device, EpConfig config, List<DeviceFinding> usable) {
+    private List<NicPath> lookAtPorts(Device device, EpConfig config, List<DeviceFinding> usable) {
         Topology topology = Machine.nics();
         Locality all = Locality.ofHost(topology, 0, -1);
         NicChoice choice = NicChoice.from(config);
@@ -133,17 +144,30 @@ final class IbrcProbe {
                     .map(some -> IbrcOffer.forbidden(some, choice))
                     .orElseGet(() -> IbrcOffer.noNic(device, all)));
             notRun(DIRECT, GID, ATOMICS);
-            return;
+            return List.of();
         }
+        List<String> names = nics.get().names();
+        List<DeviceFinding> mine = usable.stream()
+                .filter(one ->
+                        names.stream().anyMatch(port -> Ports.device(port).equals(one.name())))
+                .toList();
         checks.add(IbrcOffer.nic(device, all, nics.get()));
-        checks.add(Check.pass(DIRECT, "host memory is near to every NIC"));
-        PortGids gids = PortGids.of(topology.nics(), nics.get().names(), config.get(EpKeys.NIC_GID_INDEX));
+        checks.add(Check.pass(DIRECT, "host memory is near to every NIC; " + dmabuf(mine)));
+        PortGids gids = PortGids.of(topology.nics(), names, config.get(EpKeys.NIC_GID_INDEX));
         checks.add(gids.check());
         facts.put(IbrcOffer.PORTS, String.join(",", gids.ports()));
-        checks.add(atomics(usable.stream()
-                .filter(one -> gids.ports().stream()
-                        .anyMatch(port -> Ports.device(port).equals(one.name())))
-                .toList()));
+        boolean wanted = config.get(IbrcKeys.COUNTERS).equals(IbrcKeys.ATOMIC);
+        checks.add(wanted ? atomics(mine) : Check.pass(ATOMICS, "not needed: receivers count immediates"));
+        return nics.get().ports();
+    }
+
+    /** What memory of GPUs will need. */
+    private static String dmabuf(List<DeviceFinding> usable) {
+        String names = usable.stream()
+                .filter(DeviceFinding::dmabuf)
+                .map(DeviceFinding::name)
+                .collect(Collectors.joining(", "));
+        return names.isEmpty() ? "none of them registers dma-bufs" : "dma-bufs are registered by " + names;
     }
 
     private static Check atomics(List<DeviceFinding> usable) {
@@ -155,14 +179,14 @@ final class IbrcProbe {
                 ? Check.pass(ATOMICS, "all of them add to words")
                 : Check.warn(
                         ATOMICS,
-                        String.join(", ", without) + " cannot: where one is used, processors count immediates",
-                        "leave them out with ep.nic.exclude where others can");
+                        String.join(", ", without) + " cannot, so receivers count immediates on all ranks",
+                        "leave " + IbrcKeys.COUNTERS.name() + " at its default, or leave them out with ep.nic.exclude");
     }
 
     private static Check memory() {
         try {
             LockedMemory limit = LockedMemory.ofThisProcess();
-            return limit.bytes() < LITTLE
+            return limit.below(LITTLE)
                     ? Check.warn(
                             MEMORY,
                             limit.toString(),

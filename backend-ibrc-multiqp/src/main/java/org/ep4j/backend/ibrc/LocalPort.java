@@ -7,6 +7,7 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.topology.GidChoice;
 import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
 import org.ep4j.topology.Topology;
 
@@ -17,9 +18,11 @@ import org.ep4j.topology.Topology;
  * @param number from 1
  * @param gidIndex entry of its GID table that is sent from
  * @param maxMessage bytes of a message at most
+ * @param retries times that it sends a packet again
  * @param record what peers need to know
  */
-record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, PortRecord record) {
+record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, int retries, PortRecord record) {
+    private static final System.Logger LOGGER = System.getLogger(LocalPort.class.getName());
     private static final int MOST_GIDS = 256;
 
     static LocalPort open(NicDevice device, int number, Topology topology, EpConfig config) {
@@ -45,7 +48,23 @@ record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, Por
                 (port.get(6) & Verbs.GRH_REQUIRED) != 0,
                 reads,
                 PortRecord.Gid.of(gid.buffer()));
-        return new LocalPort(device, number, index, port.get(5), record);
+        return new LocalPort(device, number, index, port.get(5), retries(device.name(), topology, config), record);
+    }
+
+    private static int retries(String device, Topology topology, EpConfig config) {
+        NicFamily family = topology.nics().stream()
+                .filter(nic -> nic.name().equals(device))
+                .map(Nic::family)
+                .findFirst()
+                .orElse(NicFamily.OTHER_RDMA);
+        if (Retries.endless(family, config) && config.resolve(IbrcKeys.RETRIES).origin() != EpConfig.Origin.DEFAULT) {
+            LOGGER.log(
+                    System.Logger.Level.INFO,
+                    "{0} on {1}: 6 are used, since soft RoCE takes 7 for without end",
+                    config.resolve(IbrcKeys.RETRIES),
+                    device);
+        }
+        return Retries.of(family, config);
     }
 
     /** The index travels in 8 bits, whatever the length of the table. */

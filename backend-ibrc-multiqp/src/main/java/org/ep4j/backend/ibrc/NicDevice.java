@@ -77,7 +77,17 @@ final class NicDevice implements AutoCloseable {
 
     /** True when it is not InfiniBand or RoCE but iWARP. */
     boolean iwarp() {
-        return attributes.get(7) == Verbs.TRANSPORT_IWARP;
+        return attributes.get(6) == Verbs.TRANSPORT_IWARP;
+    }
+
+    /**
+     * True when it registers dma-bufs: libibverbs has the call, driver and kernel take it. Asked as NCCL asks, with a file
+     * that there is not, which must be what is wrong with it.
+     */
+    boolean dmabuf() {
+        NativeRecord keys = new NativeRecord(8);
+        long result = Verbs.regDmabufMr(pd, 0, 0, 0, -1, 0, keys.address());
+        return result == -Errno.EBADF;
     }
 
     /** Registers memory for some {@code access}, one of those of {@link Verbs}. */

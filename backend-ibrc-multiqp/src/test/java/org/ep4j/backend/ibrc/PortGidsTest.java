@@ -13,6 +13,7 @@ import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
 import org.ep4j.topology.NicPort.LinkLayer;
+import org.ep4j.topology.PciId;
 import org.junit.jupiter.api.Test;
 
 final class PortGidsTest {
@@ -27,7 +28,9 @@ final class PortGidsTest {
         return new Nic(
                 0,
                 name,
-                Optional.empty(), PciId.UNKNOWN, NicFamily.MLX5,
+                Optional.empty(),
+                PciId.UNKNOWN,
+                NicFamily.MLX5,
                 "mlx5_core",
                 name,
                 0,

@@ -72,7 +72,7 @@ final class ProviderTest {
     void probesWithoutThrowingAndSaysWhatIsMissing() {
         EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
         ProbeReport report = provider.probe(new ProbeRequest(Device.HOST, config, Duration.ofSeconds(20)));
-        assertThat(report.checks()).hasSize(8);
+        assertThat(report.checks()).hasSize(9);
         assertThat(report.failures())
                 .allSatisfy(check -> assertThat(check.remedy()).isNotEmpty());
         if (!Files.exists(Path.of("/sys/class/infiniband"))) {
@@ -133,9 +133,11 @@ final class ProviderTest {
         DescribeRequest efa = new DescribeRequest(Device.HOST, host(NicFamily.EFA, "efa_0"), "h");
         assertThat(provider.describe(efa).failures()).singleElement().satisfies(check -> {
             assertThat(check.code()).isEqualTo("EP-IBR-004");
-            assertThat(check.detail()).contains("mlx5, bnxt, ionic, irdma, rxe, siw", "EFA");
+            assertThat(check.detail()).contains("mlx5, bnxt, ionic, irdma, rxe)", "EFA");
         });
         DescribeRequest rxe = new DescribeRequest(Device.HOST, host(NicFamily.RXE, "rxe0"), "h");
         assertThat(provider.describe(rxe).usable()).isTrue();
+        DescribeRequest siw = new DescribeRequest(Device.HOST, host(NicFamily.SIW, "siw0"), "h");
+        assertThat(provider.describe(siw).usable()).isFalse();
     }
 }

@@ -62,9 +62,14 @@ final class VerbsUnpluggedTest {
         assertThat(report.checks())
                 .filteredOn(check -> check.status() == Check.Status.FAIL)
                 .isEmpty();
-        assertThat(report.checks()).hasSize(8);
+        assertThat(report.checks()).hasSize(9);
         assertThat(line(report, IbrcProbe.DEVICES)).contains("rxe0", "rxe1", "rxe2", "rxe3");
         assertThat(line(report, IbrcProbe.GID)).contains("GID index 1", "10.99.", "RoCE v2");
+        assertThat(line(report, IbrcProbe.RETRIES)).contains("6 on rxe0:1", "where 7 is without end");
+        assertThat(line(report, IbrcProbe.ATOMICS)).contains("PASS not needed");
+        assertThat(line(UnpluggedRank.probe(Map.of("ep.ibrc.counters", "atomic")), IbrcProbe.ATOMICS))
+                .contains("PASS all of them");
+        assertThat(line(report, IbrcProbe.DIRECT)).contains("dma-bufs");
     }
 
     /** The topology is what doctor, topo and plan show of NICs. */

@@ -196,7 +196,6 @@ final class VerbsFaultsTest {
         settings.put(EpKeys.REQUIRE.name(), BACKEND);
         settings.put(EpKeys.NIC_INCLUDE.name(), nics);
         settings.put(EpKeys.TIMEOUT.name(), TIMEOUT.toSeconds() + "s");
-        settings.put("ep.ibrc.retries", "6");
         settings.put("ep.ibrc.timeout", "14");
         settings.put("ep.ibrc.stripe", "4KiB");
         settings.put("ep.ibrc.queue-pairs", "2");

@@ -1,0 +1,64 @@
+package org.ep4j.backend.ibrc;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Collectors;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.plan.offer.NicPath;
+import org.ep4j.spi.Check;
+import org.ep4j.topology.NicFamily;
+
+/** How often and how long packets are sent again before their port counts as failed. */
+final class Retries {
+    /** Soft RoCE takes this number for without end, so a port would never fail. */
+    private static final int ENDLESS_IN_SOFTWARE = 7;
+
+    /** A wait may last four times as long as was asked for (InfiniBand specification, on timeouts of reliable connections). */
+    private static final int SLACK = 4;
+
+    private static final double UNIT_SECONDS = 4.096e-6;
+
+    private Retries() {}
+
+    /** The setting, as far as a NIC can follow it. */
+    static int of(NicFamily family, EpConfig config) {
+        int wanted = config.get(IbrcKeys.RETRIES);
+        return endless(family, config) ? wanted - 1 : wanted;
+    }
+
+    static boolean endless(NicFamily family, EpConfig config) {
+        return family == NicFamily.RXE && config.get(IbrcKeys.RETRIES) == ENDLESS_IN_SOFTWARE;
+    }
+
+    /** Longest time until a dead port of a NIC is found, in seconds. */
+    static double longest(NicFamily family, EpConfig config) {
+        return (of(family, config) + 1.0) * SLACK * UNIT_SECONDS * (1L << config.get(IbrcKeys.TIMEOUT));
+    }
+
+    /** Whether a dead port is found, and replaced, before calls end. */
+    static Check check(List<NicPath> ports, EpConfig config) {
+        double longest = ports.stream()
+                .mapToDouble(port -> longest(port.nic().family(), config))
+                .max()
+                .orElse(0);
+        Duration calls = config.get(EpKeys.TIMEOUT);
+        String less = ports.stream()
+                .filter(port -> endless(port.nic().family(), config))
+                .map(NicPath::name)
+                .collect(Collectors.joining(", "));
+        String text = String.format(Locale.ROOT, "a dead port is found after %.1f s at most (", longest)
+                + config.resolve(IbrcKeys.TIMEOUT) + ", " + config.resolve(IbrcKeys.RETRIES)
+                + (less.isEmpty() ? "" : ", 6 on " + less + ", where 7 is without end")
+                + String.format(Locale.ROOT, "), calls end after %.1f s (", calls.toMillis() / 1e3)
+                + EpKeys.TIMEOUT.name() + ")";
+        return longest <= calls.toMillis() / 1e3
+                ? Check.pass(IbrcProbe.RETRIES, text)
+                : Check.warn(
+                        IbrcProbe.RETRIES,
+                        text + ": they fail before other ports take over",
+                        "lower " + IbrcKeys.TIMEOUT.name() + ", which also takes NCCL_IB_TIMEOUT, or raise "
+                                + EpKeys.TIMEOUT.name());
+    }
+}
