@@ -100,6 +100,15 @@ public enum DoctorCode {
                     + " kernel RDMA in software cannot reach GPU memory",
             "expect the path that the detail names; use software NICs for tests only",
             "uccl-project/uccl issue 956; deepseek-ai/DeepEP issue 759"),
+    /** Ports differ in MTU. */
+    PORT_MTUS(
+            "EP-NIC-008",
+            "RoCE ports have one MTU",
+            "MTU of the network interface of every active RoCE port of NICs that carry traffic",
+            "both ends of a connection take the smaller MTU: 1024 bytes of data in a packet of 1500, where 4096 fit into one of 4200;"
+                    + " smaller packets cost rate, and an exchange ends with its slowest rank",
+            "ip link set INTERFACE mtu 4200 or more on the ports that the detail names with the least, as the switches allow",
+            "iboe_get_mtu in Linux include/rdma/ib_addr.h"),
     /** Which GID to use. */
     GID_INDEX(
             "EP-GID-001",
@@ -294,7 +303,8 @@ public enum DoctorCode {
             "Adaptive routing suits the load",
             "nothing: the subnet manager and the switches decide, and a host cannot ask them",
             "static routes collide under heavy load (30 or 14 GB/s instead of 45); adaptive routes add latency under light load",
-            "turn adaptive routing on for the service level of ep4j under heavy load; ep4j's counters are added to, so it is safe",
+            "turn adaptive routing on for the service level of ep4j under heavy load; ep4j never polls the bytes of a write, but"
+                    + " counters that advance when the NIC has them all, so it is safe",
             "deepseek-ai/DeepEP README, adaptive routing, and commit 458cdcb");
 
     private final String code;

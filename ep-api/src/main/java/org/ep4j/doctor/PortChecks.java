@@ -12,7 +12,7 @@ import org.ep4j.spi.Check;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicPort;
 
-/** States, rates, names and families of NICs. */
+/** States, rates, MTUs, names and families of NICs. */
 final class PortChecks implements Examination {
     @Override
     public List<Check> examine(DoctorInput input) {
@@ -22,9 +22,10 @@ final class PortChecks implements Examination {
                     DoctorCode.PORT_DOWN.notApplicable(reason),
                     DoctorCode.PORT_RATES.notApplicable(reason),
                     names(input),
-                    DoctorCode.NIC_FAMILY.notApplicable(reason));
+                    DoctorCode.NIC_FAMILY.notApplicable(reason),
+                    DoctorCode.PORT_MTUS.notApplicable(reason));
         }
-        return List.of(states(input), rates(input), names(input), families(input));
+        return List.of(states(input), rates(input), names(input), families(input), mtus(input));
     }
 
     private static Map<String, NicPort> ports(DoctorInput input) {
@@ -85,6 +86,23 @@ final class PortChecks implements Examination {
 
     private static String rate(double gigabits) {
         return String.format(Locale.ROOT, "%.0f Gb/s", gigabits);
+    }
+
+    private static Check mtus(DoctorInput input) {
+        Map<Integer, List<String>> byMtu = new TreeMap<>();
+        ports(input).forEach((name, port) -> {
+            boolean told = port.linkLayer() == NicPort.LinkLayer.ETHERNET && port.activeMtu() > 0;
+            if (told && port.state() != NicPort.State.DOWN) {
+                byMtu.computeIfAbsent(port.activeMtu(), m -> new ArrayList<>()).add(name);
+            }
+        });
+        if (byMtu.isEmpty()) {
+            return DoctorCode.PORT_MTUS.notApplicable("no active RoCE port whose MTU is known");
+        }
+        String detail = byMtu.entrySet().stream()
+                .map(entry -> entry.getKey() + " bytes: " + String.join(", ", entry.getValue()))
+                .collect(Collectors.joining("; "));
+        return byMtu.size() == 1 ? DoctorCode.PORT_MTUS.pass(detail) : DoctorCode.PORT_MTUS.warn(detail);
     }
 
     private static Check names(DoctorInput input) {

@@ -3,6 +3,7 @@ package org.ep4j.doctor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
+import java.util.List;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 import org.ep4j.topology.NicFamily;
@@ -55,6 +56,33 @@ final class PortChecksTest {
                         .check(DoctorCode.PORT_RATES)
                         .status())
                 .isEqualTo(Status.PASS);
+    }
+
+    private static NicPort roce(State state, int mtu) {
+        return new NicPort(1, state, NicPort.LinkLayer.ETHERNET, 400, mtu, 0, "eth0", List.of());
+    }
+
+    @Test
+    void mtusThatDifferAreNamedWithTheirPorts() {
+        Check check = two(roce(State.ACTIVE, 4096), roce(State.ACTIVE, 1024)).check(DoctorCode.PORT_MTUS);
+        assertThat(check.status()).isEqualTo(Status.WARN);
+        assertThat(check.detail()).isEqualTo("1024 bytes: mlx5_1:1; 4096 bytes: mlx5_0:1");
+    }
+
+    @Test
+    void mtusThatAreEqualOrOfPortsThatAreDownOrUnknownAreFine() {
+        assertThat(two(roce(State.ACTIVE, 4096), roce(State.DOWN, 1024))
+                        .check(DoctorCode.PORT_MTUS)
+                        .status())
+                .isEqualTo(Status.PASS);
+        assertThat(two(roce(State.ACTIVE, 4096), roce(State.ACTIVE, 0))
+                        .check(DoctorCode.PORT_MTUS)
+                        .detail())
+                .isEqualTo("4096 bytes: mlx5_0:1");
+        assertThat(two(port(State.ACTIVE, 400), port(State.ACTIVE, 400))
+                        .check(DoctorCode.PORT_MTUS)
+                        .status())
+                .isEqualTo(Status.NOT_RUN);
     }
 
     @Test

@@ -175,6 +175,6 @@ final class IbrcBackend implements EpBackend, TrafficSource {
         return IbrcProvider.ID + " between ranks "
                 + collective.ranks().stream().map(String::valueOf).collect(Collectors.joining(", ")) + " over "
                 + ports.list().stream().map(port -> port.record().name()).collect(Collectors.joining(", "))
-                + (atomics ? "" : ", counting immediates");
+                + (atomics ? ", counters by atomic operations" : "");
     }
 }

@@ -4,7 +4,9 @@ import java.util.List;
 import org.ep4j.config.ConfigKey;
 
 /**
- * The settings of the backend. Variables of NVSHMEM, NCCL and UCCL that mean the same are read too. Which NICs, GID index,
+ * The settings of the backend. Variables of NVSHMEM, NCCL and UCCL that mean the same and have the same values are read
+ * too. Not so: {@code NCCL_IB_USE_INLINE} and {@code NCCL_IB_PCI_RELAXED_ORDERING} (switches, the latter with three places),
+ * {@code UCCL_IB_MAX_INFLIGHT_LOW_LATENCY} (a limit for one of two modes, which share connections here). Which NICs, GID index,
  * service level and traffic class: {@code ep.nic.*}; the number of queue pairs over all ports: {@code ep.lanes}.
  */
 final class IbrcKeys {
@@ -40,7 +42,11 @@ final class IbrcKeys {
             .orVariable("NCCL_IB_TIMEOUT");
 
     static final ConfigKey<Integer> RETRIES = ConfigKey.integer(
-                    "ep.ibrc.retries", 7, 0, 7, "times that a packet is sent again before its port counts as failed")
+                    "ep.ibrc.retries",
+                    7,
+                    0,
+                    7,
+                    "times that a packet is sent again before its port counts as failed; on soft RoCE at most 6")
             .orVariable("NCCL_IB_RETRY_CNT");
 
     static final ConfigKey<Integer> RNR_RETRIES = ConfigKey.integer(
@@ -51,7 +57,12 @@ final class IbrcKeys {
             "times that a peer without a posted receive is asked again; 7 is without end");
 
     static final ConfigKey<Integer> READS = ConfigKey.integer(
-            "ep.ibrc.rd-atomic", 16, 1, 128, "atomic operations of a queue pair that are under way at once, at most");
+            "ep.ibrc.rd-atomic",
+            16,
+            1,
+            128,
+            "reads and atomic operations of a queue pair that are under way at once, at most; counters are such where"
+                    + " ep.ibrc.counters is atomic");
 
     static final ConfigKey<Integer> DEPTH =
             ConfigKey.integer("ep.ibrc.depth", 256, 16, 16384, "work requests that a queue pair holds");
