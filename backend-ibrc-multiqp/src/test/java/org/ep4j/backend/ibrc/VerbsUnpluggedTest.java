@@ -17,10 +17,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.ep4j.config.EpConfig;
+import org.ep4j.doctor.Doctor;
+import org.ep4j.doctor.DoctorInput;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicPort;
+import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.Topologies;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
@@ -194,14 +198,33 @@ final class VerbsUnpluggedTest {
         }
     }
 
-    /** Both ends take the smaller one; nothing has to be set. */
+    /** Both ends take the smaller one; nothing has to be set, and the doctor tells. */
     private static void differentMtus() throws IOException, InterruptedException {
         VerbsScenarios.command("ip", "link", "set", "rail0b", "mtu", "1500");
         try {
             assertThat(UnpluggedRank.open(Map.of())).isEqualTo("went well");
+            assertThat(doctor("EP-NIC-008"))
+                    .contains("WARN 1024 bytes: rxe1:1; 4096 bytes: rxe0:1, rxe2:1, rxe3:1 -- ip link set");
         } finally {
             VerbsScenarios.command("ip", "link", "set", "rail0b", "mtu", "4200");
         }
+    }
+
+    private static String doctor(String code) {
+        EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
+        DoctorInput input = new DoctorInput(
+                Topologies.live(),
+                FileTree.of(Path.of("/")),
+                Map.of(),
+                config,
+                Map.of(),
+                List.of(),
+                new DoctorInput.Need(1, 1 << 20));
+        return Doctor.examine(input).stream()
+                .filter(check -> check.code().equals(code))
+                .map(UnpluggedRank::line)
+                .findFirst()
+                .orElse("no " + code);
     }
 
     private static void littleLockedMemory() throws IOException, InterruptedException {
