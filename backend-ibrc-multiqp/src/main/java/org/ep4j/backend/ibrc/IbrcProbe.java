@@ -33,7 +33,7 @@ import org.ep4j.topology.Topology;
  *   <li>{@code EP-IBR-004} a NIC with reliable connections has a port that is up
  *   <li>{@code EP-IBR-005} the NIC reaches the memory of the device
  *   <li>{@code EP-IBR-006} the ports have a GID to send from
- *   <li>{@code EP-IBR-007} the NICs can add to words in memory, where {@code ep.ibrc.counters} asks for that
+ *   <li>{@code EP-IBR-007} the NICs can add to words in memory, where ep.ibrc.counters asks for that
  *   <li>{@code EP-IBR-008} the process may lock enough memory
  *   <li>{@code EP-IBR-009} a dead port is found before calls end
  * </ul>

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
+import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.offer.NicPath;
@@ -37,6 +38,11 @@ final class Retries {
         return (of(family, config) + 1.0) * SLACK * UNIT_SECONDS * (1L << config.get(IbrcKeys.TIMEOUT));
     }
 
+    private static String told(ConfigKey<?> key, EpConfig config) {
+        EpConfig.Resolved setting = config.resolve(key);
+        return key.name() + " " + setting.text() + (setting.source().isEmpty() ? "" : " of " + setting.source());
+    }
+
     /** Whether a dead port is found, and replaced, before calls end. */
     static Check check(List<NicPath> ports, EpConfig config) {
         double longest = ports.stream()
@@ -49,7 +55,7 @@ final class Retries {
                 .map(NicPath::name)
                 .collect(Collectors.joining(", "));
         String text = String.format(Locale.ROOT, "a dead port is found after %.1f s at most (", longest)
-                + config.resolve(IbrcKeys.TIMEOUT) + ", " + config.resolve(IbrcKeys.RETRIES)
+                + told(IbrcKeys.TIMEOUT, config) + ", " + told(IbrcKeys.RETRIES, config)
                 + (less.isEmpty() ? "" : ", 6 on " + less + ", where 7 is without end")
                 + String.format(Locale.ROOT, "), calls end after %.1f s (", calls.toMillis() / 1e3)
                 + EpKeys.TIMEOUT.name() + ")";
