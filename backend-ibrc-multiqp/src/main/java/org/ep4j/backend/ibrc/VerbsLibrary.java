@@ -11,9 +11,9 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
-import java.util.Properties;
 import org.bytedeco.javacpp.Loader;
 import org.ep4j.EpUnavailableException;
+import org.jspecify.annotations.Nullable;
 
 /** The JNI library of {@link Verbs}, loaded when it is asked for and not before. */
 final class VerbsLibrary {
@@ -41,10 +41,7 @@ final class VerbsLibrary {
     /** Loads it; a second call does nothing. */
     static void load() throws Missing {
         try {
-            Properties platform = Loader.loadProperties();
-            URL library = Verbs.class.getResource(platform.getProperty("platform") + "/"
-                    + platform.getProperty("platform.library.prefix") + "jniEp4jVerbs"
-                    + platform.getProperty("platform.library.suffix"));
+            URL library = built();
             if (library != null && library.getProtocol().equals("jar")) {
                 dropOutdated(library);
             }
@@ -78,9 +75,14 @@ final class VerbsLibrary {
         }
     }
 
+    /** Where it was built; null for a jar from a machine that could not. */
+    private static @Nullable URL built() {
+        String platform = Loader.loadProperties().getProperty("platform");
+        return Verbs.class.getResource(platform + "/" + System.mapLibraryName("jniEp4jVerbs"));
+    }
+
     private static Missing missing(Throwable e) {
-        String name = Loader.loadProperties().getProperty("platform") + "/" + System.mapLibraryName("jniEp4jVerbs");
-        return missing(e, Verbs.class.getResource(name) != null);
+        return missing(e, built() != null);
     }
 
     /** Why loading failed, where the library was {@code built} into the jar or not. */
