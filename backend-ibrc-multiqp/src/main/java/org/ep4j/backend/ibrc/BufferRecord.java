@@ -1,5 +1,7 @@
 package org.ep4j.backend.ibrc;
 
+import org.ep4j.engine.collective.Packing;
+
 /**
  * What a rank tells of a buffer.
  *

@@ -1,6 +1,7 @@
 package org.ep4j.backend.ibrc;
 
 import java.nio.ByteBuffer;
+import org.ep4j.engine.memory.NativeRecord;
 
 /** Work requests that wait to be posted, as {@code ep4j::Command} lays them out. For one thread at a time. */
 final class Commands {

@@ -1,6 +1,7 @@
 package org.ep4j.backend.ibrc;
 
 import java.nio.ByteBuffer;
+import org.ep4j.engine.memory.NativeRecord;
 
 /** Completions that a poll found, as {@code ep4j::Completion} lays them out. */
 final class Completions {

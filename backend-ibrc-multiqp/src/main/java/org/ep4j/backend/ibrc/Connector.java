@@ -10,6 +10,8 @@ import org.ep4j.EpMismatchException;
 import org.ep4j.EpResourceException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.engine.memory.Resources;
 
 /** Makes and connects the queue pairs to one peer. For one thread. */
 final class Connector {

@@ -4,6 +4,8 @@ import java.io.IOException;
 import java.util.Optional;
 import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
+import org.ep4j.engine.memory.LockedMemory;
+import org.ep4j.engine.memory.NativeRecord;
 
 /** Error numbers of Linux, and what they mean for calls of libibverbs. */
 final class Errno {

@@ -7,6 +7,8 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.Resources;
+import org.ep4j.engine.memory.WordMemory;
 
 /** The making of one symmetric buffer on one rank: register, tell the others, agree on the size. For one thread. */
 final class Exposure {

@@ -3,6 +3,7 @@ package org.ep4j.backend.ibrc;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import org.ep4j.engine.collective.Packing;
 
 /**
  * First thing that ranks tell each other.

@@ -14,6 +14,7 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpStateException;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.OpenContext;

@@ -9,6 +9,7 @@ import java.util.stream.Collectors;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpStateException;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.SymmetricBuffer;
 

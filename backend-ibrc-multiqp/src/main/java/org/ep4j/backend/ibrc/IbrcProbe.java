@@ -14,6 +14,7 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.offer.NicPath;
+import org.ep4j.engine.memory.LockedMemory;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;

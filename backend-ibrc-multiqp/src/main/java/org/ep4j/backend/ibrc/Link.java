@@ -12,6 +12,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.collective.Pause;
 import org.ep4j.spi.LinkTraffic;
 import org.jspecify.annotations.Nullable;
 

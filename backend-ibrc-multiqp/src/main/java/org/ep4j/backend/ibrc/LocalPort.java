@@ -5,6 +5,7 @@ import org.ep4j.EpConfigException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.topology.GidChoice;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;

@@ -2,6 +2,7 @@ package org.ep4j.backend.ibrc;
 
 import java.nio.ByteBuffer;
 import java.util.List;
+import org.ep4j.engine.collective.Packing;
 
 /**
  * Registered memory of a rank as others write to it.

@@ -1,6 +1,7 @@
 package org.ep4j.backend.ibrc;
 
 import java.lang.ref.Reference;
+import org.ep4j.engine.memory.NativeRecord;
 
 /** An open device and its protection domain. */
 final class NicDevice implements AutoCloseable {

@@ -10,6 +10,8 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.Resources;
+import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.OpenContext;
 

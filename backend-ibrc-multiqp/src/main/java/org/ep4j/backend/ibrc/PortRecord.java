@@ -2,6 +2,7 @@ package org.ep4j.backend.ibrc;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import org.ep4j.engine.collective.Packing;
 
 /**
  * What peers need to know of a port.

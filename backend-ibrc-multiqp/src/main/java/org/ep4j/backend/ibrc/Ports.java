@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SortedSet;
 import org.ep4j.config.EpConfig;
+import org.ep4j.engine.memory.Resources;
 import org.ep4j.topology.Topology;
 
 /** The ports of this rank, open, with their devices. */

@@ -3,6 +3,8 @@ package org.ep4j.backend.ibrc;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
+import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
 import org.ep4j.spi.OpenContext;

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.ep4j.engine.collective.Packing;
 
 /**
  * Second thing that ranks tell each other.

@@ -14,6 +14,7 @@ import java.util.Locale;
 import org.bytedeco.javacpp.Loader;
 import org.ep4j.EpUnavailableException;
 import org.jspecify.annotations.Nullable;
+import org.ep4j.engine.memory.NativeRecord;
 
 /** The JNI library of {@link Verbs}, loaded when it is asked for and not before. */
 final class VerbsLibrary {

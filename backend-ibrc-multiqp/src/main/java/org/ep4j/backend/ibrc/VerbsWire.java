@@ -1,5 +1,7 @@
 package org.ep4j.backend.ibrc;
 
+import org.ep4j.engine.memory.NativeRecord;
+
 /** The real verbs below a link. */
 final class VerbsWire implements Wire {
     private final long[] queuePairs;

@@ -19,6 +19,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.LinkTraffic;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
+import org.ep4j.engine.memory.LockedMemory;
 
 /** What is said of errors of others. */
 final class MessagesTest {

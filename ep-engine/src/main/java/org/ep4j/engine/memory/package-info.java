@@ -1,4 +1,4 @@
-/** Host memory by address. */
+/** Host memory by address, and what processes may do with it. */
 @NullMarked
 package org.ep4j.engine.memory;
 

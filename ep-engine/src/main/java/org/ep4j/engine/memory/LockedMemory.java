@@ -1,4 +1,4 @@
-package org.ep4j.backend.ibrc;
+package org.ep4j.engine.memory;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
@@ -16,8 +16,9 @@ import java.util.regex.Pattern;
  * @param bytes the limit; {@link #ANY} where there is none
  * @param exempt whether the process has CAP_IPC_LOCK
  */
-record LockedMemory(long bytes, boolean exempt) {
-    static final long ANY = Long.MAX_VALUE;
+public record LockedMemory(long bytes, boolean exempt) {
+    /** No limit. */
+    public static final long ANY = Long.MAX_VALUE;
 
     private static final Path LIMITS = Path.of("/proc/self/limits");
     private static final Path STATUS = Path.of("/proc/self/status");
@@ -30,7 +31,7 @@ record LockedMemory(long bytes, boolean exempt) {
      *
      * @throws IOException when the kernel does not tell
      */
-    static LockedMemory ofThisProcess() throws IOException {
+    public static LockedMemory ofThisProcess() throws IOException {
         return of(Files.readString(LIMITS, UTF_8), Files.readString(STATUS, UTF_8));
     }
 
@@ -39,7 +40,7 @@ record LockedMemory(long bytes, boolean exempt) {
      *
      * @throws IOException when a number cannot be read
      */
-    static LockedMemory of(String limits, String status) throws IOException {
+    public static LockedMemory of(String limits, String status) throws IOException {
         try {
             Matcher limit = LIMIT.matcher(limits);
             String text = limit.find() ? limit.group(1) : "unlimited";
@@ -51,8 +52,17 @@ record LockedMemory(long bytes, boolean exempt) {
         }
     }
 
+    /** For messages. */
+    public static String told() {
+        try {
+            return ofThisProcess().toString();
+        } catch (IOException e) {
+            return "the process may lock an amount of memory that " + LIMITS + " does not tell";
+        }
+    }
+
     /** True where the process may lock less than some bytes. */
-    boolean below(long wanted) {
+    public boolean below(long wanted) {
         return !exempt && bytes < wanted;
     }
 

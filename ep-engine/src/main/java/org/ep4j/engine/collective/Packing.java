@@ -1,4 +1,4 @@
-package org.ep4j.backend.ibrc;
+package org.ep4j.engine.collective;
 
 import java.nio.BufferOverflowException;
 import java.nio.BufferUnderflowException;
@@ -14,13 +14,14 @@ import org.ep4j.EpMismatchException;
 import org.jspecify.annotations.Nullable;
 
 /** Records that ranks give each other: little-endian, with a version before them. */
-final class Packing {
+public final class Packing {
     private static final int VERSION = 1;
     private static final int MOST = 1 << 24;
 
     private Packing() {}
 
-    static byte[] pack(Consumer<ByteBuffer> fields) {
+    /** The bytes of what {@code fields} puts. */
+    public static byte[] pack(Consumer<ByteBuffer> fields) {
         int size = 1 << 12;
         while (true) {
             ByteBuffer out = ByteBuffer.allocate(size).order(ByteOrder.LITTLE_ENDIAN);
@@ -37,7 +38,13 @@ final class Packing {
         }
     }
 
-    static <T> T unpack(byte[] bytes, String what, Function<ByteBuffer, T> fields) {
+    /**
+     * Reads what {@link #pack} made.
+     *
+     * @param what it is, for messages
+     * @throws EpMismatchException when it is not of this version, or longer or shorter
+     */
+    public static <T> T unpack(byte[] bytes, String what, Function<ByteBuffer, T> fields) {
         try {
             ByteBuffer in = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
             int version = in.getInt();
@@ -62,25 +69,29 @@ final class Packing {
         return wrong;
     }
 
-    static void text(ByteBuffer out, String text) {
+    /** Puts a text of up to 65535 bytes. */
+    public static void text(ByteBuffer out, String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         out.putShort((short) bytes.length).put(bytes);
     }
 
-    static String text(ByteBuffer in) {
+    /** Takes a text. */
+    public static String text(ByteBuffer in) {
         byte[] bytes = new byte[in.getShort() & 0xffff];
         in.get(bytes);
         return new String(bytes, StandardCharsets.UTF_8);
     }
 
-    static void ints(ByteBuffer out, List<Integer> values) {
+    /** Puts numbers, and how many there are. */
+    public static void ints(ByteBuffer out, List<Integer> values) {
         out.putInt(values.size());
         for (int value : values) {
             out.putInt(value);
         }
     }
 
-    static List<Integer> ints(ByteBuffer in) {
+    /** Takes numbers that {@link #ints(ByteBuffer, List)} put. */
+    public static List<Integer> ints(ByteBuffer in) {
         int count = in.getInt();
         if (count < 0 || count > in.remaining() / Integer.BYTES) {
             throw new IllegalArgumentException("count " + count);

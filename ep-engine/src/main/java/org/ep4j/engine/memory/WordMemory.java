@@ -1,7 +1,6 @@
-package org.ep4j.backend.ibrc;
+package org.ep4j.engine.memory;
 
 import java.nio.ByteBuffer;
-import org.ep4j.engine.memory.HostMemory;
 
 /**
  * Zeroed memory for words that peers advance. It is there for as long as something refers to it: a thread that still looks at
@@ -10,10 +9,11 @@ import org.ep4j.engine.memory.HostMemory;
  * @param words to read them with
  * @param address of the first byte, on a cache line's boundary
  */
-record WordMemory(HostMemory words, long address) {
+public record WordMemory(HostMemory words, long address) {
     private static final int LINE = 64;
 
-    static WordMemory allocate(long bytes) {
+    /** That many bytes, less than 2 GiB. */
+    public static WordMemory allocate(long bytes) {
         int size = Math.toIntExact(bytes);
         ByteBuffer memory = ByteBuffer.allocateDirect(size + 2 * LINE)
                 .alignedSlice(LINE)

@@ -1,9 +1,9 @@
-package org.ep4j.backend.ibrc;
+package org.ep4j.engine.collective;
 
 import java.util.concurrent.locks.LockSupport;
 
 /** Between two looks at what a thread waits for. */
-final class Pause {
+public final class Pause {
     /** Polls before a waiting thread begins to yield, and before it begins to sleep. */
     private static final int SPINS = 64;
 
@@ -12,9 +12,14 @@ final class Pause {
 
     private Pause() {}
 
+    /**
+     * Spins at first, then yields, then sleeps for short times.
+     *
+     * @param tries looks so far
+     */
     // Two ranks may share one core; without yielding each wait would take a time slice.
     @SuppressWarnings("ThreadPriorityCheck")
-    static void after(int tries) {
+    public static void after(int tries) {
         if (tries < SPINS) {
             Thread.onSpinWait();
         } else if (tries < YIELDS) {

@@ -1,4 +1,4 @@
-package org.ep4j.backend.ibrc;
+package org.ep4j.engine.memory;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -6,16 +6,20 @@ import java.util.Deque;
 import java.util.List;
 
 /** What is to be given back, the newest first. Safe for use from several threads. */
-final class Resources implements AutoCloseable {
+public final class Resources implements AutoCloseable {
     private final Deque<Runnable> release = new ArrayDeque<>();
     private final List<WordMemory> held = new ArrayList<>();
 
-    synchronized void add(Runnable run) {
+    /** Nothing yet. */
+    public Resources() {}
+
+    /** Adds what gives something back. */
+    public synchronized void add(Runnable run) {
         release.push(run);
     }
 
     /** Refers to memory that a NIC knows until everything is given back. */
-    synchronized void hold(WordMemory memory) {
+    public synchronized void hold(WordMemory memory) {
         held.add(memory);
     }
 
