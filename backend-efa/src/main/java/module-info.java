@@ -1,0 +1,13 @@
+/** The transport {@code efa}: libfabric, written by host threads. */
+module org.ep4j.backend.efa {
+    requires transitive org.ep4j;
+    requires transitive org.ep4j.engine;
+    requires org.bytedeco.javacpp;
+    requires jdk.jfr;
+    requires static org.jspecify;
+
+    exports org.ep4j.backend.efa;
+
+    provides org.ep4j.spi.EpBackendProvider with
+            org.ep4j.backend.efa.EfaProvider;
+}

@@ -1,0 +1,176 @@
+package org.ep4j.backend.efa;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpStateException;
+import org.ep4j.engine.collective.Collective;
+import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.memory.Resources;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.LinkTraffic;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.spi.TrafficSource;
+
+/** The backend, open on one rank. Owns NICs, endpoints, a thread, and the buffers that it made. */
+final class EfaBackend implements EpBackend, TrafficSource {
+    /** What is under way when a buffer closes has this long to arrive. */
+    static final Duration LINGER = Duration.ofSeconds(2);
+
+    /** Sizes are multiples of it on every backend. */
+    private static final long PAGE = 4096;
+
+    private final OpenContext context;
+    private final Collective collective;
+    private final Places places;
+    private final Map<Integer, Link> links;
+    private final Buffers numbers;
+    private final Resources resources;
+    private final ProgressThread thread;
+    private final Object lock = new Object();
+    private final Set<EfaBuffer> buffers = new HashSet<>();
+    private boolean closed;
+
+    EfaBackend(
+            OpenContext context,
+            Collective collective,
+            Places places,
+            Map<Integer, Link> links,
+            Buffers numbers,
+            Resources resources) {
+        this.context = context;
+        this.collective = collective;
+        this.places = places;
+        this.links = Map.copyOf(links);
+        this.numbers = numbers;
+        this.resources = resources;
+        this.thread = new ProgressThread(context, List.copyOf(links.values()));
+        thread.start();
+    }
+
+    /** Connects to all peers, so that one that cannot be reached is found now. */
+    void greet(Deadline deadline) {
+        links.values().forEach(link -> link.greet(deadline));
+    }
+
+    @Override
+    public String id() {
+        return EfaProvider.ID;
+    }
+
+    @Override
+    public boolean allocates() {
+        return false;
+    }
+
+    @Override
+    public SymmetricBuffer expose(String name, long bytes, Optional<DeviceMemory> memory, Duration deadline) {
+        checkOpen();
+        DeviceMemory given =
+                memory.orElseGet(() -> new DeviceMemory(0, 0, context.device().id()));
+        Exposure.Exposed exposed = new Exposure(collective, places, numbers)
+                .run(name, () -> checkArguments(bytes, memory), given, Deadline.in(deadline));
+        EfaBuffer buffer = new EfaBuffer(name, context.rank(), given, exposed, links, this::forget);
+        boolean done = false;
+        try {
+            remember(buffer);
+            done = true;
+            return buffer;
+        } finally {
+            if (!done) {
+                buffer.close();
+            }
+        }
+    }
+
+    private static void checkArguments(long bytes, Optional<DeviceMemory> memory) {
+        if (bytes <= 0 || bytes % PAGE != 0) {
+            throw new EpArgumentException(
+                    "bytes", bytes, "a positive multiple of " + PAGE, "round the size up to whole pages");
+        }
+        if (memory.isEmpty() || memory.get().byteSize() != bytes) {
+            throw new EpArgumentException(
+                    "memory",
+                    memory.isEmpty() ? "empty" : memory.get(),
+                    bytes + " bytes",
+                    EfaProvider.ID + " registers memory that was allocated elsewhere; pass all of it");
+        }
+        if (!memory.get().device().type().equals("host")) {
+            throw new EpArgumentException(
+                    "memory",
+                    memory.get(),
+                    "host memory",
+                    "this version of " + EfaProvider.ID + " sends from host memory; stage what is on a GPU");
+        }
+    }
+
+    private void checkOpen() {
+        synchronized (lock) {
+            if (closed) {
+                throw new EpStateException(EfaProvider.ID + " is closed on " + collective.label(context.rank())
+                        + "; open it again to expose buffers");
+            }
+        }
+    }
+
+    private void remember(EfaBuffer buffer) {
+        synchronized (lock) {
+            if (closed) {
+                throw new EpStateException(EfaProvider.ID + " was closed on " + collective.label(context.rank())
+                        + " while " + buffer + " was made; close the backend after its buffers");
+            }
+            buffers.add(buffer);
+        }
+    }
+
+    private void forget(EfaBuffer buffer) {
+        synchronized (lock) {
+            buffers.remove(buffer);
+        }
+    }
+
+    @Override
+    public List<LinkTraffic> traffic() {
+        return links.values().stream()
+                .map(Link::traffic)
+                .sorted(Comparator.comparingInt(LinkTraffic::peer))
+                .toList();
+    }
+
+    @Override
+    public void close() {
+        List<EfaBuffer> open;
+        synchronized (lock) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+            open = new ArrayList<>(buffers);
+        }
+        open.forEach(EfaBuffer::close);
+        thread.close();
+        links.values().forEach(link -> link.end("the backend is closed on this rank"));
+        resources.close();
+    }
+
+    @Override
+    public String toString() {
+        return EfaProvider.ID + " between ranks "
+                + collective.ranks().stream().map(String::valueOf).collect(Collectors.joining(", ")) + " over "
+                + links.values().stream()
+                        .flatMap(link -> link.traffic().lanes().stream())
+                        .map(LinkTraffic.OfLane::ports)
+                        .distinct()
+                        .sorted()
+                        .collect(Collectors.joining(", "));
+    }
+}

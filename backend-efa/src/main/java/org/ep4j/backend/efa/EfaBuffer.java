@@ -1,0 +1,197 @@
+package org.ep4j.backend.efa;
+
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpStateException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.collective.Deadline;
+import org.ep4j.spi.HostPosted;
+import org.ep4j.spi.SymmetricBuffer;
+
+/** One symmetric buffer on one rank. */
+final class EfaBuffer implements SymmetricBuffer, HostPosted {
+    private static final System.Logger LOGGER = System.getLogger(EfaBuffer.class.getName());
+
+    /**
+     * Memory stays registered for peers that have not closed the buffer yet so long: a write to memory that is not would
+     * break the connection for all other buffers, and their operations would fail anyhow.
+     */
+    private static final Duration PATIENCE = Duration.ofMillis(500);
+
+    private static final long PAUSE_NANOS = 50_000;
+
+    private final String name;
+    private final int rank;
+    private final DeviceMemory memory;
+    private final Exposure.Exposed exposed;
+    private final Map<Integer, Link> links;
+    private final Consumer<EfaBuffer> onClose;
+    private final AtomicBoolean open = new AtomicBoolean(true);
+    private final long[][] sent;
+    private final AtomicLongArray shown;
+
+    /**
+     * A buffer that all ranks have registered.
+     *
+     * @param links by rank of the peer
+     */
+    EfaBuffer(
+            String name,
+            int rank,
+            DeviceMemory memory,
+            Exposure.Exposed exposed,
+            Map<Integer, Link> links,
+            Consumer<EfaBuffer> onClose) {
+        this.name = name;
+        this.rank = rank;
+        this.memory = memory;
+        this.exposed = exposed;
+        this.links = Map.copyOf(links);
+        this.onClose = onClose;
+        int ranks = exposed.numbers().size();
+        this.sent = new long[ranks][COUNTERS];
+        this.shown = new AtomicLongArray(ranks * COUNTERS);
+    }
+
+    @Override
+    public DeviceMemory local() {
+        checkOpen();
+        return memory;
+    }
+
+    @Override
+    public void write(int peer, long target, long source, long bytes) {
+        Link link = link(peer);
+        checkRange("target", target, bytes);
+        checkRange("source", source, bytes);
+        if (bytes > 0) {
+            Region theirs = exposed.theirs().get(link.peer().index());
+            link.write(exposed.data(), theirs, target, source, bytes);
+        }
+    }
+
+    @Override
+    public void advance(int peer, int counter, long value) {
+        Link link = link(peer);
+        checkCounter(counter);
+        int index = link.peer().index();
+        link.advance(exposed.numbers().get(index), counter, sent[index], value);
+    }
+
+    @Override
+    public long seen(int counter, int source) {
+        Link link = link(source);
+        checkCounter(counter);
+        int index = link.peer().index();
+        int word = index * COUNTERS + counter;
+        long last = shown.get(word);
+        long value = exposed.counters().get(index, counter);
+        if (value == last) {
+            link.tryProgress();
+            value = exposed.counters().get(index, counter);
+        }
+        if (value == last && link.isLost()) {
+            // What came last may have come after the look at the counter.
+            value = exposed.counters().get(index, counter);
+            if (value == last) {
+                throw link.lostNow();
+            }
+        }
+        if (value != last) {
+            shown.accumulateAndGet(word, value, Math::max);
+        }
+        return value;
+    }
+
+    @Override
+    public void drain(int peer, Duration deadline) {
+        link(peer).drain(deadline);
+    }
+
+    @Override
+    public void disconnect(int peer) {
+        link(peer).end("this rank has left it out and cut it off");
+    }
+
+    private Link link(int peer) {
+        checkOpen();
+        Link link = links.get(peer);
+        if (link == null) {
+            throw new IllegalArgumentException("rank " + peer + " is not connected to rank " + rank + " by "
+                    + EfaProvider.ID + ", which connects it to "
+                    + links.keySet().stream().sorted().map(String::valueOf).collect(Collectors.joining(", ")));
+        }
+        return link;
+    }
+
+    private void checkRange(String what, long offset, long bytes) {
+        if (offset < 0 || bytes < 0 || offset > memory.byteSize() - bytes) {
+            throw new IllegalArgumentException(what + " [" + offset + ", " + offset + " + " + bytes
+                    + ") is not inside [0, " + memory.byteSize() + ") of " + this);
+        }
+    }
+
+    private static void checkCounter(int counter) {
+        if (counter < 0 || counter >= COUNTERS) {
+            throw new IllegalArgumentException("counter is " + counter + ", must be from 0 to " + (COUNTERS - 1));
+        }
+    }
+
+    private void checkOpen() {
+        if (!open.get()) {
+            throw new EpStateException(this + " is closed; do not use a buffer after close()");
+        }
+    }
+
+    /** As {@link SymmetricBuffer#close}; first gives what is under way a short time to arrive. */
+    @Override
+    public void close() {
+        if (open.compareAndSet(true, false)) {
+            Deadline end = Deadline.in(EfaBackend.LINGER);
+            for (Link link : links.values()) {
+                if (linger(link, () -> link.drain(end.left()))) {
+                    linger(link, () -> link.farewell(exposed.numbers().get(link.peer().index()), end));
+                }
+            }
+            links.values().forEach(link -> linger(link, () -> link.drain(end.left())));
+            awaitPeers();
+            exposed.resources().close();
+            onClose.accept(this);
+        }
+    }
+
+    private static boolean linger(Link link, Runnable call) {
+        if (link.isLost()) {
+            return false;
+        }
+        try {
+            call.run();
+            return true;
+        } catch (EpTimeoutException | EpPeerLostException e) {
+            LOGGER.log(System.Logger.Level.WARNING, "closed while writes were under way: {0}", e.getMessage());
+            return false;
+        }
+    }
+
+    private void awaitPeers() {
+        long end = System.nanoTime() + PATIENCE.toNanos();
+        while (System.nanoTime() - end < 0
+                && !links.values().stream()
+                        .allMatch(link -> link.isLost()
+                                || exposed.counters().isClosed(link.peer().index()))) {
+            LockSupport.parkNanos(PAUSE_NANOS);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return EfaProvider.ID + " buffer \"" + name + "\" of rank " + rank;
+    }
+}

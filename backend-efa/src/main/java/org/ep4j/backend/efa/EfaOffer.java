@@ -1,0 +1,184 @@
+package org.ep4j.backend.efa;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import org.ep4j.Device;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.offer.Estimates;
+import org.ep4j.plan.offer.NicOffers;
+import org.ep4j.plan.offer.NicPaths;
+import org.ep4j.plan.offer.Staging;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.DescribeRequest;
+import org.ep4j.spi.NoPath;
+import org.ep4j.spi.Offer;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicReach;
+import org.ep4j.topology.PathType;
+
+/**
+ * How two ranks are connected: by EFA's or Slingshot's own provider, by verbs where both were asked for it, and by TCP
+ * anywhere else, which is for correctness and not for speed.
+ */
+final class EfaOffer {
+    /** Part of an RDMA NIC's rate with a layer of messages over verbs: an assumption, below what verbs alone reach. */
+    private static final double LAYERED = 0.8;
+
+    private EfaOffer() {}
+
+    static ProbeReport describe(DescribeRequest request) {
+        Check device = device(request.device());
+        // Machines with GPUs are planned for, though no group on them opens yet: whoever reads the plan is told.
+        Check planned = device.status() == Check.Status.FAIL
+                ? Check.warn(device.code(), device.detail(), device.remedy())
+                : device;
+        for (NicFamily family : List.of(NicFamily.EFA, NicFamily.CXI)) {
+            Optional<NicPaths> nics = nics(request.locality(), family);
+            if (nics.isPresent()) {
+                return new ProbeReport(
+                        List.of(planned, Check.pass(EfaProbe.NIC, nearest(nics.get())), direct(nics.get())), Map.of());
+            }
+        }
+        return new ProbeReport(List.of(planned, sockets()), Map.of());
+    }
+
+    static Check device(Device device) {
+        return device.type().equals("host")
+                ? Check.pass(EfaProbe.DEVICE, "device host")
+                : Check.fail(
+                        EfaProbe.DEVICE,
+                        "device " + device.type() + " is not the host, and this version sends from host memory alone",
+                        "set ep.device to host, or use another backend for " + device.type());
+    }
+
+    static Check sockets() {
+        return Check.warn(
+                EfaProbe.NIC,
+                "there is neither EFA nor Slingshot here: libfabric's tcp provider, for correctness, not for speed",
+                "use nvshmem-ibgda or ibrc-multiqp where there is an RDMA NIC");
+    }
+
+    private static Check direct(NicPaths nics) {
+        if (nics.direct()) {
+            return Check.pass(EfaProbe.DIRECT, "it reaches the memory of the device");
+        }
+        boolean flag = !nics.nearest().nic().gpuDirect().orElse(true);
+        String why = flag
+                ? ", but GPU or NIC is said to be unable to do GPUDirect RDMA"
+                : ", too far for GPUDirect RDMA, which reaches to " + PathType.P2C;
+        return Check.warn(
+                EfaProbe.DIRECT,
+                nearest(nics) + why + ": bytes go through host memory",
+                "see that dma-buf is there; in a virtual machine, that the provider's topology shows the PCIe switches");
+    }
+
+    private static String nearest(NicPaths nics) {
+        return nics.nearest().name() + " is " + nics.nearest().nic().distance().type();
+    }
+
+    static Offer between(RankProfile from, RankProfile to) {
+        EfaFacts mine = EfaFacts.of(from);
+        EfaFacts theirs = EfaFacts.of(to);
+        if (mine.described() || theirs.described()) {
+            return described(from, to);
+        }
+        Optional<String> provider = EfaFacts.provider(from, to);
+        if (provider.isEmpty()) {
+            return new NoPath(
+                    "they have no provider of libfabric in common: " + told(mine) + " here, " + told(theirs) + " there",
+                    "install the same version of libfabric on both, or set " + EfaKeys.PROVIDER.name());
+        }
+        return by(provider.get(), from, to);
+    }
+
+    private static Offer by(String provider, RankProfile from, RankProfile to) {
+        Predicate<NicReach> here = has(from, provider);
+        Predicate<NicReach> there = has(to, provider);
+        return switch (FabricInfo.core(provider)) {
+            case "efa", "efa-direct" -> fabric(from, to, here, there, Estimates.EFA_MICROS);
+            case "cxi" -> fabric(from, to, here, there, slingshot());
+            case "verbs" -> layered(fabric(from, to, here, there, slingshot() + Estimates.NETWORK_MICROS));
+            default ->
+                Providers.sockets(provider)
+                        ? sockets(from, to, here, there)
+                        : new PathOffer(
+                                PathKind.HOST_POSTED, Estimates.SOCKET_GIGABYTES, Estimates.SOCKET_MICROS, List.of());
+        };
+    }
+
+    private static Predicate<NicReach> has(RankProfile rank, String provider) {
+        List<String> nics = EfaFacts.of(rank).nics(provider);
+        return nic -> nics.contains(nic.name());
+    }
+
+    private static Offer described(RankProfile from, RankProfile to) {
+        for (NicFamily family : List.of(NicFamily.EFA, NicFamily.CXI)) {
+            if (nics(from.locality(), family).isPresent()
+                    && nics(to.locality(), family).isPresent()) {
+                double micros = family == NicFamily.EFA ? Estimates.EFA_MICROS : slingshot();
+                Predicate<NicReach> of = nic -> nic.family() == family;
+                return fabric(from, to, of, of, micros);
+            }
+        }
+        Predicate<NicReach> ethernet = nic -> nic.family() == NicFamily.ETHERNET;
+        return sockets(from, to, ethernet, ethernet);
+    }
+
+    private static double slingshot() {
+        return Estimates.NETWORK_MICROS + 2 * Estimates.PCI_MICROS;
+    }
+
+    private static Offer fabric(
+            RankProfile from, RankProfile to, Predicate<NicReach> here, Predicate<NicReach> there, double micros) {
+        return NicOffers.between(
+                new NicOffers.Side(from, NicPaths.of(from.locality(), here)),
+                new NicOffers.Side(to, NicPaths.of(to.locality(), there)),
+                PathKind.HOST_POSTED,
+                micros);
+    }
+
+    private static Offer layered(Offer offer) {
+        return offer instanceof PathOffer path
+                ? new PathOffer(
+                        path.kind(),
+                        path.gigabytesPerSecond() * LAYERED,
+                        path.latencyMicros(),
+                        path.nics(),
+                        path.staged())
+                : offer;
+    }
+
+    private static Offer sockets(
+            RankProfile from, RankProfile to, Predicate<NicReach> here, Predicate<NicReach> there) {
+        Optional<NicPaths> nics = NicPaths.of(from.locality(), here);
+        double rate = Math.min(rate(nics), rate(NicPaths.of(to.locality(), there)));
+        PathOffer offer = new PathOffer(
+                PathKind.HOST_POSTED,
+                rate,
+                Estimates.SOCKET_MICROS,
+                nics.map(NicPaths::names).orElse(List.of()));
+        boolean gpus = from.locality().gpu() >= 0 || to.locality().gpu() >= 0;
+        return gpus ? Staging.through(offer) : offer;
+    }
+
+    private static double rate(Optional<NicPaths> nics) {
+        return Math.min(
+                Estimates.SOCKET_GIGABYTES,
+                nics.map(NicPaths::gigabytesPerSecond).orElse(Estimates.SOCKET_GIGABYTES));
+    }
+
+    private static Optional<NicPaths> nics(Locality locality, NicFamily family) {
+        return NicPaths.of(locality, nic -> nic.family() == family);
+    }
+
+    private static String told(EfaFacts facts) {
+        return facts.providers().stream().collect(Collectors.joining(", "));
+    }
+}

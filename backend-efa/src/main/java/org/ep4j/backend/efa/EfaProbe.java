@@ -1,0 +1,172 @@
+package org.ep4j.backend.efa;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.ep4j.EpException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.engine.memory.LockedMemory;
+import org.ep4j.engine.memory.Resources;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+
+/**
+ * Looks whether this rank can use libfabric. It opens an endpoint of the best provider and closes it again. The codes:
+ *
+ * <ul>
+ *   <li>{@code EP-EFA-001} the device is the host
+ *   <li>{@code EP-EFA-002} libfabric is there and can be called
+ *   <li>{@code EP-EFA-003} it has a provider with remote writes and immediates, as {@code ep.efa.provider} wants it
+ *   <li>{@code EP-EFA-004} that provider has a NIC that does the work itself
+ *   <li>{@code EP-EFA-005} the NIC reaches the memory of the device
+ *   <li>{@code EP-EFA-006} an endpoint opens
+ *   <li>{@code EP-EFA-007} settings for NICs can be passed on to the provider
+ *   <li>{@code EP-EFA-008} the process may lock enough memory
+ * </ul>
+ */
+final class EfaProbe {
+    static final String DEVICE = "EP-EFA-001";
+    static final String LIBRARY = "EP-EFA-002";
+    static final String PROVIDER = "EP-EFA-003";
+    static final String NIC = "EP-EFA-004";
+    static final String DIRECT = "EP-EFA-005";
+    static final String ENDPOINT = "EP-EFA-006";
+    static final String SETTINGS = "EP-EFA-007";
+    static final String MEMORY = "EP-EFA-008";
+
+    /** Below this a group of a few ranks with small shapes does not fit; login shells give 8 MiB. */
+    private static final long LITTLE = 256L << 20;
+
+    private final List<Check> checks = new ArrayList<>();
+    private final Map<String, String> facts = new TreeMap<>();
+
+    private EfaProbe() {}
+
+    static ProbeReport probe(ProbeRequest request) {
+        EfaProbe probe = new EfaProbe();
+        try {
+            probe.run(request);
+        } catch (EpException e) {
+            probe.checks.add(Check.fail(
+                    PROVIDER, String.valueOf(e.getMessage()), "see what fi_info says, and FI_LOG_LEVEL=warn"));
+        }
+        return new ProbeReport(probe.checks, probe.facts);
+    }
+
+    private void run(ProbeRequest request) {
+        Check kind = EfaOffer.device(request.device());
+        checks.add(kind);
+        if (kind.status() == Check.Status.FAIL) {
+            notRun(LIBRARY, PROVIDER, NIC, DIRECT, ENDPOINT, SETTINGS, MEMORY);
+            return;
+        }
+        try {
+            FabricLibrary.load();
+        } catch (FabricLibrary.Missing e) {
+            checks.add(Check.fail(LIBRARY, String.valueOf(e.getMessage()), e.remedy()));
+            notRun(PROVIDER, NIC, DIRECT, ENDPOINT, SETTINGS, MEMORY);
+            return;
+        }
+        checks.add(Check.pass(LIBRARY, "libfabric.so.1 is loaded, version " + FabricLibrary.version()));
+        try (FabricList list = FabricList.all()) {
+            look(list, request.config());
+        }
+    }
+
+    private void look(FabricList list, EpConfig config) {
+        List<FabricInfo> usable = Providers.usable(list.infos(), config);
+        if (usable.isEmpty()) {
+            checks.add(noProvider(list.infos(), config));
+            notRun(NIC, DIRECT, ENDPOINT, SETTINGS, MEMORY);
+            return;
+        }
+        EfaFacts found = EfaFacts.of(usable);
+        facts.putAll(found.values());
+        checks.add(Check.pass(
+                PROVIDER,
+                found.providers().stream()
+                        .map(provider -> provider + " on " + String.join(", ", found.nics(provider)))
+                        .collect(Collectors.joining("; "))));
+        FabricInfo best = usable.get(0);
+        boolean network = Providers.sockets(best.provider());
+        boolean none = network || best.core().equals(Providers.SHM);
+        checks.add(network ? EfaOffer.sockets() : Check.pass(NIC, best.provider() + " on " + best.device()));
+        checks.add(Check.pass(DIRECT, "host memory is near to every NIC"));
+        checks.add(endpoint(list, best, config));
+        checks.add(settings(config));
+        checks.add(none ? Check.pass(MEMORY, best.provider() + " locks no memory") : memory());
+    }
+
+    /** What there is besides, for one who named something else. */
+    static Check noProvider(List<FabricInfo> all, EpConfig config) {
+        String wanted = config.get(EfaKeys.PROVIDER);
+        String there = all.stream().map(FabricInfo::provider).distinct().collect(Collectors.joining(", "));
+        String interfaces = config.get(EfaKeys.INTERFACE);
+        return Check.fail(
+                PROVIDER,
+                "no provider of libfabric with reliable datagrams, remote writes and immediates is " + wanted
+                        + (interfaces.isEmpty() ? "" : " on an interface " + interfaces)
+                        + "; there are: " + (there.isEmpty() ? "none" : there),
+                "set " + EfaKeys.PROVIDER.name() + " to one of them or to auto"
+                        + (interfaces.isEmpty() ? "" : ", see " + EfaKeys.INTERFACE.name())
+                        + ", or install the provider (fi_info -t FI_EP_RDM -c FI_RMA); FI_PROVIDER may hide some");
+    }
+
+    private static Check endpoint(FabricList list, FabricInfo info, EpConfig config) {
+        String name = info.provider() + " on " + info.domain();
+        try (Resources resources = new Resources()) {
+            NicProfile profile = NicProfile.of(info, config);
+            FabricDomain domain = FabricDomain.open(list, info, profile, -1, resources);
+            long endpoint = domain.endpoint(profile.slots());
+            resources.add(() -> Libfabric.closeEndpoint(endpoint));
+            return Check.pass(ENDPOINT, name + " opens");
+        } catch (EpException e) {
+            return Check.fail(
+                    ENDPOINT,
+                    name + " does not open: " + e.getMessage(),
+                    "run as a user who may use the device (containers: docker run --device=/dev/infiniband), or name"
+                            + " another provider by " + EfaKeys.PROVIDER.name());
+        }
+    }
+
+    private static Check settings(EpConfig config) {
+        List<String> lost = new ArrayList<>();
+        if (config.get(EpKeys.NIC_GID_INDEX) >= 0) {
+            lost.add(EpKeys.NIC_GID_INDEX.name());
+        }
+        if (config.get(EpKeys.NIC_SERVICE_LEVEL) >= 0) {
+            lost.add(EpKeys.NIC_SERVICE_LEVEL.name());
+        }
+        return lost.isEmpty()
+                ? Check.pass(SETTINGS, "none is lost")
+                : Check.warn(
+                        SETTINGS,
+                        String.join(", ", lost) + ": libfabric has no call for it, so this backend does not heed it",
+                        "set FI_VERBS_GID_IDX for the verbs provider; EFA and TCP have neither");
+    }
+
+    private static Check memory() {
+        try {
+            LockedMemory limit = LockedMemory.ofThisProcess();
+            return limit.bytes() < LITTLE
+                    ? Check.warn(
+                            MEMORY,
+                            limit.toString(),
+                            "ulimit -l unlimited; in containers --ulimit memlock=-1; for services LimitMEMLOCK=infinity")
+                    : Check.pass(MEMORY, limit.toString());
+        } catch (IOException e) {
+            return new Check(MEMORY, Check.Status.NOT_RUN, String.valueOf(e.getMessage()), "");
+        }
+    }
+
+    private void notRun(String... codes) {
+        for (String code : codes) {
+            checks.add(new Check(code, Check.Status.NOT_RUN, "a check before it failed", ""));
+        }
+    }
+}

@@ -1,0 +1,80 @@
+package org.ep4j.backend.efa;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.ep4j.DeviceMemory;
+import org.ep4j.engine.collective.Collective;
+import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.memory.Resources;
+
+/** The making of one symmetric buffer on one rank: register, tell the others, agree on the size. For one thread. */
+final class Exposure {
+    private final Collective collective;
+    private final Places places;
+    private final Buffers buffers;
+
+    Exposure(Collective collective, Places places, Buffers buffers) {
+        this.collective = collective;
+        this.places = places;
+        this.buffers = buffers;
+    }
+
+    /**
+     * Memory of a buffer, registered on all ranks.
+     *
+     * @param data of this rank
+     * @param theirs of all ranks, by index
+     * @param numbers of the buffer on each rank, by index
+     * @param counters of this rank
+     * @param resources give it back
+     */
+    record Exposed(
+            Region data, List<Region> theirs, List<Integer> numbers, Counters counters, Resources resources) {}
+
+    private record Local(int number, Counters counters, Places.Registered data) {}
+
+    /**
+     * Registers memory, collectively.
+     *
+     * @param check refuses wrong arguments on this rank
+     */
+    Exposed run(String name, Runnable check, DeviceMemory memory, Deadline deadline) {
+        Resources resources = new Resources();
+        List<Local> mine = new ArrayList<>(1);
+        boolean done = false;
+        try {
+            List<BufferRecord> told = collective
+                    .step("expose/" + name, deadline, () -> {
+                        check.run();
+                        Local local = register(memory, resources);
+                        mine.add(local);
+                        return new BufferRecord(local.number(), local.data().told()).encode();
+                    })
+                    .stream()
+                    .map(BufferRecord::decode)
+                    .toList();
+            collective.requireEqualSizes(
+                    name, told.stream().map(one -> one.data().bytes()).toList());
+            Local local = mine.get(0);
+            Exposed exposed = new Exposed(
+                    local.data().mine(),
+                    told.stream().map(BufferRecord::data).toList(),
+                    told.stream().map(BufferRecord::number).toList(),
+                    local.counters(),
+                    resources);
+            done = true;
+            return exposed;
+        } finally {
+            if (!done) {
+                resources.close();
+            }
+        }
+    }
+
+    private Local register(DeviceMemory memory, Resources resources) {
+        Counters counters = new Counters(collective.ranks().size());
+        int number = buffers.add(counters);
+        resources.add(() -> buffers.remove(number));
+        return new Local(number, counters, places.register(memory.address(), memory.byteSize(), resources));
+    }
+}

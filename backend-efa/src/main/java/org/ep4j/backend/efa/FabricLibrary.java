@@ -1,0 +1,93 @@
+package org.ep4j.backend.efa;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Locale;
+import org.bytedeco.javacpp.Loader;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.memory.NativeRecord;
+
+/** The JNI library of {@link Libfabric}, loaded when it is asked for and not before. */
+final class FabricLibrary {
+    /** What to do where libfabric itself is missing. */
+    static final String INSTALL = "apt-get install libfabric1; on EFA the installer of AWS, which puts it into"
+            + " /opt/amazon/efa/lib64 (to be named in LD_LIBRARY_PATH or /etc/ld.so.conf.d)";
+
+    private FabricLibrary() {}
+
+    /** Why the library cannot be used. */
+    static final class Missing extends Exception {
+        private static final long serialVersionUID = 1L;
+
+        private final String remedy;
+
+        private Missing(String message, String remedy, Throwable cause) {
+            super(message, cause);
+            this.remedy = remedy;
+        }
+
+        String remedy() {
+            return remedy;
+        }
+    }
+
+    /** Loads it; a second call does nothing. */
+    static void load() throws Missing {
+        try {
+            Loader.load(Libfabric.class);
+        } catch (LinkageError | RuntimeException e) {
+            throw missing(e);
+        }
+    }
+
+    /** As {@link #load}, for callers that cannot go on without it. */
+    static void require() {
+        try {
+            load();
+        } catch (Missing e) {
+            throw new EpUnavailableException(e.getMessage() + "; " + e.remedy(), e);
+        }
+    }
+
+    private static Missing missing(Throwable e) {
+        StringBuilder all = new StringBuilder();
+        Throwable cause = e;
+        for (int depth = 0; cause != null && depth < 8; depth++) {
+            all.append(cause.getMessage()).append('\n');
+            cause = cause.getCause();
+        }
+        return missing(all.toString(), e);
+    }
+
+    /** What the messages of the loader mean. */
+    static Missing missing(String messages, Throwable e) {
+        if (messages.contains("libfabric.so")) {
+            return new Missing("libfabric.so.1 is not installed, or too old", INSTALL, e);
+        }
+        if (messages.contains("GLIBC") || messages.contains("cannot open shared object file")) {
+            return new Missing(
+                    "the JNI library of this backend does not load here: "
+                            + messages.lines().findFirst().orElse(""),
+                    "build ep4j on this machine: apt-get install g++ libfabric-dev, then ./verify",
+                    e);
+        }
+        String platform = System.getProperty("os.name") + " " + System.getProperty("os.arch");
+        return new Missing(
+                "this backend was built without its JNI library for " + platform.toLowerCase(Locale.ROOT),
+                "build ep4j where the headers of libfabric are: apt-get install g++ libfabric-dev, then ./verify",
+                e);
+    }
+
+    /** {@code 1.17}; the library must be loaded. */
+    static String version() {
+        int version = Libfabric.version();
+        return (version >>> 16) + "." + (version & 0xffff);
+    }
+
+    /** A text with a zero at its end, outside of the heap. */
+    static NativeRecord text(String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        NativeRecord record = new NativeRecord(bytes.length + 1);
+        record.buffer().put(0, bytes);
+        return record;
+    }
+}

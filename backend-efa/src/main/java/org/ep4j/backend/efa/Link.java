@@ -1,0 +1,472 @@
+package org.ep4j.backend.efa;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.collective.Pause;
+import org.ep4j.spi.LinkTraffic;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Everything between this rank and one peer: counted writes over one or more pairs of NICs (rails), in both directions. Safe
+ * for use from several threads, which wait for each other.
+ *
+ * <p>Nothing is taken to arrive in the order in which it was posted. What is written goes in batches, see {@link Records};
+ * every write carries the number of its batch, and the peer counts, see {@link Arrivals}. At most {@link Records#COUNT}
+ * batches are under way: the peer tells how many it is done with.
+ */
+final class Link {
+    /** Larger writes go in pieces, so that all rails take part. */
+    static final int PIECE = 1 << 20;
+
+    /** The peer is told at the latest when it has waited for so many batches. */
+    private static final int TELL = Records.COUNT / 4;
+
+    /** Polls for a last immediate to leave before a connection closes; it is not waited for. */
+    private static final int LAST_POLLS = 64;
+
+    /** Polls for what a peer that is gone has left behind. */
+    private static final int LAST_TAKES = 10_000;
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final LinkPeer peer;
+    private final Wire wire;
+    private final Rail[] rails;
+    private final LinkMemory memory;
+    private final Arrivals arrivals;
+    private final Duration timeout;
+    private final Completions completions = new Completions(64);
+    private final Queue<Runnable> news = new ConcurrentLinkedQueue<>();
+    private int next;
+    private long batch;
+    private int writes;
+    private long done;
+    private long told;
+    private boolean cutByPeer;
+    private volatile @Nullable String lost;
+
+    /**
+     * A link whose endpoints know each other.
+     *
+     * @param peer who is at the other end
+     * @param sink of what comes from there
+     * @param timeout longest wait of a call that has no deadline of its own
+     */
+    Link(LinkPeer peer, Wire wire, List<Rail> rails, LinkMemory memory, Arrivals.Sink sink, Duration timeout) {
+        this.peer = peer;
+        this.wire = wire;
+        this.rails = rails.toArray(new Rail[0]);
+        this.memory = memory;
+        this.arrivals = new Arrivals(memory.records(), sink);
+        this.timeout = timeout;
+        // Neighbours begin on different rails.
+        this.next = peer.index() % this.rails.length;
+    }
+
+    /** Posts a write. The ranges have been checked. */
+    void write(Region local, Region remote, long target, long source, long bytes) {
+        lock.lock();
+        try {
+            checkAlive();
+            long deadline = Deadline.in(timeout).nanoTime();
+            awaitBatch(deadline);
+            int immediate = Immediate.of(Immediate.DATA, Records.place(batch));
+            long at = 0;
+            while (at < bytes) {
+                at += post(local, remote, target + at, source + at, bytes - at, immediate, deadline);
+                writes++;
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Posts one piece; returns its length. */
+    private int post(
+            Region local, Region remote, long target, long source, long bytes, int immediate, long deadline) {
+        for (int tries = 0; ; tries++) {
+            Rail rail = rails[next];
+            next = (next + 1) % rails.length;
+            Keys to = remote.keys().get(rail.peerPlace());
+            Keys from = local.keys().get(rail.place());
+            long piece = Math.min(Math.min(bytes, PIECE), Math.min(rail.longest(), to.left(target)));
+            int length = (int) Math.min(piece, from.left(source));
+            int slot = rail.flow().take(length);
+            if (slot >= 0) {
+                long remoteAddress = to.target(remote.address(), target);
+                int result = wire.write(
+                        rail.index(),
+                        remoteAddress,
+                        to.at(target),
+                        local.address() + source,
+                        from.at(source),
+                        length,
+                        slot,
+                        immediate);
+                if (result == 0) {
+                    rail.traffic().wrote(length);
+                    return length;
+                }
+                refused(rail, slot, result);
+            }
+            if (tries % rails.length == rails.length - 1) {
+                pause(deadline, "room for a write", tries / rails.length);
+            }
+        }
+    }
+
+    private void refused(Rail rail, int slot, int result) {
+        rail.flow().give(slot);
+        if (result != -FabricError.EAGAIN) {
+            lose(rail.name() + " took no write: " + wire.error(-result));
+            throw lostNow();
+        }
+    }
+
+    private void awaitBatch(long deadline) {
+        if (batch - done >= Records.COUNT) {
+            await(deadline, "the peer to take what was advanced before", () -> batch - done < Records.COUNT);
+        }
+    }
+
+    /**
+     * Advances a counter after everything that was written before.
+     *
+     * @param buffer the peer's number of the buffer
+     * @param sent values so far, by counter; gets the new one
+     */
+    void advance(int buffer, int counter, long[] sent, long value) {
+        lock.lock();
+        try {
+            checkAlive();
+            if (value < sent[counter]) {
+                throw new IllegalArgumentException("counter " + counter + " for " + peer.label() + " is at "
+                        + sent[counter] + " and cannot go back to " + value);
+            }
+            if (value > sent[counter]) {
+                end(Records.ADVANCE, buffer, counter, value, Deadline.in(timeout).nanoTime());
+                sent[counter] = value;
+            }
+            progress();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Tells the peer, after everything that was written before, that nothing more is written to one of its buffers. */
+    void farewell(int buffer, Deadline deadline) {
+        lock.lock();
+        try {
+            checkAlive();
+            end(Records.CLOSE, buffer, 0, 0, deadline.nanoTime());
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Ends the batch with its record, which is posted from its place in memory: nobody writes there before the peer is done. */
+    private void end(int kind, int buffer, int counter, long value, long deadline) {
+        awaitBatch(deadline);
+        int place = Records.place(batch);
+        memory.records().put(batch, writes, kind, buffer, counter, value);
+        int immediate = Immediate.of(Immediate.RECORD, place);
+        for (int tries = 0; ; tries++) {
+            Rail rail = rails[next];
+            next = (next + 1) % rails.length;
+            int slot = rail.flow().takeForRecord();
+            if (slot >= 0) {
+                int result = control(rail, slot, Records.in(place), Records.out(place), Records.SIZE, immediate);
+                if (result == 0) {
+                    rail.traffic().ended();
+                    batch++;
+                    writes = 0;
+                    return;
+                }
+                refused(rail, slot, result);
+            }
+            if (tries % rails.length == rails.length - 1) {
+                pause(deadline, "room for a counter", tries / rails.length);
+            }
+        }
+    }
+
+    private int control(Rail rail, int slot, long target, long source, int length, int immediate) {
+        Region there = memory.there();
+        Keys to = there.keys().get(rail.index());
+        Keys from = memory.here().keys().get(rail.index());
+        return wire.write(
+                rail.index(),
+                to.target(there.address(), target),
+                to.at(target),
+                memory.here().address() + source,
+                from.at(source),
+                length,
+                slot,
+                immediate);
+    }
+
+    /** Posts an immediate alone. False where there is no room. */
+    private boolean tell(int immediate) {
+        for (Rail rail : rails) {
+            int slot = rail.flow().takeBare();
+            if (slot >= 0) {
+                // No bytes, but an address that would be valid, for EFA looks at it.
+                int result = control(rail, slot, 0, Records.out(0), 0, immediate);
+                if (result == 0) {
+                    return true;
+                }
+                refused(rail, slot, result);
+            }
+        }
+        return false;
+    }
+
+    /** Waits until everything that was posted has arrived. */
+    void drain(Duration duration) {
+        lock.lock();
+        try {
+            checkAlive();
+            await(Deadline.in(duration).nanoTime(), "the end of all writes", () -> pending() == 0);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Finds out whether the peer can be reached on all rails, which also connects them. */
+    void greet(Deadline deadline) {
+        lock.lock();
+        try {
+            checkAlive();
+            for (Rail rail : rails) {
+                int immediate = Immediate.of(Immediate.DONE, 0);
+                for (int tries = 0; ; tries++) {
+                    int slot = rail.flow().takeBare();
+                    int result = slot < 0 ? 0 : control(rail, slot, 0, Records.out(0), 0, immediate);
+                    if (slot >= 0 && result == 0) {
+                        break;
+                    }
+                    if (slot >= 0) {
+                        refused(rail, slot, result);
+                    }
+                    pause(deadline.nanoTime(), "a connection from " + rail.name(), tries);
+                }
+            }
+            await(deadline.nanoTime(), "an answer", () -> pending() == 0);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private int pending() {
+        int pending = 0;
+        for (Rail rail : rails) {
+            pending += rail.flow().pending();
+        }
+        return pending;
+    }
+
+    private void await(long deadline, String what, BooleanSupplier condition) {
+        for (int tries = 0; !condition.getAsBoolean(); tries++) {
+            pause(deadline, what, tries);
+        }
+    }
+
+    /** Makes progress between two tries of something. */
+    private void pause(long deadline, String what, int tries) {
+        boolean moved = progress();
+        checkAlive();
+        if (deadline - System.nanoTime() <= 0) {
+            throw new EpTimeoutException(
+                    peer.label() + " took nothing for too long: waited for " + what + ", with " + pending()
+                            + " writes under way and " + (batch - done) + " of " + Records.COUNT
+                            + " advances not taken yet; see its state, or raise ep.timeout",
+                    what,
+                    peer.rank(),
+                    batch,
+                    done);
+        }
+        if (!moved) {
+            Pause.after(tries);
+        }
+    }
+
+    /** Nothing is posted or polled any more, and nothing of the peer arrives. A thread that waits here for the peer ends. */
+    void end(String why) {
+        news.add(() -> {
+            cut();
+            lose(why);
+        });
+        lock.lock();
+        try {
+            takeNews();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Lets the peer know, as far as that needs no waiting. */
+    private void cut() {
+        if (cutByPeer) {
+            return;
+        }
+        boolean posted = tellUnlessLost(Immediate.of(Immediate.CUT, 0));
+        for (int i = 0; i < LAST_POLLS && lost == null && (!posted || pending() > 0); i++) {
+            poll();
+            posted = posted || tellUnlessLost(Immediate.of(Immediate.CUT, 0));
+        }
+    }
+
+    private boolean tellUnlessLost(int immediate) {
+        try {
+            return lost == null && tell(immediate);
+        } catch (EpPeerLostException e) {
+            return false;
+        }
+    }
+
+    /** Progress, where no other thread is at it. */
+    boolean tryProgress() {
+        if (lost != null || !lock.tryLock()) {
+            return false;
+        }
+        try {
+            return progress();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Takes in what has ended and what has come. True when anything happened. */
+    private boolean progress() {
+        takeNews();
+        if (lost != null) {
+            return true;
+        }
+        boolean moved = poll();
+        if (lost == null && arrivals.done() - told >= TELL) {
+            int count = (int) (arrivals.done() - told);
+            if (tellUnlessLost(Immediate.of(Immediate.DONE, count))) {
+                told += count;
+            }
+        }
+        return moved;
+    }
+
+    private boolean poll() {
+        boolean moved = false;
+        for (int r = 0; r < rails.length && lost == null; r++) {
+            int count = wire.poll(r, completions);
+            rails[r].flow().polled();
+            if (count < 0) {
+                lose(rails[r].name() + " cannot be polled: " + wire.error(-count));
+                return true;
+            }
+            for (int i = 0; i < count && lost == null; i++) {
+                take(r, i);
+            }
+            moved |= count > 0;
+        }
+        if (lost == null) {
+            arrivals.settle();
+            arrivals.problem().ifPresent(problem -> lose("what it sends cannot be trusted: " + problem));
+        }
+        // What came before it may be in the queue of another rail.
+        if (lost == null && cutByPeer && !moved) {
+            lose("it has closed the connection, or cut this rank off");
+        }
+        return moved;
+    }
+
+    private void take(int rail, int index) {
+        switch (completions.kind(index)) {
+            case Completions.SENT -> rails[rail].flow().give(completions.slot(index));
+            case Completions.CAME -> came(completions.immediate(index));
+            default ->
+                lose(rails[rail].name() + ": " + wire.error(completions.error(index)) + ", " + wire.failure(rail));
+        }
+    }
+
+    private void came(int immediate) {
+        int number = Immediate.number(immediate);
+        switch (Immediate.kind(immediate)) {
+            case Immediate.DATA -> arrivals.data(number);
+            case Immediate.RECORD -> arrivals.record(number);
+            case Immediate.DONE -> done += number;
+            default -> cutByPeer = true;
+        }
+    }
+
+    /** The peer is gone: what has come is taken in, then the link ends. Does not wait. */
+    void peerGone(String why) {
+        news.add(() -> {
+            for (int i = 0; i < LAST_TAKES && lost == null && poll(); i++) {
+                // Takes in what is there.
+            }
+            lose(why);
+        });
+        tryProgress();
+    }
+
+    /** What other threads have told, in the thread that holds the lock. */
+    private void takeNews() {
+        Runnable one = news.poll();
+        while (one != null) {
+            if (lost == null) {
+                one.run();
+            }
+            one = news.poll();
+        }
+    }
+
+    private void lose(String why) {
+        if (lost == null) {
+            arrivals.settle();
+            lost = peer.label() + " cannot be reached: " + why;
+            wire.close();
+            for (Rail rail : rails) {
+                rail.flow().abandon();
+            }
+        }
+    }
+
+    private void checkAlive() {
+        if (lost != null) {
+            throw lostNow();
+        }
+    }
+
+    /** What to throw where the peer is lost. */
+    EpPeerLostException lostNow() {
+        return new EpPeerLostException(
+                (lost == null ? peer.label() + " cannot be reached" : lost)
+                        + "; see its log and the state of its network, or go on without it",
+                peer.rank(),
+                "host-posted writes");
+    }
+
+    boolean isLost() {
+        return lost != null;
+    }
+
+    LinkPeer peer() {
+        return peer;
+    }
+
+    /** What its rails have carried so far. Waits for nobody. */
+    LinkTraffic traffic() {
+        List<LinkTraffic.OfLane> lanes = new ArrayList<>();
+        for (int r = 0; r < rails.length; r++) {
+            RailTraffic carried = rails[r].traffic();
+            lanes.add(new LinkTraffic.OfLane(
+                    r, rails[r].name(), lost == null, carried.bytes(), carried.writes(), carried.records(), 0));
+        }
+        return new LinkTraffic(peer.rank(), 0, lanes);
+    }
+}

@@ -1,0 +1,203 @@
+package org.ep4j.backend.efa;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.ep4j.EpMismatchException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpKeys;
+import org.ep4j.engine.collective.Collective;
+import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.engine.memory.Resources;
+import org.ep4j.engine.memory.WordMemory;
+import org.ep4j.spi.OpenContext;
+
+/** Opens the backend on one rank: NICs, an endpoint for each peer and rail, then connections. For one thread. */
+final class Opening {
+    private static final int LONGEST_NAME = 512;
+
+    private final OpenContext context;
+    private final Collective collective;
+    private final Resources resources = new Resources();
+    private final Buffers buffers = new Buffers();
+    private final Places places = new Places();
+    private final Map<String, FabricDomain> domains = new HashMap<>();
+    private final Map<Integer, Half> halves = new TreeMap<>();
+
+    Opening(OpenContext context) {
+        this.context = context;
+        this.collective = new Collective(EfaProvider.ID, context);
+    }
+
+    /** This rank's part of a link. */
+    private record Half(
+            Route route,
+            List<FabricDomain> domains,
+            List<Long> endpoints,
+            List<Integer> places,
+            Records records,
+            Region mine,
+            Region told,
+            Resources resources) {}
+
+    EfaBackend run() {
+        Deadline deadline = Deadline.in(context.deadline());
+        List<EfaBackend> backend = new ArrayList<>(1);
+        boolean done = false;
+        try {
+            List<EndpointRecords> told = collective
+                    .step("endpoints", deadline, () -> makeEndpoints().encode())
+                    .stream()
+                    .map(EndpointRecords::decode)
+                    .toList();
+            collective.step("addresses", deadline, () -> {
+                backend.add(join(told));
+                return new byte[0];
+            });
+            collective.step("connections", deadline, () -> {
+                backend.get(0).greet(deadline);
+                return new byte[0];
+            });
+            done = true;
+            return backend.get(0);
+        } finally {
+            if (!done) {
+                backend.forEach(EfaBackend::close);
+                halves.values().forEach(half -> half.resources().close());
+                resources.close();
+            }
+        }
+    }
+
+    private EndpointRecords makeEndpoints() {
+        FabricLibrary.require();
+        Map<Integer, EndpointRecords.OfPeer> told = new TreeMap<>();
+        try (FabricList list = FabricList.all()) {
+            List<FabricInfo> usable = Providers.usable(list.infos(), context.config());
+            for (int peer : context.ranks()) {
+                if (Route.connects(context.plan(), context.rank(), peer)) {
+                    told.put(peer, half(list, usable, peer, Route.of(context.plan(), context.rank(), peer)));
+                }
+            }
+        }
+        return new EndpointRecords(told);
+    }
+
+    private EndpointRecords.OfPeer half(FabricList list, List<FabricInfo> usable, int peer, Route route) {
+        Resources own = new Resources();
+        WordMemory memory = WordMemory.allocate(Records.BYTES);
+        own.hold(memory);
+        List<FabricDomain> nics = new ArrayList<>();
+        List<Long> endpoints = new ArrayList<>();
+        List<Integer> at = new ArrayList<>();
+        List<Keys> mine = new ArrayList<>();
+        List<Keys> theirs = new ArrayList<>();
+        List<EndpointRecords.End> ends = new ArrayList<>();
+        boolean done = false;
+        try {
+            for (String nic : route.mine()) {
+                FabricDomain domain = domain(list, usable, route.provider(), nic);
+                long endpoint = domain.endpoint(domain.profile().slots());
+                own.add(() -> Libfabric.closeEndpoint(endpoint));
+                int place = places.of(domain, endpoint);
+                FabricDomain.Registered keys = domain.register(
+                        memory.address(), Records.BYTES, domain.info().memoryOfEndpoint() ? endpoint : 0, own);
+                nics.add(domain);
+                endpoints.add(endpoint);
+                at.add(place);
+                mine.add(keys.mine());
+                theirs.add(keys.told());
+                ends.add(new EndpointRecords.End(nic, place, name(endpoint)));
+            }
+            done = true;
+        } finally {
+            if (!done) {
+                own.close();
+            }
+        }
+        Region told = new Region(memory.address(), Records.BYTES, theirs);
+        halves.put(
+                peer,
+                new Half(
+                        route,
+                        nics,
+                        endpoints,
+                        at,
+                        new Records(memory.words()),
+                        new Region(memory.address(), Records.BYTES, mine),
+                        told,
+                        own));
+        return new EndpointRecords.OfPeer(route.provider(), ends, told);
+    }
+
+    private FabricDomain domain(FabricList list, List<FabricInfo> usable, String provider, String nic) {
+        return domains.computeIfAbsent(provider + " " + nic, key -> {
+            FabricInfo info = usable.stream()
+                    .filter(one -> one.provider().equals(provider) && one.device().equals(nic))
+                    .findFirst()
+                    .orElseThrow(() -> new EpUnavailableException("libfabric has no " + provider + " on " + nic
+                            + " any more, which it had when the plan was made; see fi_info -p " + provider));
+            int trafficClass = context.config().get(EpKeys.NIC_TRAFFIC_CLASS);
+            // libfabric wants the six bits of DSCP, of the eight of a traffic class.
+            return FabricDomain.open(
+                    list, info, NicProfile.of(info, context.config()), trafficClass < 0 ? -1 : trafficClass >> 2, resources);
+        });
+    }
+
+    private static byte[] name(long endpoint) {
+        NativeRecord out = new NativeRecord(LONGEST_NAME);
+        int length = (int) FabricError.check(Libfabric.name(endpoint, out.address(), out.size()), "fi_getname");
+        byte[] name = new byte[length];
+        out.buffer().get(0, name);
+        return name;
+    }
+
+    private EfaBackend join(List<EndpointRecords> told) {
+        Map<Integer, Link> links = new TreeMap<>();
+        halves.forEach((peer, half) -> links.put(peer, link(peer, half, told)));
+        return new EfaBackend(context, collective, places, links, buffers, resources);
+    }
+
+    private Link link(int peer, Half half, List<EndpointRecords> told) {
+        int index = context.ranks().indexOf(peer);
+        String label = collective.label(peer);
+        EndpointRecords.OfPeer theirs = told.get(index).peers().get(context.rank());
+        if (theirs == null
+                || !theirs.provider().equals(half.route().provider())
+                || theirs.ends().size() != half.route().rails()) {
+            throw new EpMismatchException(label + " did not prepare the same connection as this rank: "
+                    + half.route().provider() + " with " + half.route().rails()
+                    + " rails; run the same version of ep4j on both, and give both the same " + EfaKeys.PROVIDER.name());
+        }
+        List<Rail> rails = new ArrayList<>();
+        for (int r = 0; r < half.route().rails(); r++) {
+            FabricDomain domain = half.domains().get(r);
+            EndpointRecords.End end = theirs.ends().get(r);
+            NativeRecord name = new NativeRecord(LONGEST_NAME);
+            name.buffer().put(0, end.name());
+            FabricError.check(
+                    Libfabric.peer(half.endpoints().get(r), name.address()),
+                    "fi_av_insert of " + label + " on " + end.nic());
+            rails.add(new Rail(
+                    r,
+                    half.route().provider() + " " + half.route().mine().get(r) + " to " + end.nic(),
+                    half.places().get(r),
+                    end.place(),
+                    Math.max(1, domain.info().longestMessage()),
+                    domain.profile().flow(domain.flow()),
+                    new RailTraffic()));
+        }
+        long[] endpoints =
+                half.endpoints().stream().mapToLong(Long::longValue).toArray();
+        return new Link(
+                new LinkPeer(peer, index, label),
+                new FabricWire(endpoints, half.resources()::close),
+                rails,
+                new LinkMemory(half.records(), half.mine(), theirs.records()),
+                buffers.from(index),
+                context.config().get(EpKeys.TIMEOUT));
+    }
+}

@@ -1,0 +1,69 @@
+package org.ep4j.backend.efa;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.ep4j.config.EpConfig;
+
+/** Which of the ways that libfabric knows are used, and which of them first. */
+final class Providers {
+    static final String TCP = "tcp";
+    static final String SHM = "shm";
+
+    /**
+     * What {@code auto} takes, best first: NICs that do the work themselves, then TCP, which is everywhere. EFA's own protocol
+     * goes before efa-direct, for it also connects instances of different generations. Others are taken where they are named:
+     * shm reaches one host only, where host-shm is faster; psm3, udp, net and sockets were not tried.
+     */
+    static final List<String> PREFERRED = List.of("efa", "efa-direct", "cxi", "verbs", TCP);
+
+    private static final Set<String> SOCKETS = Set.of(TCP, "sockets", "udp", "net");
+
+    private Providers() {}
+
+    /** True for providers that speak through the kernel's network interfaces. */
+    static boolean sockets(String provider) {
+        return SOCKETS.contains(FabricInfo.core(provider));
+    }
+
+    /** What is used out of what there is: at most one for each provider and NIC, the best provider first. */
+    static List<FabricInfo> usable(List<FabricInfo> all, EpConfig config) {
+        String wanted = config.get(EfaKeys.PROVIDER).strip();
+        boolean auto = wanted.equals(EfaKeys.AUTO);
+        Interfaces interfaces = new Interfaces(config.get(EfaKeys.INTERFACE).strip());
+        Map<String, Map<String, FabricInfo>> found = new LinkedHashMap<>();
+        for (FabricInfo info : all) {
+            boolean named = info.provider().equals(wanted) || info.core().equals(wanted);
+            if (auto ? PREFERRED.contains(info.core()) : named) {
+                found.computeIfAbsent(info.provider(), key -> new LinkedHashMap<>())
+                        .merge(info.device(), info, Providers::better);
+            }
+        }
+        List<FabricInfo> usable = new ArrayList<>();
+        found.entrySet().stream()
+                .sorted(Comparator.<Map.Entry<String, ?>>comparingInt(
+                                entry -> PREFERRED.indexOf(FabricInfo.core(entry.getKey())))
+                        .thenComparing(entry -> entry.getKey().length()))
+                .forEach(entry -> {
+                    List<String> devices = List.copyOf(entry.getValue().keySet());
+                    List<String> taken = sockets(entry.getKey()) ? interfaces.of(devices) : devices;
+                    taken.forEach(device -> usable.add(entry.getValue().get(device)));
+                });
+        return usable;
+    }
+
+    /** An interface has several addresses: IPv4 first, and one of the link alone last. */
+    private static FabricInfo better(FabricInfo a, FabricInfo b) {
+        return rank(b) < rank(a) ? b : a;
+    }
+
+    private static int rank(FabricInfo info) {
+        if (info.linkLocal()) {
+            return 2;
+        }
+        return info.address().startsWith("ipv6") ? 1 : 0;
+    }
+}

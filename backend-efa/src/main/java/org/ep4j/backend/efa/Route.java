@@ -1,0 +1,66 @@
+package org.ep4j.backend.efa;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.RankProfile;
+
+/**
+ * How two ranks are connected; the same seen from both ends.
+ *
+ * @param provider of libfabric
+ * @param mine NICs of this rank, by rail
+ * @param theirs NICs of the peer, by rail
+ */
+record Route(String provider, List<String> mine, List<String> theirs) {
+    Route {
+        mine = List.copyOf(mine);
+        theirs = List.copyOf(theirs);
+    }
+
+    /** True when the backend connects two ranks of a plan. */
+    static boolean connects(EpPlan plan, int rank, int peer) {
+        return rank != peer
+                && (plan.path(rank, peer).backend().equals(EfaProvider.ID)
+                        || plan.path(peer, rank).backend().equals(EfaProvider.ID));
+    }
+
+    /** Of two ranks of a plan that the backend connects. */
+    static Route of(EpPlan plan, int rank, int peer) {
+        RankProfile self = plan.profiles().get(rank);
+        RankProfile other = plan.profiles().get(peer);
+        String provider = EfaFacts.provider(self, other)
+                .orElseThrow(() -> new EpUnavailableException(self.label() + " has the providers "
+                        + EfaFacts.of(self).providers() + " of libfabric, " + other.label() + " has "
+                        + EfaFacts.of(other).providers() + "; install the same version on both, or set "
+                        + EfaKeys.PROVIDER.name()));
+        List<String> a = nics(plan, rank, peer, provider);
+        List<String> b = nics(plan, peer, rank, provider);
+        List<String> mine = new ArrayList<>();
+        List<String> theirs = new ArrayList<>();
+        for (int i = 0; i < Math.max(a.size(), b.size()); i++) {
+            mine.add(a.get(i % a.size()));
+            theirs.add(b.get(i % b.size()));
+        }
+        return new Route(provider, mine, theirs);
+    }
+
+    /** Those that the plan names, as far as the provider has them; otherwise those of the provider. */
+    private static List<String> nics(EpPlan plan, int from, int to, String provider) {
+        List<String> all = EfaFacts.of(plan.profiles().get(from)).nics(provider);
+        PairPath path = plan.path(from, to);
+        List<String> planned = path.backend().equals(EfaProvider.ID) ? path.nics() : plan.nics(from);
+        List<String> named = planned.stream()
+                .map(port -> port.replaceFirst(":[0-9]+$", ""))
+                .distinct()
+                .filter(all::contains)
+                .toList();
+        return named.isEmpty() ? all : named;
+    }
+
+    int rails() {
+        return mine.size();
+    }
+}

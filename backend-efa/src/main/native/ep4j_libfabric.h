@@ -1,0 +1,430 @@
+// What org.ep4j.backend.efa.Libfabric calls. Most of libfabric is inline C that calls through tables of its objects, so this
+// file is where it is compiled. Objects travel as addresses, structures as flat records in native byte order, whose layouts
+// are told beside each function. Functions return 0 or more on success and a negated error number on failure.
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+
+namespace ep4j {
+
+// Some providers (shm, psm3) put handlers of their own on SIGSEGV and others as they start. A JVM lives by its own.
+class Signals {
+  public:
+    Signals() {
+        for (int s = 1; s < COUNT; s++) {
+            known_[s] = sigaction(s, nullptr, &before_[s]) == 0;
+        }
+    }
+
+    ~Signals() {
+        for (int s = 1; s < COUNT; s++) {
+            struct sigaction now;
+            if (known_[s] && sigaction(s, nullptr, &now) == 0 && now.sa_sigaction != before_[s].sa_sigaction) {
+                sigaction(s, &before_[s], nullptr);
+            }
+        }
+    }
+
+    Signals(const Signals &) = delete;
+    Signals &operator=(const Signals &) = delete;
+
+  private:
+    static const int COUNT = 32;
+    bool known_[COUNT];
+    struct sigaction before_[COUNT];
+};
+
+struct Domain {
+    fi_info *info;
+    fid_fabric *fabric;
+    fid_domain *domain;
+};
+
+// Context of an operation: what the mode bits FI_CONTEXT and FI_CONTEXT2 ask for, then ours.
+struct Context {
+    fi_context2 provider;
+    int32_t slot;
+};
+
+struct EndPoint {
+    Domain *domain;
+    fid_ep *ep;
+    fid_cq *cq;
+    fid_av *av;
+    fi_addr_t peer;
+    Context *contexts;
+    Context *receives;
+    int slots;
+    int posted;
+    char error[256];
+};
+
+// A completion, as Java reads it: 16 bytes.
+struct Completion {
+    int32_t kind; // 0 an own write is done, 1 an immediate has come, 2 an own write has failed, 3 something else has failed
+    int32_t slot;
+    uint32_t immediate;
+    int32_t error;
+};
+
+template <typename T> static inline void drop(T *&object) {
+    if (object) {
+        fi_close(&object->fid);
+        object = nullptr;
+    }
+}
+
+static inline uint64_t wanted_modes() { return FI_CONTEXT | FI_CONTEXT2 | FI_RX_CQ_DATA; }
+
+static inline int memory_modes() {
+    return FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+}
+
+static inline const fi_info *nth(void *list, int index) {
+    const fi_info *info = static_cast<fi_info *>(list);
+    while (info && index-- > 0) {
+        info = info->next;
+    }
+    return info;
+}
+
+static inline const char *text(const char *value) { return value ? value : ""; }
+
+static inline int post_receive(EndPoint *point, Context *context) {
+    ssize_t result = fi_recv(point->ep, nullptr, 0, nullptr, FI_ADDR_UNSPEC, context);
+    return static_cast<int>(result);
+}
+
+} // namespace ep4j
+
+// The version of the library, major << 16 | minor.
+static inline int ep4j_fi_version() { return static_cast<int>(fi_version()); }
+
+// provider: its name, or an empty text for any. Returns a list, or -FI_ENODATA where there is nothing.
+static inline int64_t ep4j_fi_list(void *provider) {
+    ep4j::Signals signals;
+    fi_info *hints = fi_allocinfo();
+    if (!hints) {
+        return -FI_ENOMEM;
+    }
+    hints->caps = FI_MSG | FI_RMA | FI_WRITE | FI_REMOTE_WRITE | FI_SEND | FI_RECV;
+    hints->mode = ep4j::wanted_modes();
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->domain_attr->mr_mode = ep4j::memory_modes();
+    hints->domain_attr->threading = FI_THREAD_SAFE;
+    hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+    hints->domain_attr->cq_data_size = 4;
+    hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+    const char *name = static_cast<const char *>(provider);
+    if (name && *name) {
+        hints->fabric_attr->prov_name = strdup(name);
+    }
+    uint32_t mine = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
+    uint32_t theirs = fi_version();
+    fi_info *found = nullptr;
+    int result = fi_getinfo(theirs < mine ? theirs : mine, nullptr, nullptr, 0, hints, &found);
+    fi_freeinfo(hints);
+    return result ? result : reinterpret_cast<int64_t>(found);
+}
+
+static inline void ep4j_fi_free(void *list) { fi_freeinfo(static_cast<fi_info *>(list)); }
+
+// One entry of a list as lines "name=value"; returns the length, or -FI_ENODATA behind the end.
+static inline int ep4j_fi_describe(void *list, int index, void *out, int capacity) {
+    const fi_info *info = ep4j::nth(list, index);
+    if (!info) {
+        return -FI_ENODATA;
+    }
+    char address[128] = "";
+    size_t length = sizeof(address) - 1;
+    if (info->src_addr) {
+        switch (info->addr_format) {
+        case FI_SOCKADDR_IN:
+            snprintf(address, length, "ipv4:%u.%u.%u.%u", static_cast<unsigned char *>(info->src_addr)[4],
+                     static_cast<unsigned char *>(info->src_addr)[5], static_cast<unsigned char *>(info->src_addr)[6],
+                     static_cast<unsigned char *>(info->src_addr)[7]);
+            break;
+        case FI_SOCKADDR_IN6:
+            snprintf(address, length, "ipv6:%02x%02x", static_cast<unsigned char *>(info->src_addr)[8],
+                     static_cast<unsigned char *>(info->src_addr)[9]);
+            break;
+        default:
+            break;
+        }
+    }
+    const fid_nic *nic = info->nic;
+    const char *device = nic && nic->device_attr ? ep4j::text(nic->device_attr->name) : "";
+    const char *driver = nic && nic->device_attr ? ep4j::text(nic->device_attr->driver) : "";
+    const char *vendor = nic && nic->device_attr ? ep4j::text(nic->device_attr->vendor_id) : "";
+    const char *part = nic && nic->device_attr ? ep4j::text(nic->device_attr->device_id) : "";
+    unsigned long long speed = nic && nic->link_attr ? nic->link_attr->speed : 0;
+    return snprintf(
+        static_cast<char *>(out), capacity,
+        "provider=%s\nfabric=%s\ndomain=%s\ndevice=%s\ndriver=%s\nvendor=%s\npart=%s\nspeed=%llu\naddress=%s\n"
+        "mr_mode=%d\nmode=%llu\ntx_size=%llu\nrx_size=%llu\ninject=%llu\nmax_message=%llu\nwaw=%d\n",
+        ep4j::text(info->fabric_attr->prov_name), ep4j::text(info->fabric_attr->name),
+        ep4j::text(info->domain_attr->name), device, driver, vendor, part, speed, address, info->domain_attr->mr_mode,
+        static_cast<unsigned long long>(info->mode), static_cast<unsigned long long>(info->tx_attr->size),
+        static_cast<unsigned long long>(info->rx_attr->size),
+        static_cast<unsigned long long>(info->tx_attr->inject_size),
+        static_cast<unsigned long long>(info->ep_attr->max_msg_size), (info->tx_attr->msg_order & FI_ORDER_WAW) ? 1 : 0);
+}
+
+// Opens fabric and domain of an entry. traffic_class: DSCP value, or -1.
+static inline int64_t ep4j_fi_open(void *list, int index, int traffic_class) {
+    ep4j::Signals signals;
+    const fi_info *info = ep4j::nth(list, index);
+    if (!info) {
+        return -FI_ENODATA;
+    }
+    ep4j::Domain *domain = new (std::nothrow) ep4j::Domain();
+    if (!domain) {
+        return -FI_ENOMEM;
+    }
+    domain->info = fi_dupinfo(info);
+    if (!domain->info) {
+        delete domain;
+        return -FI_ENOMEM;
+    }
+    if (traffic_class >= 0) {
+        domain->info->domain_attr->tclass = fi_tc_dscp_set(static_cast<uint8_t>(traffic_class));
+        domain->info->tx_attr->tclass = domain->info->domain_attr->tclass;
+    }
+    int result = fi_fabric(domain->info->fabric_attr, &domain->fabric, nullptr);
+    if (!result) {
+        result = fi_domain(domain->fabric, domain->info, &domain->domain, nullptr);
+    }
+    if (result) {
+        ep4j::drop(domain->fabric);
+        fi_freeinfo(domain->info);
+        delete domain;
+        return result;
+    }
+    return reinterpret_cast<int64_t>(domain);
+}
+
+static inline void ep4j_fi_close(void *handle) {
+    ep4j::Domain *domain = static_cast<ep4j::Domain *>(handle);
+    ep4j::drop(domain->domain);
+    ep4j::drop(domain->fabric);
+    fi_freeinfo(domain->info);
+    delete domain;
+}
+
+// Registers memory that peers write to and that is written from. key: what to call it where the provider leaves that to us.
+// endpoint: what to bind it to where the provider asks for it, else null. out: descriptor, key, both of 64 bits.
+static inline int64_t ep4j_fi_register(void *handle, void *address, int64_t bytes, int64_t key, void *endpoint, void *out) {
+    ep4j::Domain *domain = static_cast<ep4j::Domain *>(handle);
+    fid_mr *region = nullptr;
+    int result = fi_mr_reg(domain->domain, address, static_cast<size_t>(bytes), FI_WRITE | FI_REMOTE_WRITE, 0,
+                           static_cast<uint64_t>(key), 0, &region, nullptr);
+    if (result) {
+        return result;
+    }
+    if (domain->info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
+        ep4j::EndPoint *point = static_cast<ep4j::EndPoint *>(endpoint);
+        result = point ? fi_mr_bind(region, &point->ep->fid, 0) : -FI_EINVAL;
+        if (!result) {
+            result = fi_mr_enable(region);
+        }
+        if (result) {
+            fi_close(&region->fid);
+            return result;
+        }
+    }
+    uint64_t *values = static_cast<uint64_t *>(out);
+    values[0] = reinterpret_cast<uint64_t>(fi_mr_desc(region));
+    values[1] = fi_mr_key(region);
+    return reinterpret_cast<int64_t>(region);
+}
+
+static inline int ep4j_fi_deregister(void *region) { return fi_close(&static_cast<fid_mr *>(region)->fid); }
+
+static inline void ep4j_fi_close_endpoint(void *handle) {
+    ep4j::EndPoint *point = static_cast<ep4j::EndPoint *>(handle);
+    ep4j::drop(point->ep);
+    ep4j::drop(point->cq);
+    ep4j::drop(point->av);
+    delete[] point->contexts;
+    delete[] point->receives;
+    delete point;
+}
+
+// An endpoint with its own completion queue. slots: writes that may be under way; completions: room for what comes in.
+static inline int64_t ep4j_fi_endpoint(void *handle, int slots, int completions) {
+    ep4j::Signals signals;
+    ep4j::Domain *domain = static_cast<ep4j::Domain *>(handle);
+    ep4j::EndPoint *point = new (std::nothrow) ep4j::EndPoint();
+    if (!point) {
+        return -FI_ENOMEM;
+    }
+    point->domain = domain;
+    point->slots = slots;
+    point->contexts = new (std::nothrow) ep4j::Context[slots]();
+    bool receives = (domain->info->mode & FI_RX_CQ_DATA) != 0;
+    size_t room = domain->info->rx_attr->size;
+    point->posted = receives ? static_cast<int>(room < 1024 ? room : 1024) : 0;
+    point->receives = new (std::nothrow) ep4j::Context[point->posted + 1]();
+    if (!point->contexts || !point->receives) {
+        ep4j_fi_close_endpoint(point);
+        return -FI_ENOMEM;
+    }
+    for (int i = 0; i < slots; i++) {
+        point->contexts[i].slot = i;
+    }
+    fi_av_attr av;
+    memset(&av, 0, sizeof(av));
+    av.type = FI_AV_TABLE;
+    av.count = 1;
+    fi_cq_attr cq;
+    memset(&cq, 0, sizeof(cq));
+    cq.size = static_cast<size_t>(completions);
+    cq.format = FI_CQ_FORMAT_DATA;
+    cq.wait_obj = FI_WAIT_NONE;
+    int result = fi_endpoint(domain->domain, domain->info, &point->ep, nullptr);
+    if (!result) {
+        result = fi_av_open(domain->domain, &av, &point->av, nullptr);
+    }
+    if (!result) {
+        result = fi_cq_open(domain->domain, &cq, &point->cq, nullptr);
+    }
+    if (!result) {
+        result = fi_ep_bind(point->ep, &point->av->fid, 0);
+    }
+    if (!result) {
+        result = fi_ep_bind(point->ep, &point->cq->fid, FI_TRANSMIT | FI_RECV);
+    }
+    if (!result) {
+        result = fi_enable(point->ep);
+    }
+    for (int i = 0; !result && i < point->posted; i++) {
+        point->receives[i].slot = -1;
+        result = ep4j::post_receive(point, &point->receives[i]);
+    }
+    if (result) {
+        ep4j_fi_close_endpoint(point);
+        return result;
+    }
+    return reinterpret_cast<int64_t>(point);
+}
+
+// The address of an endpoint; returns its length.
+static inline int ep4j_fi_name(void *handle, void *out, int capacity) {
+    ep4j::EndPoint *point = static_cast<ep4j::EndPoint *>(handle);
+    size_t length = static_cast<size_t>(capacity);
+    int result = fi_getname(&point->ep->fid, out, &length);
+    return result ? result : static_cast<int>(length);
+}
+
+// Tells an endpoint the address of its only peer.
+static inline int ep4j_fi_peer(void *handle, void *name) {
+    ep4j::EndPoint *point = static_cast<ep4j::EndPoint *>(handle);
+    int result = fi_av_insert(point->av, name, 1, &point->peer, 0, nullptr);
+    return result == 1 ? 0 : (result < 0 ? result : -FI_EADDRNOTAVAIL);
+}
+
+// Posts a write with an immediate. -FI_EAGAIN where the queue is full, or the connection is not there yet.
+static inline int ep4j_fi_write(void *handle, int64_t remote, int64_t key, void *local, void *descriptor, int64_t length,
+                                int slot, int immediate) {
+    ep4j::EndPoint *point = static_cast<ep4j::EndPoint *>(handle);
+    iovec from;
+    from.iov_base = local;
+    from.iov_len = static_cast<size_t>(length);
+    fi_rma_iov to;
+    to.addr = static_cast<uint64_t>(remote);
+    to.len = static_cast<size_t>(length);
+    to.key = static_cast<uint64_t>(key);
+    fi_msg_rma message;
+    memset(&message, 0, sizeof(message));
+    message.msg_iov = &from;
+    message.desc = &descriptor;
+    message.iov_count = 1;
+    message.addr = point->peer;
+    message.rma_iov = &to;
+    message.rma_iov_count = 1;
+    message.context = &point->contexts[slot];
+    message.data = static_cast<uint32_t>(immediate);
+    return static_cast<int>(
+        fi_writemsg(point->ep, &message, FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_DELIVERY_COMPLETE));
+}
+
+// Takes completions out, and makes progress. Returns how many.
+static inline int ep4j_fi_poll(void *handle, void *out, int capacity) {
+    ep4j::EndPoint *point = static_cast<ep4j::EndPoint *>(handle);
+    ep4j::Completion *list = static_cast<ep4j::Completion *>(out);
+    const int batch = 16;
+    fi_cq_data_entry entries[batch];
+    int count = 0;
+    while (count < capacity) {
+        int most = capacity - count < batch ? capacity - count : batch;
+        ssize_t got = fi_cq_read(point->cq, entries, static_cast<size_t>(most));
+        if (got == -FI_EAGAIN || got == 0) {
+            break;
+        }
+        if (got == -FI_EAVAIL) {
+            fi_cq_err_entry failed;
+            memset(&failed, 0, sizeof(failed));
+            got = fi_cq_readerr(point->cq, &failed, 0);
+            if (got == -FI_EAGAIN) {
+                break;
+            }
+            if (got < 0) {
+                return static_cast<int>(got);
+            }
+            const char *text = fi_cq_strerror(point->cq, failed.prov_errno, failed.err_data, nullptr, 0);
+            snprintf(point->error, sizeof(point->error), "%s", ep4j::text(text));
+            ep4j::Completion &one = list[count++];
+            bool own = failed.op_context && !(failed.flags & (FI_RECV | FI_REMOTE_WRITE | FI_REMOTE_READ));
+            one.kind = own ? 2 : 3;
+            one.slot = own ? static_cast<ep4j::Context *>(failed.op_context)->slot : -1;
+            one.immediate = 0;
+            one.error = failed.err;
+            continue;
+        }
+        if (got < 0) {
+            return static_cast<int>(got);
+        }
+        for (ssize_t i = 0; i < got; i++) {
+            const fi_cq_data_entry &entry = entries[i];
+            // An immediate has no context of ours, or that of a posted receive.
+            bool came = (entry.flags & FI_REMOTE_CQ_DATA) != 0;
+            if (!came && !entry.op_context) {
+                continue;
+            }
+            ep4j::Completion &one = list[count++];
+            one.kind = came ? 1 : 0;
+            one.slot = came ? -1 : static_cast<ep4j::Context *>(entry.op_context)->slot;
+            one.immediate = came ? static_cast<uint32_t>(entry.data) : 0;
+            one.error = 0;
+            if (came && point->posted > 0 && entry.op_context) {
+                int result = ep4j::post_receive(point, static_cast<ep4j::Context *>(entry.op_context));
+                if (result) {
+                    return result;
+                }
+            }
+        }
+    }
+    return count;
+}
+
+// What the provider says of the failure that the last poll found.
+static inline int ep4j_fi_failure(void *handle, void *out, int capacity) {
+    return snprintf(static_cast<char *>(out), capacity, "%s", static_cast<ep4j::EndPoint *>(handle)->error);
+}
+
+// The text of an error number.
+static inline int ep4j_fi_error(int error, void *out, int capacity) {
+    return snprintf(static_cast<char *>(out), capacity, "%s", fi_strerror(error));
+}
