@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <new>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -19,7 +20,8 @@
 
 namespace ep4j {
 
-// Some providers (shm, psm3) put handlers of their own on SIGSEGV and others as they start. A JVM lives by its own.
+// Some libraries that libfabric brings along (psm, psm2) and some of its providers put handlers of their own on SIGSEGV and
+// others as they start. A JVM lives by its own: it meets SIGSEGV all the time, and ends where another handler gets it.
 class Signals {
   public:
     Signals() {
@@ -45,6 +47,53 @@ class Signals {
     bool known_[COUNT];
     struct sigaction before_[COUNT];
 };
+
+// A variable of the environment for a short time, unless it is there already.
+class Variable {
+  public:
+    explicit Variable(const char *name) : name_(name), set_(!getenv(name)) {
+        if (set_) {
+            setenv(name, "1", 0);
+        }
+    }
+
+    ~Variable() {
+        if (set_) {
+            unsetenv(name_);
+        }
+    }
+
+    Variable(const Variable &) = delete;
+    Variable &operator=(const Variable &) = delete;
+
+  private:
+    const char *name_;
+    bool set_;
+};
+
+static inline const char *text(const char *value) { return value ? value : ""; }
+
+// What libfabric exports; all else is behind tables of its objects. It is opened by us and not by the linker, so that
+// Signals stand around that.
+struct Library {
+    decltype(&::fi_getinfo) getinfo;
+    decltype(&::fi_freeinfo) freeinfo;
+    decltype(&::fi_dupinfo) dupinfo;
+    decltype(&::fi_fabric) fabric;
+    decltype(&::fi_version) version;
+    decltype(&::fi_strerror) strerror;
+    bool loaded;
+};
+
+static inline Library &library() {
+    static Library one;
+    return one;
+}
+
+template <typename T> static inline bool find(void *handle, const char *name, T &function) {
+    function = reinterpret_cast<T>(dlsym(handle, name));
+    return function != nullptr;
+}
 
 struct Domain {
     fi_info *info;
@@ -100,8 +149,6 @@ static inline const fi_info *nth(void *list, int index) {
     return info;
 }
 
-static inline const char *text(const char *value) { return value ? value : ""; }
-
 static inline int post_receive(EndPoint *point, Context *context) {
     ssize_t result = fi_recv(point->ep, nullptr, 0, nullptr, FI_ADDR_UNSPEC, context);
     return static_cast<int>(result);
@@ -109,13 +156,40 @@ static inline int post_receive(EndPoint *point, Context *context) {
 
 } // namespace ep4j
 
+// Loads the library; a second call does nothing. Returns 0, or the length of what is wrong. Not for several threads at once.
+static inline int ep4j_fi_load(void *out, int capacity) {
+    ep4j::Library &all = ep4j::library();
+    if (all.loaded) {
+        return 0;
+    }
+    ep4j::Signals signals;
+    // With these, psm and psm2 leave signals alone from the start.
+    ep4j::Variable psm("IPATH_NO_BACKTRACE");
+    ep4j::Variable psm2("HFI_NO_BACKTRACE");
+    void *handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (handle && ep4j::find(handle, "fi_getinfo", all.getinfo) && ep4j::find(handle, "fi_freeinfo", all.freeinfo) &&
+        ep4j::find(handle, "fi_dupinfo", all.dupinfo) && ep4j::find(handle, "fi_fabric", all.fabric) &&
+        ep4j::find(handle, "fi_version", all.version) && ep4j::find(handle, "fi_strerror", all.strerror)) {
+        // The first call starts the providers.
+        fi_info *found = nullptr;
+        if (all.getinfo(FI_VERSION(1, 5), nullptr, nullptr, FI_PROV_ATTR_ONLY, nullptr, &found) == 0) {
+            all.freeinfo(found);
+        }
+        all.loaded = true;
+        return 0;
+    }
+    const char *problem = dlerror();
+    return snprintf(static_cast<char *>(out), capacity, "%s", ep4j::text(problem));
+}
+
 // The version of the library, major << 16 | minor.
-static inline int ep4j_fi_version() { return static_cast<int>(fi_version()); }
+static inline int ep4j_fi_version() { return static_cast<int>(ep4j::library().version()); }
 
 // provider: its name, or an empty text for any. Returns a list, or -FI_ENODATA where there is nothing.
 static inline int64_t ep4j_fi_list(void *provider) {
     ep4j::Signals signals;
-    fi_info *hints = fi_allocinfo();
+    ep4j::Library &library = ep4j::library();
+    fi_info *hints = library.dupinfo(nullptr);
     if (!hints) {
         return -FI_ENOMEM;
     }
@@ -132,14 +206,16 @@ static inline int64_t ep4j_fi_list(void *provider) {
         hints->fabric_attr->prov_name = strdup(name);
     }
     uint32_t mine = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
-    uint32_t theirs = fi_version();
+    uint32_t theirs = library.version();
     fi_info *found = nullptr;
-    int result = fi_getinfo(theirs < mine ? theirs : mine, nullptr, nullptr, 0, hints, &found);
-    fi_freeinfo(hints);
+    int result = library.getinfo(theirs < mine ? theirs : mine, nullptr, nullptr, 0, hints, &found);
+    library.freeinfo(hints);
     return result ? result : reinterpret_cast<int64_t>(found);
 }
 
-static inline void ep4j_fi_free(void *list) { fi_freeinfo(static_cast<fi_info *>(list)); }
+static inline void ep4j_fi_free(void *list) {
+    ep4j::library().freeinfo(static_cast<fi_info *>(list));
+}
 
 // One entry of a list as lines "name=value"; returns the length, or -FI_ENODATA behind the end.
 static inline int ep4j_fi_describe(void *list, int index, void *out, int capacity) {
@@ -193,7 +269,7 @@ static inline int64_t ep4j_fi_open(void *list, int index, int traffic_class) {
     if (!domain) {
         return -FI_ENOMEM;
     }
-    domain->info = fi_dupinfo(info);
+    domain->info = ep4j::library().dupinfo(info);
     if (!domain->info) {
         delete domain;
         return -FI_ENOMEM;
@@ -202,13 +278,13 @@ static inline int64_t ep4j_fi_open(void *list, int index, int traffic_class) {
         domain->info->domain_attr->tclass = fi_tc_dscp_set(static_cast<uint8_t>(traffic_class));
         domain->info->tx_attr->tclass = domain->info->domain_attr->tclass;
     }
-    int result = fi_fabric(domain->info->fabric_attr, &domain->fabric, nullptr);
+    int result = ep4j::library().fabric(domain->info->fabric_attr, &domain->fabric, nullptr);
     if (!result) {
         result = fi_domain(domain->fabric, domain->info, &domain->domain, nullptr);
     }
     if (result) {
         ep4j::drop(domain->fabric);
-        fi_freeinfo(domain->info);
+        ep4j::library().freeinfo(domain->info);
         delete domain;
         return result;
     }
@@ -219,7 +295,7 @@ static inline void ep4j_fi_close(void *handle) {
     ep4j::Domain *domain = static_cast<ep4j::Domain *>(handle);
     ep4j::drop(domain->domain);
     ep4j::drop(domain->fabric);
-    fi_freeinfo(domain->info);
+    ep4j::library().freeinfo(domain->info);
     delete domain;
 }
 
@@ -426,5 +502,5 @@ static inline int ep4j_fi_failure(void *handle, void *out, int capacity) {
 
 // The text of an error number.
 static inline int ep4j_fi_error(int error, void *out, int capacity) {
-    return snprintf(static_cast<char *>(out), capacity, "%s", fi_strerror(error));
+    return snprintf(static_cast<char *>(out), capacity, "%s", ep4j::library().strerror(error));
 }

@@ -6,7 +6,10 @@ import org.bytedeco.javacpp.Loader;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.memory.NativeRecord;
 
-/** The JNI library of {@link Libfabric}, loaded when it is asked for and not before. */
+/**
+ * The JNI library of {@link Libfabric}, and libfabric behind it, loaded when they are asked for and not before. libfabric stays
+ * loaded until the process ends.
+ */
 final class FabricLibrary {
     /** What to do where libfabric itself is missing. */
     static final String INSTALL = "apt-get install libfabric1; on EFA the installer of AWS, which puts it into"
@@ -32,10 +35,19 @@ final class FabricLibrary {
 
     /** Loads it; a second call does nothing. */
     static void load() throws Missing {
-        try {
-            Loader.load(Libfabric.class);
-        } catch (LinkageError | RuntimeException e) {
-            throw missing(e);
+        synchronized (FabricLibrary.class) {
+            NativeRecord problem = new NativeRecord(512);
+            int length;
+            try {
+                Loader.load(Libfabric.class);
+                length = Libfabric.load(problem.address(), problem.size());
+            } catch (LinkageError | RuntimeException e) {
+                throw missing(e);
+            }
+            if (length > 0) {
+                String text = problem.text(Math.min(length, problem.size() - 1));
+                throw missing(text, new UnsatisfiedLinkError(text));
+            }
         }
     }
 
@@ -61,7 +73,8 @@ final class FabricLibrary {
     /** What the messages of the loader mean. */
     static Missing missing(String messages, Throwable e) {
         if (messages.contains("libfabric.so")) {
-            return new Missing("libfabric.so.1 is not installed, or too old", INSTALL, e);
+            return new Missing(
+                    "libfabric.so.1 cannot be loaded: " + messages.lines().findFirst().orElse(""), INSTALL, e);
         }
         if (messages.contains("GLIBC") || messages.contains("cannot open shared object file")) {
             return new Missing(

@@ -9,9 +9,12 @@ import org.bytedeco.javacpp.annotation.Platform;
  * memory outside of the heap, given by address. Results below zero are negated error numbers. The C++ side is {@code
  * ep4j_libfabric.h}, where the records are told.
  */
-@Platform(include = "ep4j_libfabric.h", link = "fabric", library = "jniEp4jLibfabric")
+@Platform(include = "ep4j_libfabric.h", library = "jniEp4jLibfabric")
 final class Libfabric {
     private Libfabric() {}
+
+    @Name("ep4j_fi_load")
+    static native int load(@Cast("void*") long out, int capacity);
 
     @Name("ep4j_fi_version")
     static native int version();

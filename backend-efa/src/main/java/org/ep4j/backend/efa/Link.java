@@ -459,6 +459,18 @@ final class Link {
         return peer;
     }
 
+    /** Keeps everybody else from it while the given calls run, one after the other. */
+    void hold(Runnable... calls) {
+        lock.lock();
+        try {
+            for (Runnable call : calls) {
+                call.run();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** What its rails have carried so far. Waits for nobody. */
     LinkTraffic traffic() {
         List<LinkTraffic.OfLane> lanes = new ArrayList<>();

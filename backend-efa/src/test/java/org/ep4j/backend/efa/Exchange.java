@@ -1,0 +1,171 @@
+package org.ep4j.backend.efa;
+
+import java.time.Duration;
+import java.util.Optional;
+import java.util.SplittableRandom;
+import java.util.function.LongSupplier;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.HostPosted;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.SymmetricBuffer;
+
+/**
+ * Two ranks that send each other rounds of random writes and check every byte. A round goes to one of a few slots, and a slot
+ * is written again as soon as the peer says that it has looked at it: a write that is lost, late or repeated is found.
+ */
+final class Exchange implements AutoCloseable {
+    static final int SLOTS = 3;
+
+    /** Counter of the rounds that were sent. */
+    static final int SENT = 5;
+
+    /** Counter of the rounds that were checked. */
+    static final int CHECKED = 63;
+
+    private final int rank;
+    private final int peer;
+    private final int slotBytes;
+    private final int largest;
+    private final EpBackend backend;
+    private final DeviceAllocation allocation;
+    private final SymmetricBuffer buffer;
+    private final HostPosted posted;
+    private final HostMemory memory;
+    private final Duration patience;
+    private volatile long sent;
+    private volatile long checked;
+
+    /**
+     * Opens the backend and a buffer.
+     *
+     * @param slotBytes bytes of a slot, a multiple of 4096
+     * @param largest bytes of a write at most
+     */
+    Exchange(OpenContext context, int slotBytes, int largest, Duration patience) {
+        this.rank = context.rank();
+        this.peer = 1 - rank;
+        this.slotBytes = slotBytes;
+        this.largest = largest;
+        this.patience = patience;
+        this.backend = new EfaProvider().open(context);
+        long bytes = 2L * SLOTS * slotBytes;
+        this.allocation = context.device().allocate(bytes);
+        this.buffer = backend.expose("exchange", bytes, Optional.of(allocation.memory()), FabricRanks.DEADLINE);
+        this.posted = buffer.as(HostPosted.class).orElseThrow();
+        this.memory = HostMemory.of(buffer.local());
+    }
+
+    HostPosted posted() {
+        return posted;
+    }
+
+    /** The only link. */
+    Link link() {
+        return ((EfaBackend) backend).link(peer);
+    }
+
+    long checkedRounds() {
+        return checked;
+    }
+
+    long sentRounds() {
+        return sent;
+    }
+
+    /** Sends and checks until both sides have done so many rounds. */
+    void rounds(long until) {
+        rounds(() -> until);
+    }
+
+    /** As above, with an end that is found on the way; the same for both, and not behind what was sent. */
+    void rounds(LongSupplier until) {
+        long end = System.nanoTime() + patience.toNanos();
+        long credit = posted.seen(CHECKED, peer);
+        while (checked < until.getAsLong() || credit < until.getAsLong()) {
+            boolean moved = false;
+            credit = posted.seen(CHECKED, peer);
+            if (sent < until.getAsLong() && sent - credit < SLOTS) {
+                long round = sent + 1;
+                send(round);
+                sent = round;
+                moved = true;
+            }
+            if (posted.seen(SENT, peer) > checked) {
+                long round = checked + 1;
+                check(round);
+                checked = round;
+                posted.advance(peer, CHECKED, round);
+                moved = true;
+            }
+            if (!moved) {
+                if (System.nanoTime() - end > 0) {
+                    throw new AssertionError("rank " + rank + " stands still: sent " + sent + ", credit " + credit
+                            + ", checked " + checked + ", " + ((EfaBackend) backend).traffic());
+                }
+                Thread.onSpinWait();
+            } else {
+                end = System.nanoTime() + patience.toNanos();
+            }
+        }
+        posted.drain(peer, patience);
+    }
+
+    private static long seed(int from, long round) {
+        return from * 1_000_003L + round * 31;
+    }
+
+    private long slot(long round) {
+        return round % SLOTS * slotBytes;
+    }
+
+    private void send(long round) {
+        if (round % SLOTS == 0) {
+            posted.drain(peer, patience);
+        }
+        long target = slot(round);
+        long source = (long) SLOTS * slotBytes + target;
+        SplittableRandom random = new SplittableRandom(seed(rank, round));
+        int total = total(random);
+        fill(source, total, random.nextLong());
+        int done = 0;
+        while (done < total) {
+            int bytes = Math.min(total - done, 1 + random.nextInt(largest));
+            posted.write(peer, target + done, source + done, bytes);
+            done += bytes;
+        }
+        posted.advance(peer, SENT, round);
+    }
+
+    /** Most rounds are small, some fill the slot. */
+    private int total(SplittableRandom random) {
+        return random.nextInt(4) == 0 ? 8 * random.nextInt(slotBytes / 8) : 8 * random.nextInt(65);
+    }
+
+    private void fill(long offset, int bytes, long value) {
+        for (int i = 0; i < bytes; i += 8) {
+            memory.putLong(offset + i, value + i * 0x9E3779B97F4A7C15L);
+        }
+    }
+
+    private void check(long round) {
+        SplittableRandom random = new SplittableRandom(seed(peer, round));
+        int total = total(random);
+        long value = random.nextLong();
+        for (int i = 0; i < total; i += 8) {
+            long found = memory.getLong(slot(round) + i);
+            if (found != value + i * 0x9E3779B97F4A7C15L) {
+                throw new AssertionError("rank " + rank + ", round " + round + ", byte " + i + " of " + total
+                        + ": found " + Long.toHexString(found) + ", " + ((EfaBackend) backend).traffic());
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        buffer.close();
+        backend.close();
+        allocation.close();
+    }
+}
