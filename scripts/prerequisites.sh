@@ -91,12 +91,13 @@ ep_install_test_tools() {
   fi
 }
 
-# Installs what the JNI library of ibrc-multiqp is built with, where that is possible; without it that backend says that it
-# cannot run.
-ep_install_verbs_headers() {
+# Installs what the JNI libraries of ibrc-multiqp and efa are built with, where that is possible; without it these backends
+# say that they cannot run.
+ep_install_nic_headers() {
   local missing=()
   command -v g++ >/dev/null || missing+=(g++)
   [ -e /usr/include/infiniband/verbs.h ] || missing+=(libibverbs-dev)
+  [ -e /usr/include/rdma/fabric.h ] || missing+=(libfabric-dev)
   if [ "${#missing[@]}" -gt 0 ] && ep_can_install; then
     ep_install "${missing[@]}"
   fi

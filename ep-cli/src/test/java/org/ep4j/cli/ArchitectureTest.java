@@ -64,6 +64,7 @@ final class ArchitectureTest {
                 "org.ep4j.backend.host",
                 "org.ep4j.backend.nvlink",
                 "org.ep4j.backend.ibrc",
+                "org.ep4j.backend.efa",
                 "org.ep4j.tck",
                 "org.ep4j.cli")) {
             assertThat(CLASSES.stream().filter(resideInAPackage(part)).count())

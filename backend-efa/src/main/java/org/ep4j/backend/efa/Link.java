@@ -212,13 +212,16 @@ final class Link {
                 immediate);
     }
 
+    private int bare(Rail rail, int slot, int immediate) {
+        return control(rail, slot, Records.WORD, Records.WORD, Long.BYTES, immediate);
+    }
+
     /** Posts an immediate alone. False where there is no room. */
     private boolean tell(int immediate) {
         for (Rail rail : rails) {
             int slot = rail.flow().takeBare();
             if (slot >= 0) {
-                // No bytes, but an address that would be valid, for EFA looks at it.
-                int result = control(rail, slot, 0, Records.out(0), 0, immediate);
+                int result = bare(rail, slot, immediate);
                 if (result == 0) {
                     return true;
                 }
@@ -248,7 +251,7 @@ final class Link {
                 int immediate = Immediate.of(Immediate.DONE, 0);
                 for (int tries = 0; ; tries++) {
                     int slot = rail.flow().takeBare();
-                    int result = slot < 0 ? 0 : control(rail, slot, 0, Records.out(0), 0, immediate);
+                    int result = slot < 0 ? 0 : bare(rail, slot, immediate);
                     if (slot >= 0 && result == 0) {
                         break;
                     }

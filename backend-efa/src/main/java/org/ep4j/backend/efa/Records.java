@@ -7,7 +7,8 @@ import org.ep4j.engine.memory.HostMemory;
  * its record says how many writes it has and what is to be done once they have arrived. The source writes it to the place of
  * its own memory, and from there to the same place of the peer's.
  *
- * <p>First come the records of the peer, then those for the peer.
+ * <p>First come the records of the peer, then those for the peer, then a word that is written to and from where only an
+ * immediate matters: some providers never end a write of no bytes (shm), others want an address all the same (EFA).
  *
  * @param memory of this rank for one link
  */
@@ -18,8 +19,11 @@ record Records(HostMemory memory) {
     /** Bytes of a record. */
     static final int SIZE = 32;
 
+    /** Offset of the word that does not matter. */
+    static final long WORD = 2L * COUNT * SIZE;
+
     /** Bytes for one link. */
-    static final int BYTES = 2 * COUNT * SIZE;
+    static final int BYTES = 2 * COUNT * SIZE + 64;
 
     /** A counter advances. */
     static final int ADVANCE = 0;

@@ -36,6 +36,11 @@ record Route(String provider, List<String> mine, List<String> theirs) {
                         + EfaFacts.of(self).providers() + " of libfabric, " + other.label() + " has "
                         + EfaFacts.of(other).providers() + "; install the same version on both, or set "
                         + EfaKeys.PROVIDER.name()));
+        if (provider.equals(Providers.SHM) && self.pid() == other.pid()) {
+            throw new EpUnavailableException(self.label() + " and " + other.label()
+                    + " are in one process, where libfabric's shm provider crashes as one of them closes; set "
+                    + EfaKeys.PROVIDER.name() + " to tcp, or leave these ranks to host-shm");
+        }
         List<String> a = nics(plan, rank, peer, provider);
         List<String> b = nics(plan, peer, rank, provider);
         List<String> mine = new ArrayList<>();

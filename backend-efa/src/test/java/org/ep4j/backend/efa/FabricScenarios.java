@@ -28,14 +28,18 @@ public final class FabricScenarios {
     static Map<String, Scenario> all(String provider) {
         Map<String, String> plain = Map.of("ep.efa.provider", provider);
         Map<String, Scenario> all = new LinkedHashMap<>();
+        all.put("processes", () -> RankProcess.exchangeWithAnother(provider, false));
+        all.put("killed", () -> RankProcess.exchangeWithAnother(provider, true));
+        if (provider.equals(Providers.SHM)) {
+            // It does not connect threads.
+            return all;
+        }
         all.put("exchange", () -> exchange(plain, 60));
         all.put("one-write-at-a-time", () -> exchange(with(plain, "ep.efa.max-inflight-bytes", "4KiB"), 20));
         all.put("slow-receiver", () -> slowReceiver(plain));
         all.put("receiver-without-calls", () -> receiverWithoutCalls(plain));
         all.put("no-answer", () -> noAnswer(with(plain, "ep.timeout", "1s")));
         all.put("cut-off", () -> cutOff(plain));
-        all.put("processes", () -> RankProcess.exchangeWithAnother(provider, false));
-        all.put("killed", () -> RankProcess.exchangeWithAnother(provider, true));
         return all;
     }
 
