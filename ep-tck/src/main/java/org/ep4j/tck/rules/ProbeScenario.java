@@ -63,8 +63,10 @@ final class ProbeScenario implements Scenario {
     }
 
     private static void probe(RankContext context, EpBackendProvider provider) {
+        // Joins the group, whose backends have threads of their own.
+        ProbeRequest request = request(context);
         Set<Thread> before = Thread.getAllStackTraces().keySet();
-        ProbeReport report = Checks.within(PROBE, "probe()", () -> provider.probe(request(context)));
+        ProbeReport report = Checks.within(PROBE, "probe()", () -> provider.probe(request));
         Checks.that(report.usable(), "the probe fails: " + report.failures());
         Set<String> codes = new HashSet<>();
         for (Check check : report.checks()) {
