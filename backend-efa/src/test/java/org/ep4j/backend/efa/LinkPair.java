@@ -1,0 +1,175 @@
+package org.ep4j.backend.efa;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.SplittableRandom;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.WordMemory;
+import org.ep4j.spi.HostPosted;
+
+/** Two links that are the ends of a fake network, with a buffer on either side. For one thread. */
+final class LinkPair {
+    static final int BYTES = 1 << 20;
+
+    private final FakeFabric fabric;
+    private final Random random;
+    private final Link[] links = new Link[2];
+    private final WordMemory[] data = new WordMemory[2];
+    private final Region[] regions = new Region[2];
+    private final Counters[] counters = {new Counters(2), new Counters(2)};
+    private final long[][] sent = new long[2][HostPosted.COUNTERS];
+
+    /**
+     * How the pair is.
+     *
+     * @param rails pairs of NICs
+     * @param depth writes that an endpoint holds
+     * @param virtual whether peers give addresses
+     * @param chunk bytes that are registered at once
+     * @param profile limits of the NICs
+     * @param timeout of calls
+     */
+    record Shape(int rails, int depth, boolean virtual, long chunk, NicProfile profile, Duration timeout) {
+        static Shape of(int rails) {
+            return new Shape(rails, 64, true, Keys.WHOLE, NicProfile.ANY, Duration.ofSeconds(20));
+        }
+    }
+
+    LinkPair(long seed, Shape shape) {
+        this.random = new Random(seed);
+        this.fabric = new FakeFabric(random, shape.rails(), shape.depth());
+        Records[] records = new Records[2];
+        Region[] control = new Region[2];
+        for (int side = 0; side < 2; side++) {
+            WordMemory memory = fabric.allocate(Records.BYTES);
+            records[side] = new Records(memory.words());
+            control[side] = fabric.register(memory, shape.rails(), shape.virtual(), Keys.WHOLE);
+            data[side] = fabric.allocate(BYTES);
+            regions[side] = fabric.register(data[side], shape.rails(), shape.virtual(), shape.chunk());
+        }
+        for (int side = 0; side < 2; side++) {
+            List<Rail> rails = new ArrayList<>();
+            for (int r = 0; r < shape.rails(); r++) {
+                NicFlow nic = new NicFlow(shape.profile().inflightBytes());
+                rails.add(new Rail(
+                        r,
+                        "fake" + r + " to fake" + r,
+                        r,
+                        r,
+                        Long.MAX_VALUE,
+                        shape.profile().flow(nic),
+                        new RailTraffic()));
+            }
+            Buffers buffers = new Buffers();
+            buffers.add(counters[side]);
+            links[side] = new Link(
+                    new LinkPeer(1 - side, 1 - side, "rank " + (1 - side)),
+                    fabric.wire(side),
+                    rails,
+                    new LinkMemory(records[side], control[side], control[1 - side]),
+                    buffers.from(1 - side),
+                    shape.timeout());
+        }
+        for (int side = 0; side < 2; side++) {
+            Link link = links[side];
+            fabric.pump(side, link::tryProgress);
+        }
+    }
+
+    FakeFabric fabric() {
+        return fabric;
+    }
+
+    Link link(int side) {
+        return links[side];
+    }
+
+    HostMemory memory(int side) {
+        return data[side].words();
+    }
+
+    void write(int side, long target, long source, long bytes) {
+        links[side].write(regions[side], regions[1 - side], target, source, bytes);
+    }
+
+    void advance(int side, int counter, long value) {
+        links[side].advance(0, counter, sent[side], value);
+    }
+
+    long seen(int side, int counter) {
+        return counters[side].get(1 - side, counter);
+    }
+
+    boolean closedByPeer(int side) {
+        return counters[side].isClosed(1 - side);
+    }
+
+    /**
+     * Rank 0 writes to rank 1, every byte of the target once, and advances counters; the value of a counter is the number of
+     * the advance. Checks that no counter shows before all the bytes that were written before it are there, nor before the
+     * counters that were advanced before it, and in the end that all is there.
+     *
+     * @param batches how many advances
+     */
+    void exchange(int batches) {
+        SplittableRandom pick = new SplittableRandom(random.nextLong());
+        int half = BYTES / 2;
+        HostMemory mine = memory(0);
+        for (int i = 0; i < BYTES; i += Long.BYTES) {
+            mine.putLong(i, pick.nextLong());
+        }
+        long[] ends = new long[batches + 1];
+        int[] counterOf = new int[batches + 1];
+        long shown = 0;
+        int at = 0;
+        for (int batch = 1; batch <= batches; batch++) {
+            int writes = pick.nextInt(5);
+            for (int w = 0; w < writes && at < half; w++) {
+                int most = pick.nextInt(8) == 0 ? 100_000 : 600;
+                int bytes = Math.min(1 + pick.nextInt(most), half - at);
+                // The source of what goes to "at" lies half the memory above.
+                write(0, at, half + at, bytes);
+                at += bytes;
+            }
+            ends[batch] = at;
+            counterOf[batch] = pick.nextInt(HostPosted.COUNTERS);
+            advance(0, counterOf[batch], batch);
+            shown = check(ends, counterOf, batch, shown);
+            if (pick.nextInt(10) == 0) {
+                links[0].drain(Duration.ofSeconds(20));
+            }
+        }
+        links[0].drain(Duration.ofSeconds(20));
+        for (int i = 0; i < 100_000 && shown < batches; i++) {
+            links[1].tryProgress();
+            shown = check(ends, counterOf, batches, shown);
+        }
+        if (shown < batches) {
+            throw new AssertionError("shown " + shown + " of " + batches);
+        }
+    }
+
+    private long check(long[] ends, int[] counterOf, int batches, long before) {
+        long last = before;
+        for (int counter = 0; counter < HostPosted.COUNTERS; counter++) {
+            last = Math.max(last, seen(1, counter));
+        }
+        if (last > batches) {
+            throw new AssertionError("shown " + last + ", sent " + batches);
+        }
+        for (int batch = 1; batch <= last; batch++) {
+            if (seen(1, counterOf[batch]) < batch) {
+                throw new AssertionError("advance " + last + " is shown, and not " + batch);
+            }
+        }
+        int half = BYTES / 2;
+        for (long i = ends[(int) before]; i < ends[(int) last]; i++) {
+            if (memory(1).getByte(i) != memory(0).getByte(half + i)) {
+                throw new AssertionError("byte " + i + " is not there, and advance " + last + " is shown");
+            }
+        }
+        return last;
+    }
+}

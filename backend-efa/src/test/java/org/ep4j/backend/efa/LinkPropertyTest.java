@@ -1,0 +1,45 @@
+package org.ep4j.backend.efa;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+
+/** Links over a network that keeps no order, holds completions back and has little room. */
+final class LinkPropertyTest {
+    private static final Duration TIMEOUT = Duration.ofSeconds(20);
+
+    @Property(tries = 200)
+    void everyByteArrivesBeforeItsCounterAndCountersInOrder(
+            @ForAll long seed,
+            @ForAll @IntRange(min = 1, max = 4) int rails,
+            @ForAll @IntRange(min = 1, max = 48) int depth,
+            @ForAll boolean virtual,
+            @ForAll boolean chunks) {
+        long chunk = chunks ? 10_007 : Keys.WHOLE;
+        LinkPair pair =
+                new LinkPair(seed, new LinkPair.Shape(rails, depth, virtual, chunk, NicProfile.ANY, TIMEOUT));
+        pair.exchange(120);
+    }
+
+    /** Places of records are used many times over, and the peer's word that they are free is waited for. */
+    @Property(tries = 10)
+    void moreAdvancesThanPlaces(@ForAll long seed, @ForAll @IntRange(min = 1, max = 2) int rails) {
+        new LinkPair(seed, LinkPair.Shape.of(rails)).exchange(3 * Records.COUNT + 17);
+    }
+
+    @Property(tries = 50)
+    void limitsOfTheNicAreKept(
+            @ForAll long seed,
+            @ForAll @IntRange(min = 1, max = 3) int largeWrites,
+            @ForAll @IntRange(min = 1000, max = 70_000) int bytes) {
+        NicProfile profile = new NicProfile(bytes, largeWrites, 2, 4, Keys.WHOLE);
+        LinkPair pair = new LinkPair(seed, new LinkPair.Shape(1, 64, true, Keys.WHOLE, profile, TIMEOUT));
+        pair.exchange(40);
+        // A write that is larger than the limit goes alone, records and words beside it.
+        long records = (long) RailFlow.slots(largeWrites, 2) * Records.SIZE;
+        assertThat(pair.fabric().mostBytes()).isLessThanOrEqualTo(Math.max(bytes, 100_000) + records);
+    }
+}

@@ -1,0 +1,179 @@
+package org.ep4j.backend.efa;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.collective.Deadline;
+import org.junit.jupiter.api.Test;
+
+final class LinkTest {
+    private static final Duration LONG = Duration.ofSeconds(20);
+
+    private static LinkPair pair() {
+        return new LinkPair(7, LinkPair.Shape.of(2));
+    }
+
+    private static LinkPair impatientPair() {
+        return new LinkPair(
+                7,
+                new LinkPair.Shape(1, 64, true, Keys.WHOLE, NicProfile.ANY, Duration.ofMillis(30)));
+    }
+
+    private static void progress(LinkPair pair, int side) {
+        for (int i = 0; i < 1000; i++) {
+            pair.link(side).tryProgress();
+        }
+    }
+
+    @Test
+    void aCounterDoesNotGoBack() {
+        LinkPair pair = pair();
+        pair.advance(0, 3, 5);
+        assertThatThrownBy(() -> pair.advance(0, 3, 4))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContainingAll("counter 3", "rank 1", "at 5", "back to 4");
+    }
+
+    @Test
+    void countersCarryAllBits() {
+        LinkPair pair = pair();
+        long[] values = {1, 0xffff_ffffL, 0x1_0000_0000L, Long.MAX_VALUE};
+        for (long value : values) {
+            pair.advance(0, 63, value);
+            pair.link(0).drain(LONG);
+            progress(pair, 1);
+            assertThat(pair.seen(1, 63)).isEqualTo(value);
+        }
+    }
+
+    @Test
+    void theSameValueAgainSendsNothing() {
+        LinkPair pair = pair();
+        pair.advance(0, 1, 9);
+        pair.link(0).drain(LONG);
+        long landed = pair.fabric().landed();
+        pair.advance(0, 1, 9);
+        pair.link(0).drain(LONG);
+        assertThat(pair.fabric().landed()).isEqualTo(landed);
+    }
+
+    @Test
+    void aPeerThatTakesNothingIsToldOfInTime() {
+        LinkPair pair = impatientPair();
+        pair.fabric().stick();
+        assertThatThrownBy(() -> {
+                    for (int i = 1; i < 10_000; i++) {
+                        pair.write(0, 0, 0, 64);
+                        pair.advance(0, 0, i);
+                    }
+                })
+                .isInstanceOfSatisfying(
+                        EpTimeoutException.class, e -> assertThat(e.peer()).isEqualTo(1))
+                .hasMessageContainingAll("rank 1", "took nothing", "of 256 advances", "ep.timeout");
+    }
+
+    @Test
+    void aDrainEndsAtItsDeadline() {
+        LinkPair pair = pair();
+        pair.fabric().stick();
+        pair.write(0, 0, 0, 64);
+        assertThatThrownBy(() -> pair.link(0).drain(Duration.ofMillis(20)))
+                .isInstanceOf(EpTimeoutException.class)
+                .hasMessageContainingAll("the end of all writes", "1 writes under way");
+    }
+
+    @Test
+    void whatFailsLosesThePeerWithItsReason() {
+        LinkPair pair = pair();
+        pair.fabric().breakFor(0);
+        progress(pair, 0);
+        assertThat(pair.link(0).isLost()).isTrue();
+        assertThatThrownBy(() -> pair.write(0, 0, 0, 8))
+                .isInstanceOfSatisfying(
+                        EpPeerLostException.class, e -> assertThat(e.peer()).isEqualTo(1))
+                .hasMessageContainingAll(
+                        "rank 1", "cannot be reached", "fake0 to fake0", "error 101 (fake)", "fake cable is cut");
+        assertThatThrownBy(() -> pair.link(0).drain(LONG)).isInstanceOf(EpPeerLostException.class);
+        assertThat(pair.link(0).traffic().lanes()).noneMatch(lane -> lane.alive());
+    }
+
+    @Test
+    void nothingLandsAfterAPeerIsCutOffAndThePeerLearnsOfIt() {
+        LinkPair pair = pair();
+        for (int i = 0; i < 20; i++) {
+            pair.write(1, 0, 0, 4096);
+        }
+        pair.link(0).end("this rank has left it out and cut it off");
+        long landed = pair.fabric().landed();
+        progress(pair, 1);
+        assertThatThrownBy(() -> pair.advance(0, 0, 1))
+                .isInstanceOf(EpPeerLostException.class)
+                .hasMessageContainingAll("rank 1", "cut it off");
+        assertThatThrownBy(() -> pair.write(1, 0, 0, 8))
+                .isInstanceOf(EpPeerLostException.class)
+                .hasMessageContaining("rank 0");
+        assertThat(pair.fabric().landed()).isEqualTo(landed);
+    }
+
+    @Test
+    void whatAGonePeerLeftBehindIsTakenIn() {
+        LinkPair pair = pair();
+        pair.write(0, 0, 0, 64);
+        pair.advance(0, 2, 1);
+        pair.link(0).drain(LONG);
+        pair.link(1).peerGone("it has left the group");
+        assertThat(pair.seen(1, 2)).isEqualTo(1);
+        assertThatThrownBy(() -> pair.advance(1, 0, 1))
+                .isInstanceOf(EpPeerLostException.class)
+                .hasMessageContaining("left the group");
+    }
+
+    @Test
+    void aFarewellComesAfterWhatWasWritten() {
+        LinkPair pair = pair();
+        pair.write(0, 0, 0, 64);
+        pair.advance(0, 2, 1);
+        assertThat(pair.closedByPeer(1)).isFalse();
+        pair.link(0).farewell(0, Deadline.in(LONG));
+        pair.link(0).drain(LONG);
+        progress(pair, 1);
+        assertThat(pair.closedByPeer(1)).isTrue();
+        assertThat(pair.seen(1, 2)).isEqualTo(1);
+    }
+
+    @Test
+    void whatCannotHaveBeenSentLosesThePeer() {
+        for (int immediate : new int[] {
+            Immediate.of(Immediate.DATA, Records.COUNT), Immediate.of(Immediate.RECORD, Records.COUNT + 5)
+        }) {
+            LinkPair pair = pair();
+            pair.fabric().inject(1, immediate);
+            progress(pair, 1);
+            assertThatThrownBy(() -> pair.write(1, 0, 0, 8))
+                    .isInstanceOf(EpPeerLostException.class)
+                    .hasMessageContainingAll("cannot be trusted", "place");
+        }
+        LinkPair pair = pair();
+        pair.fabric().inject(1, Immediate.of(Immediate.DATA, 0));
+        pair.advance(0, 0, 1);
+        pair.link(0).drain(LONG);
+        progress(pair, 1);
+        assertThat(pair.link(1).isLost()).isTrue();
+        assertThat(pair.seen(1, 0)).isZero();
+    }
+
+    @Test
+    void trafficIsCounted() {
+        LinkPair pair = pair();
+        pair.write(0, 0, 0, 3L * Link.PIECE / 4);
+        pair.write(0, 0, 0, 100);
+        pair.advance(0, 0, 1);
+        assertThat(pair.link(0).traffic().lanes().stream().mapToLong(lane -> lane.bytes()).sum())
+                .isEqualTo(3L * Link.PIECE / 4 + 100);
+        assertThat(pair.link(0).traffic().lanes().stream().mapToLong(lane -> lane.adds()).sum())
+                .isEqualTo(1);
+    }
+}
