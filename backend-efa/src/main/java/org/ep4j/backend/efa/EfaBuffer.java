@@ -157,7 +157,10 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
             Deadline end = Deadline.in(EfaBackend.LINGER);
             for (Link link : links.values()) {
                 if (linger(link, () -> link.drain(end.left()))) {
-                    linger(link, () -> link.farewell(exposed.numbers().get(link.peer().index()), end));
+                    linger(
+                            link,
+                            () -> link.farewell(
+                                    exposed.numbers().get(link.peer().index()), end));
                 }
             }
             links.values().forEach(link -> linger(link, () -> link.drain(end.left())));

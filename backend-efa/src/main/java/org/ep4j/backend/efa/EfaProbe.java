@@ -134,7 +134,8 @@ final class EfaProbe {
         }
     }
 
-    private static Check settings(EpConfig config) {
+    /** Settings that libfabric has no call for. */
+    static Check settings(EpConfig config) {
         List<String> lost = new ArrayList<>();
         if (config.get(EpKeys.NIC_GID_INDEX) >= 0) {
             lost.add(EpKeys.NIC_GID_INDEX.name());

@@ -28,8 +28,7 @@ final class Exposure {
      * @param counters of this rank
      * @param resources give it back
      */
-    record Exposed(
-            Region data, List<Region> theirs, List<Integer> numbers, Counters counters, Resources resources) {}
+    record Exposed(Region data, List<Region> theirs, List<Integer> numbers, Counters counters, Resources resources) {}
 
     private record Local(int number, Counters counters, Places.Registered data) {}
 

@@ -81,7 +81,8 @@ final class FabricDomain {
             remote[i] = out.buffer().getLong(8);
         }
         return new Registered(
-                new Keys(info.virtualAddresses(), chunk, descriptors), new Keys(info.virtualAddresses(), chunk, remote));
+                new Keys(info.virtualAddresses(), chunk, descriptors),
+                new Keys(info.virtualAddresses(), chunk, remote));
     }
 
     /**

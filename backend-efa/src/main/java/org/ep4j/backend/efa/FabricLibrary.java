@@ -74,7 +74,10 @@ final class FabricLibrary {
     static Missing missing(String messages, Throwable e) {
         if (messages.contains("libfabric.so")) {
             return new Missing(
-                    "libfabric.so.1 cannot be loaded: " + messages.lines().findFirst().orElse(""), INSTALL, e);
+                    "libfabric.so.1 cannot be loaded: "
+                            + messages.lines().findFirst().orElse(""),
+                    INSTALL,
+                    e);
         }
         if (messages.contains("GLIBC") || messages.contains("cannot open shared object file")) {
             return new Missing(

@@ -89,8 +89,7 @@ final class Link {
     }
 
     /** Posts one piece; returns its length. */
-    private int post(
-            Region local, Region remote, long target, long source, long bytes, int immediate, long deadline) {
+    private int post(Region local, Region remote, long target, long source, long bytes, int immediate, long deadline) {
         for (int tries = 0; ; tries++) {
             Rail rail = rails[next];
             next = (next + 1) % rails.length;
@@ -151,7 +150,12 @@ final class Link {
                         + sent[counter] + " and cannot go back to " + value);
             }
             if (value > sent[counter]) {
-                end(Records.ADVANCE, buffer, counter, value, Deadline.in(timeout).nanoTime());
+                end(
+                        Records.ADVANCE,
+                        buffer,
+                        counter,
+                        value,
+                        Deadline.in(timeout).nanoTime());
                 sent[counter] = value;
             }
             progress();

@@ -136,14 +136,19 @@ final class Opening {
     private FabricDomain domain(FabricList list, List<FabricInfo> usable, String provider, String nic) {
         return domains.computeIfAbsent(provider + " " + nic, key -> {
             FabricInfo info = usable.stream()
-                    .filter(one -> one.provider().equals(provider) && one.device().equals(nic))
+                    .filter(one ->
+                            one.provider().equals(provider) && one.device().equals(nic))
                     .findFirst()
                     .orElseThrow(() -> new EpUnavailableException("libfabric has no " + provider + " on " + nic
                             + " any more, which it had when the plan was made; see fi_info -p " + provider));
             int trafficClass = context.config().get(EpKeys.NIC_TRAFFIC_CLASS);
             // libfabric wants the six bits of DSCP, of the eight of a traffic class.
             return FabricDomain.open(
-                    list, info, NicProfile.of(info, context.config()), trafficClass < 0 ? -1 : trafficClass >> 2, resources);
+                    list,
+                    info,
+                    NicProfile.of(info, context.config()),
+                    trafficClass < 0 ? -1 : trafficClass >> 2,
+                    resources);
         });
     }
 
@@ -170,7 +175,8 @@ final class Opening {
                 || theirs.ends().size() != half.route().rails()) {
             throw new EpMismatchException(label + " did not prepare the same connection as this rank: "
                     + half.route().provider() + " with " + half.route().rails()
-                    + " rails; run the same version of ep4j on both, and give both the same " + EfaKeys.PROVIDER.name());
+                    + " rails; run the same version of ep4j on both, and give both the same "
+                    + EfaKeys.PROVIDER.name());
         }
         List<Rail> rails = new ArrayList<>();
         for (int r = 0; r < half.route().rails(); r++) {
@@ -190,8 +196,7 @@ final class Opening {
                     domain.profile().flow(domain.flow()),
                     new RailTraffic()));
         }
-        long[] endpoints =
-                half.endpoints().stream().mapToLong(Long::longValue).toArray();
+        long[] endpoints = half.endpoints().stream().mapToLong(Long::longValue).toArray();
         return new Link(
                 new LinkPeer(peer, index, label),
                 new FabricWire(endpoints, half.resources()::close),

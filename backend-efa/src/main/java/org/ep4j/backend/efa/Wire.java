@@ -9,8 +9,7 @@ interface Wire {
      * @param slot comes back with its completion
      * @return 0, or a negated error number: {@link FabricError#EAGAIN} where there is no room
      */
-    int write(
-            int rail, long remote, long key, long local, long descriptor, long length, int slot, int immediate);
+    int write(int rail, long remote, long key, long local, long descriptor, long length, int slot, int immediate);
 
     /** Takes completions of an endpoint out, and makes progress. Returns how many, or a negated error number. */
     int poll(int rail, Completions into);

@@ -130,8 +130,9 @@ public final class FabricScenarios {
             try (Exchange exchange = new Exchange(context, 1 << 16, 20_000, PATIENCE)) {
                 if (context.rank() == 1) {
                     Link link = exchange.link();
-                    link.hold(() -> context.bootstrap().barrier("stuck", PATIENCE), () -> context.bootstrap()
-                            .barrier("told", PATIENCE));
+                    link.hold(
+                            () -> context.bootstrap().barrier("stuck", PATIENCE),
+                            () -> context.bootstrap().barrier("told", PATIENCE));
                 } else {
                     context.bootstrap().barrier("stuck", PATIENCE);
                     long start = System.nanoTime();

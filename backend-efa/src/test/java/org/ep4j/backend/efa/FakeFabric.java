@@ -252,8 +252,8 @@ final class FakeFabric {
     private void check(long key, long address, long length, String what) {
         Registration of = registrations.get(key);
         if (of == null || address < of.address() || address + length > of.address() + of.bytes()) {
-            throw new AssertionError(what + " is not within its registration: " + Arrays.asList(key, address, length)
-                    + " and " + of);
+            throw new AssertionError(
+                    what + " is not within its registration: " + Arrays.asList(key, address, length) + " and " + of);
         }
     }
 

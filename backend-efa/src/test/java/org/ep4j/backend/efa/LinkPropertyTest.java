@@ -19,8 +19,7 @@ final class LinkPropertyTest {
             @ForAll boolean virtual,
             @ForAll boolean chunks) {
         long chunk = chunks ? 10_007 : Keys.WHOLE;
-        LinkPair pair =
-                new LinkPair(seed, new LinkPair.Shape(rails, depth, virtual, chunk, NicProfile.ANY, TIMEOUT));
+        LinkPair pair = new LinkPair(seed, new LinkPair.Shape(rails, depth, virtual, chunk, NicProfile.ANY, TIMEOUT));
         pair.exchange(120);
     }
 

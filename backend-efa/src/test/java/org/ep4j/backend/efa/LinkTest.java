@@ -17,9 +17,7 @@ final class LinkTest {
     }
 
     private static LinkPair impatientPair() {
-        return new LinkPair(
-                7,
-                new LinkPair.Shape(1, 64, true, Keys.WHOLE, NicProfile.ANY, Duration.ofMillis(30)));
+        return new LinkPair(7, new LinkPair.Shape(1, 64, true, Keys.WHOLE, NicProfile.ANY, Duration.ofMillis(30)));
     }
 
     private static void progress(LinkPair pair, int side) {
@@ -171,9 +169,13 @@ final class LinkTest {
         pair.write(0, 0, 0, 3L * Link.PIECE / 4);
         pair.write(0, 0, 0, 100);
         pair.advance(0, 0, 1);
-        assertThat(pair.link(0).traffic().lanes().stream().mapToLong(lane -> lane.bytes()).sum())
+        assertThat(pair.link(0).traffic().lanes().stream()
+                        .mapToLong(lane -> lane.bytes())
+                        .sum())
                 .isEqualTo(3L * Link.PIECE / 4 + 100);
-        assertThat(pair.link(0).traffic().lanes().stream().mapToLong(lane -> lane.adds()).sum())
+        assertThat(pair.link(0).traffic().lanes().stream()
+                        .mapToLong(lane -> lane.adds())
+                        .sum())
                 .isEqualTo(1);
     }
 }

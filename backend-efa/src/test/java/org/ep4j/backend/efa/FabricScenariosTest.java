@@ -1,0 +1,46 @@
+package org.ep4j.backend.efa;
+
+import static org.assertj.core.api.Assertions.fail;
+import static org.junit.jupiter.api.DynamicTest.dynamicTest;
+
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.ep4j.Device;
+import org.ep4j.config.EpConfig;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
+
+/** The scenarios over TCP and shared memory, where libfabric is: {@link FabricScenarios}. */
+final class FabricScenariosTest {
+    private static final String REQUIRE = "EP_TCK_REQUIRE";
+
+    @TestFactory
+    Stream<DynamicTest> overTcp() {
+        return over("tcp");
+    }
+
+    @TestFactory
+    Stream<DynamicTest> overSharedMemory() {
+        return over("shm");
+    }
+
+    private static Stream<DynamicTest> over(String provider) {
+        EpConfig config = FabricRanks.config(Map.of("ep.efa.provider", provider));
+        ProbeReport report = new EfaProvider().probe(new ProbeRequest(Device.HOST, config, FabricRanks.DEADLINE));
+        if (!report.usable()) {
+            String required = System.getenv().getOrDefault(REQUIRE, "");
+            if (List.of(required.split(",", -1)).contains(EfaProvider.ID)) {
+                fail(REQUIRE + " is \"" + required + "\", but " + provider + " is not here: " + report.failures());
+            }
+            System.out.println("skipped: scenarios over " + provider + ": " + report.failures());
+            return Stream.empty();
+        }
+        return FabricScenarios.all(provider).entrySet().stream()
+                .map(scenario -> dynamicTest(
+                        provider + " " + scenario.getKey(),
+                        () -> scenario.getValue().run()));
+    }
+}

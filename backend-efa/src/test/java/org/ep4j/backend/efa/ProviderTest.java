@@ -1,0 +1,204 @@
+package org.ep4j.backend.efa;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.ServiceLoader;
+import org.ep4j.Device;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.offer.Estimates;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.DescribeRequest;
+import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.NoPath;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+import org.ep4j.topology.Distance;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort.LinkLayer;
+import org.ep4j.topology.NicReach;
+import org.ep4j.topology.PathType;
+import org.junit.jupiter.api.Test;
+
+final class ProviderTest {
+    private final EfaProvider provider = new EfaProvider();
+
+    private static Locality host(NicFamily family, String... names) {
+        List<NicReach> nics = List.of(names).stream()
+                .map(name -> new NicReach(
+                        name,
+                        family,
+                        name,
+                        new Distance(PathType.PHB, 0, 0),
+                        Optional.empty(),
+                        List.of(new NicReach.Port(1, LinkLayer.ETHERNET, 100))))
+                .toList();
+        return new Locality(-1, GpuVendor.OTHER, "", -1, 0, List.of(), nics);
+    }
+
+    private static RankProfile profile(int rank, String host, Locality locality, Map<String, String> facts) {
+        return new RankProfile(
+                rank,
+                host,
+                host,
+                1,
+                Device.HOST,
+                locality,
+                "",
+                Map.of(EfaProvider.ID, new RankProfile.BackendProfile(true, "", facts)),
+                Map.of());
+    }
+
+    private static Map<String, String> facts(String providers, String... nics) {
+        Map<String, String> facts = new HashMap<>(Map.of("providers", providers));
+        for (int i = 0; i < nics.length; i += 2) {
+            facts.put("nics." + nics[i], nics[i + 1]);
+        }
+        return facts;
+    }
+
+    @Test
+    void isFoundAsAService() {
+        assertThat(ServiceLoader.load(EpBackendProvider.class).stream()
+                        .map(one -> one.get().id()))
+                .contains(EfaProvider.ID);
+    }
+
+    @Test
+    void probesWithoutThrowingAndSaysWhatIsMissing() {
+        EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
+        ProbeReport report = provider.probe(new ProbeRequest(Device.HOST, config, Duration.ofSeconds(20)));
+        assertThat(report.checks())
+                .extracting(Check::code)
+                .doesNotHaveDuplicates()
+                .hasSize(8);
+        assertThat(report.failures())
+                .allSatisfy(check -> assertThat(check.remedy()).isNotEmpty());
+        assertThat(report.usable()).isEqualTo(report.facts().containsKey("providers"));
+    }
+
+    @Test
+    void settingsThatLibfabricCannotBeToldAreNamed() {
+        EpConfig config = EpConfig.builder(Map.of(), Map.of("UCCL_IB_GID_INDEX", "3", "UCCL_IB_SL", "5"))
+                .build();
+        assertThat(EfaProbe.settings(config)).satisfies(check -> {
+            assertThat(check.status()).isEqualTo(Check.Status.WARN);
+            assertThat(check.detail()).contains("ep.nic.gid-index", "ep.nic.service-level");
+        });
+    }
+
+    @Test
+    void aGpuIsRefusedBeforeAnythingIsLoaded() {
+        EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
+        ProbeReport report = provider.probe(new ProbeRequest(Device.parse("cuda:0"), config, Duration.ofSeconds(20)));
+        assertThat(report.failures()).extracting(Check::code).containsExactly("EP-EFA-001");
+    }
+
+    @Test
+    void offersEfaWithItsNics() {
+        Locality place = host(NicFamily.EFA, "rdmap0s6", "rdmap1s6");
+        Map<String, String> facts = facts("efa,efa-direct,tcp", "efa", "rdmap0s6,rdmap1s6", "tcp", "eth0");
+        PathOffer offer = (PathOffer) provider.offer(profile(0, "a", place, facts), profile(1, "b", place, facts));
+        assertThat(offer.kind()).isEqualTo(PathKind.HOST_POSTED);
+        assertThat(offer.nics()).containsExactly("rdmap0s6:1", "rdmap1s6:1");
+        assertThat(offer.gigabytesPerSecond()).isEqualTo(22.5);
+        assertThat(offer.latencyMicros()).isEqualTo(Estimates.EFA_MICROS);
+    }
+
+    @Test
+    void ranksMeetInTheBestProviderThatBothHave() {
+        Locality place = host(NicFamily.EFA, "rdmap0s6");
+        Map<String, String> efa = facts("efa,tcp", "efa", "rdmap0s6", "tcp", "eth0");
+        Map<String, String> tcp = facts("tcp", "tcp", "eth0");
+        PathOffer offer =
+                (PathOffer) provider.offer(profile(0, "a", place, efa), profile(1, "b", Locality.UNKNOWN, tcp));
+        assertThat(offer.gigabytesPerSecond()).isLessThanOrEqualTo(Estimates.SOCKET_GIGABYTES);
+        assertThat(offer.latencyMicros()).isEqualTo(Estimates.SOCKET_MICROS);
+        assertThat(provider.offer(
+                        profile(0, "a", place, facts("efa", "efa", "rdmap0s6")),
+                        profile(1, "b", Locality.UNKNOWN, tcp)))
+                .isInstanceOfSatisfying(
+                        NoPath.class, none -> assertThat(none.reason()).contains("efa here", "tcp there"));
+    }
+
+    @Test
+    void shmConnectsOneHostAlone() {
+        Map<String, String> shm = facts("shm", "shm", "shm");
+        assertThat(provider.offer(profile(0, "a", Locality.UNKNOWN, shm), profile(1, "a", Locality.UNKNOWN, shm)))
+                .isInstanceOf(PathOffer.class);
+        assertThat(provider.offer(profile(0, "a", Locality.UNKNOWN, shm), profile(1, "b", Locality.UNKNOWN, shm)))
+                .isInstanceOf(NoPath.class);
+    }
+
+    @Test
+    void verbsAreSlowerThanByTheirOwnBackend() {
+        Locality place = host(NicFamily.MLX5, "mlx5_0");
+        Map<String, String> facts = facts("verbs;ofi_rxm,tcp", "verbs;ofi_rxm", "mlx5_0", "tcp", "eth0");
+        PathOffer offer = (PathOffer) provider.offer(profile(0, "a", place, facts), profile(1, "b", place, facts));
+        assertThat(offer.gigabytesPerSecond()).isLessThan(11.25);
+        assertThat(offer.latencyMicros()).isGreaterThan(Estimates.NETWORK_MICROS + Estimates.PCI_MICROS);
+    }
+
+    @Test
+    void describesMachinesByTheirNics() {
+        ProbeReport efa = provider.describe(new DescribeRequest(Device.HOST, host(NicFamily.EFA, "rdmap0s6"), "h"));
+        assertThat(efa.usable()).isTrue();
+        assertThat(efa.checks()).allMatch(check -> check.status() == Check.Status.PASS);
+        ProbeReport none = provider.describe(new DescribeRequest(Device.HOST, Locality.UNKNOWN, "h"));
+        assertThat(none.usable()).isTrue();
+        assertThat(none.checks()).anySatisfy(check -> assertThat(check.detail()).contains("neither EFA nor Slingshot"));
+    }
+
+    private static EpPlan plan(RankProfile a, RankProfile b, List<String> nicsOfA, List<String> nicsOfB) {
+        return EpPlan.of(List.of(a, b), List.of(local(0), path(0, 1, nicsOfA), path(1, 0, nicsOfB), local(1)));
+    }
+
+    private static PairPath local(int rank) {
+        return new PairPath(
+                rank, rank, "local", new PathOffer(PathKind.LOCAL, 1000, 0.1, List.of()), List.of(), List.of(), 1);
+    }
+
+    private static PairPath path(int from, int to, List<String> nics) {
+        PathOffer offer = new PathOffer(PathKind.HOST_POSTED, 10, 15, nics);
+        return new PairPath(from, to, EfaProvider.ID, offer, List.of(), nics, 1);
+    }
+
+    @Test
+    void bothEndsComeToTheSameRails() {
+        Map<String, String> two = facts("efa", "efa", "x,y,z");
+        Map<String, String> one = facts("efa", "efa", "v");
+        EpPlan plan = plan(
+                profile(0, "a", Locality.UNKNOWN, two),
+                profile(1, "b", Locality.UNKNOWN, one),
+                List.of("y:1", "x:1"),
+                List.of("v:1"));
+        Route first = Route.of(plan, 0, 1);
+        Route second = Route.of(plan, 1, 0);
+        assertThat(first.mine()).containsExactly("y", "x").isEqualTo(second.theirs());
+        assertThat(first.theirs()).containsExactly("v", "v").isEqualTo(second.mine());
+        assertThat(first.provider()).isEqualTo("efa");
+    }
+
+    @Test
+    void shmIsRefusedInsideOfAProcess() {
+        Map<String, String> shm = facts("shm", "shm", "shm");
+        EpPlan plan = plan(
+                profile(0, "a", Locality.UNKNOWN, shm), profile(1, "a", Locality.UNKNOWN, shm), List.of(), List.of());
+        assertThatThrownBy(() -> Route.of(plan, 0, 1))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContainingAll("one process", "ep.efa.provider", "host-shm");
+    }
+}

@@ -1,0 +1,106 @@
+package org.ep4j.backend.efa;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Map;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.LongRange;
+import org.ep4j.EpMismatchException;
+import org.ep4j.engine.memory.WordMemory;
+import org.junit.jupiter.api.Test;
+
+final class RecordsTest {
+    @Property
+    void immediatesCarryTheirKindAndNumber(
+            @ForAll @IntRange(max = 3) int kind, @ForAll @IntRange(max = (1 << 30) - 1) int number) {
+        int immediate = Immediate.of(kind, number);
+        assertThat(Immediate.kind(immediate)).isEqualTo(kind);
+        assertThat(Immediate.number(immediate)).isEqualTo(number);
+    }
+
+    @Property
+    void keysAreThoseOfTheChunkAndOffsetsOrAddresses(
+            @ForAll @LongRange(min = 0, max = 99_999) long offset,
+            @ForAll @LongRange(min = 1, max = 100_000) long chunk,
+            @ForAll boolean virtual) {
+        int count = (int) ((100_000 + chunk - 1) / chunk);
+        long[] values = new long[count];
+        for (int i = 0; i < count; i++) {
+            values[i] = 7L * i;
+        }
+        ByteBuffer bytes = ByteBuffer.allocate(100 + 8 * count);
+        new Keys(virtual, chunk, values).write(bytes);
+        Keys keys = Keys.read(bytes.flip());
+        assertThat(keys.at(offset)).isEqualTo(7 * (offset / chunk));
+        assertThat(keys.left(offset)).isPositive().isLessThanOrEqualTo(chunk);
+        assertThat(keys.left(offset) + offset).isEqualTo((offset / chunk + 1) * chunk);
+        assertThat(keys.target(1 << 20, offset)).isEqualTo(virtual ? (1 << 20) + offset : offset % chunk);
+    }
+
+    @Test
+    void aWholeRegionHasOneKey() {
+        Keys keys = new Keys(false, Keys.WHOLE, new long[] {5});
+        assertThat(keys.at(1L << 40)).isEqualTo(5);
+        assertThat(keys.target(9, 1L << 40)).isEqualTo(1L << 40);
+        assertThat(keys.left(1L << 40)).isGreaterThan(1L << 60);
+    }
+
+    @Test
+    void aRecordIsReadAsItWasWritten() {
+        WordMemory memory = WordMemory.allocate(Records.BYTES);
+        Records records = new Records(memory.words());
+        long batch = (1L << 40) + 3;
+        records.put(batch, 11, Records.CLOSE, 12, 63, Long.MAX_VALUE);
+        memory.words().copy(Records.in(3), memory.words(), Records.out(3), Records.SIZE);
+        assertThat(records.batch(3)).isEqualTo(batch);
+        assertThat(records.writes(3)).isEqualTo(11);
+        assertThat(records.kind(3)).isEqualTo(Records.CLOSE);
+        assertThat(records.buffer(3)).isEqualTo(12);
+        assertThat(records.counter(3)).isEqualTo(63);
+        assertThat(records.value(3)).isEqualTo(Long.MAX_VALUE);
+    }
+
+    @Test
+    void whatRanksTellSurvivesTheWay() {
+        Region region = new Region(77, 4096, List.of(new Keys(true, 1024, new long[] {1, 2, 3, -4})));
+        EndpointRecords.OfPeer peer = new EndpointRecords.OfPeer(
+                "tcp;ofi_rxm", List.of(new EndpointRecords.End("eth0", 2, new byte[] {1, 2, 3})), region);
+        EndpointRecords.OfPeer read = EndpointRecords.decode(new EndpointRecords(Map.of(5, peer)).encode())
+                .peers()
+                .get(5);
+        assertThat(read).isNotNull();
+        assertThat(read.provider()).isEqualTo("tcp;ofi_rxm");
+        assertThat(read.ends()).singleElement().satisfies(end -> {
+            assertThat(end.nic()).isEqualTo("eth0");
+            assertThat(end.place()).isEqualTo(2);
+            assertThat(end.name()).containsExactly(1, 2, 3);
+        });
+        assertThat(read.records().keys().get(0).at(3072)).isEqualTo(-4);
+        BufferRecord buffer = BufferRecord.decode(new BufferRecord(9, region).encode());
+        assertThat(buffer.number()).isEqualTo(9);
+        assertThat(buffer.data().bytes()).isEqualTo(4096);
+        assertThatThrownBy(() -> EndpointRecords.decode(new byte[] {1, 0, 0, 0, 1, 0, 0, 0}))
+                .isInstanceOf(EpMismatchException.class)
+                .hasMessageContaining("same ep4j version");
+    }
+
+    @Test
+    void numbersOfBuffersAreNotGivenTwice() {
+        Buffers buffers = new Buffers();
+        Counters first = new Counters(2);
+        Counters second = new Counters(2);
+        int number = buffers.add(first);
+        buffers.remove(number);
+        assertThat(buffers.add(second)).isNotEqualTo(number);
+        buffers.from(1).advance(number, 0, 5);
+        buffers.from(1).advance(number + 1, 0, 6);
+        buffers.from(1).advance(99, 0, 7);
+        assertThat(first.get(1, 0)).isZero();
+        assertThat(second.get(1, 0)).isEqualTo(6);
+    }
+}
