@@ -142,6 +142,6 @@ final class PlanCommandTest {
     void thisMachineCanBePlannedFor() {
         Ran ran = Ran.ep("plan", "--hosts", "2", "--ranks-per-host", "2", "--host-device");
         assertThat(ran.code()).as(ran.err()).isZero();
-        assertThat(ran.out()).contains("2 hosts, 4 ranks of device host", "host-shm", "efa*");
+        assertThat(ran.out()).contains("2 hosts, 4 ranks of device host", "host-shm", "efa");
     }
 }
