@@ -52,9 +52,9 @@ final class FabricDomain {
      * @param slots writes that may be under way
      */
     long endpoint(int slots) {
-        // Immediates come in beside own writes: those of as many writes, and some to spare while nobody polls.
+        // Own writes, and what the peer may send before this rank looks; it tells of its progress besides.
         return FabricError.check(
-                Libfabric.endpoint(address, slots, 4 * slots + Records.COUNT),
+                Libfabric.endpoint(address, slots, slots + Link.CREDIT + Records.COUNT),
                 "fi_endpoint(" + info.provider() + ", " + info.domain() + ", " + slots + " writes)");
     }
 

@@ -20,14 +20,20 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Nothing is taken to arrive in the order in which it was posted. What is written goes in batches, see {@link Records};
  * every write carries the number of its batch, and the peer counts, see {@link Arrivals}. At most {@link Records#COUNT}
- * batches are under way: the peer tells how many it is done with.
+ * batches are under way, and at most {@link #CREDIT} immediates that the peer has not taken out of its queue, which would run
+ * over otherwise while nobody looks at it: the peer tells of both.
  */
 final class Link {
     /** Larger writes go in pieces, so that all rails take part. */
     static final int PIECE = 1 << 20;
 
-    /** The peer is told at the latest when it has waited for so many batches. */
+    /** Immediates that the peer may not have taken yet. */
+    static final int CREDIT = 1024;
+
+    /** The peer is told when a quarter of its batches is done with, or of its immediates is taken. */
     private static final int TELL = Records.COUNT / 4;
+
+    private static final int TELL_TAKEN = CREDIT / 4;
 
     /** Polls for a last immediate to leave before a connection closes; it is not waited for. */
     private static final int LAST_POLLS = 64;
@@ -49,6 +55,10 @@ final class Link {
     private int writes;
     private long done;
     private long told;
+    private long posted;
+    private long accepted;
+    private long taken;
+    private long takenTold;
     private boolean cutByPeer;
     private volatile @Nullable String lost;
 
@@ -97,7 +107,7 @@ final class Link {
             Keys from = local.keys().get(rail.place());
             long piece = Math.min(Math.min(bytes, PIECE), Math.min(rail.longest(), to.left(target)));
             int length = (int) Math.min(piece, from.left(source));
-            int slot = rail.flow().take(length);
+            int slot = hasCredit() ? rail.flow().take(length) : -1;
             if (slot >= 0) {
                 long remoteAddress = to.target(remote.address(), target);
                 int result = wire.write(
@@ -110,6 +120,7 @@ final class Link {
                         slot,
                         immediate);
                 if (result == 0) {
+                    posted++;
                     rail.traffic().wrote(length);
                     return length;
                 }
@@ -127,6 +138,10 @@ final class Link {
             lose(rail.name() + " took no write: " + wire.error(-result));
             throw lostNow();
         }
+    }
+
+    private boolean hasCredit() {
+        return posted - accepted < CREDIT;
     }
 
     private void awaitBatch(long deadline) {
@@ -184,10 +199,11 @@ final class Link {
         for (int tries = 0; ; tries++) {
             Rail rail = rails[next];
             next = (next + 1) % rails.length;
-            int slot = rail.flow().takeForRecord();
+            int slot = hasCredit() ? rail.flow().takeForRecord() : -1;
             if (slot >= 0) {
                 int result = control(rail, slot, Records.in(place), Records.out(place), Records.SIZE, immediate);
                 if (result == 0) {
+                    posted++;
                     rail.traffic().ended();
                     batch++;
                     writes = 0;
@@ -252,7 +268,7 @@ final class Link {
         try {
             checkAlive();
             for (Rail rail : rails) {
-                int immediate = Immediate.of(Immediate.DONE, 0);
+                int immediate = Immediate.done(0, 0);
                 for (int tries = 0; ; tries++) {
                     int slot = rail.flow().takeBare();
                     int result = slot < 0 ? 0 : bare(rail, slot, immediate);
@@ -293,7 +309,8 @@ final class Link {
             throw new EpTimeoutException(
                     peer.label() + " took nothing for too long: waited for " + what + ", with " + pending()
                             + " writes under way and " + (batch - done) + " of " + Records.COUNT
-                            + " advances not taken yet; see its state, or raise ep.timeout",
+                            + " advances and " + (posted - accepted) + " of " + CREDIT
+                            + " immediates not taken yet; see its state, or raise ep.timeout",
                     what,
                     peer.rank(),
                     batch,
@@ -357,10 +374,12 @@ final class Link {
             return true;
         }
         boolean moved = poll();
-        if (lost == null && arrivals.done() - told >= TELL) {
-            int count = (int) (arrivals.done() - told);
-            if (tellUnlessLost(Immediate.of(Immediate.DONE, count))) {
-                told += count;
+        if (lost == null && (arrivals.done() - told >= TELL || taken - takenTold >= TELL_TAKEN)) {
+            int batches = (int) (arrivals.done() - told);
+            int more = (int) (taken - takenTold);
+            if (tellUnlessLost(Immediate.done(batches, more))) {
+                told += batches;
+                takenTold += more;
             }
         }
         return moved;
@@ -403,9 +422,18 @@ final class Link {
     private void came(int immediate) {
         int number = Immediate.number(immediate);
         switch (Immediate.kind(immediate)) {
-            case Immediate.DATA -> arrivals.data(number);
-            case Immediate.RECORD -> arrivals.record(number);
-            case Immediate.DONE -> done += number;
+            case Immediate.DATA -> {
+                taken++;
+                arrivals.data(number);
+            }
+            case Immediate.RECORD -> {
+                taken++;
+                arrivals.record(number);
+            }
+            case Immediate.DONE -> {
+                done += Immediate.batches(number);
+                accepted += Immediate.taken(number);
+            }
             default -> cutByPeer = true;
         }
     }

@@ -28,6 +28,7 @@ final class FakeFabric {
     private boolean stuck;
     private long landed;
     private long mostBytes;
+    private int mostWaiting;
 
     private record Registration(long address, long bytes, boolean virtual) {}
 
@@ -125,6 +126,11 @@ final class FakeFabric {
     /** Most bytes of a side that were under way at once. */
     long mostBytes() {
         return mostBytes;
+    }
+
+    /** Most immediates that waited in a queue at once. */
+    int mostWaiting() {
+        return mostWaiting;
     }
 
     Wire wire(int side) {
@@ -234,6 +240,9 @@ final class FakeFabric {
     private void complete(int side, int rail, int[] entry) {
         List<int[]> queue = queues.get(side).get(rail);
         queue.add(random.nextInt(queue.size() + 1), entry);
+        int waiting =
+                (int) queue.stream().filter(one -> one[0] == Completions.CAME).count();
+        mostWaiting = Math.max(mostWaiting, waiting);
     }
 
     private void land(Write write) {

@@ -29,6 +29,29 @@ final class LinkPropertyTest {
         new LinkPair(seed, LinkPair.Shape.of(rails)).exchange(3 * Records.COUNT + 17);
     }
 
+    /** A batch of many small writes, whose immediates nobody takes for a while, fits into the queue of the peer. */
+    @Property(tries = 20)
+    void noMoreImmediatesComeThanThePeerHasRoomFor(@ForAll long seed, @ForAll @IntRange(min = 1, max = 3) int rails) {
+        LinkPair pair = new LinkPair(seed, LinkPair.Shape.of(rails));
+        int[] polls = {0};
+        pair.fabric().pump(1, () -> {
+            polls[0]++;
+            for (int i = 0; polls[0] % 400 == 0 && i < 200; i++) {
+                pair.link(1).tryProgress();
+            }
+        });
+        for (int i = 0; i < 3 * Link.CREDIT; i++) {
+            pair.write(0, 8L * i, 8L * i, 8);
+        }
+        pair.advance(0, 0, 1);
+        pair.link(0).drain(TIMEOUT);
+        for (int i = 0; i < 1000; i++) {
+            pair.link(1).tryProgress();
+        }
+        assertThat(pair.seen(1, 0)).isEqualTo(1);
+        assertThat(pair.fabric().mostWaiting()).isLessThanOrEqualTo(Link.CREDIT + Records.COUNT);
+    }
+
     @Property(tries = 50)
     void limitsOfTheNicAreKept(
             @ForAll long seed,

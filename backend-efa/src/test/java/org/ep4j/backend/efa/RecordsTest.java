@@ -24,6 +24,15 @@ final class RecordsTest {
     }
 
     @Property
+    void progressIsToldInOneImmediate(
+            @ForAll @IntRange(max = Records.COUNT) int batches, @ForAll @IntRange(max = 2 * Link.CREDIT) int taken) {
+        int immediate = Immediate.done(batches, taken);
+        assertThat(Immediate.kind(immediate)).isEqualTo(Immediate.DONE);
+        assertThat(Immediate.batches(Immediate.number(immediate))).isEqualTo(batches);
+        assertThat(Immediate.taken(Immediate.number(immediate))).isEqualTo(taken);
+    }
+
+    @Property
     void keysAreThoseOfTheChunkAndOffsetsOrAddresses(
             @ForAll @LongRange(min = 0, max = 99_999) long offset,
             @ForAll @LongRange(min = 1, max = 100_000) long chunk,
