@@ -1,10 +1,14 @@
 package org.ep4j.backend.efa;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 import org.bytedeco.javacpp.Loader;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.engine.memory.UnpackedLibrary;
 
 /**
  * The JNI library of {@link Libfabric}, and libfabric behind it, loaded when they are asked for and not before. libfabric stays
@@ -39,6 +43,7 @@ final class FabricLibrary {
             NativeRecord problem = new NativeRecord(512);
             int length;
             try {
+                dropOutdated();
                 Loader.load(Libfabric.class);
                 length = Libfabric.load(problem.address(), problem.size());
             } catch (LinkageError | RuntimeException e) {
@@ -47,6 +52,19 @@ final class FabricLibrary {
             if (length > 0) {
                 String text = problem.text(Math.min(length, problem.size() - 1));
                 throw missing(text, new UnsatisfiedLinkError(text));
+            }
+        }
+    }
+
+    /** Drops what JavaCPP has kept of another build. */
+    private static void dropOutdated() {
+        String platform = Loader.loadProperties().getProperty("platform");
+        URL library = Libfabric.class.getResource(platform + "/" + System.mapLibraryName("jniEp4jLibfabric"));
+        if (library != null && library.getProtocol().equals("jar")) {
+            try {
+                UnpackedLibrary.dropOther(library, Loader.cacheResource(library).toPath());
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
             }
         }
     }

@@ -1,20 +1,17 @@
 package org.ep4j.backend.ibrc;
 
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.net.URL;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import org.bytedeco.javacpp.Loader;
 import org.ep4j.EpUnavailableException;
-import org.jspecify.annotations.Nullable;
 import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.engine.memory.UnpackedLibrary;
+import org.jspecify.annotations.Nullable;
 
 /** The JNI library of {@link Verbs}, loaded when it is asked for and not before. */
 final class VerbsLibrary {
@@ -52,16 +49,10 @@ final class VerbsLibrary {
         }
     }
 
-    /**
-     * JavaCPP keeps what it takes out of a jar, and takes it out again when its length or time differ. Those of two builds can be
-     * the same, since builds are reproducible: then the library of the other build would be loaded.
-     */
-    static void dropOutdated(URL inJar) {
-        try (InputStream built = inJar.openStream()) {
-            Path kept = Loader.cacheResource(inJar).toPath();
-            if (!Arrays.equals(built.readAllBytes(), Files.readAllBytes(kept))) {
-                Files.deleteIfExists(kept);
-            }
+    /** Drops what JavaCPP has kept of another build. */
+    static void dropOutdated(URL library) {
+        try {
+            UnpackedLibrary.dropOther(library, Loader.cacheResource(library).toPath());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.util.Optional;
-import org.junit.jupiter.api.Test;
 import org.ep4j.engine.memory.LockedMemory;
+import org.junit.jupiter.api.Test;
 
 /** What is said of errors of others. */
 final class MessagesTest {
