@@ -51,7 +51,7 @@ final class Link {
     private boolean spread;
     private long fences;
     private long fencesTold;
-    private volatile long passed;
+    private final PassedFences passed;
     private final AtomicInteger failed = new AtomicInteger();
     /** The last rail took no request; a completion that has not been looked at may say why. */
     private @Nullable Rail refused;
@@ -80,6 +80,7 @@ final class Link {
         this.settings = settings;
         this.atomics = atomics;
         this.lanes = new Lanes(lanes, peer.start(), settings);
+        this.passed = new PassedFences(memory, lanes.size());
         this.wire = wire;
         this.rails = new Rail[rails];
         for (int r = 0; r < rails; r++) {
@@ -574,19 +575,9 @@ final class Link {
         return peer;
     }
 
-    /** True when all lanes of the peer to this rank have passed the fences that it tells of; read after its counter. */
-    boolean fencesPassed() {
-        long told = memory.fences();
-        if (told <= passed) {
-            return true;
-        }
-        for (int lane = 0; lane < lanes.all().length; lane++) {
-            if (memory.lanePassed(lane) < told) {
-                return false;
-            }
-        }
-        passed = told;
-        return true;
+    /** Fences of the peer, for readers of its counters. */
+    PassedFences fences() {
+        return passed;
     }
 
     /** What people should know of the link, once; null where there is nothing new. */
