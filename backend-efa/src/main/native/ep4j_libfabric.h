@@ -51,9 +51,9 @@ class Signals {
 // A variable of the environment for a short time, unless it is there already.
 class Variable {
   public:
-    explicit Variable(const char *name) : name_(name), set_(!getenv(name)) {
+    Variable(const char *name, const char *value) : name_(name), set_(!getenv(name)) {
         if (set_) {
-            setenv(name, "1", 0);
+            setenv(name, value, 0);
         }
     }
 
@@ -164,8 +164,10 @@ static inline int ep4j_fi_load(void *out, int capacity) {
     }
     ep4j::Signals signals;
     // With these, psm and psm2 leave signals alone from the start.
-    ep4j::Variable psm("IPATH_NO_BACKTRACE");
-    ep4j::Variable psm2("HFI_NO_BACKTRACE");
+    ep4j::Variable psm("IPATH_NO_BACKTRACE", "1");
+    ep4j::Variable psm2("HFI_NO_BACKTRACE", "1");
+    // ofi_rxm, below tcp and verbs, holds thousands of buffers for messages at every endpoint, over 100 MiB; none is sent here.
+    ep4j::Variable rxm("FI_OFI_RXM_BUFFER_SIZE", "1024");
     void *handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
     if (handle && ep4j::find(handle, "fi_getinfo", all.getinfo) && ep4j::find(handle, "fi_freeinfo", all.freeinfo) &&
         ep4j::find(handle, "fi_dupinfo", all.dupinfo) && ep4j::find(handle, "fi_fabric", all.fabric) &&
