@@ -6,12 +6,12 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
-import java.util.stream.Collectors;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.memory.PostedArguments;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.SymmetricBuffer;
 
@@ -69,8 +69,8 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
     @Override
     public void write(int peer, long target, long source, long bytes) {
         Link link = link(peer);
-        checkRange("target", target, bytes);
-        checkRange("source", source, bytes);
+        PostedArguments.checkRange("target", target, bytes, memory.byteSize(), this);
+        PostedArguments.checkRange("source", source, bytes, memory.byteSize(), this);
         if (bytes > 0) {
             Region theirs = exposed.theirs().get(link.peer().index());
             link.write(exposed.data(), theirs, target, source, bytes);
@@ -80,7 +80,7 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
     @Override
     public void advance(int peer, int counter, long value) {
         Link link = link(peer);
-        checkCounter(counter);
+        PostedArguments.checkCounter(counter);
         int index = link.peer().index();
         link.advance(exposed.numbers().get(index), counter, sent[index], value);
     }
@@ -88,7 +88,7 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
     @Override
     public long seen(int counter, int source) {
         Link link = link(source);
-        checkCounter(counter);
+        PostedArguments.checkCounter(counter);
         int index = link.peer().index();
         int word = index * COUNTERS + counter;
         long last = shown.get(word);
@@ -122,26 +122,7 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
 
     private Link link(int peer) {
         checkOpen();
-        Link link = links.get(peer);
-        if (link == null) {
-            throw new IllegalArgumentException("rank " + peer + " is not connected to rank " + rank + " by "
-                    + EfaProvider.ID + ", which connects it to "
-                    + links.keySet().stream().sorted().map(String::valueOf).collect(Collectors.joining(", ")));
-        }
-        return link;
-    }
-
-    private void checkRange(String what, long offset, long bytes) {
-        if (offset < 0 || bytes < 0 || offset > memory.byteSize() - bytes) {
-            throw new IllegalArgumentException(what + " [" + offset + ", " + offset + " + " + bytes
-                    + ") is not inside [0, " + memory.byteSize() + ") of " + this);
-        }
-    }
-
-    private static void checkCounter(int counter) {
-        if (counter < 0 || counter >= COUNTERS) {
-            throw new IllegalArgumentException("counter is " + counter + ", must be from 0 to " + (COUNTERS - 1));
-        }
+        return PostedArguments.link(links, peer, rank, EfaProvider.ID);
     }
 
     private void checkOpen() {

@@ -5,10 +5,10 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
-import java.util.stream.Collectors;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpStateException;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.memory.PostedArguments;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.SymmetricBuffer;
@@ -71,8 +71,8 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     @Override
     public void write(int peer, long target, long source, long bytes) {
         Link link = link(peer);
-        checkRange("target", target, bytes);
-        checkRange("source", source, bytes);
+        PostedArguments.checkRange("target", target, bytes, memory.byteSize(), this);
+        PostedArguments.checkRange("source", source, bytes, memory.byteSize(), this);
         if (bytes > 0) {
             link.write(exposed.data(), target, source, bytes);
         }
@@ -81,7 +81,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     @Override
     public void advance(int peer, int counter, long value) {
         Link link = link(peer);
-        checkCounter(counter);
+        PostedArguments.checkCounter(counter);
         int index = link.peer().index();
         link.advance(exposed.counters(), exposed.numbers().get(index), counter, sent[index], value);
     }
@@ -89,7 +89,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     @Override
     public long seen(int counter, int source) {
         Link link = link(source);
-        checkCounter(counter);
+        PostedArguments.checkCounter(counter);
         Arrivals from = Regions.present(arrivals.get(source));
         if (!atomics && !from.showNew(counter)) {
             link.tryProgress();
@@ -109,26 +109,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
 
     private Link link(int peer) {
         checkOpen();
-        Link link = links.get(peer);
-        if (link == null) {
-            throw new IllegalArgumentException("rank " + peer + " is not connected to rank " + rank + " by "
-                    + IbrcProvider.ID + ", which connects it to "
-                    + links.keySet().stream().sorted().map(String::valueOf).collect(Collectors.joining(", ")));
-        }
-        return link;
-    }
-
-    private void checkRange(String what, long offset, long bytes) {
-        if (offset < 0 || bytes < 0 || offset > memory.byteSize() - bytes) {
-            throw new IllegalArgumentException(what + " [" + offset + ", " + offset + " + " + bytes
-                    + ") is not inside [0, " + memory.byteSize() + ") of " + this);
-        }
-    }
-
-    private static void checkCounter(int counter) {
-        if (counter < 0 || counter >= COUNTERS) {
-            throw new IllegalArgumentException("counter is " + counter + ", must be from 0 to " + (COUNTERS - 1));
-        }
+        return PostedArguments.link(links, peer, rank, IbrcProvider.ID);
     }
 
     private void checkOpen() {
