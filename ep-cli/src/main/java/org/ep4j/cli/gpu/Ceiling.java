@@ -100,6 +100,12 @@ final class Ceiling implements AutoCloseable {
         go.memory().putLongRelease(0, epoch);
     }
 
+    /** Queues a kernel of {@code blocks} blocks that does nothing. */
+    void nothing(int blocks, long stream) {
+        kernels(shape(16, 1, 16))
+                .launch("ceiling_empty", blocks, device.facts().lanes(), 0, stream, arguments(0, 0, 0, 0));
+    }
+
     /**
      * Queues the rows of all tokens to all of their places.
      *
