@@ -24,7 +24,7 @@ final class Failures {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
     /** Bytes of the record. */
-    static final int BYTES = 8 * 24;
+    static final int BYTES = 8 * 25;
 
     private static final int WHAT = 0;
     private static final int PHASE = 8;
@@ -36,6 +36,7 @@ final class Failures {
     private static final int SEQUENCE = 56;
     private static final int MINE = 64;
     private static final int THEIRS = 128;
+    private static final int DEADLINE = 192;
 
     /** Refused operations that are noted behind the recorded one. */
     private static final long MOST_REFUSED = 15;
@@ -82,16 +83,15 @@ final class Failures {
      * Takes the pending failure.
      *
      * @param newest operation that was queued before this call
-     * @param timeout of the operation, for the message
      * @param replays in which recorded operations ran
      * @return true when it keeps all kernels from working
      */
-    synchronized boolean take(long newest, Duration timeout, Replays replays) {
+    synchronized boolean take(long newest, Replays replays) {
         while (isPending()) {
             long what = record.getLongAcquire(WHAT);
             long number = record.getLong(SEQUENCE);
             List<Long> also = isBroken(what) ? List.of() : refusedSince();
-            EpException cause = exception(timeout);
+            EpException cause = exception();
             // A wait that fails while a refused operation is looked at is recorded over it.
             if (!record.replaceLong(WHAT, what, 0)) {
                 continue;
@@ -155,7 +155,8 @@ final class Failures {
         }
     }
 
-    private EpException exception(Duration timeout) {
+    private EpException exception() {
+        Duration timeout = Duration.ofNanos(record.getLong(DEADLINE));
         What what = What.of(record.getLong(WHAT));
         long peer = record.getLong(PEER);
         return switch (what) {

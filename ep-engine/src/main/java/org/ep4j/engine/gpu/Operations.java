@@ -95,7 +95,7 @@ final class Operations {
         lock(timeout);
         try {
             checkOpen();
-            settle(timeout);
+            settle();
             result = device.inside(() -> queue(options, timeout, counted, body, event));
         } finally {
             lock.unlock();
@@ -170,7 +170,7 @@ final class Operations {
         lock(timeout);
         try {
             checkOpen();
-            settle(timeout);
+            settle();
             return device.inside(() -> {
                 if (processors.refuses(stream)) {
                     throw processors.refusal(stream);
@@ -195,13 +195,13 @@ final class Operations {
     }
 
     /** A failure that nobody has asked for yet keeps all kernels from working: it is taken before the next operation. */
-    private void settle(Duration timeout) {
+    private void settle() {
         if (failures.isPending()) {
-            takeFailure(timeout);
+            takeFailure();
         }
     }
 
-    private void takeFailure(Duration timeout) {
+    private void takeFailure() {
         boolean broken = failures.isBroken();
         if (broken && last != null) {
             // Operations behind the failed one do nothing, so this is short.
@@ -209,7 +209,7 @@ final class Operations {
         }
         noteBegun();
         // Also when a wait failed only now, or at the same moment as an operation was refused.
-        if (failures.take(sequence, timeout, replays) || state.hasFailed()) {
+        if (failures.take(sequence, replays) || state.hasFailed()) {
             if (!broken && last != null) {
                 awaitDevice(last, GRACE);
             }
@@ -251,7 +251,7 @@ final class Operations {
             if (last != null) {
                 awaitDevice(last, timeout.plus(timeout).plus(GRACE));
             }
-            settle(timeout);
+            settle();
             replays.ended(sequence);
             work.run();
         } finally {
@@ -275,7 +275,7 @@ final class Operations {
         if (failures.isPending()) {
             lock(bounded(deadline).plus(GRACE));
             try {
-                settle(defaultTimeout);
+                settle();
             } finally {
                 lock.unlock();
             }
@@ -401,7 +401,7 @@ final class Operations {
             if (last != null) {
                 awaitDevice(last, GRACE.plus(GRACE));
             }
-            settle(defaultTimeout);
+            settle();
             return true;
         } finally {
             lock.unlock();

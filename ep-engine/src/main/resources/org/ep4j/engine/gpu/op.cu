@@ -49,6 +49,7 @@ struct Failure {
   u64 sequence;  // of the call on this rank, see Op
   u64 mine[8];   // MISMATCH: this rank's block. Refused operations: how many more were refused since, at most 15, then their sequences
   u64 theirs[8];
+  u64 deadline;  // nanoseconds that waits of the operation could take
 };
 
 // Arguments of every kernel; those that a kernel does not need are 0. Order of org.ep4j.engine.gpu.Param. All fields have 8 bytes.
@@ -183,6 +184,7 @@ EP_DEVICE void record(const Op& op, u64 what, u64 phase, u64 counter, u64 peer, 
   f->seen = seen;
   f->value = value;
   f->sequence = op.sequence;
+  f->deadline = op.deadline;
   fence_system();
   store_release(op.failure, what);
 }
