@@ -8,6 +8,7 @@ module org.ep4j.engine {
     exports org.ep4j.engine.cuda;
     exports org.ep4j.engine.gpu;
     exports org.ep4j.engine.memory;
+    exports org.ep4j.engine.proxy;
 
     uses org.ep4j.spi.DeviceProvider;
     uses org.ep4j.spi.EpBackendProvider;

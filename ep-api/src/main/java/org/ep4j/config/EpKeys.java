@@ -152,6 +152,28 @@ public final class EpKeys {
             4096,
             "multiprocessors of a GPU that move rows in low latency; 0 takes all, or its share beside other buffers");
 
+    /** Rings of each proxy thread. */
+    public static final ConfigKey<Integer> PROXY_RINGS = ConfigKey.integer(
+            "ep.proxy.rings",
+            4,
+            1,
+            64,
+            "rings through which a GPU hands commands to each proxy thread; those for one peer take one ring");
+
+    /** Commands of a ring. */
+    public static final ConfigKey<Integer> PROXY_RING_COMMANDS = ConfigKey.powerOfTwo(
+            "ep.proxy.ring-commands",
+            2048,
+            64,
+            65536,
+            "commands of 16 bytes that a ring holds before the GPU waits for the proxy thread");
+
+    /** When a proxy thread begins to let others run. */
+    public static final ConfigKey<Duration> PROXY_IDLE_SPIN = ConfigKey.duration(
+            "ep.proxy.idle-spin",
+            "50us",
+            "how long a proxy thread without work spins before it yields its processor, and sleeps where no operation runs");
+
     private EpKeys() {}
 
     /** All of them. */
@@ -177,6 +199,9 @@ public final class EpKeys {
                 BOOTSTRAP_HEARTBEAT_TIMEOUT,
                 BOOTSTRAP_LINGER,
                 SMS,
-                LOW_LATENCY_SMS);
+                LOW_LATENCY_SMS,
+                PROXY_RINGS,
+                PROXY_RING_COMMANDS,
+                PROXY_IDLE_SPIN);
     }
 }

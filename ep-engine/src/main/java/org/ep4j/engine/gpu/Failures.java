@@ -76,7 +76,8 @@ final class Failures {
         return what == What.WAIT.code()
                 || what == What.MISMATCH.code()
                 || what == What.ABORTED.code()
-                || what == What.NO_ROOM.code();
+                || what == What.NO_ROOM.code()
+                || what == What.RING.code();
     }
 
     /**
@@ -210,8 +211,22 @@ final class Failures {
                         (int) peer,
                         record.getLong(EXPECTED),
                         record.getLong(SEEN));
+            case RING -> waits.endedOr(phase(), () -> ring((int) peer, timeout));
             case NOTHING -> throw new IllegalStateException("there is no failure to describe");
         };
+    }
+
+    private EpException ring(int peer, Duration timeout) {
+        return new EpTimeoutException(
+                "the ring of " + record.getLong(VALUE) + " commands for " + waits.label(peer) + " stayed full for "
+                        + timeout.toMillis() + " ms during " + phase() + ": the proxy thread has taken "
+                        + record.getLong(SEEN) + " commands, " + record.getLong(EXPECTED)
+                        + " were waited for; see what threads named ep-proxy do (jstack), give them processors"
+                        + " (ep.proxy.threads), or raise ep.timeout",
+                phase(),
+                peer,
+                record.getLong(EXPECTED),
+                record.getLong(SEEN));
     }
 
     private String phase() {

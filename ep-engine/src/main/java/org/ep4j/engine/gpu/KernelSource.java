@@ -35,6 +35,24 @@ public final class KernelSource {
         if (shape.maxLowLatencyTokens() > 0) {
             parts.addAll(LOW_LATENCY);
         }
+        return text.append(all(parts)).toString();
+    }
+
+    /**
+     * Rings that proxy threads of the host take commands from, for kernels of any source: {@code fifo_put} and what it needs. See
+     * {@link org.ep4j.engine.proxy.CommandRing}.
+     */
+    public static String fifo() {
+        return all(List.of("fifo.cu"));
+    }
+
+    /** Commands with the waits of the engine, for kernels of the engine: {@code fifo_write} and {@code fifo_advance}. */
+    public static String proxies() {
+        return all(List.of("fifo.cu", "proxy.cu"));
+    }
+
+    private static String all(List<String> parts) {
+        StringBuilder text = new StringBuilder();
         for (String part : parts) {
             text.append("#line 1 \"").append(part).append("\"\n").append(part(part));
         }

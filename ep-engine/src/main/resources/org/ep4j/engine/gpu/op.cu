@@ -37,14 +37,14 @@ struct State {
 };
 
 // In host memory; the first failure since the host looked. Order of org.ep4j.engine.gpu.FailureRecord.
-enum What { WHAT_NOTHING, WHAT_WAIT, WHAT_MISMATCH, WHAT_BAD_ID, WHAT_OVERFLOW, WHAT_DUPLICATES, WHAT_ABORTED, WHAT_OUT_TOO_SMALL, WHAT_VOID_HANDLE, WHAT_NO_ROOM };
+enum What { WHAT_NOTHING, WHAT_WAIT, WHAT_MISMATCH, WHAT_BAD_ID, WHAT_OVERFLOW, WHAT_DUPLICATES, WHAT_ABORTED, WHAT_OUT_TOO_SMALL, WHAT_VOID_HANDLE, WHAT_NO_ROOM, WHAT_RING };
 struct Failure {
   u64 what;
   u64 phase;
   u64 counter;   // WAIT
   u64 peer;      // WAIT, MISMATCH; OVERFLOW: the rank that would receive too much
-  u64 expected;  // WAIT; MISMATCH: word of the block; OVERFLOW: EP_CAPACITY; BAD_ID: token; DUPLICATES: expert; NO_ROOM: blocks
-  u64 seen;      // WAIT; OVERFLOW, OUT_TOO_SMALL: rows; BAD_ID: place in the token's list; NO_ROOM: blocks that began
+  u64 expected;  // WAIT; RING: commands taken; MISMATCH: word of the block; OVERFLOW: EP_CAPACITY; BAD_ID: token; DUPLICATES: expert; NO_ROOM: blocks
+  u64 seen;      // WAIT; RING; OVERFLOW, OUT_TOO_SMALL: rows; BAD_ID: place in the token's list; NO_ROOM: blocks that began
   u64 value;     // BAD_ID: the id; WAIT: number of the operation
   u64 sequence;  // of the call on this rank, see Op
   u64 mine[8];   // MISMATCH: this rank's block. Refused operations: how many more were refused since, at most 15, then their sequences
@@ -194,7 +194,7 @@ EP_DEVICE void refuse(const Op& op, u32* flag, u64 what, u64 peer, u64 expected,
   *(volatile u32*)flag = 1;
   volatile Failure* f = op.failure;
   const u64 before = load_acquire(&op.failure->what);
-  if (before == WHAT_WAIT || before == WHAT_MISMATCH || before == WHAT_ABORTED || before == WHAT_NO_ROOM) return;
+  if (before == WHAT_WAIT || before == WHAT_MISMATCH || before == WHAT_ABORTED || before == WHAT_NO_ROOM || before == WHAT_RING) return;
   if (before != WHAT_NOTHING) {
     // The host has not looked since another one was refused: most often the dispatch that this one follows.
     const u64 more = f->mine[0];

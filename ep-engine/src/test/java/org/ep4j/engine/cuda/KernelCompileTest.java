@@ -69,6 +69,11 @@ final class KernelCompileTest {
                                 .build(),
                         1,
                         LARGE_SHARED));
+        EpShape small = EpShape.builder(128, 7, 3).maxLowLatencyTokens(3).build();
+        sources.put(
+                "proxies",
+                KernelSource.of(small, 3, SMALL_SHARED) + KernelSource.proxies() + FifoKernels.OF_THE_ENGINE);
+        sources.put("fifo", KernelSource.fifo() + FifoKernels.ALONE);
         return sources;
     }
 
