@@ -72,6 +72,11 @@ final class Failures {
         return !closed && isBroken(record.getLongAcquire(WHAT));
     }
 
+    /** True when a kernel gave up its place in a ring of commands. */
+    synchronized boolean isOfRing() {
+        return !closed && record.getLongAcquire(WHAT) == What.RING.code();
+    }
+
     private static boolean isBroken(long what) {
         return what == What.WAIT.code()
                 || what == What.MISMATCH.code()

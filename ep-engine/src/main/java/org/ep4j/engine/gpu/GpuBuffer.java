@@ -29,9 +29,12 @@ import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.spi.Bootstrap;
 
-/** A buffer whose device is a GPU and whose paths are all mapped. */
+/** A buffer whose device is a GPU. */
 final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
+
+    /** What is under way when a buffer is closed has this long to be sent. */
+    private static final Duration LEAVE = Duration.ofSeconds(2);
 
     private final GpuState state;
     private final DeviceState deviceState;
@@ -39,6 +42,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     private final HighThroughput highThroughput;
     private final LowLatency lowLatency;
     private final Recoverer recoverer;
+    private final Posting posting;
     private final Duration timeout;
     private final Runnable free;
 
@@ -52,6 +56,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
             Operations operations,
             HighThroughput highThroughput,
             LowLatency lowLatency,
+            Posting posting,
             Duration timeout,
             Runnable free) {
         super(group, name, state.shape(), state.placement(), size, state.waits());
@@ -60,6 +65,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         this.operations = operations;
         this.highThroughput = highThroughput;
         this.lowLatency = lowLatency;
+        this.posting = posting;
         this.timeout = timeout;
         this.free = free;
         recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap);
@@ -204,7 +210,22 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
                     System.Logger.Level.WARNING,
                     () -> name() + " was closed while its operations could not end: " + e.getMessage());
         }
+        leave();
         free.run();
+    }
+
+    /** What kernels have put into rings, and the host has posted, arrives before the memory goes. */
+    private void leave() {
+        if (posting == Posting.NONE) {
+            return;
+        }
+        try {
+            posting.finish(LEAVE);
+            state.waits().until(Deadline.in(LEAVE));
+            state.peers().finish(state.waits().mask());
+        } catch (EpException e) {
+            LOG.log(System.Logger.Level.DEBUG, name() + " leaves with things that are not sent", e);
+        }
     }
 
     private final class Numbers implements Recoverer.Numbers {

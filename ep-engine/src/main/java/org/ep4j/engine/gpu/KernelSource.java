@@ -6,8 +6,10 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.regex.Pattern;
 import org.ep4j.EpShape;
+import org.ep4j.engine.layout.WindowLayout;
 
 /** The text of the kernels, put together from its parts. */
 public final class KernelSource {
@@ -27,10 +29,23 @@ public final class KernelSource {
      * @param sharedBytes that a block may have: {@link GpuFacts#sharedBytes}
      */
     public static String of(EpShape shape, int ranks, int sharedBytes) {
-        StringBuilder text = new StringBuilder(KernelConstants.of(shape, ranks, sharedBytes));
-        List<String> parts = new ArrayList<>(List.of("op.cu"));
+        return of(shape, ranks, sharedBytes, Optional.empty());
+    }
+
+    /**
+     * All kernels of a buffer, without the dialect.
+     *
+     * @param window by which it exchanges with peers that are not mapped, if there are any
+     */
+    public static String of(EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window) {
+        StringBuilder text = new StringBuilder(KernelConstants.of(shape, ranks, sharedBytes, window));
+        List<String> parts = new ArrayList<>(
+                window.isPresent() ? List.of("fifo.cu", "op.cu", "proxy.cu", "remote.cu") : List.of("op.cu", "remote.cu"));
         if (shape.maxTokens() > 0) {
             parts.addAll(HIGH_THROUGHPUT);
+            if (window.isPresent()) {
+                parts.add("ht_posted.cu");
+            }
         }
         if (shape.maxLowLatencyTokens() > 0) {
             parts.addAll(LOW_LATENCY);

@@ -35,6 +35,7 @@ final class Operations {
     private final Abort abort;
     private final Waits waits;
     private final Processors processors;
+    private final Posting posting;
     private final Arguments common;
     private final Duration defaultTimeout;
     private final OwnStream ownStream;
@@ -60,6 +61,7 @@ final class Operations {
             Abort abort,
             Waits waits,
             Processors processors,
+            Posting posting,
             Arguments common,
             Duration defaultTimeout,
             Cleaner cleaner) {
@@ -70,6 +72,7 @@ final class Operations {
         this.abort = abort;
         this.waits = waits;
         this.processors = processors;
+        this.posting = posting;
         this.common = common;
         this.defaultTimeout = defaultTimeout;
         this.events = new EventRing(device, cleaner);
@@ -125,6 +128,7 @@ final class Operations {
             order(stream, before, timeout);
         }
         processors.use();
+        posting.wake();
         if (capturing) {
             return record(stream, timeout, counted, body, event);
         }
@@ -181,6 +185,7 @@ final class Operations {
                             + " record the operations themselves again");
                 }
                 processors.use();
+                posting.wake();
                 orderAfterLast(stream);
                 launch.run();
                 long first = sequence + 1;
@@ -203,6 +208,7 @@ final class Operations {
 
     private void takeFailure() {
         boolean broken = failures.isBroken();
+        boolean ring = failures.isOfRing();
         if (broken && last != null) {
             // Operations behind the failed one do nothing, so this is short.
             awaitDevice(last, GRACE);
@@ -214,6 +220,9 @@ final class Operations {
                 awaitDevice(last, GRACE);
             }
             state.clearFailure();
+            if (ring) {
+                posting.restart(GRACE);
+            }
             // Nothing runs now, and what failed is told.
             replays.ended(sequence);
         }
@@ -272,6 +281,7 @@ final class Operations {
     /** Waits for the end of an operation and throws what it ended with. */
     void await(OperationEvent event, Duration deadline) {
         awaitDevice(event, deadline);
+        restIfLast(event);
         if (failures.isPending()) {
             lock(bounded(deadline).plus(GRACE));
             try {
@@ -283,6 +293,19 @@ final class Operations {
             replays.ended(event.last());
         }
         failures.check(event.first(), event.last());
+    }
+
+    /** What is queued next wakes whoever posts. */
+    private void restIfLast(OperationEvent event) {
+        if (posting != Posting.NONE && lock.tryLock()) {
+            try {
+                if (last == event) {
+                    posting.quiet();
+                }
+            } finally {
+                lock.unlock();
+            }
+        }
     }
 
     /** Waits on the host; meanwhile a rank that dies, or a buffer that is closed, ends the waits of kernels. */

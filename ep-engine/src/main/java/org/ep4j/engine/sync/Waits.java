@@ -205,7 +205,7 @@ public final class Waits {
     private void checkLostOf(int source, long round, Counter counter, long expected, String phase) {
         long ints = peers.layout().block(Block.RECOVER, round, source) + BufferLayout.blockInts();
         for (int r = 0; r < peers.ranks(); r++) {
-            if (!mask.has(r) && peers.local().getInt(ints + 4L * r) != 0) {
+            if (!mask.has(r) && peers.writtenBy(source).getInt(ints + 4L * r) != 0) {
                 throw new EpPeerLostException(
                         peers.label(r) + " is lost, as rank " + source + " has found, during " + phase
                                 + describe(counter, source, expected) + "; call recover to go on without it",
