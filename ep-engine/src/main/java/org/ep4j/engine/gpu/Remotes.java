@@ -23,6 +23,7 @@ import org.ep4j.engine.proxy.ProxyThreads;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.HostPosted;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The peers of a GPU that are not mapped: its kernels put commands into rings, and proxy threads post for them and bring what
@@ -224,22 +225,26 @@ final class Remotes implements Posting, AutoCloseable {
         return any;
     }
 
+    /** Of a source that is lost what is new is still told, counter by counter; it is given up when there is nothing new. */
     private boolean lookAt(int source) {
         HostPosted posted = symmetric.postedFrom().get(source);
         boolean any = false;
-        try {
-            for (int c = 0; c < AWAITED.size(); c++) {
-                Counter counter = AWAITED.get(c);
-                int number = BufferLayout.number(counter);
+        @Nullable RuntimeException lost = null;
+        for (int c = 0; c < AWAITED.size(); c++) {
+            int number = BufferLayout.number(AWAITED.get(c));
+            try {
                 long value = posted.seen(number, source);
                 if (value > shown[source][number]) {
                     shown[source][number] = value;
-                    window.words().putLongRelease(layout.counter(counter, source), value);
+                    window.words().putLongRelease(layout.counter(AWAITED.get(c), source), value);
                     any = true;
                 }
+            } catch (RuntimeException e) {
+                lost = e;
             }
-        } catch (RuntimeException e) {
-            giveUp(source, e);
+        }
+        if (lost != null && !any) {
+            giveUp(source, lost);
         }
         return any;
     }
