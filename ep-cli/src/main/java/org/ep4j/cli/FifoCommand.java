@@ -36,7 +36,8 @@ final class FifoCommand implements Callable<Integer> {
             names = "--device",
             paramLabel = "DEVICE",
             defaultValue = "cuda",
-            description = "GPU that puts commands: cuda or cuda:N; host for threads in its place. Default: ${DEFAULT-VALUE}.")
+            description =
+                    "GPU that puts commands: cuda or cuda:N; host for threads in its place. Default: ${DEFAULT-VALUE}.")
     private String device = "";
 
     @Option(
@@ -65,8 +66,9 @@ final class FifoCommand implements Callable<Integer> {
             names = "--producers",
             paramLabel = "N",
             defaultValue = "0",
-            description = "Threads of the GPU to each ring, at most 1024, or threads of the host to all; 0 takes 256, or 1."
-                    + " Default: ${DEFAULT-VALUE}.")
+            description =
+                    "Threads of the GPU to each ring, at most 1024, or threads of the host to all; 0 takes 256, or 1."
+                            + " Default: ${DEFAULT-VALUE}.")
     private int producers;
 
     @Option(
@@ -94,8 +96,9 @@ final class FifoCommand implements Callable<Integer> {
             names = "--garbage",
             paramLabel = "MB/S",
             defaultValue = "0",
-            description = "Megabytes a second that a thread allocates beside the measurement, so that the garbage collector"
-                    + " (EP_JAVA_OPTS=-XX:+UseZGC) has work. Default: ${DEFAULT-VALUE}.")
+            description =
+                    "Megabytes a second that a thread allocates beside the measurement, so that the garbage collector"
+                            + " (EP_JAVA_OPTS=-XX:+UseZGC) has work. Default: ${DEFAULT-VALUE}.")
     private int garbage;
 
     @Option(
@@ -148,16 +151,7 @@ final class FifoCommand implements Callable<Integer> {
         ModelOptions.range("--pings", pings, 1, 10_000_000, "measure at least one");
         ModelOptions.range("--garbage", garbage, 0, 100_000, "0 allocates nothing");
         return new FifoSpec(
-                device(),
-                threads,
-                rings,
-                ringCommands(),
-                producers,
-                commands,
-                repeats,
-                pings,
-                garbage,
-                library);
+                device(), threads, rings, ringCommands(), producers, commands, repeats, pings, garbage, library);
     }
 
     private int ringCommands() {

@@ -81,7 +81,8 @@ public final class FifoBench {
     }
 
     private FifoReport measure(Producers producers) {
-        try (Garbage garbage = new Garbage(spec.garbage())) {
+        Garbage garbage = new Garbage(spec.garbage());
+        try {
             Garbage.Collections before = Garbage.Collections.now();
             List<Rate> rates = new ArrayList<>();
             for (int threads : spec.threads()) {
@@ -100,6 +101,8 @@ public final class FifoBench {
                     collected.millis(),
                     spec.garbage(),
                     problems);
+        } finally {
+            garbage.close();
         }
     }
 
@@ -190,8 +193,8 @@ public final class FifoBench {
             }
         }
         List<RoundTrips> all = new ArrayList<>();
-        times.forEach((by, nanos) ->
-                all.add(RoundTrips.of(by.text(), nanos.build().toArray())));
+        times.forEach(
+                (by, nanos) -> all.add(RoundTrips.of(by.text(), nanos.build().toArray())));
         if (all.isEmpty()) {
             throw new EpException("nothing was measured");
         }

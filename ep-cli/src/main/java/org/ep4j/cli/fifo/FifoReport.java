@@ -76,12 +76,7 @@ public record FifoReport(
             long[] sorted = nanos.clone();
             Arrays.sort(sorted);
             return new RoundTrips(
-                    by,
-                    sorted.length,
-                    at(sorted, 0.5),
-                    at(sorted, 0.99),
-                    at(sorted, 0.999),
-                    sorted[sorted.length - 1]);
+                    by, sorted.length, at(sorted, 0.5), at(sorted, 0.99), at(sorted, 0.999), sorted[sorted.length - 1]);
         }
 
         private static long at(long[] sorted, double part) {
@@ -102,10 +97,7 @@ public record FifoReport(
                 + collections + " collections, " + collectionMillis + " ms; " + garbage + " MB/s allocated beside");
         lines.add("");
         lines.add("million commands a second, medians of "
-                + rates.stream()
-                        .mapToInt(r -> r.perSecond().size())
-                        .max()
-                        .orElse(0) + " runs");
+                + rates.stream().mapToInt(r -> r.perSecond().size()).max().orElse(0) + " runs");
         lines.add("threads  rings    Java     C++  Java/C++");
         for (int threads :
                 rates.stream().mapToInt(Rate::threads).distinct().sorted().toArray()) {

@@ -7,7 +7,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 
 /** A thread that allocates at a rate, and lets most of it go, so that the collector has work beside the measurement. */
-final class Garbage implements AutoCloseable {
+final class Garbage {
     private static final int PIECE = 16 << 10;
 
     /** Pieces that live for a while: 64 MiB, which a collector copies or marks. */
@@ -64,8 +64,8 @@ final class Garbage implements AutoCloseable {
         }
     }
 
-    @Override
-    public void close() {
+    /** Ends it. */
+    void close() {
         stop = true;
         LockSupport.unpark(thread);
     }

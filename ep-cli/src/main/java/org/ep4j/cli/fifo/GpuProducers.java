@@ -13,7 +13,6 @@ import org.ep4j.engine.gpu.GpuKernels;
 import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.engine.gpu.KernelSource;
 import org.ep4j.engine.gpu.PinnedMemory;
-import org.ep4j.engine.proxy.CommandRing;
 
 /** The kernels of {@code fifo_bench.cu}. */
 final class GpuProducers implements Producers {
@@ -98,7 +97,14 @@ final class GpuProducers implements Producers {
     @Override
     public long[] ping(int count) {
         try (DeviceAllocation samples = device.allocate(8L * (count + CALIBRATION))) {
-            launch("fifo_ping", 1, device.facts().lanes(), 1, 0, samples.memory().address(), count);
+            launch(
+                    "fifo_ping",
+                    1,
+                    device.facts().lanes(),
+                    1,
+                    0,
+                    samples.memory().address(),
+                    count);
             letGo();
             stream.synchronize();
             check();

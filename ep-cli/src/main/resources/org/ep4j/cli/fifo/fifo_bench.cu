@@ -23,8 +23,8 @@ EP_DEVICE u64 ticks() { return nanoseconds(); }
 #endif
 
 EP_DEVICE bool push(const Op& op, const Fifo& fifo, u64 word0, u64 word1) {
-  const u64 index = fifo_take_index(fifo);
   u64 tail;
+  const u64 index = fifo_take_index(fifo, &tail);
   if (!fifo_has_room(fifo, index, &tail)) {
     const u64 start = nanoseconds();
     while (!fifo_has_room(fifo, index, &tail)) {
@@ -41,8 +41,11 @@ EP_DEVICE bool push(const Op& op, const Fifo& fifo, u64 word0, u64 word1) {
 
 // One block a ring. Which numbers there are, and what stands in each command, is also in org.ep4j.cli.fifo.Pattern.
 EP_KERNEL(fifo_fill, 1024) {
-  const u64 start = nanoseconds();
-  while (load_acquire(op.go) < op.epoch && nanoseconds() - start < LONGEST) pause();
+  if (threadIdx.x == 0) {
+    const u64 start = nanoseconds();
+    while (load_acquire(op.go) < op.epoch && nanoseconds() - start < LONGEST) pause();
+  }
+  sync_block();
   const Fifo fifo = op.fifos[blockIdx.x % op.rings];
   const u64 first = ((u64)blockIdx.x * blockDim.x + threadIdx.x) * op.each;
   for (u64 number = first; number < first + op.each; number++) {

@@ -48,6 +48,11 @@ public final class Command {
     static final long OFFSET_MASK = (1L << 36) - 1;
     static final long SPARE_MASK = 0xffL << 36;
 
+    /** What {@link #form} gives for a write, and for an advance. */
+    static final long WRITE_FORM = (long) WRITE << KIND_SHIFT;
+
+    static final long ADVANCE_FORM = (long) ADVANCE << KIND_SHIFT;
+
     private Command() {}
 
     /**
@@ -128,8 +133,8 @@ public final class Command {
         return (int) Math.min(word1 & OFFSET_MASK, Integer.MAX_VALUE);
     }
 
-    /** True where bits that nobody sets are set. */
-    static boolean hasSpareBits(long word1) {
-        return (word1 & SPARE_MASK) != 0;
+    /** The bits that tell what a command is, and those that nobody sets. */
+    static long form(long word1) {
+        return word1 & (7L << KIND_SHIFT | SPARE_MASK);
     }
 }

@@ -1,5 +1,9 @@
 package org.ep4j.engine.proxy;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.engine.memory.HostMemory;
@@ -25,7 +29,13 @@ public final class CommandRing {
     /** Where commands begin. Processors fetch lines of 64 bytes in pairs. */
     public static final int COMMANDS = 128;
 
+    private static final VarHandle LONG = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
+
     private final HostMemory memory;
+
+    /** The commands once more: one check of bounds for each access. */
+    private final ByteBuffer places;
+
     private final long tailAt;
     private final long commandsAt;
     private final int mask;
@@ -50,6 +60,7 @@ public final class CommandRing {
                     "give the ring " + bytes(commands) + " bytes inside the memory");
         }
         this.memory = memory;
+        this.places = memory.slice(offset + COMMANDS, commands * Command.BYTES);
         this.tailAt = offset + TAIL;
         this.commandsAt = offset + COMMANDS;
         this.mask = commands - 1;
@@ -105,16 +116,18 @@ public final class CommandRing {
      * @return how many were
      */
     int take(int ring, int most, CommandSink sink, FailureListener failures) {
+        ByteBuffer buffer = places;
+        int last = mask;
         long first = taken;
         long index = first;
         long end = first + most;
         while (index < end) {
-            long at = place(index);
-            long word1 = memory.getLongAcquire(at + 8);
+            int at = ((int) index & last) * Command.BYTES;
+            long word1 = (long) LONG.getAcquire(buffer, at + 8);
             if ((word1 ^ phase(index)) < 0) {
                 break;
             }
-            long word0 = memory.getLong(at);
+            long word0 = (long) LONG.get(buffer, at);
             try {
                 hand(ring, word0, word1, sink);
             } catch (Throwable e) {
@@ -130,14 +143,14 @@ public final class CommandRing {
     }
 
     private static void hand(int ring, long word0, long word1, CommandSink sink) {
-        int kind = Command.kind(word1);
-        if (kind == Command.WRITE && !Command.hasSpareBits(word1)) {
+        long form = Command.form(word1);
+        if (form == Command.WRITE_FORM) {
             sink.write(ring, Command.peer(word1), Command.target(word0), Command.source(word1), Command.bytes(word0));
-        } else if (kind == Command.ADVANCE && !Command.hasSpareBits(word1)) {
+        } else if (form == Command.ADVANCE_FORM) {
             sink.advance(ring, Command.peer(word1), Command.counter(word1), word0);
         } else {
             throw new EpException("ring " + ring + " holds the words 0x" + Long.toHexString(word0) + " and 0x"
-                    + Long.toHexString(word1) + ", which are no command (kind " + kind + ", known are "
+                    + Long.toHexString(word1) + ", which are no command (kind " + Command.kind(word1) + ", known are "
                     + Command.WRITE + " and " + Command.ADVANCE
                     + "): something else writes into the ring; look for stores outside of the bounds of a kernel");
         }

@@ -166,15 +166,21 @@ public final class ProxyThreads {
         Ended ended = new Ended(
                 threads.stream().filter(Thread::isAlive).map(Thread::getName).toList(),
                 rings.stream().mapToInt(CommandRing::left).sum());
-        if (!ended.running().isEmpty() || ended.left() > 0) {
+        if (!ended.running().isEmpty()) {
             LOGGER.log(
                     System.Logger.Level.WARNING,
-                    "{0}: {1} commands were left in rings, and threads {2} had not ended {3} ms after they were told to;"
-                            + " see what those do (jstack)",
-                    name,
-                    ended.left(),
+                    "threads {0} have not ended {1} ms after they were told to: they are inside a call of the backend; see"
+                            + " what they do (jstack)",
                     ended.running(),
                     deadline.toMillis());
+        }
+        if (ended.left() > 0) {
+            LOGGER.log(
+                    System.Logger.Level.WARNING,
+                    "{0}: {1} commands were in rings when the threads ended, and were not carried out; wait for operations"
+                            + " before the buffer is closed",
+                    name,
+                    ended.left());
         }
         return ended;
     }

@@ -11,17 +11,25 @@ EP_DEVICE u64 fifo_write_word0(u64 target, u64 bytes) { return target >> 4 << 28
 EP_DEVICE u64 fifo_write_word1(i64 peer, u64 source) { return 1ull << 60 | (u64)peer << 44 | source >> 4; }
 EP_DEVICE u64 fifo_advance_word1(i64 peer, int counter) { return 2ull << 60 | (u64)peer << 44 | (u64)counter; }
 
-// The index of a command to be put, which is this thread's from now on: it must be put, or the ring begun anew by the host.
-EP_DEVICE u64 fifo_take_index(const Fifo& fifo) { return add(fifo.head, 1ull); }
+// The index of a command to be put, which is this thread's from now on: it must be put, or the ring begun anew by the host. The copy of the
+// tail is read before, so that both are on their way at once.
+EP_DEVICE u64 fifo_take_index(const Fifo& fifo, u64* tail) {
+  *tail = load_remote(fifo.head + 1);
+  return add(fifo.head, 1ull);
+}
 
-// Whether the place of an index is free. Memory of the host is far away: it is read only where what is known of the tail does not do.
+// Whether the place of an index is free. Memory of the host is far away: of all that wait, only the first one looks there, for all of them. No
+// more order is needed than that a store follows the load that it depends on.
 EP_DEVICE bool fifo_has_room(const Fifo& fifo, u64 index, u64* tail) {
-  *tail = load_acquire(fifo.head + 1);
   if (index - *tail < fifo.commands) return true;
-  *tail = load_acquire(fifo.ring);
-  // An older value than another thread's does no harm: whoever finds it looks again.
-  store_release(fifo.head + 1, *tail);
-  return index - *tail < fifo.commands;
+  *tail = load_remote(fifo.head + 1);
+  if (index - *tail < fifo.commands) return true;
+  if (index - *tail > fifo.commands) return false;
+  const u64 now = load_acquire(fifo.ring);
+  if (now == *tail) return false;
+  store_remote(fifo.head + 1, now);
+  *tail = now;
+  return true;
 }
 
 // Everything that this thread has written or seen before, on the whole system, is visible to whoever takes the command. The lap's parity is

@@ -1,11 +1,11 @@
-// Commands for peers that host threads post to. Follows op.cu and fifo.cu. All of these are called by one thread at a time or by many; the
-// commands for one peer go through one ring.
+// Commands for peers that host threads post to. Follows op.cu and fifo.cu. All of these are called by any number of threads at once; where
+// those of a wave run in step for good (AMD), by one lane of it at a time. The commands for one peer go through one ring.
 
 // Waits where the ring is full. False when time is up, the host ends it or another wait has failed: the kernel then returns, and the host
 // begins the rings anew before the next one, since the place stays empty. "phase" is for the record.
 EP_DEVICE bool fifo_push(const Op& op, const Fifo& fifo, i64 peer, u64 word0, u64 word1, int phase) {
-  const u64 index = fifo_take_index(fifo);
   u64 tail;
+  const u64 index = fifo_take_index(fifo, &tail);
   if (!fifo_has_room(fifo, index, &tail)) {
     const u64 start = nanoseconds();
     u64 asked = start;

@@ -21,8 +21,8 @@ public final class FifoKernels {
             struct Op { const Fifo* fifo; u64 count; };
             EP_KERNEL(fifo_alone, EP_LANES) {
               for (u64 i = 0; i < op.count; i++) {
-                const u64 index = fifo_take_index(*op.fifo);
                 u64 tail;
+                const u64 index = fifo_take_index(*op.fifo, &tail);
                 while (!fifo_has_room(*op.fifo, index, &tail)) pause();
                 fifo_put(*op.fifo, index, fifo_write_word0(i * 16, 16), fifo_write_word1(0, 0));
               }

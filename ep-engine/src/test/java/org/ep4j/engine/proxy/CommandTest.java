@@ -31,7 +31,7 @@ final class CommandTest {
         assertThat(Command.target(word0)).isEqualTo(16 * target);
         assertThat(Command.source(word1)).isEqualTo(16 * source);
         assertThat(Command.bytes(word0)).isEqualTo(16 * length);
-        assertThat(Command.hasSpareBits(word1)).isFalse();
+        assertThat(Command.form(word1)).isEqualTo(Command.WRITE_FORM);
     }
 
     @Property
@@ -45,7 +45,7 @@ final class CommandTest {
         assertThat(Command.kind(word1)).isEqualTo(Command.ADVANCE);
         assertThat(Command.peer(word1)).isEqualTo(peer);
         assertThat(Command.counter(word1)).isEqualTo(counter);
-        assertThat(Command.hasSpareBits(word1)).isFalse();
+        assertThat(Command.form(word1)).isEqualTo(Command.ADVANCE_FORM);
     }
 
     /** The layout is fixed: fifo.cu writes it too. */
@@ -57,8 +57,8 @@ final class CommandTest {
         assertThat(Command.writeWord1(1, 16)).isEqualTo(0x1000_1000_0000_0001L);
         assertThat(Command.writeWord1(Command.MAX_PEER, Command.MAX_OFFSET)).isEqualTo(0x1fff_f00f_ffff_ffffL);
         assertThat(Command.advanceWord1(2, 63)).isEqualTo(0x2000_2000_0000_003fL);
-        assertThat(Command.hasSpareBits(1L << 36)).isTrue();
-        assertThat(Command.hasSpareBits(1L << 43)).isTrue();
+        assertThat(Command.form(Command.writeWord1(1, 16) | 1L << 36)).isNotEqualTo(Command.WRITE_FORM);
+        assertThat(Command.form(Command.advanceWord1(1, 16) | 1L << 43)).isNotEqualTo(Command.ADVANCE_FORM);
         assertThat(Command.counter(Command.advanceWord1(0, 0) | 1L << 35)).isEqualTo(Integer.MAX_VALUE);
     }
 
