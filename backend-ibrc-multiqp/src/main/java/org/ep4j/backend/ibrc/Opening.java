@@ -149,7 +149,6 @@ final class Opening {
     private static Region region(ControlMemory control, List<QueuePairs> pairs) {
         return Regions.of(
                 control.address(),
-                control.words().size(),
                 control.keys().local(),
                 pairs.stream().map(QueuePairs::memory).toList());
     }

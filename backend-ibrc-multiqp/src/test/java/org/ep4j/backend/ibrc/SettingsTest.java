@@ -8,6 +8,7 @@ import java.util.Map;
 import org.ep4j.EpConfigException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
+import org.ep4j.tck.writes.TwoRanks;
 import org.junit.jupiter.api.Test;
 
 final class SettingsTest {
@@ -62,7 +63,7 @@ final class SettingsTest {
     @Test
     void bothEndsOfAPairComeToTheSamePorts() {
         EpConfig config = environment(Map.of());
-        var plan = VerbsRanks.plan(List.of("a:1", "b:1"), List.of("c:1"), 3);
+        var plan = TwoRanks.plan(IbrcProvider.ID, Map.of(), List.of("a:1", "b:1"), List.of("c:1"), 6);
         Pairing first = Pairing.of(plan, 0, 1, config);
         Pairing second = Pairing.of(plan, 1, 0, config);
         assertThat(first.mine()).containsExactly("a:1", "b:1").isEqualTo(second.theirs());
