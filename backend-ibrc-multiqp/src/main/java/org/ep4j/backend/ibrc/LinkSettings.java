@@ -18,7 +18,7 @@ import org.ep4j.topology.NicFamily;
 record LinkSettings(long stripe, int signal, int inflightWrites, long inflightBytes, Duration timeout) {
     /**
      * With what settings leave to the kind of NIC: where it fails beyond limits, its bytes are divided between peers, since they
-     * hold for a rank.
+     * hold for a rank. A piece that has begun is not held back, so a peer has one under way at least.
      *
      * @param peers to which this rank has links
      */
