@@ -164,7 +164,7 @@ final class EfaOffer {
                         rate,
                         Estimates.SOCKET_MICROS,
                         nics.map(NicPaths::names).orElse(List.of()))
-                .withFlow(flow(nics));
+                .withFlow(NicProfile.ANY.told("sockets"));
         boolean gpus = from.locality().gpu() >= 0 || to.locality().gpu() >= 0;
         return gpus ? Staging.through(offer) : offer;
     }

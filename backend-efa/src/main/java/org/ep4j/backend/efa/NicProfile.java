@@ -43,12 +43,16 @@ record NicProfile(long inflightBytes, int largeWrites, int smallWrites, int burs
                 family == NicFamily.IRDMA ? IRDMA_CHUNK : Keys.WHOLE);
     }
 
-    /** The limits of a kind, for people. */
+    /** The limits of a kind of NIC, for people. */
     static String told(NicFamily family) {
-        FlowLimits limits = FlowLimits.of(family);
-        return limits.name() + ": " + limits.bytesText() + " of a rank, to a peer " + limits.largeWrites()
-                + (limits.largeWrites() == 1 ? " write" : " writes") + " of 64 KiB and more and " + limits.smallWrites()
-                + " smaller";
+        return of(family).told(FlowLimits.of(family).name());
+    }
+
+    /** The limits, for people. */
+    String told(String name) {
+        FlowLimits limits = new FlowLimits(name, inflightBytes, largeWrites, smallWrites);
+        return name + ": " + limits.bytesText() + " of a rank, to a peer " + largeWrites
+                + (largeWrites == 1 ? " write" : " writes") + " of 64 KiB and more and " + smallWrites + " smaller";
     }
 
     /** Of a NIC whose PCI vendor is told, with the settings. */

@@ -130,7 +130,9 @@ final class ProviderTest {
                 .isEqualTo("Broadcom Thor-2: 1.5 MiB of a rank, to a peer 1 write of 64 KiB and more and 32 smaller");
         PathOffer sockets = (PathOffer) provider.offer(
                 profile(0, "a", Locality.UNKNOWN, Map.of()), profile(1, "b", Locality.UNKNOWN, Map.of()));
-        assertThat(sockets.flow()).startsWith("no profile");
+        assertThat(sockets.flow())
+                .isEqualTo(
+                        "sockets: any number of bytes of a rank, to a peer 8 writes of 64 KiB and more and 32 smaller");
     }
 
     @Test

@@ -46,6 +46,8 @@ final class WritesTest {
         ranks.run(context -> {
             try (var exchange = ranks.exchange(context, SLOT, 20_000)) {
                 exchange.rounds(3);
+                // One that is still at it would take the early counter for the next round.
+                context.bootstrap().barrier("half", PATIENCE);
                 if (context.rank() == 0) {
                     exchange.posted().advance(1, SENT, 4);
                     exchange.posted().drain(1, PATIENCE);
