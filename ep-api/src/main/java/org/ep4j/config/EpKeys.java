@@ -51,6 +51,17 @@ public final class EpKeys {
                     "lanes (queue pairs) between two ranks over NICs, rounded up to a multiple of the ports; 0 computes it")
             .agreedByAllRanks();
 
+    /** Host threads that post for a GPU. */
+    public static final ConfigKey<Integer> PROXY_THREADS = ConfigKey.integer(
+                    "ep.proxy.threads",
+                    0,
+                    0,
+                    64,
+                    "host threads that post for a GPU, on paths that the host posts to; 0 takes 8 on Hopper, 1 on Blackwell and 4"
+                            + " elsewhere, and no more than the processors of the rank")
+            .orVariable("MSCCLPP_EP_NUM_PROXIES")
+            .agreedByAllRanks();
+
     /** NICs of each GPU. */
     public static final ConfigKey<String> NIC_MAP = ConfigKey.text(
             "ep.nic.map",
@@ -187,6 +198,7 @@ public final class EpKeys {
                 EXCLUDE,
                 OBJECTIVE,
                 LANES,
+                PROXY_THREADS,
                 NIC_MAP,
                 NIC_INCLUDE,
                 NIC_EXCLUDE,

@@ -1,9 +1,12 @@
 package org.ep4j.backend.efa;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.MemberState;
+import java.util.stream.Collectors;
+import org.ep4j.engine.collective.PeerWatch;
+import org.ep4j.engine.collective.ThreadEnds;
+import org.ep4j.engine.collective.TrafficReports;
 import org.ep4j.spi.OpenContext;
 
 /**
@@ -13,7 +16,7 @@ import org.ep4j.spi.OpenContext;
 final class ProgressThread implements AutoCloseable {
     private static final System.Logger LOGGER = System.getLogger(ProgressThread.class.getName());
 
-    private static final long JOIN_NANOS = 2_000_000_000L;
+    private static final Duration JOIN = Duration.ofSeconds(2);
 
     /**
      * Between looks: the first while something happens, doubled up to the second while nothing does. Whoever waits for a link
@@ -23,16 +26,21 @@ final class ProgressThread implements AutoCloseable {
 
     private static final long IDLE_NANOS = 1_000_000;
 
-    private final Bootstrap bootstrap;
     private final List<Link> links;
+    private final PeerWatch peers;
     private final TrafficReports reports;
     private final Thread thread;
     private volatile boolean stop;
 
     ProgressThread(OpenContext context, List<Link> links) {
-        this.bootstrap = context.bootstrap();
         this.links = List.copyOf(links);
-        this.reports = new TrafficReports(context.rank(), this.links);
+        this.peers = new PeerWatch(
+                context.bootstrap(),
+                links.stream().collect(Collectors.toMap(link -> link.peer().index(), link -> link::peerGone)));
+        this.reports = new TrafficReports(
+                EfaProvider.ID,
+                context.rank(),
+                () -> this.links.stream().map(Link::traffic).toList());
         this.thread = new Thread(this::run, "ep-efa-" + context.rank());
         thread.setDaemon(true);
     }
@@ -42,18 +50,13 @@ final class ProgressThread implements AutoCloseable {
     }
 
     private void run() {
-        long states = -1;
         long nanos = BUSY_NANOS;
         while (!stop) {
             boolean moved = false;
             for (Link link : links) {
                 moved |= link.tryProgress();
             }
-            long now = bootstrap.stateChanges();
-            if (now != states) {
-                states = now;
-                lookForLosses();
-            }
+            peers.look();
             reports.tick();
             if (moved) {
                 nanos = BUSY_NANOS;
@@ -64,38 +67,17 @@ final class ProgressThread implements AutoCloseable {
         }
     }
 
-    private void lookForLosses() {
-        for (Link link : links) {
-            MemberState state = bootstrap.state(link.peer().index());
-            if (state != MemberState.ALIVE) {
-                link.peerGone(state == MemberState.LEFT ? "it has left the group" : "its process is lost");
-            }
-        }
-    }
-
     /** Waits for the end of the thread, but not for ever, also where this one is interrupted. */
     @Override
     public void close() {
         stop = true;
-        boolean interrupted = false;
-        long end = System.nanoTime() + JOIN_NANOS;
-        while (thread.isAlive() && end - System.nanoTime() > 0) {
-            try {
-                thread.join(1 + (end - System.nanoTime()) / 1_000_000);
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (thread.isAlive()) {
+        if (!ThreadEnds.await(List.of(thread), JOIN).isEmpty()) {
             LOGGER.log(
                     System.Logger.Level.WARNING,
                     "{0} did not end within {1} s of closing; see what it does (jstack)",
                     thread.getName(),
-                    JOIN_NANOS / 1_000_000_000);
+                    JOIN.toSeconds());
         }
         reports.report();
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
     }
 }

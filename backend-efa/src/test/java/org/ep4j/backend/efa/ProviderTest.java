@@ -116,6 +116,29 @@ final class ProviderTest {
         assertThat(offer.nics()).containsExactly("rdmap0s6:1", "rdmap1s6:1");
         assertThat(offer.gigabytesPerSecond()).isEqualTo(22.5);
         assertThat(offer.latencyMicros()).isEqualTo(Estimates.EFA_MICROS);
+        assertThat(offer.flow())
+                .isEqualTo(
+                        "AWS EFA: any number of bytes of a rank, to a peer 8 writes of 64 KiB and more and 32 smaller");
+    }
+
+    @Test
+    void theLimitsOfTheNicAreTold() {
+        Map<String, String> facts = facts("verbs;ofi_rxm", "verbs;ofi_rxm", "bnxt_re0");
+        Locality place = host(NicFamily.BNXT, "bnxt_re0");
+        PathOffer offer = (PathOffer) provider.offer(profile(0, "a", place, facts), profile(1, "b", place, facts));
+        assertThat(offer.flow())
+                .isEqualTo("Broadcom Thor-2: 1.5 MiB of a rank, to a peer 1 write of 64 KiB and more and 32 smaller");
+        PathOffer sockets = (PathOffer) provider.offer(
+                profile(0, "a", Locality.UNKNOWN, Map.of()), profile(1, "b", Locality.UNKNOWN, Map.of()));
+        assertThat(sockets.flow())
+                .isEqualTo(
+                        "sockets: any number of bytes of a rank, to a peer 8 writes of 64 KiB and more and 32 smaller");
+    }
+
+    @Test
+    void aMachineWithGpusIsDescribedWithoutRemarks() {
+        DescribeRequest gpu = new DescribeRequest(Device.parse("cuda:0"), host(NicFamily.EFA, "rdmap0s6"), "h");
+        assertThat(provider.describe(gpu).checks()).allMatch(check -> check.status() == Check.Status.PASS);
     }
 
     @Test

@@ -98,6 +98,25 @@ final class ProviderTest {
     }
 
     @Test
+    void theLimitsOfTheNicAreTold() {
+        Map<NicFamily, String> told = Map.of(
+                NicFamily.MLX5, "no profile: as much as queue pairs hold",
+                NicFamily.BNXT, "Broadcom Thor-2: 1.5 MiB of a rank, divided between peers, 1 write a queue pair",
+                NicFamily.IONIC, "AMD Pollara: 2.0 MiB of a rank, divided between peers, 1 write a queue pair");
+        told.forEach((family, text) -> {
+            Locality place = host(family, "nic0");
+            PathOffer offer = (PathOffer) provider.offer(profile(0, place, Map.of()), profile(1, place, Map.of()));
+            assertThat(offer.flow()).isEqualTo(text);
+        });
+    }
+
+    @Test
+    void aMachineWithGpusIsDescribedWithoutRemarks() {
+        DescribeRequest gpu = new DescribeRequest(Device.parse("hip:0"), host(NicFamily.BNXT, "bnxt_re0"), "h");
+        assertThat(provider.describe(gpu).checks()).allMatch(check -> check.status() == Check.Status.PASS);
+    }
+
+    @Test
     void offersOnlyPortsThatCanSend() {
         Locality place = host(NicFamily.MLX5, "mlx5_0", "mlx5_1", "mlx5_10");
         Map<String, String> one = Map.of(IbrcOffer.PORTS, "mlx5_1:1");
