@@ -28,7 +28,7 @@ import org.ep4j.topology.Topology;
  * them, nothing else. The codes:
  *
  * <ul>
- *   <li>{@code EP-IBR-001} the device is the host
+ *   <li>{@code EP-IBR-001} the device, and by which memory it sends
  *   <li>{@code EP-IBR-002} libibverbs is there and can be called
  *   <li>{@code EP-IBR-003} there are devices, and this process may open them
  *   <li>{@code EP-IBR-004} a NIC with reliable connections has a port that is up
@@ -69,13 +69,12 @@ final class IbrcProbe {
         return new ProbeReport(probe.checks, probe.facts);
     }
 
+    /** What is sent lies in memory of the host, of a GPU too. */
     static Check device(Device device) {
-        return device.type().equals("host")
-                ? Check.pass(DEVICE, "device host")
-                : Check.fail(
-                        DEVICE,
-                        "device " + device.type() + " is not the host, and this version sends from host memory alone",
-                        "set ep.device to host, or use another backend for " + device.type());
+        boolean host = device.type().equals("host");
+        return Check.pass(
+                DEVICE,
+                host ? "device host" : device + ": bytes go through pinned memory, and proxy threads post for the GPU");
     }
 
     private void run(Device device, EpConfig config) {

@@ -3,13 +3,16 @@ package org.ep4j.engine.gpu;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.ep4j.DeviceAllocation;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
@@ -40,7 +43,7 @@ final class Remotes implements Posting, AutoCloseable {
     private static final long PAUSE_NANOS = 50_000;
 
     /** Those that kernels wait for; the host looks at the last one itself. */
-    private static final List<Counter> AWAITED = java.util.Arrays.stream(Counter.values())
+    private static final List<Counter> AWAITED = Arrays.stream(Counter.values())
             .filter(c -> c != Counter.RECOVER)
             .toList();
 
@@ -50,8 +53,8 @@ final class Remotes implements Posting, AutoCloseable {
     private final BufferLayout layout;
     private final Abort abort;
     private final PinnedMemory ringMemory;
-    private final org.ep4j.DeviceAllocation heads;
-    private final org.ep4j.DeviceAllocation table;
+    private final DeviceAllocation heads;
+    private final DeviceAllocation table;
     private final int ringCount;
     private final List<CommandRing> rings;
     private final ProxyThreads threads;
@@ -78,14 +81,14 @@ final class Remotes implements Posting, AutoCloseable {
         this.symmetric = symmetric;
         this.layout = layout;
         this.abort = abort;
-        this.sources = List.copyOf(new java.util.TreeSet<>(symmetric.postedFrom().keySet()));
+        this.sources = List.copyOf(new TreeSet<>(symmetric.postedFrom().keySet()));
         this.silent = new AtomicBoolean[plan.ranks()];
         this.shown = new long[plan.ranks()][Counter.values().length];
         for (int r = 0; r < silent.length; r++) {
             silent[r] = new AtomicBoolean();
         }
         List<Integer> remotes = GpuWindow.remotes(plan, symmetric.rank());
-        int wanted = threadsFor(config, plan.hostRanks(symmetric.rank()).size());
+        int wanted = Math.max(1, plan.proxies(symmetric.rank()));
         this.ringCount = Math.max(1, Math.min(remotes.size(), wanted * config.get(EpKeys.PROXY_RINGS)));
         this.threadCount = Math.min(wanted, ringCount);
         int commands = config.get(EpKeys.PROXY_RING_COMMANDS);
@@ -120,10 +123,6 @@ final class Remotes implements Posting, AutoCloseable {
             EpConfig config,
             Abort abort) {
         return new Remotes(device, copies, plan, symmetric, window, layout, config, abort);
-    }
-
-    private static int threadsFor(EpConfig config, int ranksOnHost) {
-        return Math.max(1, Math.min(4, Runtime.getRuntime().availableProcessors() / (2 * ranksOnHost)));
     }
 
     /** Lets kernels' and the host's threads post to the same peers. */
