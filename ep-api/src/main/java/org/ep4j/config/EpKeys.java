@@ -51,6 +51,16 @@ public final class EpKeys {
                     "lanes (queue pairs) between two ranks over NICs, rounded up to a multiple of the ports; 0 computes it")
             .agreedByAllRanks();
 
+    /** Hosts that are made up on one machine. */
+    public static final ConfigKey<Integer> HOST_RANKS = ConfigKey.integer(
+                    "ep.host.ranks",
+                    0,
+                    0,
+                    1 << 20,
+                    "ranks that count as one host, so many after each other, to try on one machine what a plan across hosts"
+                            + " does; 0 takes hosts as they are")
+            .agreedByAllRanks();
+
     /** Host threads that post for a GPU. */
     public static final ConfigKey<Integer> PROXY_THREADS = ConfigKey.integer(
                     "ep.proxy.threads",
@@ -198,6 +208,7 @@ public final class EpKeys {
                 EXCLUDE,
                 OBJECTIVE,
                 LANES,
+                HOST_RANKS,
                 PROXY_THREADS,
                 NIC_MAP,
                 NIC_INCLUDE,

@@ -48,10 +48,18 @@ final class EfaOffer {
 
     /** What is sent lies in memory of the host, of a GPU too. */
     static Check device(Device device) {
-        boolean host = device.type().equals("host");
-        return Check.pass(
-                EfaProbe.DEVICE,
-                host ? "device host" : device + ": bytes go through pinned memory, and proxy threads post for the GPU");
+        return switch (device.type()) {
+            case "host" -> Check.pass(EfaProbe.DEVICE, "device host");
+            case "cuda", "hip" ->
+                Check.pass(
+                        EfaProbe.DEVICE,
+                        device + ": bytes go through pinned memory, and proxy threads post for the GPU");
+            default ->
+                Check.fail(
+                        EfaProbe.DEVICE,
+                        "device " + device + " is neither the host nor a GPU that memory of the host can be pinned for",
+                        "set ep.device to host, cuda or hip");
+        };
     }
 
     static Check sockets() {

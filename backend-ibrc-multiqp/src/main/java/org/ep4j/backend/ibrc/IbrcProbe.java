@@ -71,10 +71,18 @@ final class IbrcProbe {
 
     /** What is sent lies in memory of the host, of a GPU too. */
     static Check device(Device device) {
-        boolean host = device.type().equals("host");
-        return Check.pass(
-                DEVICE,
-                host ? "device host" : device + ": bytes go through pinned memory, and proxy threads post for the GPU");
+        return switch (device.type()) {
+            case "host" -> Check.pass(DEVICE, "device host");
+            case "cuda", "hip" ->
+                Check.pass(
+                        DEVICE,
+                        device + ": bytes go through pinned memory, and proxy threads post for the GPU");
+            default ->
+                Check.fail(
+                        DEVICE,
+                        "device " + device + " is neither the host nor a GPU that memory of the host can be pinned for",
+                        "set ep.device to host, cuda or hip");
+        };
     }
 
     private void run(Device device, EpConfig config) {
