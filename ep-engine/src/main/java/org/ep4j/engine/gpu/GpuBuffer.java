@@ -239,8 +239,8 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
             deviceState.numbers(high, dispatch, combine);
             lowLatency.reset();
             for (int r = 0; r < state.ranks(); r++) {
-                state.peers().advance(r, Counter.LL_DISPATCH_CREDIT, dispatch);
-                state.peers().advance(r, Counter.LL_COMBINE_CREDIT, combine);
+                state.peers().tell(r, Counter.LL_DISPATCH_CREDIT, dispatch);
+                state.peers().tell(r, Counter.LL_COMBINE_CREDIT, combine);
             }
         }
     }
