@@ -30,6 +30,11 @@ final class GpuCeilings {
         this.result = inputs.result();
     }
 
+    /** Whether there are any: with peers that are not mapped there are none. */
+    boolean areKnown() {
+        return ceiling.reachesAll();
+    }
+
     /** Queues the ceiling of an operation. */
     void run(GpuOperation operation, int round) {
         GpuInputs.Set set = inputs.get(round);

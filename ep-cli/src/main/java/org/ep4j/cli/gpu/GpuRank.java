@@ -268,7 +268,9 @@ public final class GpuRank {
             int set = round;
             work.prepare(set);
             onGpu.add(meter.onGpu(() -> work.run(set)));
-            ceiling.add(meter.onGpu(() -> ceilings.run(operation, set)));
+            if (ceilings.areKnown()) {
+                ceiling.add(meter.onGpu(() -> ceilings.run(operation, set)));
+            }
             empty.add(meter.onGpu(() -> ceilings.nothing(operation)));
             operations.release();
         }

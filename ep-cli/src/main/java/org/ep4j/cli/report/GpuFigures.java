@@ -28,7 +28,7 @@ import org.ep4j.cli.rank.RankMessage.Validated;
  * @param hostP90Micros nine of ten calls returned sooner
  * @param queuedMicros of one of several operations of few tokens, one queued behind the other (a combine with its dispatch): median
  *     of all ranks
- * @param ceilingMicros of the ceiling on the GPU, the slowest rank of each round: median of the rounds
+ * @param ceilingMicros of the ceiling on the GPU, the slowest rank of each round: median of the rounds; NaN where there is none
  * @param ratioToCeiling {@code gpuSlowestMicros / ceilingMicros}: 1 is as fast as the ceiling
  * @param emptyMicros of one kernel that does nothing, measured in the same way: median of all ranks and rounds
  * @param logicalBytes that a rank receives, from itself too

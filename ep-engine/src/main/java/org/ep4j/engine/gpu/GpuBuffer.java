@@ -1,8 +1,8 @@
 package org.ep4j.engine.gpu;
 
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicReference;
 import org.ep4j.BufferSize;
 import org.ep4j.CombineRequest;
@@ -139,10 +139,12 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     }
 
     @Override
-    public List<DeviceMemory> symmetricMemory() {
-        List<DeviceMemory> all = new ArrayList<>();
+    public Map<Integer, DeviceMemory> symmetricMemory() {
+        Map<Integer, DeviceMemory> all = new TreeMap<>();
         for (int r = 0; r < state.ranks(); r++) {
-            all.add(state.peers().memory(r).memory());
+            if (!state.peers().isPostedTo(r)) {
+                all.put(r, state.peers().memory(r).memory());
+            }
         }
         return all;
     }
