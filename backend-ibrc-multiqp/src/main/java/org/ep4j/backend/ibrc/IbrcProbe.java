@@ -74,9 +74,7 @@ final class IbrcProbe {
         return switch (device.type()) {
             case "host" -> Check.pass(DEVICE, "device host");
             case "cuda", "hip" ->
-                Check.pass(
-                        DEVICE,
-                        device + ": bytes go through pinned memory, and proxy threads post for the GPU");
+                Check.pass(DEVICE, device + ": bytes go through pinned memory, and proxy threads post for the GPU");
             default ->
                 Check.fail(
                         DEVICE,

@@ -37,10 +37,13 @@ public final class KernelSource {
      *
      * @param window by which it exchanges with peers that are not mapped, if there are any
      */
+    @SuppressWarnings("exports") // for the engine alone
     public static String of(EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window) {
         StringBuilder text = new StringBuilder(KernelConstants.of(shape, ranks, sharedBytes, window));
         List<String> parts = new ArrayList<>(
-                window.isPresent() ? List.of("fifo.cu", "op.cu", "proxy.cu", "remote.cu") : List.of("op.cu", "remote.cu"));
+                window.isPresent()
+                        ? List.of("fifo.cu", "op.cu", "proxy.cu", "remote.cu")
+                        : List.of("op.cu", "remote.cu"));
         if (shape.maxTokens() > 0) {
             parts.addAll(HIGH_THROUGHPUT);
             if (window.isPresent()) {

@@ -9,9 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import java.util.TreeSet;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.config.EpConfig;
@@ -19,7 +18,6 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.WindowLayout;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.proxy.CommandRing;
 import org.ep4j.engine.proxy.CommandSink;
 import org.ep4j.engine.proxy.ProxyThreads;
@@ -43,9 +41,8 @@ final class Remotes implements Posting, AutoCloseable {
     private static final long PAUSE_NANOS = 50_000;
 
     /** Those that kernels wait for; the host looks at the last one itself. */
-    private static final List<Counter> AWAITED = Arrays.stream(Counter.values())
-            .filter(c -> c != Counter.RECOVER)
-            .toList();
+    private static final List<Counter> AWAITED =
+            Arrays.stream(Counter.values()).filter(c -> c != Counter.RECOVER).toList();
 
     private final Copies copies;
     private final GpuWindow window;
@@ -59,13 +56,16 @@ final class Remotes implements Posting, AutoCloseable {
     private final List<CommandRing> rings;
     private final ProxyThreads threads;
     private final int threadCount;
-    private final List<Integer> sources;
+    private final List<Source> sources;
 
     /** By rank: nothing comes from it any more. */
     private final AtomicBoolean[] silent;
 
     /** By rank and counter: what kernels have been shown; each entry is its source's thread's. */
     private final long[][] shown;
+
+    /** A rank that posts, and how it is heard. */
+    private record Source(int rank, HostPosted posted) {}
 
     private Remotes(
             GpuDevice device,
@@ -81,7 +81,10 @@ final class Remotes implements Posting, AutoCloseable {
         this.symmetric = symmetric;
         this.layout = layout;
         this.abort = abort;
-        this.sources = List.copyOf(new TreeSet<>(symmetric.postedFrom().keySet()));
+        this.sources = new TreeMap<>(symmetric.postedFrom())
+                .entrySet().stream()
+                        .map(entry -> new Source(entry.getKey(), entry.getValue()))
+                        .toList();
         this.silent = new AtomicBoolean[plan.ranks()];
         this.shown = new long[plan.ranks()][Counter.values().length];
         for (int r = 0; r < silent.length; r++) {
@@ -127,13 +130,15 @@ final class Remotes implements Posting, AutoCloseable {
 
     /** Lets kernels' and the host's threads post to the same peers. */
     static SymmetricMemory shared(SymmetricMemory symmetric, GpuWindow window) {
-        Map<HostPosted, SharedPosted> wrapped = new IdentityHashMap<>();
+        IdentityHashMap<HostPosted, SharedPosted> wrapped = new IdentityHashMap<>();
         Map<Integer, HostPosted> to = new TreeMap<>();
         Map<Integer, HostPosted> from = new TreeMap<>();
         int ranks = symmetric.ranks();
-        symmetric.postedTo()
+        symmetric
+                .postedTo()
                 .forEach((r, p) -> to.put(r, wrapped.computeIfAbsent(p, other -> new SharedPosted(other, ranks))));
-        symmetric.postedFrom()
+        symmetric
+                .postedFrom()
                 .forEach((r, p) -> from.put(r, wrapped.computeIfAbsent(p, other -> new SharedPosted(other, ranks))));
         return new SymmetricMemory(
                 symmetric.rank(), symmetric.local(), symmetric.mapped(), to, from, Optional.of(window.asWindow()));
@@ -216,17 +221,16 @@ final class Remotes implements Posting, AutoCloseable {
     private boolean lookAtArrivals(int thread) {
         boolean any = false;
         for (int i = thread; i < sources.size(); i += threadCount) {
-            int source = sources.get(i);
-            if (!silent[source].get()) {
-                any |= lookAt(source);
+            Source source = sources.get(i);
+            if (!silent[source.rank()].get()) {
+                any |= lookAt(source.rank(), source.posted());
             }
         }
         return any;
     }
 
     /** Of a source that is lost what is new is still told, counter by counter; it is given up when there is nothing new. */
-    private boolean lookAt(int source) {
-        HostPosted posted = symmetric.postedFrom().get(source);
+    private boolean lookAt(int source, HostPosted posted) {
         boolean any = false;
         @Nullable RuntimeException lost = null;
         for (int c = 0; c < AWAITED.size(); c++) {
@@ -261,7 +265,8 @@ final class Remotes implements Posting, AutoCloseable {
     @Override
     public void restart(Duration deadline) {
         threads.restart(deadline);
-        copies.write(heads.memory().address(), Copies.buffer(ringCount * HEAD_BYTES).position(ringCount * HEAD_BYTES));
+        copies.write(
+                heads.memory().address(), Copies.buffer(ringCount * HEAD_BYTES).position(ringCount * HEAD_BYTES));
     }
 
     @Override

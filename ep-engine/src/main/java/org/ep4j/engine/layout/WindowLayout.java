@@ -49,7 +49,7 @@ public final class WindowLayout {
         slots = align(counts + (low == 0 ? 0 : 2L * layout.countBytes()), LINE);
         slotFlags = align(slots + 2 * low * shape.topK() * layout.combineSlotBytes(), LINE);
         channelBytes = align(slotFlags + 2 * align(8 * low * shape.topK(), 16), PAGE);
-        outgoing = staging + ranks * stagingBytes;
+        outgoing = staging + (long) ranks * stagingBytes;
     }
 
     private static long align(long value, int to) {
@@ -58,7 +58,7 @@ public final class WindowLayout {
 
     /** Size of the window. */
     public long bytes() {
-        return outgoing + 2 * channels * channelBytes;
+        return outgoing + 2L * channels * channelBytes;
     }
 
     /** Where the host puts what it posts to rank 0; those of the others follow. */
@@ -78,7 +78,7 @@ public final class WindowLayout {
 
     /** The channel from the {@code index}-th remote peer. */
     public long incoming(int index) {
-        return outgoing + (channels + index) * channelBytes;
+        return outgoing + ((long) channels + index) * channelBytes;
     }
 
     /** High throughput: rows, from the start of a channel on; offsets of the rest are from there, too. */
