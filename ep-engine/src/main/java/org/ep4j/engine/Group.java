@@ -156,8 +156,7 @@ final class Group implements EpGroup {
             Optional<GpuWindow> window = device instanceof GpuDevice gpu
                     ? GpuWindow.layout(shape, plan).map(layout -> GpuWindow.allocate(gpu, layout))
                     : Optional.empty();
-            long bytes = size.symmetric()
-                    - window.map(w -> w.layout().bytes()).orElse(0L);
+            long bytes = size.symmetric() - window.map(w -> w.layout().bytes()).orElse(0L);
             Runnable freeMemory = symmetricMemory(name, bytes, window, setup, made);
             SymmetricMemory symmetric = made.get(0);
             Runnable free = () -> {
@@ -260,8 +259,7 @@ final class Group implements EpGroup {
             if (backend.allocates()) {
                 byBackend.put(backend.id(), exposed.get(0));
             } else {
-                SymmetricBuffer registered =
-                        backend.expose(name, memory.byteSize(), Optional.of(memory), setup);
+                SymmetricBuffer registered = backend.expose(name, memory.byteSize(), Optional.of(memory), setup);
                 exposed.add(registered);
                 byBackend.put(backend.id(), registered);
             }

@@ -27,6 +27,7 @@ import org.ep4j.engine.sync.Waits;
 import org.ep4j.spi.Bootstrap;
 
 /** Makes buffers of the GPU engine. */
+@SuppressWarnings("exports") // what the engine is made of is public for its own packages alone
 public final class GpuBuffers {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
@@ -131,9 +132,7 @@ public final class GpuBuffers {
                 device,
                 shape,
                 symmetric.local().address(),
-                symmetric.mapped().values().stream()
-                        .map(DeviceMemory::address)
-                        .toList());
+                symmetric.mapped().values().stream().map(DeviceMemory::address).toList());
         owned.push(processors::close);
         GpuState state = new GpuState(
                 device,
@@ -154,12 +153,11 @@ public final class GpuBuffers {
         owned.push(abort::close);
         Failures failures = new Failures(device.allocatePinned(Failures.BYTES), shape, waits);
         owned.push(failures::close);
-        String source = KernelSource.of(
-                shape, ranks, device.facts().sharedBytes(), window.map(GpuWindow::layout));
+        String source = KernelSource.of(shape, ranks, device.facts().sharedBytes(), window.map(GpuWindow::layout));
         GpuModule module = device.load("ep4j kernels", source);
         owned.push(module::close);
-        Optional<Remotes> remotes = window.map(w -> Remotes.start(
-                device, copies, group.plan(), symmetric, w, peers.layout(), config, abort));
+        Optional<Remotes> remotes = window.map(
+                w -> Remotes.start(device, copies, group.plan(), symmetric, w, peers.layout(), config, abort));
         remotes.ifPresent(r -> owned.push(r::close));
         Launcher launcher = new Launcher(device, module, KernelSource.kernels(source));
         Arguments common = new Arguments()
@@ -212,7 +210,9 @@ public final class GpuBuffers {
             return symmetric.local().address();
         }
         DeviceMemory mapped = symmetric.mapped().get(rank);
-        return mapped != null ? mapped.address() : remotes.map(Remotes::windowAddress).orElse(0L);
+        return mapped != null
+                ? mapped.address()
+                : remotes.map(Remotes::windowAddress).orElse(0L);
     }
 
     private static DeviceMemory allocate(GpuDevice device, long bytes, Deque<Runnable> owned) {

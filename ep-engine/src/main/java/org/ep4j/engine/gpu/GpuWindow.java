@@ -20,6 +20,7 @@ import org.ep4j.plan.PathKind;
  * @param layout where everything lies
  * @param pinned the memory
  */
+@SuppressWarnings("exports") // what the engine is made of is public for its own packages alone
 public record GpuWindow(WindowLayout layout, PinnedMemory pinned) implements AutoCloseable {
     /**
      * The layout that a plan needs, the same on all ranks; empty where all GPUs map each other's memory.

@@ -12,6 +12,7 @@ import org.ep4j.EpShape;
 import org.ep4j.engine.layout.WindowLayout;
 
 /** The text of the kernels, put together from its parts. */
+@SuppressWarnings("exports") // what the engine is made of is public for its own packages alone
 public final class KernelSource {
     /** Parts of each mode, in order; a buffer compiles only what it needs, since that takes seconds. */
     private static final List<String> HIGH_THROUGHPUT =
@@ -40,7 +41,9 @@ public final class KernelSource {
     public static String of(EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window) {
         StringBuilder text = new StringBuilder(KernelConstants.of(shape, ranks, sharedBytes, window));
         List<String> parts = new ArrayList<>(
-                window.isPresent() ? List.of("fifo.cu", "op.cu", "proxy.cu", "remote.cu") : List.of("op.cu", "remote.cu"));
+                window.isPresent()
+                        ? List.of("fifo.cu", "op.cu", "proxy.cu", "remote.cu")
+                        : List.of("op.cu", "remote.cu"));
         if (shape.maxTokens() > 0) {
             parts.addAll(HIGH_THROUGHPUT);
             if (window.isPresent()) {

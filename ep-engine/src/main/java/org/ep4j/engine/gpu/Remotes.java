@@ -7,11 +7,12 @@ import java.util.Arrays;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.config.EpConfig;
@@ -19,7 +20,6 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.WindowLayout;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.proxy.CommandRing;
 import org.ep4j.engine.proxy.CommandSink;
 import org.ep4j.engine.proxy.ProxyThreads;
@@ -43,9 +43,8 @@ final class Remotes implements Posting, AutoCloseable {
     private static final long PAUSE_NANOS = 50_000;
 
     /** Those that kernels wait for; the host looks at the last one itself. */
-    private static final List<Counter> AWAITED = Arrays.stream(Counter.values())
-            .filter(c -> c != Counter.RECOVER)
-            .toList();
+    private static final List<Counter> AWAITED =
+            Arrays.stream(Counter.values()).filter(c -> c != Counter.RECOVER).toList();
 
     private final Copies copies;
     private final GpuWindow window;
@@ -127,13 +126,15 @@ final class Remotes implements Posting, AutoCloseable {
 
     /** Lets kernels' and the host's threads post to the same peers. */
     static SymmetricMemory shared(SymmetricMemory symmetric, GpuWindow window) {
-        Map<HostPosted, SharedPosted> wrapped = new IdentityHashMap<>();
+        IdentityHashMap<HostPosted, SharedPosted> wrapped = new IdentityHashMap<>();
         Map<Integer, HostPosted> to = new TreeMap<>();
         Map<Integer, HostPosted> from = new TreeMap<>();
         int ranks = symmetric.ranks();
-        symmetric.postedTo()
+        symmetric
+                .postedTo()
                 .forEach((r, p) -> to.put(r, wrapped.computeIfAbsent(p, other -> new SharedPosted(other, ranks))));
-        symmetric.postedFrom()
+        symmetric
+                .postedFrom()
                 .forEach((r, p) -> from.put(r, wrapped.computeIfAbsent(p, other -> new SharedPosted(other, ranks))));
         return new SymmetricMemory(
                 symmetric.rank(), symmetric.local(), symmetric.mapped(), to, from, Optional.of(window.asWindow()));
@@ -226,7 +227,7 @@ final class Remotes implements Posting, AutoCloseable {
 
     /** Of a source that is lost what is new is still told, counter by counter; it is given up when there is nothing new. */
     private boolean lookAt(int source) {
-        HostPosted posted = symmetric.postedFrom().get(source);
+        HostPosted posted = Objects.requireNonNull(symmetric.postedFrom().get(source));
         boolean any = false;
         @Nullable RuntimeException lost = null;
         for (int c = 0; c < AWAITED.size(); c++) {
@@ -261,7 +262,8 @@ final class Remotes implements Posting, AutoCloseable {
     @Override
     public void restart(Duration deadline) {
         threads.restart(deadline);
-        copies.write(heads.memory().address(), Copies.buffer(ringCount * HEAD_BYTES).position(ringCount * HEAD_BYTES));
+        copies.write(
+                heads.memory().address(), Copies.buffer(ringCount * HEAD_BYTES).position(ringCount * HEAD_BYTES));
     }
 
     @Override

@@ -58,7 +58,7 @@ public final class WindowLayout {
 
     /** Size of the window. */
     public long bytes() {
-        return outgoing + 2 * channels * channelBytes;
+        return outgoing + 2L * channels * channelBytes;
     }
 
     /** Where the host puts what it posts to rank 0; those of the others follow. */

@@ -75,8 +75,8 @@ public final class Peers<W extends Words> {
                 symmetric.window().map(SymmetricMemory.Window::stagingBytes).orElse(layout.stagingBytes());
         symmetric
                 .postedTo()
-                .forEach((peer, posted) -> postedTo.put(
-                        peer, new PostedPeer(posted, peer, staging + peer * stagingBytes, stagingBytes)));
+                .forEach((peer, posted) ->
+                        postedTo.put(peer, new PostedPeer(posted, peer, staging + peer * stagingBytes, stagingBytes)));
         this.postedFrom = symmetric.postedFrom();
     }
 

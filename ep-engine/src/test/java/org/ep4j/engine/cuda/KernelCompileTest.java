@@ -82,8 +82,9 @@ final class KernelCompileTest {
     static Stream<Arguments> on(List<String> architectures) {
         return sources().keySet().stream()
                 .flatMap(name -> architectures.stream()
-                        .filter(architecture -> List.of("primitives", "large", "large-posted").contains(name)
-                                || architecture.equals(architectures.get(1)))
+                        .filter(architecture ->
+                                List.of("primitives", "large", "large-posted").contains(name)
+                                        || architecture.equals(architectures.get(1)))
                         .map(architecture -> Arguments.of(name, architecture)));
     }
 
