@@ -27,6 +27,7 @@ import org.ep4j.engine.sync.Waits;
 import org.ep4j.spi.Bootstrap;
 
 /** Makes buffers of the GPU engine. */
+@SuppressWarnings("exports") // what the engine is made of is public for its own packages alone
 public final class GpuBuffers {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 

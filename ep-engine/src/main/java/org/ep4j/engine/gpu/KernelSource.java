@@ -12,6 +12,7 @@ import org.ep4j.EpShape;
 import org.ep4j.engine.layout.WindowLayout;
 
 /** The text of the kernels, put together from its parts. */
+@SuppressWarnings("exports") // what the engine is made of is public for its own packages alone
 public final class KernelSource {
     /** Parts of each mode, in order; a buffer compiles only what it needs, since that takes seconds. */
     private static final List<String> HIGH_THROUGHPUT =
