@@ -30,7 +30,7 @@ class PostedGpuTckTest extends EpBackendTck {
     protected List<Rule> selected() {
         return RuleBook.all().stream()
                 .filter(rule -> rule.chapter() == 1
-                        || Set.of(3, 4).contains(rule.chapter()) && rule.id().endsWith("0")
+                        || (Set.of(3, 4).contains(rule.chapter()) && rule.id().endsWith("0"))
                         || RULES.contains(rule.id()))
                 .toList();
     }
