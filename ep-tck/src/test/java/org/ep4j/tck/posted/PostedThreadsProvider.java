@@ -64,8 +64,11 @@ public final class PostedThreadsProvider implements EpBackendProvider {
 
     @Override
     public ProbeReport probe(ProbeRequest request) {
+        Check check = List.of("host", "cuda").contains(request.device().type())
+                ? Check.pass("EP-TEST-002", "threads share all memory of the host")
+                : Check.fail("EP-TEST-002", request.device() + " is not known", "use ep.device=host or cuda");
         return new ProbeReport(
-                List.of(Check.pass("EP-TEST-002", "threads share all memory of the host")),
+                List.of(check),
                 Map.of("inside", request.config().get(INSIDE)),
                 Map.of("host", request.config().get(HOST)));
     }
