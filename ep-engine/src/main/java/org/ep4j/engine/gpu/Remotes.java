@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Deque;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
@@ -30,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * The peers of a GPU that are not mapped: its kernels put commands into rings, and proxy threads post for them and bring what
  * has come to words that kernels look at. See {@code remote.cu}.
  */
-final class Remotes implements Posting, AutoCloseable {
+final class Remotes implements Posting {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
     /** Bytes of {@code struct Remote}. */
@@ -56,6 +57,10 @@ final class Remotes implements Posting, AutoCloseable {
     private final List<CommandRing> rings;
     private final ProxyThreads threads;
     private final int threadCount;
+
+    /** Threads that were told to end have not. */
+    private boolean running;
+
     private final List<Source> sources;
 
     /** By rank: nothing comes from it any more. */
@@ -75,7 +80,8 @@ final class Remotes implements Posting, AutoCloseable {
             GpuWindow window,
             BufferLayout layout,
             EpConfig config,
-            Abort abort) {
+            Abort abort,
+            Deque<Runnable> owned) {
         this.copies = copies;
         this.window = window;
         this.symmetric = symmetric;
@@ -97,8 +103,11 @@ final class Remotes implements Posting, AutoCloseable {
         int commands = config.get(EpKeys.PROXY_RING_COMMANDS);
         long ringBytes = CommandRing.bytes(commands);
         this.ringMemory = device.allocatePinned(ringCount * ringBytes);
+        owned.push(() -> free(ringMemory::close));
         this.heads = device.allocatePrivate((long) ringCount * HEAD_BYTES);
+        owned.push(() -> free(heads::close));
         this.table = device.allocatePrivate((long) plan.ranks() * BYTES);
+        owned.push(() -> free(table::close));
         this.rings = new ArrayList<>();
         for (int i = 0; i < ringCount; i++) {
             rings.add(new CommandRing(ringMemory.memory(), i * ringBytes, commands));
@@ -113,9 +122,14 @@ final class Remotes implements Posting, AutoCloseable {
                 this::failed,
                 Optional.empty(),
                 config.get(EpKeys.PROXY_IDLE_SPIN));
+        owned.push(this::end);
     }
 
-    /** Starts the proxy threads of a rank. */
+    /**
+     * Starts the proxy threads of a rank.
+     *
+     * @param owned gets what ends them and frees their memory, in the order in which it is allocated
+     */
     static Remotes start(
             GpuDevice device,
             Copies copies,
@@ -124,8 +138,9 @@ final class Remotes implements Posting, AutoCloseable {
             GpuWindow window,
             BufferLayout layout,
             EpConfig config,
-            Abort abort) {
-        return new Remotes(device, copies, plan, symmetric, window, layout, config, abort);
+            Abort abort,
+            Deque<Runnable> owned) {
+        return new Remotes(device, copies, plan, symmetric, window, layout, config, abort, owned);
     }
 
     /** Lets kernels' and the host's threads post to the same peers. */
@@ -282,17 +297,19 @@ final class Remotes implements Posting, AutoCloseable {
         }
     }
 
-    @Override
-    public void close() {
+    private void end() {
         ProxyThreads.Ended ended = threads.close(END);
-        if (!ended.running().isEmpty()) {
+        running = !ended.running().isEmpty();
+        if (running) {
             LOG.log(
                     System.Logger.Level.WARNING,
                     "memory of proxy threads " + ended.running() + " is kept, since they have not ended");
-            return;
         }
-        table.close();
-        heads.close();
-        ringMemory.close();
+    }
+
+    private void free(Runnable memory) {
+        if (!running) {
+            memory.run();
+        }
     }
 }

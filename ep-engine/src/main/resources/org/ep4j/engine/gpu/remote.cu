@@ -33,11 +33,16 @@ EP_DEVICE void copy_all(char* to, const char* from, u64 bytes) {
   for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < bytes / 16; i += stride) ((Vec*)to)[i] = load_remote((const Vec*)from + i);
 }
 
-// Waits for a counter of all remote ranks; the same answer for all threads of a block.
+// Waits for a counter of all remote ranks; the same answer for all threads of a block. The last block of a grid adds up how long, where that is asked
+// for.
 EP_DEVICE bool await_remotes(const Op& op, int counter, u64 number, int phase) {
+  const bool counts = op.wait_statistics != 0 && blockIdx.x == gridDim.x - 1;
   bool good = true;
   for (i64 r = threadIdx.x; good && r < EP_RANKS; r += blockDim.x) {
-    good = !is_remote(op, r) || is_masked(op, r) || await(op, counter, r, number, phase);
+    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    const u64 start = counts ? nanoseconds() : 0;
+    good = await(op, counter, r, number, phase);
+    if (counts) op.wait_statistics[r] += nanoseconds() - start;
   }
   return all_threads(good);
 }
