@@ -8,8 +8,10 @@ module org.ep4j.engine {
     exports org.ep4j.engine.collective;
     exports org.ep4j.engine.cuda;
     exports org.ep4j.engine.gpu;
+    exports org.ep4j.engine.layout;
     exports org.ep4j.engine.memory;
     exports org.ep4j.engine.proxy;
+    exports org.ep4j.engine.sync;
 
     uses org.ep4j.spi.DeviceProvider;
     uses org.ep4j.spi.EpBackendProvider;

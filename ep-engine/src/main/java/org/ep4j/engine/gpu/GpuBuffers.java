@@ -27,7 +27,6 @@ import org.ep4j.engine.sync.Waits;
 import org.ep4j.spi.Bootstrap;
 
 /** Makes buffers of the GPU engine. */
-@SuppressWarnings("exports") // what the engine is made of is public for its own packages alone
 public final class GpuBuffers {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
@@ -68,7 +67,6 @@ public final class GpuBuffers {
      * @param window by which it exchanges with peers that are not mapped, if there are any; freed with the memory
      * @param freeSymmetric gives the memory back; called once, also when this call fails
      */
-    @SuppressWarnings("exports") // for the engine alone
     public static EpBuffer create(
             EpGroup group,
             GpuDevice device,

@@ -20,7 +20,6 @@ import org.ep4j.plan.PathKind;
  * @param layout where everything lies
  * @param pinned the memory
  */
-@SuppressWarnings("exports") // for the engine alone
 public record GpuWindow(WindowLayout layout, PinnedMemory pinned) implements AutoCloseable {
     /**
      * The layout that a plan needs, the same on all ranks; empty where all GPUs map each other's memory.

@@ -12,7 +12,6 @@ import org.ep4j.EpShape;
 import org.ep4j.engine.layout.WindowLayout;
 
 /** The text of the kernels, put together from its parts. */
-@SuppressWarnings("exports") // what the engine is made of is public for its own packages alone
 public final class KernelSource {
     /** Parts of each mode, in order; a buffer compiles only what it needs, since that takes seconds. */
     private static final List<String> HIGH_THROUGHPUT =
@@ -38,7 +37,6 @@ public final class KernelSource {
      *
      * @param window by which it exchanges with peers that are not mapped, if there are any
      */
-    @SuppressWarnings("exports") // for the engine alone
     public static String of(EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window) {
         StringBuilder text = new StringBuilder(KernelConstants.of(shape, ranks, sharedBytes, window));
         List<String> parts = new ArrayList<>(
