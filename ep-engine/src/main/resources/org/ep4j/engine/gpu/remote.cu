@@ -10,14 +10,14 @@
 #define EP_SLOT_FLAG_BANK EP_ALIGNED_16(8ull * EP_MAX_LL_TOKENS * EP_TOPK)
 
 #if EP_POSTED
-// Posts what has been put at "from" in the channel to a rank. Once it returns false the kernel may go on: whatever it waits for next fails.
+// Posts what has been put at "from" in the channel to a rank. Where it returns false the failure is recorded, and whatever the kernel waits for next fails.
 EP_DEVICE bool post(const Op& op, i64 rank, const char* from, u64 bytes, int phase) {
   const Remote& to = op.remotes[rank];
   const u64 at = (u64)(from - to.out);
   return bytes == 0 || fifo_write(op, to.fifo, rank, to.in_there + at, to.out_at + at, EP_ALIGNED_16(bytes), phase);
 }
 
-// Writes the words of this rank's block, which are the same for all ranks, and posts it with "ints" numbers. Called by one thread.
+// Posts this rank's block, which has been written into the window and is the same for all ranks. Called by one thread.
 EP_DEVICE bool post_block(const Op& op, i64 rank, int kind, u64 number, int phase) {
   const char* block = block_at(op.window, kind, number, op.rank);
   const u64 at = (u64)(block - op.window);
