@@ -156,7 +156,7 @@ public final class GpuBuffers {
         GpuModule module = device.load("ep4j kernels", source);
         owned.push(module::close);
         Optional<Remotes> remotes = window.map(
-                w -> Remotes.start(device, copies, group.plan(), symmetric, w, peers.layout(), config, abort, owned));
+                w -> new Remotes(device, copies, group.plan(), symmetric, w, peers.layout(), config, abort, owned));
         Launcher launcher = new Launcher(device, module, KernelSource.kernels(source));
         Arguments common = new Arguments()
                 .set(

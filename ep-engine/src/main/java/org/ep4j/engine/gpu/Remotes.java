@@ -72,7 +72,12 @@ final class Remotes implements Posting {
     /** A rank that posts, and how it is heard. */
     private record Source(int rank, HostPosted posted) {}
 
-    private Remotes(
+    /**
+     * Starts the proxy threads of a rank.
+     *
+     * @param owned gets what ends them and frees their memory, in the order in which it is allocated
+     */
+    Remotes(
             GpuDevice device,
             Copies copies,
             EpPlan plan,
@@ -123,24 +128,6 @@ final class Remotes implements Posting {
                 Optional.empty(),
                 config.get(EpKeys.PROXY_IDLE_SPIN));
         owned.push(this::end);
-    }
-
-    /**
-     * Starts the proxy threads of a rank.
-     *
-     * @param owned gets what ends them and frees their memory, in the order in which it is allocated
-     */
-    static Remotes start(
-            GpuDevice device,
-            Copies copies,
-            EpPlan plan,
-            SymmetricMemory symmetric,
-            GpuWindow window,
-            BufferLayout layout,
-            EpConfig config,
-            Abort abort,
-            Deque<Runnable> owned) {
-        return new Remotes(device, copies, plan, symmetric, window, layout, config, abort, owned);
     }
 
     /** Lets kernels' and the host's threads post to the same peers. */
