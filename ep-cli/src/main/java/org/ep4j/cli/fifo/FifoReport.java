@@ -8,8 +8,6 @@ import java.util.Locale;
 import java.util.Optional;
 import org.ep4j.cli.report.BenchReport;
 import org.ep4j.cli.report.TextFile;
-import tools.jackson.databind.SerializationFeature;
-import tools.jackson.databind.json.JsonMapper;
 
 /**
  * What {@code ep fifo} has measured.
@@ -136,12 +134,7 @@ public record FifoReport(
 
     /** Writes it as JSON, with where and how it was measured. */
     public void write(Path file, BenchReport.Environment environment) {
-        TextFile.write(
-                file,
-                JsonMapper.builder()
-                        .enable(SerializationFeature.INDENT_OUTPUT)
-                        .build()
-                        .writeValueAsString(new Document(FORMAT, environment, this)));
+        TextFile.writeJson(file, new Document(FORMAT, environment, this));
     }
 
     private record Document(int format, BenchReport.Environment environment, FifoReport fifo) {}
