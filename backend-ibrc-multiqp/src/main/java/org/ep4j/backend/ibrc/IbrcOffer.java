@@ -26,8 +26,8 @@ import org.ep4j.topology.PathType;
 
 /**
  * How two ranks are connected: by any verbs NIC that has reliable connections. RDMA NICs of an unknown kind, as templates of
- * clouds hold them, are taken for such. Soft RoCE serves host memory alone; iWARP, in software
- * or not, connects by other means.
+ * clouds hold them, are taken for such. RoCE in software serves where there is no other; iWARP, in software or not, connects
+ * by other means.
  */
 final class IbrcOffer {
     /**
@@ -44,7 +44,7 @@ final class IbrcOffer {
     static ProbeReport describe(DescribeRequest request) {
         Optional<NicPaths> nics = nics(request.device(), request.locality(), nic -> true);
         if (nics.isEmpty()) {
-            return new ProbeReport(List.of(noNic(request.device(), request.locality())), Map.of());
+            return new ProbeReport(List.of(noNic(request.locality())), Map.of());
         }
         return new ProbeReport(
                 List.of(
@@ -57,12 +57,11 @@ final class IbrcOffer {
                 Map.of());
     }
 
-    static Check noNic(Device device, Locality locality) {
+    static Check noNic(Locality locality) {
         return Check.fail(
                 IbrcProbe.NIC,
-                "there is no NIC with reliable connections (mlx5, bnxt, ionic, irdma"
-                        + (gpu(device) ? "" : ", rxe")
-                        + ") and a port that is up; NICs here: " + families(locality),
+                "there is no NIC with reliable connections (mlx5, bnxt, ionic, irdma, rxe) and a port that is up; NICs here: "
+                        + families(locality),
                 "use efa on EFA, Slingshot and plain Ethernet; otherwise bring a port up");
     }
 
@@ -75,7 +74,7 @@ final class IbrcOffer {
     }
 
     static Check nic(Device device, Locality locality, NicPaths nics) {
-        boolean unknown = hardware(locality, nic -> true).isEmpty() && gpu(device);
+        boolean unknown = nics.nearest().nic().family() == NicFamily.OTHER_RDMA && gpu(device);
         return unknown
                 ? Check.warn(
                         IbrcProbe.NIC,
@@ -124,11 +123,9 @@ final class IbrcOffer {
 
     /** The NICs of a rank, as far as they are {@code usable}. */
     static Optional<NicPaths> nics(Device device, Locality locality, Predicate<NicReach> usable) {
-        Optional<NicPaths> hardware = hardware(locality, usable)
-                .or(() -> NicPaths.of(locality, nic -> nic.family() == NicFamily.OTHER_RDMA && usable.test(nic)));
-        return gpu(device)
-                ? hardware
-                : hardware.or(() -> NicPaths.of(locality, nic -> nic.family() == NicFamily.RXE && usable.test(nic)));
+        return hardware(locality, usable)
+                .or(() -> NicPaths.of(locality, nic -> nic.family() == NicFamily.OTHER_RDMA && usable.test(nic)))
+                .or(() -> NicPaths.of(locality, nic -> nic.family() == NicFamily.RXE && usable.test(nic)));
     }
 
     private static Optional<NicPaths> hardware(Locality locality, Predicate<NicReach> usable) {

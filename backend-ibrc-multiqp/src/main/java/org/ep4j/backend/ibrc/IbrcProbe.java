@@ -148,7 +148,7 @@ final class IbrcProbe {
         if (nics.isEmpty()) {
             checks.add(IbrcOffer.nics(device, all, opened)
                     .map(some -> IbrcOffer.forbidden(some, choice))
-                    .orElseGet(() -> IbrcOffer.noNic(device, all)));
+                    .orElseGet(() -> IbrcOffer.noNic(all)));
             notRun(DIRECT, GID, ATOMICS);
             return List.of();
         }

@@ -160,6 +160,8 @@ final class ProviderTest {
         });
         DescribeRequest rxe = new DescribeRequest(Device.HOST, host(NicFamily.RXE, "rxe0"), "h");
         assertThat(provider.describe(rxe).usable()).isTrue();
+        DescribeRequest gpu = new DescribeRequest(new Device("cuda", 0), host(NicFamily.RXE, "rxe0"), "h");
+        assertThat(provider.describe(gpu).usable()).isTrue();
         DescribeRequest siw = new DescribeRequest(Device.HOST, host(NicFamily.SIW, "siw0"), "h");
         assertThat(provider.describe(siw).usable()).isFalse();
     }

@@ -191,12 +191,11 @@ final class BackendRulesTest {
     }
 
     @Test
-    void softwareVerbsServeHostMemoryAlone() {
+    void softwareVerbsServeHostsAndGpus() {
         NicKind rxe = NicKind.of(NicFamily.RXE, 1, 10);
         assertThat(across(plan(Machines.hostOnly(List.of(rxe)), 2)).backend()).isEqualTo("ibrc-multiqp");
         EpPlan gpus = plan(Machines.gpus(2, GpuVendor.NVIDIA, Joined.NVSWITCH, List.of(rxe)), 2);
-        assertThat(across(gpus).backend()).isEqualTo("efa");
-        assertThat(reason(across(gpus), "ibrc-multiqp")).contains("RXE");
+        assertThat(across(gpus).backend()).isEqualTo("ibrc-multiqp");
     }
 
     @ParameterizedTest
