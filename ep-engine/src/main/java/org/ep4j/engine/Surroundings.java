@@ -92,8 +92,8 @@ record Surroundings(Locality locality, String domain) {
                     System.Logger.Level.INFO,
                     () -> device + " at " + place.get() + " is not among the "
                             + topology.gpus().size()
-                            + " GPUs that /sys and the libraries of GPUs show, so the plan does without its place");
-            return UNKNOWN;
+                            + " GPUs that /sys and the libraries of GPUs show, so the plan takes NICs as the processor has them");
+            return withoutPlace(topology, files);
         }
         VisibleDevices visible = new VisibleDevices(topology, files, environment);
         List<Gpu> gpus = device.type().equals("cuda") ? visible.cuda() : visible.hip();
@@ -101,13 +101,18 @@ record Surroundings(Locality locality, String domain) {
             LOG.log(
                     System.Logger.Level.WARNING,
                     () -> "which GPU of the machine " + device
-                            + " is cannot be told, so the plan does without its place: "
+                            + " is cannot be told, so the plan takes NICs as the processor has them: "
                             + gpus.size() + " of " + topology.gpus().size()
                             + " GPUs are known to be visible to this process; with GPUs of several kinds set"
                             + " CUDA_DEVICE_ORDER=PCI_BUS_ID, and name devices in CUDA_VISIBLE_DEVICES by number");
-            return UNKNOWN;
+            return withoutPlace(topology, files);
         }
         return around(gpus.get(device.ordinal()), topology, files);
+    }
+
+    /** Whatever its place is, the NICs of the host are there. */
+    private static Surroundings withoutPlace(Topology topology, FileTree files) {
+        return new Surroundings(Locality.ofHost(topology, 0, ProcessNuma.of(files)), "");
     }
 
     private static Surroundings around(Gpu gpu, Topology topology, FileTree files) {

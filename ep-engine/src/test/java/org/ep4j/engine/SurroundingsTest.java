@@ -3,12 +3,15 @@ package org.ep4j.engine;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
@@ -66,7 +69,7 @@ final class SurroundingsTest {
     }
 
     @Test
-    void aPlaceThatTheTopologyLacksIsNotGuessed() {
+    void aGpuWhosePlaceTheTopologyLacksHasTheNicsOfTheHost() {
         Surroundings around = Surroundings.of(
                 Device.parse("cuda:0"),
                 Optional.of(new PciAddress(0, 0x99, 0, 0)),
@@ -74,7 +77,8 @@ final class SurroundingsTest {
                 SurroundingsTest::twoGpus,
                 Map.of());
 
-        assertThat(around).isEqualTo(Surroundings.UNKNOWN);
+        assertThat(around).isEqualTo(hostOf(twoGpus()));
+        assertThat(around.locality().nics()).hasSize(1);
     }
 
     @Test
@@ -91,7 +95,7 @@ final class SurroundingsTest {
     }
 
     @Test
-    void aGpuThatCannotBeFoundIsUnknown() {
+    void aGpuThatCannotBeFoundHasTheNicsOfTheHost() {
         Surroundings around = Surroundings.of(
                 Device.parse("cuda:2"),
                 Optional.empty(),
@@ -99,7 +103,7 @@ final class SurroundingsTest {
                 SurroundingsTest::twoGpus,
                 Map.of());
 
-        assertThat(around).isEqualTo(Surroundings.UNKNOWN);
+        assertThat(around).isEqualTo(hostOf(twoGpus()));
     }
 
     @Test
@@ -138,6 +142,10 @@ final class SurroundingsTest {
                 .locality();
     }
 
+    private static Surroundings hostOf(Topology topology) {
+        return new Surroundings(Locality.ofHost(topology, 0, -1), "");
+    }
+
     private static Topology twoGpus() {
         Topology.Builder builder = Topology.builder("test");
         int host = builder.host("");
@@ -155,6 +163,18 @@ final class SurroundingsTest {
                     Optional.empty(),
                     "cluster/7"));
         }
+        builder.add(new Nic(
+                host,
+                "mlx5_0",
+                Optional.empty(),
+                PciId.UNKNOWN,
+                NicFamily.MLX5,
+                "mlx5_core",
+                "mlx5_0",
+                -1,
+                Optional.empty(),
+                true,
+                List.of()));
         return builder.build();
     }
 }
