@@ -59,6 +59,8 @@ final class Link {
     private long accepted;
     private long taken;
     private long takenTold;
+    private long looks;
+    private long looksAttended;
     private boolean cutByPeer;
     private volatile @Nullable String lost;
 
@@ -367,8 +369,23 @@ final class Link {
         }
     }
 
+    /** Progress, where nobody has made any since the last call: for one thread that sees to links that nobody waits for. */
+    boolean attend() {
+        if (lost != null || !lock.tryLock()) {
+            return false;
+        }
+        try {
+            boolean moved = looks == looksAttended && progress();
+            looksAttended = looks;
+            return moved;
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Takes in what has ended and what has come. True when anything happened. */
     private boolean progress() {
+        looks++;
         takeNews();
         if (lost != null) {
             return true;

@@ -29,6 +29,11 @@ final class Providers {
         return SOCKETS.contains(FabricInfo.core(provider));
     }
 
+    /** True for providers whose bytes processors copy. */
+    static boolean software(String provider) {
+        return sockets(provider) || FabricInfo.core(provider).equals(SHM);
+    }
+
     /** What is used out of what there is: at most one for each provider and NIC, the best provider first. */
     static List<FabricInfo> usable(List<FabricInfo> all, EpConfig config) {
         String wanted = config.get(EfaKeys.PROVIDER).strip();
