@@ -465,7 +465,7 @@ static inline int ep4j_fi_poll(void *handle, void *out, int capacity) {
                 return static_cast<int>(got);
             }
             const char *text = fi_cq_strerror(point->cq, failed.prov_errno, failed.err_data, nullptr, 0);
-            snprintf(point->error, sizeof(point->error), "%s", ep4j::text(text));
+            snprintf(point->error, sizeof(point->error), "provider error %d (%s)", failed.prov_errno, ep4j::text(text));
             ep4j::Completion &one = list[count++];
             bool own = failed.op_context && !(failed.flags & (FI_RECV | FI_REMOTE_WRITE | FI_REMOTE_READ));
             one.kind = own ? 2 : 3;
