@@ -15,7 +15,7 @@ final class EfaKeys {
                     "ep.efa.provider",
                     AUTO,
                     "provider of libfabric, as fi_info names it: efa, efa-direct, cxi, verbs, tcp, shm or another one; auto"
-                            + " takes the first of efa, efa-direct, cxi, verbs and tcp that both ranks have")
+                            + " takes the first of efa, efa-direct, cxi and tcp that both ranks have")
             .agreedByAllRanks();
 
     static final ConfigKey<String> INTERFACE = ConfigKey.text(

@@ -32,8 +32,6 @@ import org.ep4j.spi.ProbeRequest;
 final class FabricRanks {
     static final Duration DEADLINE = Duration.ofSeconds(30);
 
-    private static final List<List<String>> ALL_NICS = List.of(List.of(), List.of());
-
     private FabricRanks() {}
 
     /** What one rank does. */
@@ -43,10 +41,6 @@ final class FabricRanks {
 
     /** A plan of two ranks on one host, with what this machine has. */
     static EpPlan plan(EpConfig config) {
-        return plan(config, ALL_NICS);
-    }
-
-    private static EpPlan plan(EpConfig config, List<List<String>> nics) {
         ProbeReport report = new EfaProvider().probe(new ProbeRequest(Device.HOST, config, DEADLINE));
         if (!report.usable()) {
             throw new AssertionError(report.failures().toString());
@@ -61,7 +55,7 @@ final class FabricRanks {
                         Map.of(EfaProvider.ID, new RankProfile.BackendProfile(true, "", report.facts())),
                         Map.of()))
                 .toList();
-        return EpPlan.of(profiles, List.of(local(0), path(0, 1, nics.get(0)), path(1, 0, nics.get(1)), local(1)));
+        return EpPlan.of(profiles, List.of(local(0), path(0, 1), path(1, 0), local(1)));
     }
 
     private static PairPath local(int rank) {
@@ -69,9 +63,9 @@ final class FabricRanks {
                 rank, rank, "local", new PathOffer(PathKind.LOCAL, 1000, 0.1, List.of()), List.of(), List.of(), 1);
     }
 
-    private static PairPath path(int from, int to, List<String> nics) {
-        PathOffer offer = new PathOffer(PathKind.HOST_POSTED, 1, 30, nics);
-        return new PairPath(from, to, EfaProvider.ID, offer, List.of(), nics, 1);
+    private static PairPath path(int from, int to) {
+        PathOffer offer = new PathOffer(PathKind.HOST_POSTED, 1, 30, List.of());
+        return new PairPath(from, to, EfaProvider.ID, offer, List.of(), List.of(), 1);
     }
 
     static EpConfig config(Map<String, String> settings) {
@@ -89,12 +83,7 @@ final class FabricRanks {
 
     /** Lets two threads be ranks; throws what the first that failed threw. */
     static void run(EpConfig config, Part part) {
-        run(config, ALL_NICS, part);
-    }
-
-    /** As above, over NICs that are named for each rank. */
-    static void run(EpConfig config, List<List<String>> nics, Part part) {
-        EpPlan plan = plan(config, nics);
+        EpPlan plan = plan(config);
         List<Bootstrap> members = Bootstraps.inProcess(2);
         ExecutorService threads = Executors.newFixedThreadPool(2);
         try {

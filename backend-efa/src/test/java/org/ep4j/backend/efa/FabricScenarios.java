@@ -1,13 +1,11 @@
 package org.ep4j.backend.efa;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
@@ -18,11 +16,6 @@ import org.jspecify.annotations.Nullable;
 /** Two ranks over a provider of libfabric. Arguments are the provider, then names of scenarios; none means all. */
 public final class FabricScenarios {
     static final Duration PATIENCE = Duration.ofSeconds(20);
-
-    /** For what the retries of a NIC take. */
-    private static final Duration LONG = Duration.ofSeconds(100);
-
-    private static final List<List<String>> TWO_PORTS = List.of(List.of("rxe0", "rxe2"), List.of("rxe1", "rxe3"));
 
     private FabricScenarios() {}
 
@@ -52,7 +45,7 @@ public final class FabricScenarios {
 
     /** Runs scenarios; ends with an exception when one fails. */
     public static void main(String[] arguments) throws IOException, InterruptedException {
-        Map<String, Scenario> all = arguments[0].startsWith("verbs") ? overVerbs() : all(arguments[0]);
+        Map<String, Scenario> all = all(arguments[0]);
         List<String> names = arguments.length == 1
                 ? List.copyOf(all.keySet())
                 : List.of(arguments).subList(1, arguments.length);
@@ -74,23 +67,8 @@ public final class FabricScenarios {
         return settings;
     }
 
-    /** Over two wires between RoCE ports of {@code ci/rdma-guest}, as root: by name. */
-    static Map<String, Scenario> overVerbs() {
-        Map<String, String> verbs = Map.of("ep.efa.provider", "verbs;ofi_rxm");
-        Map<String, Scenario> all = new LinkedHashMap<>();
-        all.put("one-port", () -> exchange(verbs, List.of(List.of("rxe0"), List.of("rxe1")), 20));
-        all.put("two-ports", () -> exchange(verbs, TWO_PORTS, 20));
-        all.put("cut-off", () -> cutOff(verbs));
-        all.put("wire-breaks", () -> wireBreaks(verbs));
-        return all;
-    }
-
     private static void exchange(Map<String, String> settings, int rounds) {
-        exchange(settings, List.of(List.of(), List.of()), rounds);
-    }
-
-    private static void exchange(Map<String, String> settings, List<List<String>> nics, int rounds) {
-        FabricRanks.run(FabricRanks.config(settings), nics, context -> {
+        FabricRanks.run(FabricRanks.config(settings), context -> {
             try (Exchange exchange = new Exchange(context, 1 << 20, 200_000, PATIENCE)) {
                 exchange.rounds(rounds);
                 context.bootstrap().barrier("done", PATIENCE);
@@ -196,48 +174,6 @@ public final class FabricScenarios {
                 context.bootstrap().barrier("done", PATIENCE);
             }
         });
-    }
-
-    /** One of two wires breaks in the middle: both ranks are told which NIC failed and how, and nothing wrong is shown. */
-    private static void wireBreaks(Map<String, String> settings) {
-        FabricRanks.run(FabricRanks.config(settings), TWO_PORTS, context -> {
-            try (Exchange exchange = new Exchange(context, 1 << 16, 20_000, LONG)) {
-                exchange.rounds(5);
-                context.bootstrap().barrier("half", PATIENCE);
-                if (context.rank() == 0) {
-                    link("down");
-                }
-                try {
-                    exchange.rounds(1_000_000);
-                    throw new AssertionError("nothing was lost");
-                } catch (EpPeerLostException e) {
-                    System.out.println("rank " + context.rank() + ": " + e.getMessage());
-                    check(e.getMessage(), "rank " + (1 - context.rank()), "cannot be reached");
-                    // The first that finds out tells the other, where it can.
-                    if (!String.valueOf(e.getMessage()).contains("closed the connection")) {
-                        check(e.getMessage(), "verbs;ofi_rxm rxe", "error ", "provider error ");
-                    }
-                }
-                context.bootstrap().barrier("done", LONG);
-            } finally {
-                link("up");
-            }
-        });
-    }
-
-    private static void link(String state) {
-        try {
-            Process process = new ProcessBuilder("ip", "link", "set", "rail1a", state)
-                    .inheritIO()
-                    .start();
-            if (!process.waitFor(60, TimeUnit.SECONDS) || process.exitValue() != 0) {
-                throw new AssertionError("ip link set rail1a " + state + " failed");
-            }
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        } catch (InterruptedException e) {
-            throw new AssertionError(e);
-        }
     }
 
     static void check(@Nullable String message, String... parts) {
