@@ -3,7 +3,6 @@ module org.ep4j.backend.efa {
     requires transitive org.ep4j;
     requires transitive org.ep4j.engine;
     requires org.bytedeco.javacpp;
-    requires jdk.jfr;
     requires static org.jspecify;
 
     exports org.ep4j.backend.efa;

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -374,10 +375,9 @@ struct Completion {
     uint64_t wr_id;
     uint32_t status;
     uint32_t vendor;
-    uint32_t kind; // 1: a receive
     uint32_t imm;
 };
-static_assert(sizeof(Completion) == 24, "class Completions knows the size");
+static_assert(sizeof(Completion) == 24 && offsetof(Completion, imm) == 16, "class Completions knows the size");
 
 } // namespace ep4j
 
@@ -402,7 +402,6 @@ static inline int ep4j_poll(void *cqs, int queues, void *out, int capacity) {
                 completion.vendor = found[j].vendor_err;
                 // The opcode means nothing after an error.
                 bool received = found[j].status == IBV_WC_SUCCESS && (found[j].opcode & IBV_WC_RECV);
-                completion.kind = received ? 1 : 0;
                 completion.imm = received && (found[j].wc_flags & IBV_WC_WITH_IMM) ? ntohl(found[j].imm_data) : 0;
             }
             if (count < wanted) {

@@ -2,12 +2,16 @@
 module org.ep4j.engine {
     requires static transitive org.jspecify;
     requires com.sun.jna;
+    requires jdk.jfr;
     requires transitive org.ep4j;
 
     exports org.ep4j.engine.collective;
     exports org.ep4j.engine.cuda;
     exports org.ep4j.engine.gpu;
+    exports org.ep4j.engine.layout;
     exports org.ep4j.engine.memory;
+    exports org.ep4j.engine.proxy;
+    exports org.ep4j.engine.sync;
 
     uses org.ep4j.spi.DeviceProvider;
     uses org.ep4j.spi.EpBackendProvider;

@@ -31,6 +31,7 @@ extern "C" { __attribute__((used, visibility("default"))) emulated::Module emula
 #define blockDim (ep::emulated_thread->block_size)
 #define gridDim (ep::emulated_thread->grid)
 
+#define EP_IN_STEP 0
 #define EP_LANES EMULATED_LANES
 #if EP_LANES == 64
 typedef u64 Lanes;

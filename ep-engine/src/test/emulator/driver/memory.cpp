@@ -34,6 +34,7 @@ const Memory* find_memory(const void* p) {
 }
 
 char* take_addresses(u64 bytes) {
+  if (bytes > ZONE_BYTES / 16) return nullptr;
   char* base = zone_next;
   zone_next += (bytes + GRANULE - 1) / GRANULE * GRANULE + GRANULE;  // what lies between cannot be reached
   return zone_next > zone + ZONE_BYTES ? nullptr : base;

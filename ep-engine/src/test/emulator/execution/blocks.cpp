@@ -1,4 +1,5 @@
 // Runs the threads of a block in turns, and finds what stops them. A block whose threads do nothing but wait makes room for another one.
+#include <atomic>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,11 +186,18 @@ void Execution::finish() {
   }
 }
 
+namespace {
+std::atomic<unsigned> room{0};
+}
+
+// Blocks of a kernel that are on the GPU at once; 0: all.
+extern "C" __attribute__((visibility("default"))) void emulatedRoom(unsigned blocks) { room = blocks; }
+
 void Execution::run_blocks(const std::vector<emulated::Index>& order) {
   waiting = 0;
   size_t begun = 0, ended = 0;
   while (ended < order.size() && failure.empty()) {
-    if (begun < order.size()) {
+    if (begun < order.size() && (room == 0 || begun - ended < room)) {
       begin(order[begun++]);
     } else {
       go_on();

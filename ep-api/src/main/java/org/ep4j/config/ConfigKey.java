@@ -29,7 +29,7 @@ public record ConfigKey<T>(
         Function<String, T> parser,
         boolean agreed,
         List<String> variables) {
-    private static final Pattern DURATION = Pattern.compile("(\\d{1,12})\\s*(ms|s|m|h)");
+    private static final Pattern DURATION = Pattern.compile("(\\d{1,12})\\s*(us|ms|s|m|h)");
     private static final Pattern BYTES = Pattern.compile("(\\d{1,12})\\s*(|KiB|MiB|GiB)");
 
     /** Copies the list. */
@@ -95,7 +95,24 @@ public record ConfigKey<T>(
                 false);
     }
 
-    /** A key whose value is a duration above zero such as {@code 500ms}, {@code 30s}, {@code 5m}. */
+    /** A key whose value is a power of two from {@code min} to {@code max}. */
+    public static ConfigKey<Integer> powerOfTwo(String name, int defaultValue, int min, int max, String help) {
+        return new ConfigKey<>(
+                name,
+                Integer.toString(defaultValue),
+                "a power of two from " + min + " to " + max,
+                help,
+                text -> {
+                    int value = Integer.parseInt(text.trim());
+                    if (value < min || value > max || Integer.bitCount(value) != 1) {
+                        throw new IllegalArgumentException(text + " is none");
+                    }
+                    return value;
+                },
+                false);
+    }
+
+    /** A key whose value is a duration above zero such as {@code 50us}, {@code 500ms}, {@code 30s}, {@code 5m}. */
     public static ConfigKey<Duration> duration(String name, String defaultText, String help) {
         return new ConfigKey<>(
                 name,
@@ -144,6 +161,7 @@ public record ConfigKey<T>(
         }
         long amount = Long.parseLong(matcher.group(1));
         Duration value = switch (matcher.group(2)) {
+            case "us" -> Duration.ofNanos(1000 * amount);
             case "ms" -> Duration.ofMillis(amount);
             case "s" -> Duration.ofSeconds(amount);
             case "m" -> Duration.ofMinutes(amount);

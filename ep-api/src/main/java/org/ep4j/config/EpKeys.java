@@ -51,6 +51,27 @@ public final class EpKeys {
                     "lanes (queue pairs) between two ranks over NICs, rounded up to a multiple of the ports; 0 computes it")
             .agreedByAllRanks();
 
+    /** Hosts that are made up on one machine. */
+    public static final ConfigKey<Integer> HOST_RANKS = ConfigKey.integer(
+                    "ep.host.ranks",
+                    0,
+                    0,
+                    1 << 20,
+                    "ranks that count as one host, so many after each other, to try on one machine what a plan across hosts"
+                            + " does; 0 takes hosts as they are")
+            .agreedByAllRanks();
+
+    /** Host threads that post for a GPU. */
+    public static final ConfigKey<Integer> PROXY_THREADS = ConfigKey.integer(
+                    "ep.proxy.threads",
+                    0,
+                    0,
+                    64,
+                    "host threads that post for a GPU, on paths that the host posts to; 0 takes 8 on Hopper, 1 on Blackwell and 4"
+                            + " elsewhere, and no more than the processors of the rank")
+            .orVariable("MSCCLPP_EP_NUM_PROXIES")
+            .agreedByAllRanks();
+
     /** NICs of each GPU. */
     public static final ConfigKey<String> NIC_MAP = ConfigKey.text(
             "ep.nic.map",
@@ -152,6 +173,28 @@ public final class EpKeys {
             4096,
             "multiprocessors of a GPU that move rows in low latency; 0 takes all, or its share beside other buffers");
 
+    /** Rings of each proxy thread. */
+    public static final ConfigKey<Integer> PROXY_RINGS = ConfigKey.integer(
+            "ep.proxy.rings",
+            4,
+            1,
+            64,
+            "rings through which a GPU hands commands to each proxy thread; those for one peer take one ring");
+
+    /** Commands of a ring. */
+    public static final ConfigKey<Integer> PROXY_RING_COMMANDS = ConfigKey.powerOfTwo(
+            "ep.proxy.ring-commands",
+            2048,
+            64,
+            65536,
+            "commands of 16 bytes that a ring holds before the GPU waits for the proxy thread");
+
+    /** When a proxy thread begins to let others run. */
+    public static final ConfigKey<Duration> PROXY_IDLE_SPIN = ConfigKey.duration(
+            "ep.proxy.idle-spin",
+            "50us",
+            "how long a proxy thread without work spins before it yields its processor, and sleeps where no operation runs");
+
     private EpKeys() {}
 
     /** All of them. */
@@ -165,6 +208,8 @@ public final class EpKeys {
                 EXCLUDE,
                 OBJECTIVE,
                 LANES,
+                HOST_RANKS,
+                PROXY_THREADS,
                 NIC_MAP,
                 NIC_INCLUDE,
                 NIC_EXCLUDE,
@@ -177,6 +222,9 @@ public final class EpKeys {
                 BOOTSTRAP_HEARTBEAT_TIMEOUT,
                 BOOTSTRAP_LINGER,
                 SMS,
-                LOW_LATENCY_SMS);
+                LOW_LATENCY_SMS,
+                PROXY_RINGS,
+                PROXY_RING_COMMANDS,
+                PROXY_IDLE_SPIN);
     }
 }

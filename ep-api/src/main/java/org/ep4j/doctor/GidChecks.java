@@ -39,6 +39,7 @@ final class GidChecks implements Examination {
         int wanted = input.setting(EpKeys.NIC_GID_INDEX).orElse(-1);
         List<String> unusable = new ArrayList<>();
         List<String> weak = new ArrayList<>();
+        List<String> unread = new ArrayList<>();
         List<String> fine = new ArrayList<>();
         ports.forEach((name, port) -> {
             if (port.gids().isEmpty() && told(input, name, port)) {
@@ -47,10 +48,19 @@ final class GidChecks implements Examination {
             }
             GidChoice choice = GidChoice.of(port, wanted);
             String text = name + " " + choice + better(port, choice);
-            boolean works = choice.verdict().usable() || choice.verdict() == Verdict.UNKNOWN;
-            List<String> kind = !works ? unusable : choice.verdict() == Verdict.ROCE_V1 ? weak : fine;
+            List<String> kind = switch (choice.verdict()) {
+                case FINE, IPV6 -> fine;
+                case ROCE_V1 -> weak;
+                case LINK_LOCAL, EMPTY -> unusable;
+                // Entry 0 of InfiniBand is always there.
+                case UNKNOWN -> port.linkLayer() == NicPort.LinkLayer.INFINIBAND && wanted < 0 ? fine : unread;
+            };
             kind.add(text);
         });
+        if (!unread.isEmpty()) {
+            weak.add(String.join("; ", unread)
+                    + " (the table cannot be read: look on the machine, or merge the output of ibv_devinfo -v)");
+        }
         if (!unusable.isEmpty()) {
             return DoctorCode.GID_INDEX.fail(String.join("; ", unusable));
         }

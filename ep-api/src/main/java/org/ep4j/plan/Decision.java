@@ -32,11 +32,6 @@ record Decision(String backend, PathOffer offer, List<Rejection> rejected, int l
 
     /** The same without names of NICs, which differ between like GPUs. */
     Decision withoutNics() {
-        return new Decision(
-                backend,
-                new PathOffer(
-                        offer.kind(), offer.gigabytesPerSecond(), offer.latencyMicros(), List.of(), offer.staged()),
-                rejected,
-                lanes);
+        return new Decision(backend, offer.withNics(List.of()), rejected, lanes);
     }
 }

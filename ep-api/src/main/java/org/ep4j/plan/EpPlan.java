@@ -113,6 +113,22 @@ public final class EpPlan {
                         .toList());
     }
 
+    /**
+     * Host threads that post for a rank: those of a GPU that writes over paths that the host posts to, 0 where it has none, and 0
+     * on the host device, whose own threads post.
+     */
+    public int proxies(int rank) {
+        RankProfile profile = profiles.get(rank);
+        boolean posted = Arrays.stream(kinds.place(rank).from())
+                .anyMatch(kind -> decisions.get(kind).offer().kind() == PathKind.HOST_POSTED);
+        return posted && !profile.device().type().equals("host")
+                ? ProxyCount.of(
+                        options.proxies(),
+                        profile.locality().architecture(),
+                        profile.locality().processors())
+                : 0;
+    }
+
     /** Ranks that share the operating system of {@code rank}, ascending, itself among them. */
     public List<Integer> hostRanks(int rank) {
         String host = profiles.get(rank).hostId();

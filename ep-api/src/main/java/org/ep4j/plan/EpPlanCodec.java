@@ -93,12 +93,13 @@ final class EpPlanCodec {
         writeText(out, options.nics().exclude());
         writeText(out, options.objective().name());
         out.writeInt(options.lanes());
+        out.writeInt(options.proxies());
     }
 
     private static PlanOptions readOptions(DataInputStream in) throws IOException {
         BackendChoice backends = new BackendChoice(readTexts(in), readTexts(in), readTexts(in));
         NicChoice nics = new NicChoice(readText(in), readText(in), readText(in));
-        return new PlanOptions(backends, nics, Objective.valueOf(readText(in)), in.readInt());
+        return new PlanOptions(backends, nics, Objective.valueOf(readText(in)), in.readInt(), in.readInt());
     }
 
     /** Kinds that were decided alike refer to one decision. */
@@ -139,6 +140,7 @@ final class EpPlanCodec {
         out.writeDouble(offer.latencyMicros());
         writeTexts(out, offer.nics());
         out.writeBoolean(offer.staged());
+        writeText(out, offer.flow());
         out.writeInt(decision.rejected().size());
         for (Rejection rejection : decision.rejected()) {
             writeText(out, rejection.backend());
@@ -151,7 +153,12 @@ final class EpPlanCodec {
     private static Decision readDecision(DataInputStream in) throws IOException {
         String backend = readText(in);
         PathOffer offer = new PathOffer(
-                PathKind.valueOf(readText(in)), in.readDouble(), in.readDouble(), readTexts(in), in.readBoolean());
+                PathKind.valueOf(readText(in)),
+                in.readDouble(),
+                in.readDouble(),
+                readTexts(in),
+                in.readBoolean(),
+                readText(in));
         List<Rejection> rejected = new ArrayList<>();
         for (int i = readCount(in); i > 0; i--) {
             rejected.add(new Rejection(readText(in), Cause.valueOf(readText(in)), readText(in)));

@@ -30,6 +30,7 @@ final class LocalityCodec {
         writeText(out, locality.architecture());
         out.writeInt(locality.numa());
         out.writeInt(locality.gpus());
+        out.writeInt(locality.processors());
         out.writeInt(locality.peers().size());
         for (GpuPeer peer : locality.peers()) {
             out.writeInt(peer.gpu());
@@ -59,6 +60,7 @@ final class LocalityCodec {
         String architecture = readText(in);
         int numa = in.readInt();
         int gpus = in.readInt();
+        int processors = in.readInt();
         List<GpuPeer> peers = new ArrayList<>();
         for (int i = readCount(in); i > 0; i--) {
             peers.add(new GpuPeer(in.readInt(), readDistance(in), constant(LinkType.class, readText(in))));
@@ -67,7 +69,7 @@ final class LocalityCodec {
         for (int i = readCount(in); i > 0; i--) {
             nics.add(readNic(in));
         }
-        return new Locality(gpu, vendor, architecture, numa, gpus, peers, nics);
+        return new Locality(gpu, vendor, architecture, numa, gpus, peers, nics, processors);
     }
 
     private static NicReach readNic(DataInputStream in) throws IOException {

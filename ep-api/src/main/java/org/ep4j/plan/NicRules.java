@@ -84,7 +84,7 @@ final class NicRules {
                             + choice.settings(),
                     "change the settings, or take another backend");
         }
-        return new PathOffer(path.kind(), path.gigabytesPerSecond(), path.latencyMicros(), allowed, path.staged());
+        return path.withNics(allowed);
     }
 
     private void checkThere(PortName wish) {

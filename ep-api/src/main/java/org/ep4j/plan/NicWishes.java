@@ -63,6 +63,6 @@ record NicWishes(NicPattern include, NicPattern exclude, List<PortName> wanted) 
                 nics.add(new NicReach(nic.name(), nic.family(), nic.card(), nic.distance(), nic.gpuDirect(), ports));
             }
         }
-        return new Locality(all.gpu(), all.vendor(), all.architecture(), all.numa(), all.gpus(), all.peers(), nics);
+        return all.withNics(nics);
     }
 }

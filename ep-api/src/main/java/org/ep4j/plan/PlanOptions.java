@@ -10,19 +10,24 @@ import org.ep4j.config.EpKeys;
  * @param nics what the user wants of NICs, for ranks whose profiles say nothing about it
  * @param objective what paths are to be good at
  * @param lanes lanes of a pair over NICs; 0 lets the planner compute it
+ * @param proxies host threads that post for a GPU; 0 lets the planner compute it
  */
-public record PlanOptions(BackendChoice backends, NicChoice nics, Objective objective, int lanes) {
+public record PlanOptions(BackendChoice backends, NicChoice nics, Objective objective, int lanes, int proxies) {
     /** Nothing wished for. */
     public static final PlanOptions AUTO = new PlanOptions(BackendChoice.AUTO, NicChoice.AUTO, Objective.BALANCED);
 
-    /** Options with a computed number of lanes. */
+    /** Options with a computed number of lanes and proxies. */
     public PlanOptions(BackendChoice backends, NicChoice nics, Objective objective) {
-        this(backends, nics, objective, 0);
+        this(backends, nics, objective, 0, 0);
     }
 
     /** Reads the settings that all ranks share. Those of NICs may differ between ranks, so they come with the profiles. */
     public static PlanOptions from(EpConfig config) {
         return new PlanOptions(
-                BackendChoice.from(config), NicChoice.AUTO, Objective.from(config), config.get(EpKeys.LANES));
+                BackendChoice.from(config),
+                NicChoice.AUTO,
+                Objective.from(config),
+                config.get(EpKeys.LANES),
+                config.get(EpKeys.PROXY_THREADS));
     }
 }

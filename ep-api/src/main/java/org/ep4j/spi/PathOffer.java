@@ -12,13 +12,20 @@ import org.ep4j.plan.PathKind;
  * @param nics NIC ports of the writing rank that it could use, as {@code name:port}, best first; the plan assigns some of
  *     them; empty where there is none in the way
  * @param staged true when bytes of a device take a detour through host memory
+ * @param flow what the backend lets be under way at once on these NICs, for people; empty where it knows no limit
  */
 public record PathOffer(
-        PathKind kind, double gigabytesPerSecond, double latencyMicros, List<String> nics, boolean staged)
+        PathKind kind, double gigabytesPerSecond, double latencyMicros, List<String> nics, boolean staged, String flow)
         implements Offer {
+    /** A path of which no flow control is told. */
+    public PathOffer(
+            PathKind kind, double gigabytesPerSecond, double latencyMicros, List<String> nics, boolean staged) {
+        this(kind, gigabytesPerSecond, latencyMicros, nics, staged, "");
+    }
+
     /** A path without a detour. */
     public PathOffer(PathKind kind, double gigabytesPerSecond, double latencyMicros, List<String> nics) {
-        this(kind, gigabytesPerSecond, latencyMicros, nics, false);
+        this(kind, gigabytesPerSecond, latencyMicros, nics, false, "");
     }
 
     /** Copies the list and checks the estimates. */
@@ -28,5 +35,25 @@ public record PathOffer(
             throw new IllegalArgumentException("a path offer needs positive estimates, got " + gigabytesPerSecond
                     + " GB/s and " + latencyMicros + " us");
         }
+    }
+
+    /** The same path with other estimates. */
+    public PathOffer withEstimates(double gigabytes, double micros) {
+        return new PathOffer(kind, gigabytes, micros, nics, staged, flow);
+    }
+
+    /** The same path with other NICs. */
+    public PathOffer withNics(List<String> other) {
+        return new PathOffer(kind, gigabytesPerSecond, latencyMicros, other, staged, flow);
+    }
+
+    /** The same path with bytes that take a detour through host memory. */
+    public PathOffer throughHostMemory() {
+        return new PathOffer(kind, gigabytesPerSecond, latencyMicros, nics, true, flow);
+    }
+
+    /** The same path with what is told of its flow control. */
+    public PathOffer withFlow(String text) {
+        return new PathOffer(kind, gigabytesPerSecond, latencyMicros, nics, staged, text);
     }
 }

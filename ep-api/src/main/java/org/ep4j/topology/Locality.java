@@ -16,16 +16,42 @@ import java.util.Optional;
  * @param gpus number of GPUs on the host
  * @param peers other GPUs of the host that it can reach, by index
  * @param nics NICs of the host that carry traffic of applications, nearest first
+ * @param processors hardware threads that the device has to itself where every GPU of its host is used: all of the host divided by
+ *     its GPUs; 0 when unknown
  */
 public record Locality(
-        int gpu, GpuVendor vendor, String architecture, int numa, int gpus, List<GpuPeer> peers, List<NicReach> nics) {
+        int gpu,
+        GpuVendor vendor,
+        String architecture,
+        int numa,
+        int gpus,
+        List<GpuPeer> peers,
+        List<NicReach> nics,
+        int processors) {
     /** Nothing known, as on machines whose topology cannot be read. */
     public static final Locality UNKNOWN = new Locality(-1, GpuVendor.OTHER, "", -1, 0, List.of(), List.of());
+
+    /** On a host whose processors are not known. */
+    public Locality(
+            int gpu,
+            GpuVendor vendor,
+            String architecture,
+            int numa,
+            int gpus,
+            List<GpuPeer> peers,
+            List<NicReach> nics) {
+        this(gpu, vendor, architecture, numa, gpus, peers, nics, 0);
+    }
 
     /** Copies the lists. */
     public Locality {
         peers = List.copyOf(peers);
         nics = List.copyOf(nics);
+    }
+
+    /** The same with other NICs. */
+    public Locality withNics(List<NicReach> other) {
+        return new Locality(gpu, vendor, architecture, numa, gpus, peers, other, processors);
     }
 
     /** The other GPU with an index, when it can be reached. */
@@ -53,7 +79,28 @@ public record Locality(
                 gpu.numa(),
                 gpus.size(),
                 peers,
-                NicsAround.gpu(topology, gpu, reach));
+                NicsAround.gpu(topology, gpu, reach),
+                processors(topology, gpu.host()) / gpus.size());
+    }
+
+    private static int processors(Topology topology, int host) {
+        return topology.numaNodes().stream()
+                .filter(node -> node.host() == host)
+                .mapToInt(NumaNode::processors)
+                .sum();
+    }
+
+    /** The same with no more than so many processors, as a process may be kept to fewer than its host has. */
+    public Locality within(int limit) {
+        return new Locality(
+                gpu,
+                vendor,
+                architecture,
+                numa,
+                gpus,
+                peers,
+                nics,
+                processors > 0 ? Math.min(processors, limit) : limit);
     }
 
     /** Around the processor: NICs of its NUMA node are near, others far; all are near when {@code numa} is -1. */

@@ -6,8 +6,14 @@ package org.ep4j.topology;
  * @param host index of its host
  * @param number its number there; -1 where the source knows of no NUMA nodes
  * @param processor what its cores are
+ * @param processors hardware threads of its cores; 0 when unknown or none
  */
-public record NumaNode(int host, int number, Processor processor) implements Part {
+public record NumaNode(int host, int number, Processor processor, int processors) implements Part {
+    /** A node of which no more is known. */
+    public NumaNode(int host, int number, Processor processor) {
+        this(host, number, processor, 0);
+    }
+
     @Override
     public String label() {
         return number < 0 ? "NUMA unknown" : "NUMA " + number;

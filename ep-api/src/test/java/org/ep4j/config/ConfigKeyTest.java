@@ -27,7 +27,7 @@ class ConfigKeyTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"1ms,1", "30s,30000", "5m,300000", "2h,7200000", "' 10 s ',10000", "365h,1314000000"})
+    @CsvSource({"1ms,1", "7000us,7", "30s,30000", "5m,300000", "2h,7200000", "' 10 s ',10000", "365h,1314000000"})
     void durationsHaveAUnit(String text, long millis) {
         assertThat(read(WAIT, text)).isEqualTo(Duration.ofMillis(millis));
     }
@@ -39,6 +39,22 @@ class ConfigKeyTest {
                 .isInstanceOf(EpConfigException.class)
                 .hasMessageContaining("\"" + text + "\"")
                 .hasMessageContaining("such as 500ms, 30s or 5m");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"64", " 128 ", "1024"})
+    void aPowerOfTwoIsRead(String text) {
+        ConfigKey<Integer> key = ConfigKey.powerOfTwo("ep.n", 64, 64, 1024, "a number");
+        assertThat(read(key, text)).isEqualTo(Integer.parseInt(text.trim()));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "0", "-64", "32", "65", "2048", "0x40"})
+    void whatIsNoPowerOfTwoInItsRangeIsRefused(String text) {
+        ConfigKey<Integer> key = ConfigKey.powerOfTwo("ep.n", 64, 64, 1024, "a number");
+        assertThatThrownBy(() -> read(key, text))
+                .isInstanceOf(EpConfigException.class)
+                .hasMessageContaining("a power of two from 64 to 1024");
     }
 
     @ParameterizedTest

@@ -64,6 +64,24 @@ final class GidChecksTest {
     }
 
     @Test
+    void aTableThatCannotBeReadBesideOneThatCanIsNotCountedAsWorking() {
+        FakeSystem system =
+                roce(FakeSystem.ROCE_V2).farNic("bnxt_re1", NicFamily.BNXT, FakeSystem.port(NicPort.State.ACTIVE, 400));
+        Check check = system.check(DoctorCode.GID_INDEX);
+        assertThat(check.status()).isEqualTo(Status.WARN);
+        assertThat(check.detail()).contains("bnxt_re1:1", "not known", "cannot be read", "ibv_devinfo");
+        assertThat(check.detail()).doesNotContain("bnxt_re0");
+    }
+
+    @Test
+    void anIndexThatIsSetForATableThatCannotBeReadIsNotCountedAsWorking() {
+        FakeSystem system =
+                roce(FakeSystem.ROCE_V2).farNic("bnxt_re1", NicFamily.BNXT, FakeSystem.port(NicPort.State.ACTIVE, 400));
+        system.settings.put("ep.nic.gid-index", String.valueOf(FakeSystem.ROCE_V2.index()));
+        assertThat(system.check(DoctorCode.GID_INDEX).status()).isEqualTo(Status.WARN);
+    }
+
+    @Test
     void aSourceWithoutGidsIsNotRunAndSaysHow() {
         Check check = roce().check(DoctorCode.GID_INDEX);
         assertThat(check.status()).isEqualTo(Status.NOT_RUN);

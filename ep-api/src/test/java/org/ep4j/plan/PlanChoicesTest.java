@@ -74,7 +74,7 @@ class PlanChoicesTest {
         EpPlan plan = Planner.plan(
                 profiles,
                 List.of(Machines.posted()),
-                new PlanOptions(BackendChoice.AUTO, NicChoice.AUTO, Objective.BALANCED, 6));
+                new PlanOptions(BackendChoice.AUTO, NicChoice.AUTO, Objective.BALANCED, 6, 0));
         assertThat(plan.path(0, 1).nics()).hasSize(4);
         assertThat(plan.path(0, 1).lanes()).isEqualTo(8);
     }

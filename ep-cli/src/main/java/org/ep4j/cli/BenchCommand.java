@@ -19,6 +19,7 @@ import org.ep4j.cli.rank.WorkSpec.Part;
 import org.ep4j.cli.report.BenchPlot;
 import org.ep4j.cli.report.BenchReport;
 import org.ep4j.cli.report.FigureTable;
+import org.ep4j.cli.report.GpuFigures;
 import org.ep4j.cli.report.GpuReport;
 import org.ep4j.cli.report.GpuTable;
 import org.ep4j.cli.report.HostFacts;
@@ -271,6 +272,13 @@ final class BenchCommand implements Callable<Integer> {
         out.println(
                 "8 operations of few tokens, queued back to back, a combine with its dispatch. ceiling: the same rows to");
         out.println("or from known places, as many multiprocessors, the same routing; ratio = slowest / ceiling.");
+        out.println(String.format(
+                Locale.ROOT,
+                "A kernel that does nothing takes %.1f us between the same events.",
+                first.operations().stream()
+                        .mapToDouble(GpuFigures::emptyMicros)
+                        .min()
+                        .orElse(Double.NaN)));
         out.println(first.validatedElements() + " elements compared with the reference before measuring.");
         report.runs().forEach(run -> run.problems().forEach(problem -> out.println("WRONG " + problem)));
         out.flush();

@@ -17,6 +17,7 @@ import picocli.CommandLine.Spec;
             DemoCommand.class,
             BenchCommand.class,
             WritesCommand.class,
+            FifoCommand.class,
             ConformanceCommand.class,
             ForecastPageCommand.class,
             PlanCommand.class,

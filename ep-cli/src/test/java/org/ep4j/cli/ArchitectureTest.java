@@ -46,6 +46,9 @@ final class ArchitectureTest {
     /** Streams, timers, graphs and kernels: what applications use of a GPU, too. */
     private static final String[] FOR_GPUS = {"org.ep4j.engine.gpu", "org.ep4j.engine.memory"};
 
+    /** Rings of commands, which the command line measures. */
+    private static final String PROXIES = "org.ep4j.engine.proxy";
+
     private static final String BACKENDS = "org.ep4j.backend..";
     private static final String TCK = "org.ep4j.tck..";
     private static final String CLI = "org.ep4j.cli..";
@@ -119,7 +122,9 @@ final class ArchitectureTest {
         noClasses()
                 .that(resideInAPackage(CLI))
                 .should()
-                .dependOnClassesThat(resideInAnyPackage(ENGINE, BACKENDS).and(not(resideInAnyPackage(FOR_GPUS))))
+                .dependOnClassesThat(resideInAnyPackage(ENGINE, BACKENDS)
+                        .and(not(resideInAnyPackage(FOR_GPUS)))
+                        .and(not(resideInAPackage(PROXIES))))
                 .check(CLASSES);
     }
 

@@ -1,10 +1,13 @@
 package org.ep4j.engine;
 
 import org.ep4j.BufferSize;
+import org.ep4j.Device;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.config.EpConfig;
+import org.ep4j.engine.gpu.GpuWindow;
 import org.ep4j.engine.host.HostBuffers;
+import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.Bootstrap;
@@ -19,7 +22,17 @@ public final class EngineRuntime implements EpRuntime {
 
     @Override
     public BufferSize bufferSize(EpShape shape, EpPlan plan, int rank) {
-        return HostBuffers.size(shape, plan.ranks(), rank, Rails.of(plan));
+        return size(shape, plan, rank);
+    }
+
+    /** Bytes that a buffer takes on a rank of a plan. */
+    static BufferSize size(EpShape shape, EpPlan plan, int rank) {
+        if (plan.profiles().get(rank).device().type().equals(Device.HOST.type())) {
+            return HostBuffers.size(shape, plan.ranks(), rank, Rails.of(plan));
+        }
+        BufferSize mapped = HostBuffers.size(shape, plan.ranks(), rank, Rails.none());
+        long window = GpuWindow.layout(shape, plan).map(WindowLayout::bytes).orElse(0L);
+        return new BufferSize(mapped.symmetric() + window, mapped.local());
     }
 
     @Override

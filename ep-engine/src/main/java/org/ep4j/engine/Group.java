@@ -26,6 +26,7 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.gpu.GpuBuffers;
 import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.GpuWindow;
 import org.ep4j.engine.host.HostBuffers;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.TrackedMemory;
@@ -94,7 +95,7 @@ final class Group implements EpGroup {
 
     @Override
     public BufferSize bufferSize(EpShape shape) {
-        return HostBuffers.size(shape, size(), rank(), paths.rails());
+        return EngineRuntime.size(shape, plan, rank());
     }
 
     @Override
@@ -152,14 +153,18 @@ final class Group implements EpGroup {
         EpBuffer buffer;
         try {
             List<SymmetricMemory> made = new ArrayList<>();
-            Runnable freeMemory = symmetricMemory(name, size.symmetric(), setup, made);
+            Optional<GpuWindow> window = device instanceof GpuDevice gpu
+                    ? GpuWindow.layout(shape, plan).map(layout -> GpuWindow.allocate(gpu, layout))
+                    : Optional.empty();
+            long bytes = size.symmetric() - window.map(w -> w.layout().bytes()).orElse(0L);
+            Runnable freeMemory = symmetricMemory(name, bytes, window, setup, made);
             SymmetricMemory symmetric = made.get(0);
             Runnable free = () -> {
                 forget(name);
                 freeMemory.run();
             };
             buffer = device instanceof GpuDevice gpu
-                    ? GpuBuffers.create(this, gpu, bootstrap, name, shape, size, symmetric.stored(), free, config)
+                    ? GpuBuffers.create(this, gpu, bootstrap, name, shape, size, symmetric, window, free, config)
                     : HostBuffers.create(
                             this,
                             bootstrap,
@@ -193,24 +198,35 @@ final class Group implements EpGroup {
      *
      * @return frees it
      */
-    private Runnable symmetricMemory(String name, long bytes, Duration setup, List<SymmetricMemory> made) {
+    private Runnable symmetricMemory(
+            String name, long bytes, Optional<GpuWindow> window, Duration setup, List<SymmetricMemory> made) {
         List<SymmetricBuffer> exposed = new ArrayList<>();
         Optional<EpBackend> allocator =
                 backends.byId().values().stream().filter(EpBackend::allocates).findFirst();
         DeviceMemory local;
+        Runnable freeWindow = () -> window.ifPresent(GpuWindow::close);
         Runnable freeLocal;
-        if (allocator.isPresent()) {
-            SymmetricBuffer own = allocator.get().expose(name, bytes, Optional.empty(), setup);
-            exposed.add(own);
-            local = own.local();
-            freeLocal = () -> {};
-        } else {
-            var allocation = device.allocate(bytes);
-            local = allocation.memory();
-            freeLocal = allocation::close;
+        try {
+            if (allocator.isPresent()) {
+                SymmetricBuffer own = allocator.get().expose(name, bytes, Optional.empty(), setup);
+                exposed.add(own);
+                local = own.local();
+                freeLocal = freeWindow;
+            } else {
+                var allocation = device.allocate(bytes);
+                local = allocation.memory();
+                freeLocal = () -> {
+                    allocation.close();
+                    freeWindow.run();
+                };
+            }
+        } catch (RuntimeException e) {
+            freeWindow.run();
+            throw e;
         }
         try {
-            made.add(paths.reach(local, register(name, bytes, setup, local, exposed)));
+            DeviceMemory registered = window.map(GpuWindow::memory).orElse(local);
+            made.add(paths.reach(local, register(name, setup, registered, exposed)));
         } catch (RuntimeException e) {
             try {
                 letGo(exposed, freeLocal);
@@ -237,13 +253,13 @@ final class Group implements EpGroup {
     }
 
     private Map<String, SymmetricBuffer> register(
-            String name, long bytes, Duration setup, DeviceMemory local, List<SymmetricBuffer> exposed) {
+            String name, Duration setup, DeviceMemory memory, List<SymmetricBuffer> exposed) {
         Map<String, SymmetricBuffer> byBackend = new TreeMap<>();
         for (EpBackend backend : backends.byId().values()) {
             if (backend.allocates()) {
                 byBackend.put(backend.id(), exposed.get(0));
             } else {
-                SymmetricBuffer registered = backend.expose(name, bytes, Optional.of(local), setup);
+                SymmetricBuffer registered = backend.expose(name, memory.byteSize(), Optional.of(memory), setup);
                 exposed.add(registered);
                 byBackend.put(backend.id(), registered);
             }

@@ -157,10 +157,12 @@ final class Joining {
                 .filter(key -> key.agreed() || NicChoice.KEYS.contains(key))
                 .forEach(key -> settings.put(key.name(), config.resolve(key).text()));
         Surroundings around = Surroundings.of(device, place);
+        int ranks = config.get(EpKeys.HOST_RANKS);
+        String madeUp = ranks == 0 ? "" : "/" + bootstrap.rank() / ranks;
         return new RankProfile(
                 bootstrap.rank(),
-                hostId(),
-                hostName(),
+                hostId() + madeUp,
+                hostName() + madeUp,
                 ProcessHandle.current().pid(),
                 device,
                 around.locality(),

@@ -32,7 +32,12 @@ record Surroundings(Locality locality, String domain) {
      * @param place its PCI address, where its driver tells
      */
     static Surroundings of(Device device, Optional<PciAddress> place) {
-        return of(device, place, FileTree.of(Path.of("/")), Topologies::live, System.getenv());
+        Surroundings machine = of(device, place, FileTree.of(Path.of("/")), Topologies::live, System.getenv());
+        // A container or a launcher may keep the process to fewer.
+        return machine.locality().gpu() < 0
+                ? machine
+                : new Surroundings(
+                        machine.locality().within(Runtime.getRuntime().availableProcessors()), machine.domain());
     }
 
     /**

@@ -15,7 +15,7 @@ import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.SymmetricBuffer;
 
-/** The paths of a plan as one rank's engine uses them: it stores into mapped memory and, on the host, posts. */
+/** The paths of a plan as one rank's engine uses them: it stores into mapped memory, and posts to the rest. */
 final class UsablePaths {
     private final EpPlan plan;
     private final int rank;
@@ -43,11 +43,16 @@ final class UsablePaths {
 
     private void check(PairPath path) {
         PathKind kind = path.offer().kind();
-        boolean onHosts = isHost(path.from()) && isHost(path.to());
-        if (kind == PathKind.DEVICE_POSTED || (kind == PathKind.HOST_POSTED && !onHosts)) {
-            String reason =
-                    onHosts ? "ranks on the host have no GPU that could post" : "GPUs only store into mapped memory";
-            throw unusable(path, reason + " so far");
+        boolean alike = isHost(path.from()) == isHost(path.to());
+        if (kind == PathKind.DEVICE_POSTED) {
+            throw unusable(
+                    path,
+                    isHost(path.from())
+                            ? "ranks on the host have no GPU that could post"
+                            : "kernels of GPUs do not post to NICs so far");
+        }
+        if (kind == PathKind.HOST_POSTED && !alike) {
+            throw unusable(path, "one of the two is a GPU and the other is not");
         }
     }
 

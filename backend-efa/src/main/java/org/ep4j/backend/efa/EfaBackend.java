@@ -1,19 +1,16 @@
 package org.ep4j.backend.efa;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.stream.Collectors;
 import org.ep4j.DeviceMemory;
-import org.ep4j.EpArgumentException;
-import org.ep4j.EpStateException;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.collective.ExposeArguments;
+import org.ep4j.engine.collective.OpenBuffers;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.LinkTraffic;
@@ -26,9 +23,6 @@ final class EfaBackend implements EpBackend, TrafficSource {
     /** What is under way when a buffer closes has this long to arrive. */
     static final Duration LINGER = Duration.ofSeconds(2);
 
-    /** Sizes are multiples of it on every backend. */
-    private static final long PAGE = 4096;
-
     private final OpenContext context;
     private final Collective collective;
     private final Places places;
@@ -36,9 +30,7 @@ final class EfaBackend implements EpBackend, TrafficSource {
     private final Buffers numbers;
     private final Resources resources;
     private final ProgressThread thread;
-    private final Object lock = new Object();
-    private final Set<EfaBuffer> buffers = new HashSet<>();
-    private boolean closed;
+    private final OpenBuffers<EfaBuffer> buffers;
 
     EfaBackend(
             OpenContext context,
@@ -53,6 +45,7 @@ final class EfaBackend implements EpBackend, TrafficSource {
         this.links = Map.copyOf(links);
         this.numbers = numbers;
         this.resources = resources;
+        this.buffers = new OpenBuffers<>(collective, context.rank());
         this.thread = new ProgressThread(context, List.copyOf(links.values()));
         thread.start();
     }
@@ -74,68 +67,12 @@ final class EfaBackend implements EpBackend, TrafficSource {
 
     @Override
     public SymmetricBuffer expose(String name, long bytes, Optional<DeviceMemory> memory, Duration deadline) {
-        checkOpen();
+        buffers.checkOpen();
         DeviceMemory given =
                 memory.orElseGet(() -> new DeviceMemory(0, 0, context.device().id()));
         Exposure.Exposed exposed = new Exposure(collective, places, numbers)
-                .run(name, () -> checkArguments(bytes, memory), given, Deadline.in(deadline));
-        EfaBuffer buffer = new EfaBuffer(name, context.rank(), given, exposed, links, this::forget);
-        boolean done = false;
-        try {
-            remember(buffer);
-            done = true;
-            return buffer;
-        } finally {
-            if (!done) {
-                buffer.close();
-            }
-        }
-    }
-
-    private static void checkArguments(long bytes, Optional<DeviceMemory> memory) {
-        if (bytes <= 0 || bytes % PAGE != 0) {
-            throw new EpArgumentException(
-                    "bytes", bytes, "a positive multiple of " + PAGE, "round the size up to whole pages");
-        }
-        if (memory.isEmpty() || memory.get().byteSize() != bytes) {
-            throw new EpArgumentException(
-                    "memory",
-                    memory.isEmpty() ? "empty" : memory.get(),
-                    bytes + " bytes",
-                    EfaProvider.ID + " registers memory that was allocated elsewhere; pass all of it");
-        }
-        if (!memory.get().device().type().equals("host")) {
-            throw new EpArgumentException(
-                    "memory",
-                    memory.get(),
-                    "host memory",
-                    "this version of " + EfaProvider.ID + " sends from host memory; stage what is on a GPU");
-        }
-    }
-
-    private void checkOpen() {
-        synchronized (lock) {
-            if (closed) {
-                throw new EpStateException(EfaProvider.ID + " is closed on " + collective.label(context.rank())
-                        + "; open it again to expose buffers");
-            }
-        }
-    }
-
-    private void remember(EfaBuffer buffer) {
-        synchronized (lock) {
-            if (closed) {
-                throw new EpStateException(EfaProvider.ID + " was closed on " + collective.label(context.rank())
-                        + " while " + buffer + " was made; close the backend after its buffers");
-            }
-            buffers.add(buffer);
-        }
-    }
-
-    private void forget(EfaBuffer buffer) {
-        synchronized (lock) {
-            buffers.remove(buffer);
-        }
+                .run(name, () -> ExposeArguments.checkRegistered(id(), bytes, memory), given, Deadline.in(deadline));
+        return buffers.add(new EfaBuffer(name, context.rank(), given, exposed, links, buffers::remove));
     }
 
     /** The link to a peer that the backend connects. */
@@ -157,15 +94,9 @@ final class EfaBackend implements EpBackend, TrafficSource {
 
     @Override
     public void close() {
-        List<EfaBuffer> open;
-        synchronized (lock) {
-            if (closed) {
-                return;
-            }
-            closed = true;
-            open = new ArrayList<>(buffers);
+        if (!buffers.close()) {
+            return;
         }
-        open.forEach(EfaBuffer::close);
         thread.close();
         links.values().forEach(link -> link.end("the backend is closed on this rank"));
         resources.close();

@@ -34,11 +34,8 @@ final class EfaOffer {
     private EfaOffer() {}
 
     static ProbeReport describe(DescribeRequest request) {
-        Check device = device(request.device());
-        // Machines with GPUs are planned for, though no group on them opens yet: whoever reads the plan is told.
-        Check planned = device.status() == Check.Status.FAIL
-                ? Check.warn(device.code(), device.detail(), device.remedy())
-                : device;
+        // What probe refuses is left to probe: a description says which way bytes go, not what this version can do.
+        Check planned = Check.pass(EfaProbe.DEVICE, "device " + request.device().type());
         for (NicFamily family : List.of(NicFamily.EFA, NicFamily.CXI)) {
             Optional<NicPaths> nics = nics(request.locality(), family);
             if (nics.isPresent()) {
@@ -49,13 +46,20 @@ final class EfaOffer {
         return new ProbeReport(List.of(planned, sockets()), Map.of());
     }
 
+    /** What is sent lies in memory of the host, of a GPU too. */
     static Check device(Device device) {
-        return device.type().equals("host")
-                ? Check.pass(EfaProbe.DEVICE, "device host")
-                : Check.fail(
+        return switch (device.type()) {
+            case "host" -> Check.pass(EfaProbe.DEVICE, "device host");
+            case "cuda", "hip" ->
+                Check.pass(
                         EfaProbe.DEVICE,
-                        "device " + device.type() + " is not the host, and this version sends from host memory alone",
-                        "set ep.device to host, or use another backend for " + device.type());
+                        device + ": bytes go through pinned memory, and proxy threads post for the GPU");
+            default ->
+                Check.fail(
+                        EfaProbe.DEVICE,
+                        "device " + device + " is neither the host nor a GPU that memory of the host can be pinned for",
+                        "set ep.device to host, cuda or hip");
+        };
     }
 
     static Check sockets() {
@@ -108,9 +112,14 @@ final class EfaOffer {
             default ->
                 Providers.sockets(provider)
                         ? sockets(from, to, here, there)
-                        : new PathOffer(
-                                PathKind.HOST_POSTED, Estimates.SOCKET_GIGABYTES, Estimates.SOCKET_MICROS, List.of());
+                        : other(provider);
         };
+    }
+
+    private static Offer other(String provider) {
+        PathOffer offer = new PathOffer(
+                PathKind.HOST_POSTED, Estimates.SOCKET_GIGABYTES, Estimates.SOCKET_MICROS, List.of());
+        return Providers.software(provider) ? offer.withFlow(NicProfile.SOFTWARE.told(provider)) : offer;
     }
 
     private static Predicate<NicReach> has(RankProfile rank, String provider) {
@@ -137,21 +146,24 @@ final class EfaOffer {
 
     private static Offer fabric(
             RankProfile from, RankProfile to, Predicate<NicReach> here, Predicate<NicReach> there, double micros) {
-        return NicOffers.between(
-                new NicOffers.Side(from, NicPaths.of(from.locality(), here)),
+        Optional<NicPaths> mine = NicPaths.of(from.locality(), here);
+        Offer offer = NicOffers.between(
+                new NicOffers.Side(from, mine),
                 new NicOffers.Side(to, NicPaths.of(to.locality(), there)),
                 PathKind.HOST_POSTED,
                 micros);
+        return offer instanceof PathOffer path ? path.withFlow(flow(mine)) : offer;
+    }
+
+    private static String flow(Optional<NicPaths> nics) {
+        return NicProfile.told(nics.map(NicPaths::nearest)
+                .map(nearest -> nearest.nic().family())
+                .orElse(NicFamily.ETHERNET));
     }
 
     private static Offer layered(Offer offer) {
         return offer instanceof PathOffer path
-                ? new PathOffer(
-                        path.kind(),
-                        path.gigabytesPerSecond() * LAYERED,
-                        path.latencyMicros(),
-                        path.nics(),
-                        path.staged())
+                ? path.withEstimates(path.gigabytesPerSecond() * LAYERED, path.latencyMicros())
                 : offer;
     }
 
@@ -160,10 +172,11 @@ final class EfaOffer {
         Optional<NicPaths> nics = NicPaths.of(from.locality(), here);
         double rate = Math.min(rate(nics), rate(NicPaths.of(to.locality(), there)));
         PathOffer offer = new PathOffer(
-                PathKind.HOST_POSTED,
-                rate,
-                Estimates.SOCKET_MICROS,
-                nics.map(NicPaths::names).orElse(List.of()));
+                        PathKind.HOST_POSTED,
+                        rate,
+                        Estimates.SOCKET_MICROS,
+                        nics.map(NicPaths::names).orElse(List.of()))
+                .withFlow(NicProfile.SOFTWARE.told("sockets"));
         boolean gpus = from.locality().gpu() >= 0 || to.locality().gpu() >= 0;
         return gpus ? Staging.through(offer) : offer;
     }

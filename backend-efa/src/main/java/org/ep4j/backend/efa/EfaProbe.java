@@ -19,7 +19,7 @@ import org.ep4j.spi.ProbeRequest;
  * Looks whether this rank can use libfabric. It opens an endpoint of the best provider and closes it again. The codes:
  *
  * <ul>
- *   <li>{@code EP-EFA-001} the device is the host
+ *   <li>{@code EP-EFA-001} the device, and by which memory it sends
  *   <li>{@code EP-EFA-002} libfabric is there and can be called
  *   <li>{@code EP-EFA-003} it has a provider with remote writes and immediates, as {@code ep.efa.provider} wants it
  *   <li>{@code EP-EFA-004} that provider has a NIC that does the work itself

@@ -1,7 +1,9 @@
 package org.ep4j.backend.efa;
 
-import java.util.List;
+import java.util.Map;
 import org.ep4j.config.EpConfig;
+import org.ep4j.plan.offer.FlowLimits;
+import org.ep4j.topology.NicFamily;
 
 /**
  * What a kind of NIC takes, and what settings say instead.
@@ -13,55 +15,57 @@ import org.ep4j.config.EpConfig;
  * @param registrationChunk bytes of memory that are registered at once
  */
 record NicProfile(long inflightBytes, int largeWrites, int smallWrites, int burst, long registrationChunk) {
-    /** 8 and 32 writes: the defaults of UCCL ({@code ep/include/common.hpp}, kMaxInflightNormal and LowLatency). */
-    static final NicProfile ANY = new NicProfile(0, 8, 32, 64, Keys.WHOLE);
+    private static final int BURST = 64;
+
+    /** pplx-garden {@code fabric-lib/efa_domain.rs}: bursts of 32 small writes. */
+    private static final int EFA_BURST = 32;
+
+    /** UCCL {@code ep/src/rdma.cpp}: registers pieces of 1 GiB. */
+    private static final long IRDMA_CHUNK = 1L << 30;
+
+    /** For kinds of which nothing is known. */
+    static final NicProfile ANY = of(NicFamily.OTHER_RDMA);
 
     /**
      * Where processors copy the bytes, more under way hides the times in which neither end looks: over shm 4 KiB go four
      * times as fast, 64 KiB 1.2 times ({@code ci/fabric-perftest}).
      */
-    static final NicProfile SOFTWARE = new NicProfile(0, 32, 128, 64, Keys.WHOLE);
+    static final NicProfile SOFTWARE = new NicProfile(0, 32, 128, BURST, Keys.WHOLE);
 
-    private static final long IRDMA_CHUNK = 1L << 30;
+    /** By PCI vendor, as libfabric tells it. */
+    private static final Map<String, NicFamily> VENDORS = Map.of(
+            "0x14e4", NicFamily.BNXT,
+            "0x1dd8", NicFamily.IONIC,
+            "0x1d0f", NicFamily.EFA,
+            "0x8086", NicFamily.IRDMA);
 
-    private static final List<Known> KNOWN = List.of(
-            new Known("0x14e4", "Broadcom Thor-2", "UCCL ep/README.md", new NicProfile(1572864, 1, 32, 64, Keys.WHOLE)),
-            new Known("0x1dd8", "AMD Pollara", "UCCL ep/README.md", new NicProfile(2097152, 1, 32, 64, Keys.WHOLE)),
-            new Known(
-                    "0x1d0f",
-                    "AWS EFA",
-                    "pplx-garden fabric-lib efa_domain.rs: bursts of 32 small writes",
-                    new NicProfile(0, 8, 32, 32, Keys.WHOLE)),
-            new Known(
-                    "0x8086",
-                    "Intel irdma",
-                    "UCCL ep/src/rdma.cpp: registers pieces of 1 GiB",
-                    new NicProfile(0, 8, 32, 64, IRDMA_CHUNK)));
+    private static NicProfile of(NicFamily family) {
+        FlowLimits limits = FlowLimits.of(family);
+        return new NicProfile(
+                limits.bytes(),
+                limits.largeWrites(),
+                limits.smallWrites(),
+                family == NicFamily.EFA ? EFA_BURST : BURST,
+                family == NicFamily.IRDMA ? IRDMA_CHUNK : Keys.WHOLE);
+    }
 
-    /**
-     * What is known of a kind.
-     *
-     * @param vendor PCI id
-     * @param name for people
-     * @param source where the figures are from
-     * @param profile the figures
-     */
-    record Known(String vendor, String name, String source, NicProfile profile) {}
+    /** The limits of a kind of NIC, for people. */
+    static String told(NicFamily family) {
+        return of(family).told(FlowLimits.of(family).name());
+    }
 
-    /** All that are known. */
-    static List<Known> known() {
-        return KNOWN;
+    /** The limits, for people. */
+    String told(String name) {
+        FlowLimits limits = new FlowLimits(name, inflightBytes, largeWrites, smallWrites);
+        return name + ": " + limits.bytesText() + " of a rank, to a peer " + largeWrites
+                + (largeWrites == 1 ? " write" : " writes") + " of 64 KiB and more and " + smallWrites + " smaller";
     }
 
     /** Of a NIC whose PCI vendor is told, or that does not do the work itself, with the settings. */
     static NicProfile of(FabricInfo info, EpConfig config) {
         NicProfile found = Providers.software(info.provider())
                 ? SOFTWARE
-                : KNOWN.stream()
-                        .filter(known -> known.vendor().equals(info.vendor()))
-                        .map(Known::profile)
-                        .findFirst()
-                        .orElse(ANY);
+                : of(VENDORS.getOrDefault(info.vendor(), NicFamily.OTHER_RDMA));
         long bytes = config.get(EfaKeys.INFLIGHT_BYTES);
         int large = config.get(EfaKeys.INFLIGHT_WRITES);
         int small = config.get(EfaKeys.INFLIGHT_MESSAGES);

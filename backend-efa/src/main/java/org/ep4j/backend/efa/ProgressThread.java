@@ -1,9 +1,12 @@
 package org.ep4j.backend.efa;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.MemberState;
+import java.util.stream.Collectors;
+import org.ep4j.engine.collective.PeerWatch;
+import org.ep4j.engine.collective.ThreadEnds;
+import org.ep4j.engine.collective.TrafficReports;
 import org.ep4j.spi.OpenContext;
 
 /**
@@ -13,7 +16,7 @@ import org.ep4j.spi.OpenContext;
 final class ProgressThread implements AutoCloseable {
     private static final System.Logger LOGGER = System.getLogger(ProgressThread.class.getName());
 
-    private static final long JOIN_NANOS = 2_000_000_000L;
+    private static final Duration JOIN = Duration.ofSeconds(2);
 
     /**
      * Between looks: the first when nothing has happened for a while, doubled up to the second while nothing does. Whoever
@@ -26,16 +29,21 @@ final class ProgressThread implements AutoCloseable {
     /** As long after something has happened it looks all the time: sleeping and waking take longer than most writes. */
     private static final long WAKE_NANOS = 100_000;
 
-    private final Bootstrap bootstrap;
     private final List<Link> links;
+    private final PeerWatch peers;
     private final TrafficReports reports;
     private final Thread thread;
     private volatile boolean stop;
 
     ProgressThread(OpenContext context, List<Link> links) {
-        this.bootstrap = context.bootstrap();
         this.links = List.copyOf(links);
-        this.reports = new TrafficReports(context.rank(), this.links);
+        this.peers = new PeerWatch(
+                context.bootstrap(),
+                links.stream().collect(Collectors.toMap(link -> link.peer().index(), link -> link::peerGone)));
+        this.reports = new TrafficReports(
+                EfaProvider.ID,
+                context.rank(),
+                () -> this.links.stream().map(Link::traffic).toList());
         this.thread = new Thread(this::run, "ep-efa-" + context.rank());
         thread.setDaemon(true);
     }
@@ -47,7 +55,6 @@ final class ProgressThread implements AutoCloseable {
     // Others may have the processor: whom bytes are moved for may be waiting for it.
     @SuppressWarnings("ThreadPriorityCheck")
     private void run() {
-        long states = -1;
         long nanos = BUSY_NANOS;
         long asleep = System.nanoTime();
         while (!stop) {
@@ -55,11 +62,7 @@ final class ProgressThread implements AutoCloseable {
             for (Link link : links) {
                 moved |= link.attend();
             }
-            long now = bootstrap.stateChanges();
-            if (now != states) {
-                states = now;
-                lookForLosses();
-            }
+            peers.look();
             reports.tick();
             long time = System.nanoTime();
             if (moved) {
@@ -74,38 +77,17 @@ final class ProgressThread implements AutoCloseable {
         }
     }
 
-    private void lookForLosses() {
-        for (Link link : links) {
-            MemberState state = bootstrap.state(link.peer().index());
-            if (state != MemberState.ALIVE) {
-                link.peerGone(state == MemberState.LEFT ? "it has left the group" : "its process is lost");
-            }
-        }
-    }
-
     /** Waits for the end of the thread, but not for ever, also where this one is interrupted. */
     @Override
     public void close() {
         stop = true;
-        boolean interrupted = false;
-        long end = System.nanoTime() + JOIN_NANOS;
-        while (thread.isAlive() && end - System.nanoTime() > 0) {
-            try {
-                thread.join(1 + (end - System.nanoTime()) / 1_000_000);
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (thread.isAlive()) {
+        if (!ThreadEnds.await(List.of(thread), JOIN).isEmpty()) {
             LOGGER.log(
                     System.Logger.Level.WARNING,
                     "{0} did not end within {1} s of closing; see what it does (jstack)",
                     thread.getName(),
-                    JOIN_NANOS / 1_000_000_000);
+                    JOIN.toSeconds());
         }
         reports.report();
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
     }
 }

@@ -7,15 +7,21 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
-import org.ep4j.EpPeerLostException;
+import org.ep4j.Device;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.config.EpConfig;
+import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.HostPosted;
-import org.jspecify.annotations.Nullable;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+import org.ep4j.tck.writes.TwoProcesses;
+import org.ep4j.tck.writes.TwoRanks;
+import org.ep4j.tck.writes.WriteExchange;
+import org.ep4j.tck.writes.WriteScenarios;
 
-/** Two ranks over a provider of libfabric. Arguments are the provider, then names of scenarios; none means all. */
-public final class FabricScenarios {
-    static final Duration PATIENCE = Duration.ofSeconds(20);
+/** Two ranks over a provider of libfabric. */
+final class FabricScenarios {
+    static final Duration PATIENCE = Duration.ofSeconds(30);
 
     private FabricScenarios() {}
 
@@ -28,37 +34,34 @@ public final class FabricScenarios {
     static Map<String, Scenario> all(String provider) {
         Map<String, String> plain = Map.of("ep.efa.provider", provider);
         Map<String, Scenario> all = new LinkedHashMap<>();
-        all.put("processes", () -> RankProcess.exchangeWithAnother(provider, false));
-        all.put("killed", () -> RankProcess.exchangeWithAnother(provider, true));
+        all.put("processes", () -> TwoProcesses.first(ranks(plain), RankProcess.class, List.of(provider), false));
+        all.put("killed", () -> TwoProcesses.first(ranks(plain), RankProcess.class, List.of(provider), true));
         if (provider.equals(Providers.SHM)) {
             // It does not connect threads.
             return all;
         }
-        all.put("exchange", () -> exchange(plain, 60));
-        all.put("one-write-at-a-time", () -> exchange(with(plain, "ep.efa.max-inflight-bytes", "4KiB"), 20));
+        all.put("exchange", () -> WriteScenarios.exchange(ranks(plain), 1 << 20, 200_000, 60));
+        all.put(
+                "one-write-at-a-time",
+                () -> WriteScenarios.exchange(
+                        ranks(with(plain, "ep.efa.max-inflight-bytes", "4KiB")), 1 << 20, 200_000, 20));
         all.put("slow-receiver", () -> slowReceiver(plain));
         all.put("receiver-without-calls", () -> receiverWithoutCalls(plain));
         all.put("no-answer", () -> noAnswer(with(plain, "ep.timeout", "1s")));
-        all.put("cut-off", () -> cutOff(plain));
+        all.put("cut-off", () -> WriteScenarios.cutOff(ranks(plain), "cannot be reached", "cannot be reached"));
         return all;
     }
 
-    /** Runs scenarios; ends with an exception when one fails. */
-    public static void main(String[] arguments) throws IOException, InterruptedException {
-        Map<String, Scenario> all = all(arguments[0]);
-        List<String> names = arguments.length == 1
-                ? List.copyOf(all.keySet())
-                : List.of(arguments).subList(1, arguments.length);
-        for (String name : names) {
-            Scenario scenario = all.get(name);
-            if (scenario == null) {
-                throw new IllegalArgumentException("no scenario " + name + "; there are " + all.keySet());
-            }
-            long start = System.nanoTime();
-            scenario.run();
-            System.out.println("ok " + name + " " + (System.nanoTime() - start) / 1_000_000 + " ms");
+    /** Two ranks on one host, with what this machine has. */
+    static TwoRanks ranks(Map<String, String> settings) {
+        EfaProvider provider = new EfaProvider();
+        EpConfig config = TwoRanks.config(provider, settings);
+        ProbeReport report = provider.probe(new ProbeRequest(Device.HOST, config, PATIENCE));
+        if (!report.usable()) {
+            throw new AssertionError(report.failures().toString());
         }
-        System.exit(0);
+        EpPlan plan = TwoRanks.plan(EfaProvider.ID, report.facts(), List.of(), List.of(), 1);
+        return new TwoRanks(provider, plan, config, PATIENCE);
     }
 
     private static Map<String, String> with(Map<String, String> plain, String key, String value) {
@@ -67,20 +70,12 @@ public final class FabricScenarios {
         return settings;
     }
 
-    private static void exchange(Map<String, String> settings, int rounds) {
-        FabricRanks.run(FabricRanks.config(settings), context -> {
-            try (Exchange exchange = new Exchange(context, 1 << 20, 200_000, PATIENCE)) {
-                exchange.rounds(rounds);
-                context.bootstrap().barrier("done", PATIENCE);
-            }
-        });
-    }
-
     /** More than fits into any queue goes to a rank that makes no calls for a while. */
     private static void slowReceiver(Map<String, String> settings) {
         int writes = 5_000;
-        FabricRanks.run(FabricRanks.config(settings), context -> {
-            try (Exchange exchange = new Exchange(context, 1 << 16, 20_000, PATIENCE)) {
+        TwoRanks ranks = ranks(settings);
+        ranks.run(context -> {
+            try (WriteExchange exchange = ranks.exchange(context, 1 << 16, 20_000)) {
                 HostPosted posted = exchange.posted();
                 if (context.rank() == 0) {
                     for (int i = 1; i <= writes; i++) {
@@ -108,8 +103,9 @@ public final class FabricScenarios {
 
     /** What is sent is received although the receiver calls nothing. */
     private static void receiverWithoutCalls(Map<String, String> settings) {
-        FabricRanks.run(FabricRanks.config(settings), context -> {
-            try (Exchange exchange = new Exchange(context, 1 << 20, 200_000, PATIENCE)) {
+        TwoRanks ranks = ranks(settings);
+        ranks.run(context -> {
+            try (WriteExchange exchange = ranks.exchange(context, 1 << 20, 200_000)) {
                 if (context.rank() == 0) {
                     exchange.posted().write(1, 0, 0, 1 << 20);
                     exchange.posted().advance(1, 1, 1);
@@ -125,11 +121,11 @@ public final class FabricScenarios {
 
     /** A peer whose backend is stuck takes nothing: whoever waits for it is told in time, with what it waited for. */
     private static void noAnswer(Map<String, String> settings) {
-        EpConfig config = FabricRanks.config(settings);
-        FabricRanks.run(config, context -> {
-            try (Exchange exchange = new Exchange(context, 1 << 16, 20_000, PATIENCE)) {
+        TwoRanks ranks = ranks(settings);
+        ranks.run(context -> {
+            try (WriteExchange exchange = ranks.exchange(context, 1 << 16, 20_000)) {
                 if (context.rank() == 1) {
-                    Link link = exchange.link();
+                    Link link = ((EfaBackend) exchange.backend()).link(0);
                     link.hold(
                             () -> context.bootstrap().barrier("stuck", PATIENCE),
                             () -> context.bootstrap().barrier("told", PATIENCE));
@@ -143,7 +139,7 @@ public final class FabricScenarios {
                         }
                         throw new AssertionError("nothing was late");
                     } catch (EpTimeoutException e) {
-                        check(e.getMessage(), "rank 1", "took nothing", "ep.timeout");
+                        WriteScenarios.check(e.getMessage(), "rank 1", "took nothing", "ep.timeout");
                     }
                     if (System.nanoTime() - start > 10_000_000_000L) {
                         throw new AssertionError("told after " + (System.nanoTime() - start) / 1_000_000 + " ms");
@@ -153,34 +149,5 @@ public final class FabricScenarios {
                 context.bootstrap().barrier("done", PATIENCE);
             }
         });
-    }
-
-    /** A rank cuts its peer off: it says so at once, and the peer finds it lost. */
-    private static void cutOff(Map<String, String> settings) {
-        FabricRanks.run(FabricRanks.config(settings), context -> {
-            try (Exchange exchange = new Exchange(context, 1 << 16, 20_000, PATIENCE)) {
-                exchange.rounds(5);
-                context.bootstrap().barrier("half", PATIENCE);
-                if (context.rank() == 0) {
-                    exchange.posted().disconnect(1);
-                }
-                context.bootstrap().barrier("cut", PATIENCE);
-                try {
-                    exchange.rounds(1000);
-                    throw new AssertionError("nothing was lost");
-                } catch (EpPeerLostException e) {
-                    check(e.getMessage(), "rank " + (1 - context.rank()), "cannot be reached");
-                }
-                context.bootstrap().barrier("done", PATIENCE);
-            }
-        });
-    }
-
-    static void check(@Nullable String message, String... parts) {
-        for (String part : parts) {
-            if (message == null || !message.contains(part)) {
-                throw new AssertionError("expected \"" + part + "\" in: " + message);
-            }
-        }
     }
 }

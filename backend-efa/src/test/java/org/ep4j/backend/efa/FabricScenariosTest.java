@@ -10,6 +10,7 @@ import org.ep4j.Device;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.tck.writes.TwoRanks;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
@@ -28,8 +29,8 @@ final class FabricScenariosTest {
     }
 
     private static Stream<DynamicTest> over(String provider) {
-        EpConfig config = FabricRanks.config(Map.of("ep.efa.provider", provider));
-        ProbeReport report = new EfaProvider().probe(new ProbeRequest(Device.HOST, config, FabricRanks.DEADLINE));
+        EpConfig config = TwoRanks.config(new EfaProvider(), Map.of("ep.efa.provider", provider));
+        ProbeReport report = new EfaProvider().probe(new ProbeRequest(Device.HOST, config, FabricScenarios.PATIENCE));
         if (!report.usable()) {
             String required = System.getenv().getOrDefault(REQUIRE, "");
             if (List.of(required.split(",", -1)).contains(EfaProvider.ID)) {

@@ -101,10 +101,14 @@ final class ProviderTest {
     }
 
     @Test
-    void aGpuIsRefusedBeforeAnythingIsLoaded() {
+    void aGpuSendsThroughPinnedMemory() {
         EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
         ProbeReport report = provider.probe(new ProbeRequest(Device.parse("cuda:0"), config, Duration.ofSeconds(20)));
-        assertThat(report.failures()).extracting(Check::code).containsExactly("EP-EFA-001");
+        assertThat(report.checks())
+                .filteredOn(check -> check.code().equals("EP-EFA-001"))
+                .singleElement()
+                .satisfies(check -> assertThat(check.detail()).contains("cuda:0", "pinned memory", "proxy threads"));
+        assertThat(report.failures()).extracting(Check::code).doesNotContain("EP-EFA-001");
     }
 
     @Test
@@ -116,6 +120,29 @@ final class ProviderTest {
         assertThat(offer.nics()).containsExactly("rdmap0s6:1", "rdmap1s6:1");
         assertThat(offer.gigabytesPerSecond()).isEqualTo(22.5);
         assertThat(offer.latencyMicros()).isEqualTo(Estimates.EFA_MICROS);
+        assertThat(offer.flow())
+                .isEqualTo(
+                        "AWS EFA: any number of bytes of a rank, to a peer 32 writes of 64 KiB and more and 128 smaller");
+    }
+
+    @Test
+    void theLimitsOfTheNicAreTold() {
+        Map<String, String> facts = facts("verbs;ofi_rxm", "verbs;ofi_rxm", "bnxt_re0");
+        Locality place = host(NicFamily.BNXT, "bnxt_re0");
+        PathOffer offer = (PathOffer) provider.offer(profile(0, "a", place, facts), profile(1, "b", place, facts));
+        assertThat(offer.flow())
+                .isEqualTo("Broadcom Thor-2: 1.5 MiB of a rank, to a peer 1 write of 64 KiB and more and 32 smaller");
+        PathOffer sockets = (PathOffer) provider.offer(
+                profile(0, "a", Locality.UNKNOWN, Map.of()), profile(1, "b", Locality.UNKNOWN, Map.of()));
+        assertThat(sockets.flow())
+                .isEqualTo(
+                        "sockets: any number of bytes of a rank, to a peer 32 writes of 64 KiB and more and 128 smaller");
+    }
+
+    @Test
+    void aMachineWithGpusIsDescribedWithoutRemarks() {
+        DescribeRequest gpu = new DescribeRequest(Device.parse("cuda:0"), host(NicFamily.EFA, "rdmap0s6"), "h");
+        assertThat(provider.describe(gpu).checks()).allMatch(check -> check.status() == Check.Status.PASS);
     }
 
     @Test

@@ -193,10 +193,10 @@ final class TestRanks {
         }
     }
 
-    /** Open descriptors of this process that lead into a folder. */
+    /** Open descriptors of this process that lead into a folder; not those of its listing, which other threads may read. */
     static long descriptorsInto(Path folder) {
         try (Stream<Path> list = Files.list(Path.of("/proc/self/fd"))) {
-            return list.filter(fd -> target(fd).startsWith(folder.toString())).count();
+            return list.filter(fd -> target(fd).startsWith(folder + "/")).count();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -25,13 +25,12 @@ final class Completions {
         return record.address();
     }
 
-    void set(int index, long id, int status, int vendor, boolean received, int immediate) {
+    void set(int index, long id, int status, int vendor, int immediate) {
         int at = index * SIZE;
         buffer.putLong(at, id);
         buffer.putInt(at + 8, status);
         buffer.putInt(at + 12, vendor);
-        buffer.putInt(at + 16, received ? 1 : 0);
-        buffer.putInt(at + 20, immediate);
+        buffer.putInt(at + 16, immediate);
     }
 
     long id(int index) {
@@ -48,6 +47,6 @@ final class Completions {
     }
 
     int immediate(int index) {
-        return buffer.getInt(index * SIZE + 20);
+        return buffer.getInt(index * SIZE + 16);
     }
 }

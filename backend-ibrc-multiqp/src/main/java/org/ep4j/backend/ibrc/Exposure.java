@@ -70,12 +70,10 @@ final class Exposure {
             Exposed exposed = new Exposed(
                     Regions.of(
                             memory.address(),
-                            memory.byteSize(),
                             local.dataKeys().local(),
                             told.stream().map(BufferRecord::data).toList()),
                     Regions.of(
                             local.record().counters().address(),
-                            local.counted().words().size(),
                             local.counterKeys().local(),
                             told.stream().map(BufferRecord::counters).toList()),
                     local.counted(),

@@ -98,11 +98,15 @@ final class IbrcKeys {
                     0,
                     0,
                     16384,
-                    "work requests to one peer that are under way on a queue pair at once; 0 fills the queue pair")
+                    "work requests to one peer that are under way on a queue pair at once; 0 takes what the kind of NIC is known"
+                            + " for, or fills the queue pair")
             .orVariable("UCCL_IB_MAX_INFLIGHT_NORMAL");
 
     static final ConfigKey<Long> INFLIGHT_BYTES = ConfigKey.bytes(
-                    "ep.ibrc.max-inflight-bytes", "0", "bytes to one peer that are under way at once; 0 sets no limit")
+                    "ep.ibrc.max-inflight-bytes",
+                    "0",
+                    "bytes to one peer that are under way at once; 0 takes a peer's part of what the kind of NIC is known for, or"
+                            + " sets no limit")
             .orVariable("UCCL_IB_MAX_INFLIGHT_BYTES");
 
     /** A value of {@link #COUNTERS}. */

@@ -17,6 +17,7 @@ import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.Offer;
+import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;
@@ -47,16 +48,13 @@ final class IbrcOffer {
         }
         return new ProbeReport(
                 List.of(
-                        plannedDevice(request.device()),
+                        // What probe refuses is left to probe: a description says which way bytes go, not what this
+                        // version can do.
+                        Check.pass(
+                                IbrcProbe.DEVICE, "device " + request.device().type()),
                         nic(request.device(), request.locality(), nics.get()),
                         direct(nics.get())),
                 Map.of());
-    }
-
-    /** Machines with GPUs are planned for, though no group on them opens yet: whoever reads the plan is told. */
-    private static Check plannedDevice(Device device) {
-        Check check = IbrcProbe.device(device);
-        return check.status() == Check.Status.FAIL ? Check.warn(check.code(), check.detail(), check.remedy()) : check;
     }
 
     static Check noNic(Device device, Locality locality) {
@@ -98,11 +96,15 @@ final class IbrcOffer {
     static Offer between(RankProfile from, RankProfile to) {
         // A command of a GPU and the doorbell cross PCIe; host memory needs the doorbell alone.
         int crossings = gpu(from.device()) ? 2 : 1;
-        return NicOffers.between(
-                new NicOffers.Side(from, nics(from)),
+        Optional<NicPaths> mine = nics(from);
+        Offer offer = NicOffers.between(
+                new NicOffers.Side(from, mine),
                 new NicOffers.Side(to, nics(to)),
                 PathKind.HOST_POSTED,
                 Estimates.NETWORK_MICROS + crossings * Estimates.PCI_MICROS);
+        return offer instanceof PathOffer path && mine.isPresent()
+                ? path.withFlow(LinkSettings.told(mine.get().nearest().nic().family()))
+                : offer;
     }
 
     private static Optional<NicPaths> nics(RankProfile rank) {

@@ -28,7 +28,7 @@ import org.ep4j.topology.Topology;
  * them, nothing else. The codes:
  *
  * <ul>
- *   <li>{@code EP-IBR-001} the device is the host
+ *   <li>{@code EP-IBR-001} the device, and by which memory it sends
  *   <li>{@code EP-IBR-002} libibverbs is there and can be called
  *   <li>{@code EP-IBR-003} there are devices, and this process may open them
  *   <li>{@code EP-IBR-004} a NIC with reliable connections has a port that is up
@@ -69,13 +69,18 @@ final class IbrcProbe {
         return new ProbeReport(probe.checks, probe.facts);
     }
 
+    /** What is sent lies in memory of the host, of a GPU too. */
     static Check device(Device device) {
-        return device.type().equals("host")
-                ? Check.pass(DEVICE, "device host")
-                : Check.fail(
+        return switch (device.type()) {
+            case "host" -> Check.pass(DEVICE, "device host");
+            case "cuda", "hip" ->
+                Check.pass(DEVICE, device + ": bytes go through pinned memory, and proxy threads post for the GPU");
+            default ->
+                Check.fail(
                         DEVICE,
-                        "device " + device.type() + " is not the host, and this version sends from host memory alone",
-                        "set ep.device to host, or use another backend for " + device.type());
+                        "device " + device + " is neither the host nor a GPU that memory of the host can be pinned for",
+                        "set ep.device to host, cuda or hip");
+        };
     }
 
     private void run(Device device, EpConfig config) {

@@ -21,8 +21,10 @@ import org.ep4j.topology.Topology;
  * @param maxMessage bytes of a message at most
  * @param retries times that it sends a packet again
  * @param record what peers need to know
+ * @param family what its device is
  */
-record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, int retries, PortRecord record) {
+record LocalPort(
+        NicDevice device, int number, int gidIndex, int maxMessage, int retries, PortRecord record, NicFamily family) {
     private static final System.Logger LOGGER = System.getLogger(LocalPort.class.getName());
     private static final int MOST_GIDS = 256;
 
@@ -49,15 +51,20 @@ record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, int
                 (port.get(6) & Verbs.GRH_REQUIRED) != 0,
                 reads,
                 PortRecord.Gid.of(gid.buffer()));
-        return new LocalPort(device, number, index, port.get(5), retries(device.name(), topology, config), record);
+        NicFamily family = family(device.name(), topology);
+        return new LocalPort(
+                device, number, index, port.get(5), retries(device.name(), family, config), record, family);
     }
 
-    private static int retries(String device, Topology topology, EpConfig config) {
-        NicFamily family = topology.nics().stream()
+    private static NicFamily family(String device, Topology topology) {
+        return topology.nics().stream()
                 .filter(nic -> nic.name().equals(device))
                 .map(Nic::family)
                 .findFirst()
                 .orElse(NicFamily.OTHER_RDMA);
+    }
+
+    private static int retries(String device, NicFamily family, EpConfig config) {
         if (Retries.endless(family, config) && config.resolve(IbrcKeys.RETRIES).origin() != EpConfig.Origin.DEFAULT) {
             LOGGER.log(
                     System.Logger.Level.INFO,

@@ -149,7 +149,6 @@ final class Opening {
     private static Region region(ControlMemory control, List<QueuePairs> pairs) {
         return Regions.of(
                 control.address(),
-                control.words().size(),
                 control.keys().local(),
                 pairs.stream().map(QueuePairs::memory).toList());
     }
@@ -165,7 +164,8 @@ final class Opening {
         int self = context.ranks().indexOf(context.rank());
         int index = context.ranks().indexOf(peer);
         Pairing pairing = Regions.present(pairings.get(peer));
-        LinkSettings settings = LinkSettings.from(context.config());
+        LinkSettings settings =
+                LinkSettings.from(context.config(), opened.get(0).family(), pairings.size());
         String label = collective.label(peer);
         List<QueuePairs.End> theirs = pairs.get(index).ends().getOrDefault(context.rank(), List.of());
         Connector.Connected connected = Regions.present(connectors.get(peer))

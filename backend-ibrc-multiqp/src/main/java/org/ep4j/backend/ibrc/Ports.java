@@ -1,12 +1,15 @@
 package org.ep4j.backend.ibrc;
 
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SortedSet;
 import org.ep4j.config.EpConfig;
 import org.ep4j.engine.memory.Resources;
+import org.ep4j.plan.offer.FlowLimits;
+import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.Topology;
 
 /** The ports of this rank, open, with their devices. */
@@ -49,6 +52,14 @@ final class Ports implements AutoCloseable {
 
     List<LocalPort> list() {
         return ports;
+    }
+
+    /** What its NICs are; of several kinds, one that fails beyond limits. */
+    NicFamily family() {
+        return ports.stream()
+                .map(LocalPort::family)
+                .min(Comparator.comparing(family -> !FlowLimits.of(family).strict()))
+                .orElse(NicFamily.OTHER_RDMA);
     }
 
     List<NicDevice> devices() {

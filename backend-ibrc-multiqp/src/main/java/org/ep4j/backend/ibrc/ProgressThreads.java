@@ -1,12 +1,15 @@
 package org.ep4j.backend.ibrc;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
+import org.ep4j.engine.collective.PeerWatch;
+import org.ep4j.engine.collective.ThreadEnds;
+import org.ep4j.engine.collective.TrafficReports;
 import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.engine.memory.Resources;
-import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.MemberState;
 import org.ep4j.spi.OpenContext;
 
 /**
@@ -17,7 +20,7 @@ final class ProgressThreads implements AutoCloseable {
     private static final System.Logger LOGGER = System.getLogger(ProgressThreads.class.getName());
 
     /** How long a thread may take to see that it is to end, and a little. */
-    private static final long JOIN_NANOS = 2_000_000_000L;
+    private static final Duration JOIN = Duration.ofSeconds(2);
 
     /**
      * Between looks at links, where the NIC counts: the first while something happens, doubled up to the second while nothing
@@ -28,10 +31,10 @@ final class ProgressThreads implements AutoCloseable {
 
     private static final int IDLE_MILLIS = 8;
 
-    private final Bootstrap bootstrap;
     private final OpenContext context;
     private final Ports ports;
     private final List<Link> links;
+    private final PeerWatch peers;
     private final TrafficReports reports;
     private final List<Thread> threads = new ArrayList<>();
     private final Resources resources;
@@ -44,11 +47,16 @@ final class ProgressThreads implements AutoCloseable {
      */
     ProgressThreads(OpenContext context, Ports ports, List<Link> links, Resources resources) {
         this.resources = resources;
-        this.bootstrap = context.bootstrap();
         this.context = context;
         this.ports = ports;
         this.links = List.copyOf(links);
-        this.reports = new TrafficReports(context.rank(), this.links);
+        this.peers = new PeerWatch(
+                context.bootstrap(),
+                links.stream().collect(Collectors.toMap(link -> link.peer().index(), link -> link::peerGone)));
+        this.reports = new TrafficReports(
+                IbrcProvider.ID,
+                context.rank(),
+                () -> this.links.stream().map(Link::traffic).toList());
     }
 
     void start() {
@@ -63,7 +71,6 @@ final class ProgressThreads implements AutoCloseable {
 
     private void run(NicDevice device, boolean first) {
         NativeRecord event = new NativeRecord(8);
-        long states = -1;
         int millis = BUSY_MILLIS;
         while (!stop) {
             int events = Verbs.nextEvent(device.context(), millis, event.address());
@@ -76,11 +83,7 @@ final class ProgressThreads implements AutoCloseable {
             }
             millis = moved || events != 0 ? BUSY_MILLIS : Math.min(IDLE_MILLIS, 2 * millis);
             if (first) {
-                long now = bootstrap.stateChanges();
-                if (now != states) {
-                    states = now;
-                    lookForLosses();
-                }
+                peers.look();
                 reports.tick();
                 tellRemarks();
             }
@@ -123,40 +126,10 @@ final class ProgressThreads implements AutoCloseable {
         }
     }
 
-    private void lookForLosses() {
-        for (Link link : links) {
-            MemberState state = bootstrap.state(link.peer().index());
-            if (state != MemberState.ALIVE) {
-                link.peerGone(state == MemberState.LEFT ? "it has left the group" : "its process is lost");
-            }
-        }
-    }
-
-    /**
-     * Waits for the end of threads, but not for ever, also where this one is interrupted: the devices that they look at are
-     * closed next.
-     */
-    static void join(List<Thread> threads) {
-        boolean interrupted = false;
-        for (Thread thread : threads) {
-            long end = System.nanoTime() + JOIN_NANOS;
-            while (thread.isAlive() && end - System.nanoTime() > 0) {
-                try {
-                    thread.join(1 + (end - System.nanoTime()) / 1_000_000);
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
-    }
-
     @Override
     public void close() {
         stop = true;
-        join(threads);
+        ThreadEnds.await(threads, JOIN);
         reports.report();
         tellRemarks();
     }
@@ -178,7 +151,7 @@ final class ProgressThreads implements AutoCloseable {
                     "devices, queue pairs and registered memory stay open, since {0} did not end within {1} s of closing;"
                             + " see what it does (jstack), and the driver''s messages (dmesg)",
                     running,
-                    JOIN_NANOS / 1_000_000_000);
+                    JOIN.toSeconds());
         }
     }
 }

@@ -5,7 +5,6 @@ package org.ep4j.backend.ibrc;
  */
 final class Region {
     private final long address;
-    private final long bytes;
     private final int[] keys;
     private final long[] remoteAddress;
     private final int[][] remoteKeys;
@@ -14,14 +13,12 @@ final class Region {
      * A region on all ranks.
      *
      * @param address of this rank's own
-     * @param bytes length on every rank
      * @param keys this rank's local keys, by index of its port
      * @param remoteAddress address on each rank, by index of the rank; 0 where nothing is connected
      * @param remoteKeys remote keys of each rank, by index of the rank and of that rank's port
      */
-    Region(long address, long bytes, int[] keys, long[] remoteAddress, int[][] remoteKeys) {
+    Region(long address, int[] keys, long[] remoteAddress, int[][] remoteKeys) {
         this.address = address;
-        this.bytes = bytes;
         this.keys = keys.clone();
         this.remoteAddress = remoteAddress.clone();
         this.remoteKeys = remoteKeys.clone();
@@ -29,10 +26,6 @@ final class Region {
 
     long address() {
         return address;
-    }
-
-    long bytes() {
-        return bytes;
     }
 
     int key(int port) {

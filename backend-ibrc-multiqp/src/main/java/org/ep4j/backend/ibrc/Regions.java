@@ -7,10 +7,10 @@ import org.jspecify.annotations.Nullable;
 final class Regions {
     private Regions() {}
 
-    static Region of(long address, long bytes, List<Integer> keys, List<MemoryRecord> told) {
+    static Region of(long address, List<Integer> keys, List<MemoryRecord> told) {
         long[] addresses = told.stream().mapToLong(MemoryRecord::address).toArray();
         int[][] remoteKeys = told.stream().map(one -> array(one.keys())).toArray(int[][]::new);
-        return new Region(address, bytes, array(keys), addresses, remoteKeys);
+        return new Region(address, array(keys), addresses, remoteKeys);
     }
 
     private static int[] array(List<Integer> values) {

@@ -251,7 +251,7 @@ final class FakeFabric {
                     End end = ends[side][CompletionId.lane(done.id())];
                     end.retired = CompletionId.number(done.id(), end.retired) + 1;
                 }
-                into.set(count++, done.id(), done.status(), 0x81, done.received(), done.immediate());
+                into.set(count++, done.id(), done.status(), 0x81, done.immediate());
             }
             return count;
         }

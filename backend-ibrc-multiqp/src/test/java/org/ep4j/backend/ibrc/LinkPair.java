@@ -66,7 +66,7 @@ final class LinkPair implements AutoCloseable {
             Buffers.Counted counted = new Buffers.Counted(ownCounters, new AtomicLongArray(2));
             Buffers buffers = new Buffers();
             this.buffer = buffers.add(counted);
-            Region controlRegion = region(control, side, layout.bytes());
+            Region controlRegion = region(control, side);
             LinkMemory memory = new LinkMemory(words, layout, controlRegion, local, side, 1 - side, buffers);
             Lane[] all = new Lane[lanes];
             for (int lane = 0; lane < lanes; lane++) {
@@ -79,15 +79,15 @@ final class LinkPair implements AutoCloseable {
             fabric.join(side, link);
             sides[side] = new Side(
                     FakeFabric.memory(data[side], 2L * SLOTS * SLOT),
-                    region(data, side, 2L * SLOTS * SLOT),
-                    region(counters, side, 2L * LinkMemory.COUNTERS),
+                    region(data, side),
+                    region(counters, side),
                     link,
                     Arrivals.of(counted, link, atomics));
         }
     }
 
-    private static Region region(long[] addresses, int side, long bytes) {
-        return new Region(addresses[side], bytes, new int[1], addresses, new int[2][1]);
+    private static Region region(long[] addresses, int side) {
+        return new Region(addresses[side], new int[1], addresses, new int[2][1]);
     }
 
     private long allocate(long bytes) {

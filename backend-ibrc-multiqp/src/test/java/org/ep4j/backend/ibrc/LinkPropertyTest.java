@@ -71,7 +71,7 @@ final class LinkPropertyTest {
         return new LinkSettings(
                 128L << random.nextInt(4),
                 1 + random.nextInt(32),
-                random.nextInt(3) == 0 ? 3 + random.nextInt(8) : 0,
+                random.nextInt(3) == 0 ? 1 + random.nextInt(10) : 0,
                 random.nextInt(3) == 0 ? 512 : 0,
                 Duration.ofSeconds(20));
     }

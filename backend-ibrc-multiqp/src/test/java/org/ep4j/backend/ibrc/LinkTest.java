@@ -38,8 +38,8 @@ class LinkTest {
     private final long[] counters = {allocate(2L * LinkMemory.COUNTERS), allocate(2L * LinkMemory.COUNTERS)};
     private final long[] data = {allocate(4096), allocate(4096)};
     private final ScriptedWire wire = new ScriptedWire();
-    private final Region dataRegion = region(data, 4096);
-    private final Region counterRegion = region(counters, 2L * LinkMemory.COUNTERS);
+    private final Region dataRegion = region(data);
+    private final Region counterRegion = region(counters);
     private final Link link = link();
 
     private long allocate(long bytes) {
@@ -48,8 +48,8 @@ class LinkTest {
         return allocation.memory().address();
     }
 
-    private static Region region(long[] addresses, long bytes) {
-        return new Region(addresses[0], bytes, new int[1], addresses, new int[2][1]);
+    private static Region region(long[] addresses) {
+        return new Region(addresses[0], new int[1], addresses, new int[2][1]);
     }
 
     private Link link() {
@@ -60,8 +60,8 @@ class LinkTest {
         }
         HostMemory local = FakeFabric.memory(control[0], layout.bytes());
         local.putLong(layout.one(), 1);
-        LinkMemory memory = new LinkMemory(
-                words, layout, region(control, layout.bytes()), local, 0, 1, (buffer, source, counter, delta) -> {});
+        LinkMemory memory =
+                new LinkMemory(words, layout, region(control), local, 0, 1, (buffer, source, counter, delta) -> {});
         return new Link(new LinkPeer(1, 1, "rank 1", 0), memory, settings, true, lanes, RAILS, wire);
     }
 
@@ -134,7 +134,7 @@ class LinkTest {
             int count = 0;
             for (; !completions.isEmpty(); count++) {
                 Done done = completions.remove();
-                into.set(count, done.id(), done.status(), 0, false, 0);
+                into.set(count, done.id(), done.status(), 0, 0);
             }
             return count;
         }
@@ -257,24 +257,6 @@ class LinkTest {
         running.join();
         ProgressThreads.release(List.of(running), resources);
         assertThat(freed).hasValue(1);
-    }
-
-    @Test
-    void aThreadIsWaitedForByOneThatIsInterrupted() {
-        Thread waiting = Thread.currentThread();
-        // Loads the class, so that nothing but the wait meets the interrupt.
-        ProgressThreads.join(List.of(new Thread(() -> {})));
-        assertThat(Thread.currentThread().isInterrupted()).isFalse();
-        Thread other = new Thread(() -> {
-            waiting.interrupt();
-            while (waiting.isInterrupted()) {
-                Thread.onSpinWait();
-            }
-        });
-        other.start();
-        ProgressThreads.join(List.of(other));
-        assertThat(Thread.interrupted()).isTrue();
-        assertThat(other.isAlive()).isFalse();
     }
 
     @Test

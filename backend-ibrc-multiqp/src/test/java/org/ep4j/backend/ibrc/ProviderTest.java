@@ -81,10 +81,14 @@ final class ProviderTest {
     }
 
     @Test
-    void aGpuIsRefusedBeforeAnythingIsLoaded() {
+    void aGpuSendsThroughPinnedMemory() {
         EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
         ProbeReport report = provider.probe(new ProbeRequest(Device.parse("cuda:0"), config, Duration.ofSeconds(20)));
-        assertThat(report.failures()).extracting(Check::code).containsExactly("EP-IBR-001");
+        assertThat(report.checks())
+                .filteredOn(check -> check.code().equals("EP-IBR-001"))
+                .singleElement()
+                .satisfies(check -> assertThat(check.detail()).contains("cuda:0", "pinned memory", "proxy threads"));
+        assertThat(report.failures()).extracting(Check::code).doesNotContain("EP-IBR-001");
     }
 
     @Test
@@ -95,6 +99,25 @@ final class ProviderTest {
         assertThat(offer.nics()).containsExactly("mlx5_0:1", "mlx5_1:1");
         assertThat(offer.staged()).isFalse();
         assertThat(offer.gigabytesPerSecond()).isEqualTo(22.5);
+    }
+
+    @Test
+    void theLimitsOfTheNicAreTold() {
+        Map<NicFamily, String> told = Map.of(
+                NicFamily.MLX5, "no profile: as much as queue pairs hold",
+                NicFamily.BNXT, "Broadcom Thor-2: 1.5 MiB of a rank, divided between peers, 1 write a queue pair",
+                NicFamily.IONIC, "AMD Pollara: 2.0 MiB of a rank, divided between peers, 1 write a queue pair");
+        told.forEach((family, text) -> {
+            Locality place = host(family, "nic0");
+            PathOffer offer = (PathOffer) provider.offer(profile(0, place, Map.of()), profile(1, place, Map.of()));
+            assertThat(offer.flow()).isEqualTo(text);
+        });
+    }
+
+    @Test
+    void aMachineWithGpusIsDescribedWithoutRemarks() {
+        DescribeRequest gpu = new DescribeRequest(Device.parse("hip:0"), host(NicFamily.BNXT, "bnxt_re0"), "h");
+        assertThat(provider.describe(gpu).checks()).allMatch(check -> check.status() == Check.Status.PASS);
     }
 
     @Test

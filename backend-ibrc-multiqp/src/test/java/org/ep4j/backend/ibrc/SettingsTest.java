@@ -8,6 +8,8 @@ import java.util.Map;
 import org.ep4j.EpConfigException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
+import org.ep4j.tck.writes.TwoRanks;
+import org.ep4j.topology.NicFamily;
 import org.junit.jupiter.api.Test;
 
 final class SettingsTest {
@@ -28,7 +30,7 @@ final class SettingsTest {
         assertThat(config.get(IbrcKeys.TIMEOUT)).isEqualTo(20);
         assertThat(config.get(IbrcKeys.RETRIES)).isEqualTo(5);
         assertThat(config.get(IbrcKeys.RELAXED_ORDERING)).isFalse();
-        LinkSettings settings = LinkSettings.from(config);
+        LinkSettings settings = LinkSettings.from(config, NicFamily.BNXT, 4);
         assertThat(settings.inflightWrites()).isEqualTo(8);
         assertThat(settings.inflightBytes()).isEqualTo(1 << 20);
         assertThat(settings.credits(256)).isEqualTo(8);
@@ -36,11 +38,23 @@ final class SettingsTest {
 
     @Test
     void oneOfThirtyTwoOrOfAQuarterReportsCompletion() {
-        LinkSettings settings = LinkSettings.from(environment(Map.of()));
+        LinkSettings settings = LinkSettings.from(environment(Map.of()), NicFamily.MLX5, 4);
         assertThat(settings.signalInterval(256)).isEqualTo(32);
         assertThat(settings.signalInterval(64)).isEqualTo(16);
         assertThat(settings.signalInterval(2)).isEqualTo(1);
         assertThat(settings.credits(256)).isEqualTo(254);
+    }
+
+    @Test
+    void nicsThatFailBeyondLimitsGetTheirsDividedBetweenPeers() {
+        LinkSettings thor = LinkSettings.from(environment(Map.of()), NicFamily.BNXT, 3);
+        assertThat(thor.inflightBytes()).isEqualTo(1_572_864 / 3);
+        assertThat(thor.credits(256)).isEqualTo(1);
+        LinkSettings pollara = LinkSettings.from(environment(Map.of()), NicFamily.IONIC, 1);
+        assertThat(pollara.inflightBytes()).isEqualTo(2_097_152);
+        LinkSettings connectX = LinkSettings.from(environment(Map.of()), NicFamily.MLX5, 3);
+        assertThat(connectX.inflightBytes()).isZero();
+        assertThat(connectX.inflightWrites()).isZero();
     }
 
     @Test
@@ -62,7 +76,7 @@ final class SettingsTest {
     @Test
     void bothEndsOfAPairComeToTheSamePorts() {
         EpConfig config = environment(Map.of());
-        var plan = VerbsRanks.plan(List.of("a:1", "b:1"), List.of("c:1"), 3);
+        var plan = TwoRanks.plan(IbrcProvider.ID, Map.of(), List.of("a:1", "b:1"), List.of("c:1"), 6);
         Pairing first = Pairing.of(plan, 0, 1, config);
         Pairing second = Pairing.of(plan, 1, 0, config);
         assertThat(first.mine()).containsExactly("a:1", "b:1").isEqualTo(second.theirs());

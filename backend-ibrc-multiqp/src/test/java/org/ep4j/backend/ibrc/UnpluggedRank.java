@@ -5,11 +5,12 @@ import java.util.List;
 import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.config.EpConfig;
-import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.tck.writes.TwoRanks;
+import org.ep4j.tck.writes.WriteExchange;
 
 /** A process in which something is missing: prints what the probe finds, and what opening says. */
 public final class UnpluggedRank {
@@ -27,19 +28,19 @@ public final class UnpluggedRank {
     }
 
     static ProbeReport probe(Map<String, String> settings) {
-        EpConfig config = VerbsRanks.config(settings);
+        EpConfig config = TwoRanks.config(new IbrcProvider(), settings);
         return new IbrcProvider().probe(new ProbeRequest(Device.HOST, config, Duration.ofSeconds(60)));
     }
 
     /** Opens the backend on two ranks and sends a little; what the first that failed said, or that it went well. */
     static String open(Map<String, String> settings) {
-        EpPlan plan = VerbsRanks.plan(List.of("rxe0:1"), List.of("rxe1:1"), 1);
+        TwoRanks ranks = VerbsScenarios.ranks(List.of("rxe0:1"), List.of("rxe1:1"), 1, settings);
         try {
-            VerbsRanks.run(plan, VerbsRanks.config(settings), context -> {
-                try (Exchange exchange = new Exchange(context, 1 << 16, 20_000, VerbsScenarios.PATIENCE);
+            ranks.run(context -> {
+                try (WriteExchange exchange = ranks.exchange(context, 1 << 16, 20_000);
                         EpBackend backend = exchange.backend()) {
                     exchange.rounds(3);
-                    context.bootstrap().barrier("done " + backend.id(), VerbsScenarios.PATIENCE);
+                    context.bootstrap().barrier("done " + backend.id(), ranks.patience());
                 } catch (RuntimeException e) {
                     // Else the other rank waits for this one until its deadline.
                     context.bootstrap().close();

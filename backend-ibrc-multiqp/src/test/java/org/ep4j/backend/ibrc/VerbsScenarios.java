@@ -13,23 +13,27 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
-import org.ep4j.EpPeerLostException;
-import org.ep4j.plan.EpPlan;
-import org.jspecify.annotations.Nullable;
+import org.ep4j.spi.LinkTraffic;
+import org.ep4j.tck.writes.TwoProcesses;
+import org.ep4j.tck.writes.TwoRanks;
+import org.ep4j.tck.writes.WriteExchange;
+import org.ep4j.tck.writes.WriteScenarios;
 
 /**
  * Two ranks on real verbs, between ports that are joined in pairs: {@code rxe0} with {@code rxe1}, {@code rxe2} with {@code
- * rxe3}, as ci/rdma-guest sets them up. Arguments are names of scenarios; none means all.
+ * rxe3}, as ci/rdma-guest sets them up.
  */
-public final class VerbsScenarios {
-    static final Duration PATIENCE = Duration.ofSeconds(60);
+final class VerbsScenarios {
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final int SLOT = 1 << 16;
+    private static final int LARGEST = 20_000;
     private static final List<String> ONE = List.of("rxe0:1");
     private static final List<String> OTHER_ONE = List.of("rxe1:1");
-    static final List<String> TWO = List.of("rxe0:1", "rxe2:1");
-    static final List<String> OTHER_TWO = List.of("rxe1:1", "rxe3:1");
+    private static final List<String> TWO = List.of("rxe0:1", "rxe2:1");
+    private static final List<String> OTHER_TWO = List.of("rxe1:1", "rxe3:1");
 
     /** Settings with which a failure is found within a second, also where 7 retries mean retries without end. */
-    static final Map<String, String> QUICK =
+    private static final Map<String, String> QUICK =
             Map.of("ep.ibrc.timeout", "14", "ep.ibrc.retries", "3", "ep.ibrc.depth", "64", "ep.ibrc.stripe", "4KiB");
 
     private VerbsScenarios() {}
@@ -65,46 +69,37 @@ public final class VerbsScenarios {
                     () -> failover(with("ep.ibrc.counters", "atomic"), cut(end, other), mend(end, other)));
         }
         all.put("last-port", VerbsScenarios::lastPort);
-        all.put("cut-off", VerbsScenarios::cutOff);
-        all.put("processes", () -> RankProcess.exchangeWithAnother(false));
-        all.put("killed", () -> RankProcess.exchangeWithAnother(true));
+        all.put("cut-off", () -> WriteScenarios.cutOff(twoPorts(), "cut it off", "status "));
+        all.put("processes", () -> TwoProcesses.first(twoPorts(), RankProcess.class, List.of(), false));
+        all.put("killed", () -> TwoProcesses.first(twoPorts(), RankProcess.class, List.of(), true));
         all.put("atomics", () -> exchange(TWO, OTHER_TWO, 4, with("ep.ibrc.counters", "atomic"), 40));
         return all;
     }
 
-    /** Runs scenarios; ends with an exception when one fails. */
-    public static void main(String[] arguments) throws IOException, InterruptedException {
-        Map<String, Scenario> all = all();
-        List<String> names = arguments.length == 0 ? List.copyOf(all.keySet()) : List.of(arguments);
-        for (String name : names) {
-            Scenario scenario = all.get(name);
-            if (scenario == null) {
-                throw new IllegalArgumentException("no scenario " + name + "; there are " + all.keySet());
-            }
-            long start = System.nanoTime();
-            scenario.run();
-            System.out.println("ok " + name + " " + (System.nanoTime() - start) / 1_000_000 + " ms");
-        }
-        System.exit(0);
+    /** Two ranks over ports of theirs, with so many queue pairs for each port. */
+    static TwoRanks ranks(List<String> first, List<String> second, int queuePairs, Map<String, String> settings) {
+        IbrcProvider provider = new IbrcProvider();
+        int lanes = queuePairs * Math.max(first.size(), second.size());
+        return new TwoRanks(
+                provider,
+                TwoRanks.plan(IbrcProvider.ID, Map.of(), first, second, lanes),
+                TwoRanks.config(provider, settings),
+                PATIENCE);
     }
 
-    static Map<String, String> with(String... pairs) {
+    static TwoRanks twoPorts() {
+        return ranks(TWO, OTHER_TWO, 2, QUICK);
+    }
+
+    private static Map<String, String> with(String key, String value) {
         Map<String, String> settings = new HashMap<>(QUICK);
-        for (int i = 0; i < pairs.length; i += 2) {
-            settings.put(pairs[i], pairs[i + 1]);
-        }
+        settings.put(key, value);
         return settings;
     }
 
     private static void exchange(
             List<String> first, List<String> second, int queuePairs, Map<String, String> settings, int rounds) {
-        EpPlan plan = VerbsRanks.plan(first, second, queuePairs);
-        VerbsRanks.run(plan, VerbsRanks.config(settings), context -> {
-            try (Exchange exchange = new Exchange(context, 1 << 16, 20_000, PATIENCE)) {
-                exchange.rounds(rounds);
-                context.bootstrap().barrier("done", PATIENCE);
-            }
-        });
+        WriteScenarios.exchange(ranks(first, second, queuePairs, settings), SLOT, LARGEST, rounds);
     }
 
     private static Scenario cut(String... ends) {
@@ -141,12 +136,12 @@ public final class VerbsScenarios {
     /** One of two ports fails in the middle of an exchange, which goes on, and every byte and counter is right. */
     private static void failover(Map<String, String> settings, Scenario fault, Scenario repair)
             throws IOException, InterruptedException {
-        EpPlan plan = VerbsRanks.plan(TWO, OTHER_TWO, 2);
-        Exchange[] exchanges = new Exchange[2];
+        TwoRanks ranks = ranks(TWO, OTHER_TWO, 2, settings);
+        WriteExchange[] exchanges = new WriteExchange[2];
         AtomicLong until = new AtomicLong(Long.MAX_VALUE);
         try {
-            VerbsRanks.run(plan, VerbsRanks.config(settings), context -> {
-                try (Exchange exchange = new Exchange(context, 1 << 16, 20_000, PATIENCE)) {
+            ranks.run(context -> {
+                try (WriteExchange exchange = ranks.exchange(context, SLOT, LARGEST)) {
                     exchanges[context.rank()] = exchange;
                     context.bootstrap().barrier("open", PATIENCE);
                     if (context.rank() == 0) {
@@ -159,19 +154,23 @@ public final class VerbsScenarios {
         } finally {
             repair.run();
         }
-        for (Exchange exchange : exchanges) {
-            if (exchange.failovers() != 1) {
-                throw new AssertionError(exchange.failovers() + " failovers on a rank, expected 1");
+        for (WriteExchange exchange : exchanges) {
+            if (failovers(exchange) != 1) {
+                throw new AssertionError(failovers(exchange) + " failovers on a rank, expected 1");
             }
         }
     }
 
+    private static int failovers(WriteExchange exchange) {
+        return exchange.traffic().stream().mapToInt(LinkTraffic::failovers).sum();
+    }
+
     /** Breaks something in the middle of an exchange, which goes on for some rounds after both ranks have found it. */
-    private static void breakAndGoOn(Exchange[] exchanges, AtomicLong until, Scenario fault) {
+    private static void breakAndGoOn(WriteExchange[] exchanges, AtomicLong until, Scenario fault) {
         try {
             runAt(exchanges[0], 15, fault);
             long end = System.nanoTime() + PATIENCE.toNanos();
-            while ((exchanges[0].failovers() != 1 || exchanges[1].failovers() != 1) && System.nanoTime() - end < 0) {
+            while ((failovers(exchanges[0]) != 1 || failovers(exchanges[1]) != 1) && System.nanoTime() - end < 0) {
                 LockSupport.parkNanos(1_000_000);
             }
         } finally {
@@ -179,7 +178,7 @@ public final class VerbsScenarios {
         }
     }
 
-    private static void runAt(Exchange exchange, long round, Scenario what) {
+    private static void runAt(WriteExchange exchange, long round, Scenario what) {
         long end = System.nanoTime() + PATIENCE.toNanos();
         while (exchange.checkedRounds() < round && System.nanoTime() - end < 0) {
             LockSupport.parkNanos(100_000);
@@ -195,67 +194,27 @@ public final class VerbsScenarios {
 
     /** The only port fails: both ranks are told, with port, peer, status and vendor error. */
     private static void lastPort() throws IOException, InterruptedException {
-        EpPlan plan = VerbsRanks.plan(ONE, OTHER_ONE, 2);
+        TwoRanks ranks = ranks(ONE, OTHER_ONE, 2, QUICK);
         try {
-            VerbsRanks.run(plan, VerbsRanks.config(QUICK), context -> {
-                try (Exchange exchange = new Exchange(context, 1 << 16, 20_000, PATIENCE)) {
+            ranks.run(context -> {
+                try (WriteExchange exchange = ranks.exchange(context, SLOT, LARGEST)) {
                     exchange.rounds(5);
                     context.bootstrap().barrier("half", PATIENCE);
                     if (context.rank() == 0) {
                         runAt(exchange, 0, cut("rail0a", "rail0b"));
                     }
                     context.bootstrap().barrier("cut", PATIENCE);
-                    try {
-                        exchange.rounds(1000);
-                        throw new AssertionError("nothing was lost");
-                    } catch (EpPeerLostException e) {
-                        check(
-                                e.getMessage(),
-                                "rank " + (1 - context.rank()),
-                                "rxe0:1",
-                                "rxe1:1",
-                                "status 12 (",
-                                "vendor error 0x");
-                    }
+                    WriteScenarios.expectLoss(
+                            exchange,
+                            "rank " + (1 - context.rank()),
+                            "rxe0:1",
+                            "rxe1:1",
+                            "status 12 (",
+                            "vendor error 0x");
                 }
             });
         } finally {
             mend("rail0a", "rail0b").run();
-        }
-    }
-
-    /** A rank cuts its peer off: it says so at once, and the peer finds it lost. */
-    private static void cutOff() {
-        EpPlan plan = VerbsRanks.plan(TWO, OTHER_TWO, 2);
-        VerbsRanks.run(plan, VerbsRanks.config(QUICK), context -> {
-            try (Exchange exchange = new Exchange(context, 1 << 16, 20_000, PATIENCE)) {
-                exchange.rounds(5);
-                context.bootstrap().barrier("half", PATIENCE);
-                if (context.rank() == 0) {
-                    exchange.posted().disconnect(1);
-                }
-                // What the peer wrote before is acknowledged, and it would wait for an answer without a word to learn
-                // by.
-                context.bootstrap().barrier("cut", PATIENCE);
-                try {
-                    exchange.rounds(1000);
-                    throw new AssertionError("nothing was lost");
-                } catch (EpPeerLostException e) {
-                    check(
-                            e.getMessage(),
-                            "rank " + (1 - context.rank()),
-                            context.rank() == 0 ? "cut it off" : "status ");
-                }
-                context.bootstrap().barrier("done", PATIENCE);
-            }
-        });
-    }
-
-    static void check(@Nullable String message, String... parts) {
-        for (String part : parts) {
-            if (message == null || !message.contains(part)) {
-                throw new AssertionError("expected \"" + part + "\" in: " + message);
-            }
         }
     }
 

@@ -150,7 +150,8 @@ final class NvlinkOffer {
                 locality.numa(),
                 locality.gpus(),
                 locality.peers(),
-                locality.nics());
+                locality.nics(),
+                locality.processors());
     }
 
     private static GpuPath nvlink(RankProfile from, PathType distance) {

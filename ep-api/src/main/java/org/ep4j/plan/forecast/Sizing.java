@@ -17,8 +17,8 @@ import org.ep4j.topology.GpuVendor;
  *     efadv_create_qp_ex})
  * @param lanesPerHost the same over all ranks of a host
  * @param endpointsPerRank queue pairs where they are not connected: assigned ports times proxies
- * @param proxiesPerRank host threads that post for a rank: 4 (UCCL-EP {@code kNumProxyThs}), or one for each assigned port where
- *     there are more; one where the device is the host; none where the GPU posts or nothing is posted
+ * @param proxiesPerRank host threads that post for a rank: {@link EpPlan#proxies}, or one where the device is the host; none where
+ *     the GPU posts or nothing is posted
  * @param proxiesPerHost the same over all ranks of a host
  * @param multiprocessors multiprocessors of the GPU that move bytes at full rate; see {@link #multiprocessors(GpuVendor,
  *     double)}
@@ -31,8 +31,6 @@ public record Sizing(
         int proxiesPerRank,
         int proxiesPerHost,
         int multiprocessors) {
-    private static final int PROXIES = 4;
-
     /** Measured on H200: 16 of them reach 309 GB/s over NVLink, 94 % of what 64 reach. */
     private static final double GIGABYTES_PER_MULTIPROCESSOR = 19.3;
 
@@ -83,7 +81,7 @@ public record Sizing(
             });
             boolean onHost = plan.profiles().get(rank).device().type().equals("host");
             int ports = plan.nics(rank).size();
-            int own = hostPosted ? (onHost ? 1 : Math.max(PROXIES, ports)) : 0;
+            int own = hostPosted && onHost ? 1 : plan.proxies(rank);
             proxies = Math.max(proxies, own);
             endpoints = Math.max(endpoints, hostPosted ? Math.max(1, ports) * own : 0);
             hostProxies.merge(host, own, Integer::sum);

@@ -9,6 +9,7 @@ public final class Staging {
     /** An offer, with the detour at both ends: two more crossings of PCIe, and the bandwidth of the narrowest part. */
     public static PathOffer through(PathOffer offer) {
         double width = Math.min(offer.gigabytesPerSecond(), Estimates.PCI_GIGABYTES);
-        return new PathOffer(offer.kind(), width, offer.latencyMicros() + 2 * Estimates.PCI_MICROS, offer.nics(), true);
+        return offer.withEstimates(width, offer.latencyMicros() + 2 * Estimates.PCI_MICROS)
+                .throughHostMemory();
     }
 }

@@ -3,7 +3,7 @@ package org.ep4j.topology.read;
 import java.util.List;
 
 /**
- * Sets of numbers as hwloc prints them: words of 32 bits in hexadecimal, the highest first, separated by commas; an empty word
+ * Sets of numbers as hwloc and the kernel print them: words of 32 bits in hexadecimal, the highest first, separated by commas; an empty word
  * is zero, and a first word {@code 0xf...f} stands for all higher numbers. Words that are no numbers are empty.
  */
 final class HwlocBitmap {
@@ -27,6 +27,13 @@ final class HwlocBitmap {
             return endless;
         }
         return (word(words.get(place)) >> (number % BITS) & 1) != 0;
+    }
+
+    /** How many numbers it holds; 0 for an endless set. */
+    int size() {
+        return words.contains(ENDLESS)
+                ? 0
+                : words.stream().mapToInt(text -> Long.bitCount(word(text))).sum();
     }
 
     private static long word(String text) {

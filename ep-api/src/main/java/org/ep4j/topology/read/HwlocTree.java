@@ -59,7 +59,8 @@ final class HwlocTree {
         for (XmlElement object : file.objects()) {
             if (HwlocFile.type(object).equals("NUMANode")) {
                 int number = object.number("os_index", 0, 1 << 20, nodes.size());
-                nodes.putIfAbsent(number, new NumaNode(host, number, processor));
+                nodes.putIfAbsent(
+                        number, new NumaNode(host, number, processor, new HwlocBitmap(object.value("cpuset")).size()));
                 if (nodes.size() > ProcessorLinks.LIMIT) {
                     throw object.wrong("more than " + ProcessorLinks.LIMIT + " NUMA nodes");
                 }

@@ -65,7 +65,9 @@ final class NcclTree {
             topology.warn("line " + cpu.line() + ": <cpu> without numaid, taken as NUMA node unknown");
         }
         Map<Integer, NumaNode> onHost = nodes.computeIfAbsent(host, any -> new LinkedHashMap<>());
-        NumaNode node = onHost.computeIfAbsent(number, any -> new NumaNode(host, number, processor(cpu)));
+        NumaNode node = onHost.computeIfAbsent(
+                number,
+                any -> new NumaNode(host, number, processor(cpu), new HwlocBitmap(cpu.value("affinity")).size()));
         if (nodes.values().stream().mapToInt(Map::size).sum() > ProcessorLinks.LIMIT) {
             throw cpu.wrong("more than " + ProcessorLinks.LIMIT + " NUMA nodes");
         }

@@ -1,9 +1,12 @@
 package org.ep4j.topology.read;
 
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkBandwidths;
 import org.ep4j.topology.LinkType;
@@ -13,9 +16,12 @@ import org.ep4j.topology.Topology;
 
 /** NUMA nodes with processors, and any other that a device names; all are linked with each other. */
 final class NumaNodes {
+    private static final Pattern RANGE = Pattern.compile("(\\d{1,7})(?:-(\\d{1,7}))?");
+
     private final Topology.Builder builder;
     private final int host;
     private final Processor processor;
+    private final Map<Integer, Integer> processors = new HashMap<>();
     private final Map<Integer, NumaNode> nodes = new TreeMap<>();
 
     /** Nodes of the source, as opposed to those that only a device names. */
@@ -26,13 +32,29 @@ final class NumaNodes {
         this.host = host;
         processor = Processors.read(tree);
         for (String name : tree.list("/sys/devices/system/node")) {
-            if (name.matches("node\\d{1,4}")
-                    && !tree.text("/sys/devices/system/node/" + name + "/cpulist")
-                            .orElse("")
-                            .isEmpty()) {
-                list(Integer.parseInt(name.substring(4)));
+            String list =
+                    tree.text("/sys/devices/system/node/" + name + "/cpulist").orElse("");
+            if (name.matches("node\\d{1,4}") && !list.isEmpty()) {
+                int number = Integer.parseInt(name.substring(4));
+                processors.put(number, count(list));
+                list(number);
             }
         }
+    }
+
+    /** Numbers in a list such as {@code 0-47,96,98-143}; 0 where it is none. */
+    private static int count(String list) {
+        int count = 0;
+        for (String part : list.strip().split(",", -1)) {
+            Matcher range = RANGE.matcher(part);
+            if (!range.matches()) {
+                return 0;
+            }
+            int first = Integer.parseInt(range.group(1));
+            int last = range.group(2) == null ? first : Integer.parseInt(range.group(2));
+            count += Math.max(0, last - first + 1);
+        }
+        return count;
     }
 
     /** Adds a node that the source lists. */
@@ -61,7 +83,7 @@ final class NumaNodes {
             builder.warn("some devices are on an unknown NUMA node (numa_node -1), though there are " + listed.size()
                     + " nodes; they count as far from all of these");
         }
-        NumaNode node = new NumaNode(host, number, processor);
+        NumaNode node = new NumaNode(host, number, processor, processors.getOrDefault(number, 0));
         builder.add(node);
         nodes.values()
                 .forEach(other ->

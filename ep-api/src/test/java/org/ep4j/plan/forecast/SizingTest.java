@@ -78,9 +78,9 @@ final class SizingTest {
         assertThat(device.proxiesPerRank()).isZero();
         assertThat(device.endpointsPerRank()).isZero();
         Sizing host = Sizing.of(plan(PathKind.HOST_POSTED), BUFFER);
-        assertThat(host.proxiesPerRank()).isEqualTo(4);
-        assertThat(host.proxiesPerHost()).isEqualTo(8);
-        assertThat(host.endpointsPerRank()).isEqualTo(8);
+        assertThat(host.proxiesPerRank()).isEqualTo(8);
+        assertThat(host.proxiesPerHost()).isEqualTo(16);
+        assertThat(host.endpointsPerRank()).isEqualTo(16);
     }
 
     @Test

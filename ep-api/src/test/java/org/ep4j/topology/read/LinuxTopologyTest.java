@@ -61,8 +61,8 @@ final class LinuxTopologyTest {
     void processorsAreCountedAsNcclDoes() {
         assertThat(read(Machines.twoSockets()).numaNodes())
                 .containsExactly(
-                        new NumaNode(0, 0, new Processor("x86_64", "GenuineIntel", 6, 143)),
-                        new NumaNode(0, 1, new Processor("x86_64", "GenuineIntel", 6, 143)));
+                        new NumaNode(0, 0, new Processor("x86_64", "GenuineIntel", 6, 143), 8),
+                        new NumaNode(0, 1, new Processor("x86_64", "GenuineIntel", 6, 143), 8));
         assertThat(read(Machines.instinct()).numaNodes().get(0).processor())
                 .isEqualTo(new Processor("x86_64", "AuthenticAMD", 175, 17));
         SysTree arm = new SysTree().nodes(1);

@@ -36,6 +36,7 @@ final class Ceiling implements AutoCloseable {
     private final GpuDevice device;
     private final int ranks;
     private final int rank;
+    private final boolean reachesAll;
     private final long rows;
     private final long flags;
     private final long capacity;
@@ -62,18 +63,22 @@ final class Ceiling implements AutoCloseable {
             throw new EpException("the buffer " + buffer + " does not lie on a GPU");
         }
         this.device = device;
-        this.ranks = buffer.group().size();
-        this.rank = buffer.group().rank();
-        List<DeviceMemory> memory = facts.symmetricMemory();
+        int own = buffer.group().rank();
+        Map<Integer, DeviceMemory> memory = facts.symmetricMemory();
+        this.reachesAll = memory.size() == buffer.group().size();
+        // Where some are not mapped, the gate is that of this rank alone.
+        List<DeviceMemory> reached = reachesAll ? List.copyOf(memory.values()) : List.of(memory.get(own));
+        this.ranks = reached.size();
+        this.rank = reachesAll ? own : 0;
         Tensor input = buffer.combineInput();
         long rowBytes = 2L * buffer.shape().hidden();
-        this.rows = input.memory().address() - memory.get(rank).address();
-        this.capacity = input.dim(0) - kept(ranks, rowBytes);
+        this.rows = input.memory().address() - reached.get(rank).address();
+        this.capacity = input.dim(0) - kept(buffer.group().size(), rowBytes);
         this.flags = rows + capacity * rowBytes;
         this.go = device.allocatePinned(64);
         this.table = device.allocate(8L * ranks);
         ByteBuffer words = ByteBuffer.allocateDirect(8 * ranks).order(ByteOrder.nativeOrder());
-        memory.forEach(m -> words.putLong(m.address()));
+        reached.forEach(m -> words.putLong(m.address()));
         device.upload(words.flip(), table.memory());
         // Sums of what happens to lie in memory may be slow numbers; these are not.
         GpuInputs.fill(device, input.memory().slice(0, capacity * rowBytes), new java.util.SplittableRandom(7L + rank));
@@ -82,6 +87,11 @@ final class Ceiling implements AutoCloseable {
     /** Rows for the words of the gate. */
     static long kept(int ranks, long rowBytes) {
         return (8L * ranks + rowBytes - 1) / rowBytes;
+    }
+
+    /** Whether rows can be pushed and pulled: this GPU maps the memory of all ranks. */
+    boolean reachesAll() {
+        return reachesAll;
     }
 
     /** BF16 rows that a rank has. */
@@ -98,6 +108,12 @@ final class Ceiling implements AutoCloseable {
     /** See {@link #holdBack}. */
     void letGo() {
         go.memory().putLongRelease(0, epoch);
+    }
+
+    /** Queues a kernel of {@code blocks} blocks that does nothing. */
+    void nothing(int blocks, long stream) {
+        kernels(shape(16, 1, 16))
+                .launch("ceiling_empty", blocks, device.facts().lanes(), 0, stream, arguments(0, 0, 0, 0));
     }
 
     /**

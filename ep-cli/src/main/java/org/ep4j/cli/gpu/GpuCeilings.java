@@ -30,11 +30,16 @@ final class GpuCeilings {
         this.result = inputs.result();
     }
 
+    /** Whether there are any: with peers that are not mapped there are none. */
+    boolean areKnown() {
+        return ceiling.reachesAll();
+    }
+
     /** Queues the ceiling of an operation. */
     void run(GpuOperation operation, int round) {
         GpuInputs.Set set = inputs.get(round);
         int piece = operation.mode() == Mode.HT ? LARGE_PIECE : SMALL_PIECE;
-        int blocks = operation.mode() == Mode.HT ? facts.highThroughputProcessors() : facts.lowLatencyProcessors();
+        int blocks = blocks(operation);
         int rowBytes = aligned(operation.rows());
         switch (operation.traffic()) {
             case TO_RANKS -> ceiling.push(set.x().address(), rowBytes, set.toRanks(), piece, blocks, stream);
@@ -49,6 +54,15 @@ final class GpuCeilings {
                 ceiling.pull(result.address(), rowBytes, set.toRanks(), piece, blocks, stream);
             }
         }
+    }
+
+    /** Queues one kernel with as many blocks that does nothing. */
+    void nothing(GpuOperation operation) {
+        ceiling.nothing(blocks(operation), stream);
+    }
+
+    private int blocks(GpuOperation operation) {
+        return operation.mode() == Mode.HT ? facts.highThroughputProcessors() : facts.lowLatencyProcessors();
     }
 
     private int aligned(Rows rows) {

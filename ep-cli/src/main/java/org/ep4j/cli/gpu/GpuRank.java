@@ -258,6 +258,7 @@ public final class GpuRank {
         List<Long> onGpu = new ArrayList<>();
         List<Long> calls = new ArrayList<>();
         List<Long> ceiling = new ArrayList<>();
+        List<Long> empty = new ArrayList<>();
         for (int round = 0; round < spec.warmup(); round++) {
             asCall(work, round, meter);
             operations.release();
@@ -267,7 +268,10 @@ public final class GpuRank {
             int set = round;
             work.prepare(set);
             onGpu.add(meter.onGpu(() -> work.run(set)));
-            ceiling.add(meter.onGpu(() -> ceilings.run(operation, set)));
+            if (ceilings.areKnown()) {
+                ceiling.add(meter.onGpu(() -> ceilings.run(operation, set)));
+            }
+            empty.add(meter.onGpu(() -> ceilings.nothing(operation)));
             operations.release();
         }
         return new RankMessage.GpuSamples(
@@ -278,6 +282,7 @@ public final class GpuRank {
                 queued.calls(),
                 queued.rounds(),
                 ceiling,
+                empty,
                 ceilings.logicalBytes(operation),
                 ceilings.wireBytes(operation));
     }

@@ -44,6 +44,9 @@ public final class ForecastPage {
         line("- [ibrc.md](ibrc.md): InfiniBand and RoCE: settings for NICs, what was tested where");
         line("- [efa.md](efa.md): libfabric: EFA, Slingshot, TCP: how it works, settings, what was tested where");
         line(
+                "- [proxies.md](proxies.md): threads of the host that post to NICs for a GPU: settings, how to measure, garbage"
+                        + " collectors");
+        line(
                 "- [../README.md](../README.md): what ep4j is, how to build and use it; [../CONTRIBUTING.md](../CONTRIBUTING.md): how");
         line("  to work on it");
         line("");

@@ -1,12 +1,17 @@
 package org.ep4j.cli.plan;
 
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairGroup;
 import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.plan.offer.GpuPaths;
@@ -85,6 +90,35 @@ final class PlanPaths {
                     plan.nicReason(rank)));
         }
         return rows;
+    }
+
+    /** How host threads post for the ranks of the first host, in the order of ranks. */
+    static List<PlanReport.Posting> posting(EpPlan plan) {
+        Map<PlanReport.Posting, List<Integer>> alike = new LinkedHashMap<>();
+        for (int rank : plan.hostRanks(0)) {
+            Set<PlanReport.Posting> own = new LinkedHashSet<>();
+            for (int to = 0; to < plan.ranks(); to++) {
+                PairPath path = plan.path(rank, to);
+                if (path.offer().kind() == PathKind.HOST_POSTED) {
+                    own.add(new PlanReport.Posting(
+                            path.backend(),
+                            List.of(),
+                            path.nics().size(),
+                            plan.proxies(rank),
+                            path.offer().flow()));
+                }
+            }
+            own.forEach(posting ->
+                    alike.computeIfAbsent(posting, k -> new ArrayList<>()).add(rank));
+        }
+        return alike.entrySet().stream()
+                .map(entry -> new PlanReport.Posting(
+                        entry.getKey().backend(),
+                        entry.getValue(),
+                        entry.getKey().nics(),
+                        entry.getKey().proxies(),
+                        entry.getKey().flow()))
+                .toList();
     }
 
     private static String describe(RankProfile profile, String port) {

@@ -19,6 +19,7 @@ import tools.jackson.databind.json.JsonMapper;
  * @param table backend of the path from every rank of the first host, by rank and peer, for the ranks of the first two hosts
  * @param paths pairs of ranks with like paths, together
  * @param nics NICs of the ranks of the first host
+ * @param posting how host threads post for the ranks of the first host, those alike together
  * @param sizes memory, queue pairs, threads
  * @param forecasts predicted operations
  */
@@ -34,6 +35,7 @@ public record PlanReport(
         List<List<String>> table,
         List<Paths> paths,
         List<RankNics> nics,
+        List<Posting> posting,
         Sizes sizes,
         List<Operation> forecasts) {
     /** Version of the form. */
@@ -47,6 +49,7 @@ public record PlanReport(
         table = table.stream().map(List::copyOf).toList();
         paths = List.copyOf(paths);
         nics = List.copyOf(nics);
+        posting = List.copyOf(posting);
         forecasts = List.copyOf(forecasts);
     }
 
@@ -108,6 +111,22 @@ public record PlanReport(
         /** Copies the list. */
         public RankNics {
             nics = List.copyOf(nics);
+        }
+    }
+
+    /**
+     * How host threads post for ranks.
+     *
+     * @param backend whose paths they are
+     * @param ranks which
+     * @param nics ports of each of them
+     * @param proxies threads for each of them; 0 on the host device, whose own threads post
+     * @param flow what is under way at once at most
+     */
+    public record Posting(String backend, List<Integer> ranks, int nics, int proxies, String flow) {
+        /** Copies the list. */
+        public Posting {
+            ranks = List.copyOf(ranks);
         }
     }
 

@@ -27,6 +27,7 @@ public final class PlanSettings {
             EpKeys.EXCLUDE,
             EpKeys.OBJECTIVE,
             EpKeys.LANES,
+            EpKeys.PROXY_THREADS,
             EpKeys.NIC_MAP,
             EpKeys.NIC_INCLUDE,
             EpKeys.NIC_EXCLUDE,
@@ -67,7 +68,8 @@ public final class PlanSettings {
                 BackendChoice.from(config),
                 NicChoice.from(config),
                 set ? Objective.from(config) : usual,
-                config.get(EpKeys.LANES));
+                config.get(EpKeys.LANES),
+                config.get(EpKeys.PROXY_THREADS));
     }
 
     /** Those that count and were not given as options, for people. */

@@ -84,6 +84,7 @@ public final class PlanStudy {
                 PlanPaths.table(plan),
                 PlanPaths.groups(plan),
                 PlanPaths.nics(plan),
+                PlanPaths.posting(plan),
                 sizes,
                 forecasts);
     }

@@ -9,6 +9,7 @@ import java.util.stream.Collectors;
 import org.ep4j.cli.plan.PlanReport.Load;
 import org.ep4j.cli.plan.PlanReport.Operation;
 import org.ep4j.cli.plan.PlanReport.Paths;
+import org.ep4j.cli.plan.PlanReport.Posting;
 import org.ep4j.cli.plan.PlanReport.RankNics;
 import org.ep4j.cli.report.TextTable;
 
@@ -31,6 +32,7 @@ public final class PlanTables {
         tables.matrix();
         tables.paths();
         tables.nics();
+        tables.posting();
         tables.sizes();
         tables.forecasts();
         return tables.text.toString();
@@ -156,6 +158,31 @@ public final class PlanTables {
                     rank.reason()));
         }
         indented(table);
+    }
+
+    private void posting() {
+        if (report.posting().isEmpty()) {
+            return;
+        }
+        title("Posted by host threads (ranks of the first host)");
+        TextTable table = new TextTable(List.of("ranks", "backend", "NICs", "proxy threads", "flow control"));
+        for (Posting posting : report.posting()) {
+            table.row(List.of(
+                    ranks(posting.ranks()),
+                    mark(posting.backend()),
+                    Integer.toString(posting.nics()),
+                    posting.proxies() == 0 ? "-" : Integer.toString(posting.proxies()),
+                    posting.flow()));
+        }
+        indented(table);
+    }
+
+    private static String ranks(List<Integer> ranks) {
+        int first = ranks.get(0);
+        int last = ranks.get(ranks.size() - 1);
+        return ranks.size() > 1 && last - first + 1 == ranks.size()
+                ? first + "-" + last
+                : ranks.stream().map(String::valueOf).collect(Collectors.joining(", "));
     }
 
     private void sizes() {

@@ -76,7 +76,8 @@ public sealed interface RankMessage {
      * @param callNanos from the call until the host saw the end
      * @param hostNanos until an asynchronous call of few tokens returned, when the code had run many times
      * @param queuedNanos of one of several operations of few tokens, one queued behind the other, with what each needs before it
-     * @param ceilingNanos of the ceiling on the GPU
+     * @param ceilingNanos of the ceiling on the GPU; empty where some peers are not mapped
+     * @param emptyNanos of a kernel that does nothing
      * @param logicalBytes received in a round on average, from the rank itself too
      * @param wireBytes received from others
      */
@@ -88,6 +89,7 @@ public sealed interface RankMessage {
             List<Long> hostNanos,
             List<Long> queuedNanos,
             List<Long> ceilingNanos,
+            List<Long> emptyNanos,
             double logicalBytes,
             double wireBytes)
             implements RankMessage {
@@ -98,6 +100,7 @@ public sealed interface RankMessage {
             hostNanos = List.copyOf(hostNanos);
             queuedNanos = List.copyOf(queuedNanos);
             ceilingNanos = List.copyOf(ceilingNanos);
+            emptyNanos = List.copyOf(emptyNanos);
         }
     }
 

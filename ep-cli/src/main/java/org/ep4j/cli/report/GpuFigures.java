@@ -28,8 +28,9 @@ import org.ep4j.cli.rank.RankMessage.Validated;
  * @param hostP90Micros nine of ten calls returned sooner
  * @param queuedMicros of one of several operations of few tokens, one queued behind the other (a combine with its dispatch): median
  *     of all ranks
- * @param ceilingMicros of the ceiling on the GPU, the slowest rank of each round: median of the rounds
+ * @param ceilingMicros of the ceiling on the GPU, the slowest rank of each round: median of the rounds; NaN where there is none
  * @param ratioToCeiling {@code gpuSlowestMicros / ceilingMicros}: 1 is as fast as the ceiling
+ * @param emptyMicros of one kernel that does nothing, measured in the same way: median of all ranks and rounds
  * @param logicalBytes that a rank receives, from itself too
  * @param wireBytes that a rank receives from others
  * @param logicalGigabytesPerSecond logical bytes by {@code gpuSlowestMicros}
@@ -52,6 +53,7 @@ public record GpuFigures(
         double queuedMicros,
         double ceilingMicros,
         double ratioToCeiling,
+        double emptyMicros,
         double logicalBytes,
         double wireBytes,
         double logicalGigabytesPerSecond,
@@ -141,6 +143,7 @@ public record GpuFigures(
                 quantile(all(ranks.stream().map(GpuSamples::queuedNanos).toList()), 0.5),
                 limit,
                 slowest / limit,
+                quantile(all(ranks.stream().map(GpuSamples::emptyNanos).toList()), 0.5),
                 logical,
                 wire,
                 logical / (slowest * 1e3),

@@ -5,7 +5,6 @@ import java.util.List;
 import org.ep4j.EpArgumentException;
 import org.ep4j.cli.rank.RankMessage.OnGpu;
 import tools.jackson.core.JacksonException;
-import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
@@ -95,11 +94,6 @@ public record GpuReport(
 
     /** Writes the JSON. */
     public void write(Path file) {
-        TextFile.write(
-                file,
-                JsonMapper.builder()
-                        .enable(SerializationFeature.INDENT_OUTPUT)
-                        .build()
-                        .writeValueAsString(this));
+        TextFile.writeJson(file, this);
     }
 }

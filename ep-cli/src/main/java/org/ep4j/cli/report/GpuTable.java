@@ -45,6 +45,6 @@ public final class GpuTable {
     }
 
     private static String number(String format, double value) {
-        return String.format(Locale.ROOT, format, value);
+        return Double.isNaN(value) ? "-" : String.format(Locale.ROOT, format, value);
     }
 }

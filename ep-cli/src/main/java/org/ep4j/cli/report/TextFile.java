@@ -6,10 +6,22 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import org.ep4j.EpUnavailableException;
+import tools.jackson.databind.SerializationFeature;
+import tools.jackson.databind.json.JsonMapper;
 
 /** Text that a command writes to a file that the user named. */
 public final class TextFile {
     private TextFile() {}
+
+    /** Writes {@code value} as JSON for people, too; see {@link #write}. */
+    public static void writeJson(Path file, Object value) {
+        write(
+                file,
+                JsonMapper.builder()
+                        .enable(SerializationFeature.INDENT_OUTPUT)
+                        .build()
+                        .writeValueAsString(value));
+    }
 
     /**
      * Writes UTF-8 that ends with a line feed; an old file is replaced.

@@ -8,8 +8,6 @@ import java.util.Locale;
 import org.ep4j.cli.rank.RankMessage.Sent;
 import org.ep4j.cli.rank.RankMessage.Writes;
 import org.ep4j.cli.rank.WriteSpec;
-import tools.jackson.databind.SerializationFeature;
-import tools.jackson.databind.json.JsonMapper;
 
 /**
  * What a measurement of counted writes found.
@@ -101,12 +99,7 @@ public record WriteReport(
 
     /** Writes it as JSON, with where and how it was measured. */
     public void write(Path file, BenchReport.Environment environment) {
-        TextFile.write(
-                file,
-                JsonMapper.builder()
-                        .enable(SerializationFeature.INDENT_OUTPUT)
-                        .build()
-                        .writeValueAsString(new Document(FORMAT, environment, this)));
+        TextFile.writeJson(file, new Document(FORMAT, environment, this));
     }
 
     private record Document(int format, BenchReport.Environment environment, WriteReport writes) {}

@@ -1,15 +1,11 @@
 package org.ep4j.engine.collective;
 
 import java.time.Duration;
-import java.util.HashSet;
-import java.util.List;
+import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.ep4j.DeviceMemory;
-import org.ep4j.EpArgumentException;
-import org.ep4j.EpStateException;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.OpenContext;
@@ -20,16 +16,11 @@ import org.ep4j.spi.SymmetricBuffer;
  * {@link MappedPeers}. It owns them until they are closed.
  */
 public final class MappedBackend implements EpBackend {
-    /** Smallest page of memory; sizes are multiples of it on every backend. */
-    private static final long PAGE = 4096;
-
     private final int rank;
     private final Collective collective;
     private final String where;
     private final Function<String, SymmetricAllocation> allocation;
-    private final Object lock = new Object();
-    private final Set<MappedBuffer> buffers = new HashSet<>();
-    private boolean closed;
+    private final OpenBuffers<MappedBuffer> buffers;
 
     /**
      * Opens it; nothing is allocated yet.
@@ -46,6 +37,7 @@ public final class MappedBackend implements EpBackend {
         this.collective = collective;
         this.where = where;
         this.allocation = allocation;
+        this.buffers = new OpenBuffers<>(collective, rank);
     }
 
     @Override
@@ -60,66 +52,24 @@ public final class MappedBackend implements EpBackend {
 
     @Override
     public SymmetricBuffer expose(String name, long bytes, Optional<DeviceMemory> memory, Duration deadline) {
-        checkOpen();
+        buffers.checkOpen();
         SymmetricAllocation made = allocation.apply(name);
+        Map<Integer, DeviceMemory> mapped;
         boolean done = false;
         try {
-            var mapped = made.make(() -> checkArguments(bytes, memory), bytes, Deadline.in(deadline));
-            MappedBuffer buffer = new MappedBuffer(id(), name, rank, mapped, made::undo, this::forget);
-            remember(buffer);
+            mapped = made.make(() -> ExposeArguments.checkAllocated(id(), bytes, memory), bytes, Deadline.in(deadline));
             done = true;
-            return buffer;
         } finally {
             if (!done) {
                 made.undo();
             }
         }
-    }
-
-    private void checkArguments(long bytes, Optional<DeviceMemory> memory) {
-        if (bytes <= 0 || bytes % PAGE != 0) {
-            throw new EpArgumentException(
-                    "bytes", bytes, "a positive multiple of " + PAGE, "round the size up to whole pages");
-        }
-        if (memory.isPresent()) {
-            throw new EpArgumentException(
-                    "memory", memory.get(), "empty", id() + " allocates by itself; pass Optional.empty()");
-        }
-    }
-
-    private void checkOpen() {
-        synchronized (lock) {
-            if (closed) {
-                throw new EpStateException(
-                        id() + " is closed on " + collective.label(rank) + "; open it again to expose buffers");
-            }
-        }
-    }
-
-    private void remember(MappedBuffer buffer) {
-        synchronized (lock) {
-            if (closed) {
-                throw new EpStateException(id() + " was closed on " + collective.label(rank) + " while " + buffer
-                        + " was made; close the backend after its buffers");
-            }
-            buffers.add(buffer);
-        }
-    }
-
-    private void forget(MappedBuffer buffer) {
-        synchronized (lock) {
-            buffers.remove(buffer);
-        }
+        return buffers.add(new MappedBuffer(id(), name, rank, mapped, made::undo, buffers::remove));
     }
 
     @Override
     public void close() {
-        List<MappedBuffer> open;
-        synchronized (lock) {
-            closed = true;
-            open = List.copyOf(buffers);
-        }
-        open.forEach(MappedBuffer::close);
+        buffers.close();
     }
 
     @Override

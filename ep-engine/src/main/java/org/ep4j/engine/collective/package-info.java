@@ -1,4 +1,4 @@
-/** What backends need to act together: steps that succeed or fail on all ranks. */
+/** What backends share: steps that succeed or fail on all ranks, and the frame around buffers, peers, threads and traffic. */
 @NullMarked
 package org.ep4j.engine.collective;
 

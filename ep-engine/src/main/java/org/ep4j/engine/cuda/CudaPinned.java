@@ -47,6 +47,11 @@ final class CudaPinned implements PinnedMemory {
     }
 
     @Override
+    public long hostAddress() {
+        return host;
+    }
+
+    @Override
     public long deviceAddress() {
         return mapped;
     }

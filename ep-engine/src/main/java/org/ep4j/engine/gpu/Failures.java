@@ -24,7 +24,7 @@ final class Failures {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
     /** Bytes of the record. */
-    static final int BYTES = 8 * 24;
+    static final int BYTES = 8 * 25;
 
     private static final int WHAT = 0;
     private static final int PHASE = 8;
@@ -36,6 +36,7 @@ final class Failures {
     private static final int SEQUENCE = 56;
     private static final int MINE = 64;
     private static final int THEIRS = 128;
+    private static final int DEADLINE = 192;
 
     /** Refused operations that are noted behind the recorded one. */
     private static final long MOST_REFUSED = 15;
@@ -71,27 +72,32 @@ final class Failures {
         return !closed && isBroken(record.getLongAcquire(WHAT));
     }
 
+    /** True when a kernel gave up its place in a ring of commands. */
+    synchronized boolean isOfRing() {
+        return !closed && record.getLongAcquire(WHAT) == What.RING.code();
+    }
+
     private static boolean isBroken(long what) {
         return what == What.WAIT.code()
                 || what == What.MISMATCH.code()
                 || what == What.ABORTED.code()
-                || what == What.NO_ROOM.code();
+                || what == What.NO_ROOM.code()
+                || what == What.RING.code();
     }
 
     /**
      * Takes the pending failure.
      *
      * @param newest operation that was queued before this call
-     * @param timeout of the operation, for the message
      * @param replays in which recorded operations ran
      * @return true when it keeps all kernels from working
      */
-    synchronized boolean take(long newest, Duration timeout, Replays replays) {
+    synchronized boolean take(long newest, Replays replays) {
         while (isPending()) {
             long what = record.getLongAcquire(WHAT);
             long number = record.getLong(SEQUENCE);
             List<Long> also = isBroken(what) ? List.of() : refusedSince();
-            EpException cause = exception(timeout);
+            EpException cause = exception();
             // A wait that fails while a refused operation is looked at is recorded over it.
             if (!record.replaceLong(WHAT, what, 0)) {
                 continue;
@@ -155,7 +161,8 @@ final class Failures {
         }
     }
 
-    private EpException exception(Duration timeout) {
+    private EpException exception() {
+        Duration timeout = Duration.ofNanos(record.getLong(DEADLINE));
         What what = What.of(record.getLong(WHAT));
         long peer = record.getLong(PEER);
         return switch (what) {
@@ -209,8 +216,22 @@ final class Failures {
                         (int) peer,
                         record.getLong(EXPECTED),
                         record.getLong(SEEN));
+            case RING -> waits.endedOr(phase(), () -> ring((int) peer, timeout));
             case NOTHING -> throw new IllegalStateException("there is no failure to describe");
         };
+    }
+
+    private EpException ring(int peer, Duration timeout) {
+        return new EpTimeoutException(
+                "the ring of " + record.getLong(VALUE) + " commands for " + waits.label(peer) + " stayed full for "
+                        + timeout.toMillis() + " ms during " + phase() + ": the proxy thread has taken "
+                        + record.getLong(SEEN) + " commands, " + record.getLong(EXPECTED)
+                        + " were waited for; see what threads named ep-proxy do (jstack), give them processors"
+                        + " (ep.proxy.threads), or raise ep.timeout",
+                phase(),
+                peer,
+                record.getLong(EXPECTED),
+                record.getLong(SEEN));
     }
 
     private String phase() {

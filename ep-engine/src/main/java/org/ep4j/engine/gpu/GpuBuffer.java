@@ -1,8 +1,8 @@
 package org.ep4j.engine.gpu;
 
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicReference;
 import org.ep4j.BufferSize;
 import org.ep4j.CombineRequest;
@@ -29,9 +29,12 @@ import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.spi.Bootstrap;
 
-/** A buffer whose device is a GPU and whose paths are all mapped. */
+/** A buffer whose device is a GPU. */
 final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
+
+    /** What is under way when a buffer is closed has this long to be sent. */
+    private static final Duration LEAVE = Duration.ofSeconds(2);
 
     private final GpuState state;
     private final DeviceState deviceState;
@@ -39,6 +42,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     private final HighThroughput highThroughput;
     private final LowLatency lowLatency;
     private final Recoverer recoverer;
+    private final Posting posting;
     private final Duration timeout;
     private final Runnable free;
 
@@ -52,6 +56,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
             Operations operations,
             HighThroughput highThroughput,
             LowLatency lowLatency,
+            Posting posting,
             Duration timeout,
             Runnable free) {
         super(group, name, state.shape(), state.placement(), size, state.waits());
@@ -60,6 +65,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         this.operations = operations;
         this.highThroughput = highThroughput;
         this.lowLatency = lowLatency;
+        this.posting = posting;
         this.timeout = timeout;
         this.free = free;
         recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap);
@@ -133,10 +139,12 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     }
 
     @Override
-    public List<DeviceMemory> symmetricMemory() {
-        List<DeviceMemory> all = new ArrayList<>();
+    public Map<Integer, DeviceMemory> symmetricMemory() {
+        Map<Integer, DeviceMemory> all = new TreeMap<>();
         for (int r = 0; r < state.ranks(); r++) {
-            all.add(state.peers().memory(r).memory());
+            if (!state.peers().isPostedTo(r)) {
+                all.put(r, state.peers().memory(r).memory());
+            }
         }
         return all;
     }
@@ -204,7 +212,22 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
                     System.Logger.Level.WARNING,
                     () -> name() + " was closed while its operations could not end: " + e.getMessage());
         }
+        leave();
         free.run();
+    }
+
+    /** What kernels have put into rings, and the host has posted, arrives before the memory goes. */
+    private void leave() {
+        if (posting == Posting.NONE) {
+            return;
+        }
+        try {
+            posting.finish(LEAVE);
+            state.waits().until(Deadline.in(LEAVE));
+            state.peers().finish(state.waits().mask());
+        } catch (EpException e) {
+            LOG.log(System.Logger.Level.DEBUG, name() + " leaves with things that are not sent", e);
+        }
     }
 
     private final class Numbers implements Recoverer.Numbers {
@@ -218,8 +241,8 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
             deviceState.numbers(high, dispatch, combine);
             lowLatency.reset();
             for (int r = 0; r < state.ranks(); r++) {
-                state.peers().advance(r, Counter.LL_DISPATCH_CREDIT, dispatch);
-                state.peers().advance(r, Counter.LL_COMBINE_CREDIT, combine);
+                state.peers().tell(r, Counter.LL_DISPATCH_CREDIT, dispatch);
+                state.peers().tell(r, Counter.LL_COMBINE_CREDIT, combine);
             }
         }
     }

@@ -6,7 +6,7 @@ import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
-import java.util.List;
+import java.util.Optional;
 import java.util.stream.IntStream;
 import org.ep4j.BufferSize;
 import org.ep4j.DeviceAllocation;
@@ -61,10 +61,11 @@ public final class GpuBuffers {
     }
 
     /**
-     * Makes a buffer over symmetric memory that is mapped already.
+     * Makes a buffer over symmetric memory.
      *
-     * @param symmetric the memory of every rank, this one's among them
-     * @param freeSymmetric unmaps it; called once, also when this call fails
+     * @param given memory of all ranks
+     * @param window by which it exchanges with peers that are not mapped, if there are any; freed with the memory
+     * @param freeSymmetric gives the memory back; called once, also when this call fails
      */
     public static EpBuffer create(
             EpGroup group,
@@ -73,14 +74,17 @@ public final class GpuBuffers {
             String name,
             EpShape shape,
             BufferSize size,
-            List<DeviceMemory> symmetric,
+            SymmetricMemory given,
+            Optional<GpuWindow> window,
             Runnable freeSymmetric,
             EpConfig config) {
         Deque<Runnable> owned = new ArrayDeque<>();
         owned.push(freeSymmetric);
         Runnable free = () -> owned.forEach(GpuBuffers::release);
         try {
-            return make(group, device, bootstrap, name, shape, size, symmetric, owned, free, config);
+            SymmetricMemory symmetric =
+                    window.map(w -> Remotes.shared(given, w)).orElse(given);
+            return make(group, device, bootstrap, name, shape, size, symmetric, window, owned, free, config);
         } catch (RuntimeException | LinkageError e) {
             free.run();
             throw e;
@@ -103,7 +107,8 @@ public final class GpuBuffers {
             String name,
             EpShape shape,
             BufferSize size,
-            List<DeviceMemory> symmetric,
+            SymmetricMemory symmetric,
+            Optional<GpuWindow> window,
             Deque<Runnable> owned,
             Runnable free,
             EpConfig config) {
@@ -117,7 +122,7 @@ public final class GpuBuffers {
         Peers<DeviceWords> peers = new Peers<>(
                 group.plan(),
                 new BufferLayout(shape, ranks),
-                SymmetricMemory.allMapped(rank, symmetric),
+                symmetric,
                 m -> new DeviceWords(copies, device.id(), m),
                 Deadline.in(timeout));
         Waits waits = new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
@@ -125,11 +130,8 @@ public final class GpuBuffers {
                 config,
                 device,
                 shape,
-                symmetric.get(rank).address(),
-                IntStream.range(0, ranks)
-                        .filter(r -> r != rank)
-                        .mapToObj(r -> symmetric.get(r).address())
-                        .toList());
+                symmetric.local().address(),
+                symmetric.mapped().values().stream().map(DeviceMemory::address).toList());
         owned.push(processors::close);
         GpuState state = new GpuState(
                 device,
@@ -137,21 +139,24 @@ public final class GpuBuffers {
                 placement,
                 peers,
                 waits,
-                symmetric.get(rank),
+                symmetric.local(),
                 local,
                 allocate(device, local.highThroughputBytes(), owned),
                 allocate(device, 2 * local.lowLatencyBytes(), owned),
                 own(device.allocatePrivate(Temporary.bytes(shape, ranks)), owned),
-                processors);
+                processors,
+                window.isPresent());
         DeviceState deviceState = new DeviceState(device, copies, ranks);
         owned.push(deviceState::close);
         Abort abort = new Abort(device, ranks);
         owned.push(abort::close);
         Failures failures = new Failures(device.allocatePinned(Failures.BYTES), shape, waits);
         owned.push(failures::close);
-        String source = KernelSource.of(shape, ranks, device.facts().sharedBytes());
+        String source = KernelSource.of(shape, ranks, device.facts().sharedBytes(), window.map(GpuWindow::layout));
         GpuModule module = device.load("ep4j kernels", source);
         owned.push(module::close);
+        Optional<Remotes> remotes = window.map(
+                w -> new Remotes(device, copies, group.plan(), symmetric, w, peers.layout(), config, abort, owned));
         Launcher launcher = new Launcher(device, module, KernelSource.kernels(source));
         Arguments common = new Arguments()
                 .set(
@@ -159,11 +164,11 @@ public final class GpuBuffers {
                         table(
                                 device,
                                 copies,
-                                symmetric.stream()
-                                        .mapToLong(DeviceMemory::address)
+                                IntStream.range(0, ranks)
+                                        .mapToLong(r -> address(symmetric, r, remotes))
                                         .toArray(),
                                 owned))
-                .set(Param.LOCAL, symmetric.get(rank).address())
+                .set(Param.LOCAL, symmetric.local().address())
                 .set(Param.STATE, deviceState.address())
                 .set(Param.FAILURE, failures.deviceAddress())
                 .set(Param.ABORT, abort.deviceAddress())
@@ -171,9 +176,12 @@ public final class GpuBuffers {
                 .set(Param.LOCAL_EXPERTS, placement.localExperts(rank))
                 .set(Param.OWNER, experts(device, copies, shape, owned, placement::rankOf))
                 .set(Param.LOCAL_OF, experts(device, copies, shape, owned, placement::localIndex))
-                .set(Param.TEMPORARY, state.temporary().address());
+                .set(Param.TEMPORARY, state.temporary().address())
+                .set(Param.REMOTES, remotes.map(Remotes::tableAddress).orElse(0L))
+                .set(Param.WINDOW, remotes.map(Remotes::windowAddress).orElse(0L));
+        Posting posting = remotes.map(r -> (Posting) r).orElse(Posting.NONE);
         Operations operations = new Operations(
-                device, launcher, failures, deviceState, abort, waits, processors, common, timeout, CLEANER);
+                device, launcher, failures, deviceState, abort, waits, processors, posting, common, timeout, CLEANER);
         owned.push(operations::free);
         HighThroughput highThroughput = new HighThroughput(state, CLEANER);
         owned.push(highThroughput::close);
@@ -189,8 +197,20 @@ public final class GpuBuffers {
                 operations,
                 highThroughput,
                 lowLatency,
+                posting,
                 timeout,
                 free);
+    }
+
+    /** Of a rank's memory as kernels store into it. */
+    private static long address(SymmetricMemory symmetric, int rank, Optional<Remotes> remotes) {
+        if (rank == symmetric.rank()) {
+            return symmetric.local().address();
+        }
+        DeviceMemory mapped = symmetric.mapped().get(rank);
+        return mapped != null
+                ? mapped.address()
+                : remotes.map(Remotes::windowAddress).orElse(0L);
     }
 
     private static DeviceMemory allocate(GpuDevice device, long bytes, Deque<Runnable> owned) {

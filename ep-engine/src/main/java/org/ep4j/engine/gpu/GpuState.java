@@ -25,6 +25,7 @@ import org.ep4j.engine.sync.Waits;
  * @param lowLatency memory of low-latency results, two banks one after the other
  * @param temporary see {@link Temporary}
  * @param processors that move rows
+ * @param remotes true where some peers are not mapped
  */
 record GpuState(
         GpuDevice device,
@@ -37,7 +38,8 @@ record GpuState(
         DeviceMemory highThroughput,
         DeviceMemory lowLatency,
         DeviceMemory temporary,
-        Processors processors) {
+        Processors processors,
+        boolean remotes) {
     /** Blocks that move rows in high throughput. */
     int highThroughputProcessors() {
         return processors.highThroughput();

@@ -20,7 +20,7 @@ final class HandleLayout {
                 + aligned(4L * ranks)
                 + aligned(4L * shape.experts())
                 + aligned(8L * (shape.experts() + 1))
-                + aligned(4L * ranks);
+                + 3 * aligned(4L * ranks);
     }
 
     /** Bytes of a low-latency handle. */

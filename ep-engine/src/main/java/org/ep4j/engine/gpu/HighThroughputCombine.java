@@ -26,6 +26,8 @@ final class HighThroughputCombine {
 
     private static final long KIND_SELECTIONS = 4;
 
+    private static final int MOST_THREADS = 1024;
+
     private final HighThroughput mode;
     private final GpuState state;
     private final BufferLayout layout;
@@ -103,6 +105,8 @@ final class HighThroughputCombine {
         }
         if (selections) {
             launch(queue, "ht_selections", copies(), arguments);
+        } else if (state.remotes()) {
+            queue.launchOverlapping("ht_give", state.highThroughputProcessors(), MOST_THREADS, 0, arguments);
         }
         int rows = (selections ? topK : Math.min(topK, state.ranks())) + bias.size();
         launch(queue, "ht_combine", sums(rows), arguments);

@@ -68,6 +68,9 @@ final class HighThroughputDispatch {
         handle.usedBy(queue);
         Arguments arguments = arguments(queue, handle);
         launch(queue, "ht_send", Pieces.sendStage(shape, state.symmetricLayout(), state.ranks(), fp8), arguments);
+        if (state.remotes()) {
+            queue.launchOverlapping("ht_take", state.highThroughputProcessors(), MOST_THREADS, 0, arguments);
+        }
         queue.launchOverlapping("ht_receive", state.highThroughputProcessors(), MOST_THREADS, 0, arguments);
         if (byExpert() || request.out().isPresent()) {
             launch(queue, "ht_expand", Pieces.rowStage(rowBytes()), arguments);

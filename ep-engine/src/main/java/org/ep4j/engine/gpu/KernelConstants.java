@@ -2,10 +2,12 @@ package org.ep4j.engine.gpu;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Collectors;
 import org.ep4j.EpShape;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.WindowLayout;
 
 /** A shape and its layout as macros, which all kernels are compiled with. */
 final class KernelConstants {
@@ -15,8 +17,9 @@ final class KernelConstants {
      * Lines of {@code #define}.
      *
      * @param sharedBytes that a block may have
+     * @param window where some peers are not mapped
      */
-    static String of(EpShape shape, int ranks, int sharedBytes) {
+    static String of(EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window) {
         BufferLayout layout = new BufferLayout(shape, ranks);
         Map<String, Long> values = new LinkedHashMap<>();
         values.put("RANKS", (long) ranks);
@@ -48,6 +51,17 @@ final class KernelConstants {
         values.put("CHUNK", (long) Pieces.chunk(shape, ranks));
         values.put("PIECE", (long) Pieces.PIECE);
         values.put("STAGED_RECORDS", Pieces.stagesRecords(shape, layout, ranks) ? 1L : 0L);
+        values.put("POSTED", window.isPresent() ? 1L : 0L);
+        window.ifPresent(w -> {
+            values.put("CHANNEL_ROWS", w.rows());
+            values.put("CHANNEL_RECORDS", w.records());
+            values.put("CHANNEL_WEIGHTS", w.weights());
+            values.put("CHANNEL_MESSAGES", w.messages());
+            values.put("CHANNEL_MESSAGE_FLAGS", w.messageFlags());
+            values.put("CHANNEL_COUNTS", w.counts());
+            values.put("CHANNEL_SLOTS", w.slots());
+            values.put("CHANNEL_SLOT_FLAGS", w.slotFlags());
+        });
         return values.entrySet().stream()
                 .map(e -> "#define EP_" + e.getKey() + " " + literal(e.getValue()))
                 .collect(Collectors.joining("\n", "", "\n"));

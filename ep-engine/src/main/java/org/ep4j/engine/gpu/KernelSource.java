@@ -6,8 +6,10 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.regex.Pattern;
 import org.ep4j.EpShape;
+import org.ep4j.engine.layout.WindowLayout;
 
 /** The text of the kernels, put together from its parts. */
 public final class KernelSource {
@@ -27,14 +29,47 @@ public final class KernelSource {
      * @param sharedBytes that a block may have: {@link GpuFacts#sharedBytes}
      */
     public static String of(EpShape shape, int ranks, int sharedBytes) {
-        StringBuilder text = new StringBuilder(KernelConstants.of(shape, ranks, sharedBytes));
-        List<String> parts = new ArrayList<>(List.of("op.cu"));
+        return of(shape, ranks, sharedBytes, Optional.empty());
+    }
+
+    /**
+     * All kernels of a buffer, without the dialect.
+     *
+     * @param window by which it exchanges with peers that are not mapped, if there are any
+     */
+    public static String of(EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window) {
+        StringBuilder text = new StringBuilder(KernelConstants.of(shape, ranks, sharedBytes, window));
+        List<String> parts = new ArrayList<>(
+                window.isPresent()
+                        ? List.of("fifo.cu", "op.cu", "proxy.cu", "remote.cu")
+                        : List.of("op.cu", "remote.cu"));
         if (shape.maxTokens() > 0) {
             parts.addAll(HIGH_THROUGHPUT);
+            if (window.isPresent()) {
+                parts.add("ht_posted.cu");
+            }
         }
         if (shape.maxLowLatencyTokens() > 0) {
             parts.addAll(LOW_LATENCY);
         }
+        return text.append(all(parts)).toString();
+    }
+
+    /**
+     * Rings that proxy threads of the host take commands from, for kernels of any source: {@code fifo_put} and what it needs. See
+     * {@link org.ep4j.engine.proxy.CommandRing}.
+     */
+    public static String fifo() {
+        return all(List.of("fifo.cu"));
+    }
+
+    /** Commands with the waits of the engine, for kernels of the engine: {@code fifo_write} and {@code fifo_advance}. */
+    public static String proxies() {
+        return all(List.of("fifo.cu", "proxy.cu"));
+    }
+
+    private static String all(List<String> parts) {
+        StringBuilder text = new StringBuilder();
         for (String part : parts) {
             text.append("#line 1 \"").append(part).append("\"\n").append(part(part));
         }

@@ -35,6 +35,7 @@ final class Operations {
     private final Abort abort;
     private final Waits waits;
     private final Processors processors;
+    private final Posting posting;
     private final Arguments common;
     private final Duration defaultTimeout;
     private final OwnStream ownStream;
@@ -60,6 +61,7 @@ final class Operations {
             Abort abort,
             Waits waits,
             Processors processors,
+            Posting posting,
             Arguments common,
             Duration defaultTimeout,
             Cleaner cleaner) {
@@ -70,6 +72,7 @@ final class Operations {
         this.abort = abort;
         this.waits = waits;
         this.processors = processors;
+        this.posting = posting;
         this.common = common;
         this.defaultTimeout = defaultTimeout;
         this.events = new EventRing(device, cleaner);
@@ -95,7 +98,7 @@ final class Operations {
         lock(timeout);
         try {
             checkOpen();
-            settle(timeout);
+            settle();
             result = device.inside(() -> queue(options, timeout, counted, body, event));
         } finally {
             lock.unlock();
@@ -125,6 +128,7 @@ final class Operations {
             order(stream, before, timeout);
         }
         processors.use();
+        posting.wake();
         if (capturing) {
             return record(stream, timeout, counted, body, event);
         }
@@ -170,7 +174,7 @@ final class Operations {
         lock(timeout);
         try {
             checkOpen();
-            settle(timeout);
+            settle();
             return device.inside(() -> {
                 if (processors.refuses(stream)) {
                     throw processors.refusal(stream);
@@ -181,6 +185,7 @@ final class Operations {
                             + " record the operations themselves again");
                 }
                 processors.use();
+                posting.wake();
                 orderAfterLast(stream);
                 launch.run();
                 long first = sequence + 1;
@@ -195,25 +200,29 @@ final class Operations {
     }
 
     /** A failure that nobody has asked for yet keeps all kernels from working: it is taken before the next operation. */
-    private void settle(Duration timeout) {
+    private void settle() {
         if (failures.isPending()) {
-            takeFailure(timeout);
+            takeFailure();
         }
     }
 
-    private void takeFailure(Duration timeout) {
+    private void takeFailure() {
         boolean broken = failures.isBroken();
+        boolean ring = failures.isOfRing();
         if (broken && last != null) {
             // Operations behind the failed one do nothing, so this is short.
             awaitDevice(last, GRACE);
         }
         noteBegun();
         // Also when a wait failed only now, or at the same moment as an operation was refused.
-        if (failures.take(sequence, timeout, replays) || state.hasFailed()) {
+        if (failures.take(sequence, replays) || state.hasFailed()) {
             if (!broken && last != null) {
                 awaitDevice(last, GRACE);
             }
             state.clearFailure();
+            if (ring) {
+                posting.restart(GRACE);
+            }
             // Nothing runs now, and what failed is told.
             replays.ended(sequence);
         }
@@ -251,7 +260,7 @@ final class Operations {
             if (last != null) {
                 awaitDevice(last, timeout.plus(timeout).plus(GRACE));
             }
-            settle(timeout);
+            settle();
             replays.ended(sequence);
             work.run();
         } finally {
@@ -272,10 +281,11 @@ final class Operations {
     /** Waits for the end of an operation and throws what it ended with. */
     void await(OperationEvent event, Duration deadline) {
         awaitDevice(event, deadline);
+        restIfLast(event);
         if (failures.isPending()) {
             lock(bounded(deadline).plus(GRACE));
             try {
-                settle(defaultTimeout);
+                settle();
             } finally {
                 lock.unlock();
             }
@@ -283,6 +293,19 @@ final class Operations {
             replays.ended(event.last());
         }
         failures.check(event.first(), event.last());
+    }
+
+    /** What is queued next wakes whoever posts. */
+    private void restIfLast(OperationEvent event) {
+        if (posting != Posting.NONE && lock.tryLock()) {
+            try {
+                if (last == event) {
+                    posting.quiet();
+                }
+            } finally {
+                lock.unlock();
+            }
+        }
     }
 
     /** Waits on the host; meanwhile a rank that dies, or a buffer that is closed, ends the waits of kernels. */
@@ -401,7 +424,7 @@ final class Operations {
             if (last != null) {
                 awaitDevice(last, GRACE.plus(GRACE));
             }
-            settle(defaultTimeout);
+            settle();
             return true;
         } finally {
             lock.unlock();

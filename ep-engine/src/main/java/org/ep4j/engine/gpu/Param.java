@@ -48,5 +48,7 @@ enum Param {
     STATISTICS,
     WAIT_STATISTICS,
     TEMPORARY,
-    EXTRA
+    EXTRA,
+    REMOTES,
+    WINDOW
 }

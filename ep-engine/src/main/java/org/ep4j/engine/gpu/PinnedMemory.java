@@ -7,6 +7,9 @@ public interface PinnedMemory extends AutoCloseable {
     /** As the host sees it. */
     HostMemory memory();
 
+    /** Its address on the host. */
+    long hostAddress();
+
     /** Where kernels see it. */
     long deviceAddress();
 

@@ -11,7 +11,8 @@ enum What {
     ABORTED,
     OUT_TOO_SMALL,
     VOID_HANDLE,
-    NO_ROOM;
+    NO_ROOM,
+    RING;
 
     @SuppressWarnings("EnumOrdinal") // the order is that of the kernels' enum
     long code() {

@@ -72,6 +72,14 @@ public final class HostMemory implements Words {
         return size;
     }
 
+    /**
+     * A piece of up to 2^30 - 1 bytes as a buffer of its own, for loops that count nanoseconds; its words are of native order. The
+     * memory is there for as long as this object is referred to.
+     */
+    public ByteBuffer slice(long offset, int bytes) {
+        return window(offset).slice(position(offset), bytes).order(ByteOrder.nativeOrder());
+    }
+
     private ByteBuffer window(long offset) {
         return windows[(int) (offset >>> STRIDE_SHIFT)];
     }

@@ -34,6 +34,9 @@ public final class Peers<W extends Words> {
     private final EpPlan plan;
     private final BufferLayout layout;
     private final List<W> stored;
+    /** Where peers that post write. */
+    private final W window;
+
     private final Map<Integer, PostedPeer> postedTo = new TreeMap<>();
     private final Map<Integer, HostPosted> postedFrom;
     /** By counter and rank: what was seen of ranks that post. */
@@ -59,17 +62,21 @@ public final class Peers<W extends Words> {
         this.layout = layout;
         this.deadline = deadline;
         W local = access.apply(symmetric.local());
+        this.window = symmetric.window().map(w -> access.apply(w.memory())).orElse(local);
         List<W> all = new ArrayList<>();
         for (int r = 0; r < symmetric.ranks(); r++) {
             DeviceMemory mapped = symmetric.mapped().get(r);
-            all.add(mapped == null ? local : access.apply(mapped));
+            all.add(r == rank ? local : mapped == null ? window : access.apply(mapped));
         }
         this.stored = List.copyOf(all);
         this.heard = new AtomicLongArray(Counter.values().length * all.size());
+        long staging = symmetric.window().map(SymmetricMemory.Window::staging).orElse(layout.staging(0));
+        long stagingBytes =
+                symmetric.window().map(SymmetricMemory.Window::stagingBytes).orElse(layout.stagingBytes());
         symmetric
                 .postedTo()
                 .forEach((peer, posted) ->
-                        postedTo.put(peer, new PostedPeer(posted, peer, layout.staging(peer), layout.stagingBytes())));
+                        postedTo.put(peer, new PostedPeer(posted, peer, staging + peer * stagingBytes, stagingBytes)));
         this.postedFrom = symmetric.postedFrom();
     }
 
@@ -115,6 +122,11 @@ public final class Peers<W extends Words> {
     /** This rank's own memory. */
     public W local() {
         return stored.get(rank);
+    }
+
+    /** The memory of this rank in which counters and blocks of {@code source} are. */
+    public W writtenBy(int source) {
+        return isPostedFrom(source) ? window : local();
     }
 
     /** The memory in which a {@link #place} is. */
@@ -245,9 +257,12 @@ public final class Peers<W extends Words> {
 
     /** The newest value of a counter that was {@link #seen}; also of a source that is lost. */
     public long heard(Counter counter, int source) {
-        return isPostedFrom(source)
-                ? heard.get(BufferLayout.number(counter) * ranks() + source)
-                : local().getLongAcquire(layout.counter(counter, source));
+        if (!isPostedFrom(source)) {
+            return local().getLongAcquire(layout.counter(counter, source));
+        }
+        long seen = heard.get(BufferLayout.number(counter) * ranks() + source);
+        // Whoever else looks at arrivals keeps them there.
+        return window == local() ? seen : Math.max(seen, window.getLongAcquire(layout.counter(counter, source)));
     }
 
     /**
@@ -281,7 +296,7 @@ public final class Peers<W extends Words> {
         long offset = layout.block(block, number, source);
         long[] words = new long[BufferLayout.BLOCK_WORDS];
         for (int i = 0; i < words.length; i++) {
-            words[i] = local().getLong(offset + 8L * i);
+            words[i] = writtenBy(source).getLong(offset + 8L * i);
         }
         return words;
     }

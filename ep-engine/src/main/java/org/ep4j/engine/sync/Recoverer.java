@@ -208,7 +208,7 @@ public final class Recoverer {
         Set<Integer> set = new TreeSet<>();
         long ints = peers.layout().block(Block.RECOVER, round, rank) + BufferLayout.blockInts();
         for (int q = 0; q < peers.ranks(); q++) {
-            if (peers.local().getInt(ints + 4L * q) != 0) {
+            if (peers.writtenBy(rank).getInt(ints + 4L * q) != 0) {
                 set.add(q);
             }
         }

@@ -1,9 +1,7 @@
 package org.ep4j.engine.sync;
 
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
+import java.util.Optional;
 import org.ep4j.DeviceMemory;
 import org.ep4j.spi.HostPosted;
 
@@ -15,13 +13,34 @@ import org.ep4j.spi.HostPosted;
  * @param mapped memory of the peers that it maps
  * @param postedTo how it writes the other peers
  * @param postedFrom how peers that do not map this rank's memory tell it that they have written there
+ * @param window the memory that posting peers write and are written from, where it is not {@code local}
  */
 public record SymmetricMemory(
         int rank,
         DeviceMemory local,
         Map<Integer, DeviceMemory> mapped,
         Map<Integer, HostPosted> postedTo,
-        Map<Integer, HostPosted> postedFrom) {
+        Map<Integer, HostPosted> postedFrom,
+        Optional<Window> window) {
+    /**
+     * Memory beside the symmetric one, with counters and blocks at the same places.
+     *
+     * @param memory all of it
+     * @param staging where what is posted to rank 0 lies until it is sent; those of the others follow
+     * @param stagingBytes of each rank
+     */
+    public record Window(DeviceMemory memory, long staging, long stagingBytes) {}
+
+    /** What is posted lies in {@code local}. */
+    public SymmetricMemory(
+            int rank,
+            DeviceMemory local,
+            Map<Integer, DeviceMemory> mapped,
+            Map<Integer, HostPosted> postedTo,
+            Map<Integer, HostPosted> postedFrom) {
+        this(rank, local, mapped, postedTo, postedFrom, Optional.empty());
+    }
+
     /** Copies the maps. */
     public SymmetricMemory {
         mapped = Map.copyOf(mapped);
@@ -29,28 +48,8 @@ public record SymmetricMemory(
         postedFrom = Map.copyOf(postedFrom);
     }
 
-    /** All memory is mapped: that of every rank, this one's among them. */
-    public static SymmetricMemory allMapped(int rank, List<DeviceMemory> memory) {
-        Map<Integer, DeviceMemory> peers = new TreeMap<>();
-        for (int r = 0; r < memory.size(); r++) {
-            if (r != rank) {
-                peers.put(r, memory.get(r));
-            }
-        }
-        return new SymmetricMemory(rank, memory.get(rank), peers, Map.of(), Map.of());
-    }
-
     /** Ranks, this one among them. */
     public int ranks() {
         return 1 + mapped.size() + postedTo.size();
-    }
-
-    /** The memory that this rank writes by stores: a mapped peer's own, otherwise this rank's. */
-    public List<DeviceMemory> stored() {
-        List<DeviceMemory> all = new ArrayList<>();
-        for (int r = 0; r < ranks(); r++) {
-            all.add(mapped.getOrDefault(r, local));
-        }
-        return all;
     }
 }

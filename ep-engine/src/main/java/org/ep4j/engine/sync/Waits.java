@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 import org.ep4j.EpException;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpPeerLostException;
@@ -204,7 +205,7 @@ public final class Waits {
     private void checkLostOf(int source, long round, Counter counter, long expected, String phase) {
         long ints = peers.layout().block(Block.RECOVER, round, source) + BufferLayout.blockInts();
         for (int r = 0; r < peers.ranks(); r++) {
-            if (!mask.has(r) && peers.local().getInt(ints + 4L * r) != 0) {
+            if (!mask.has(r) && peers.writtenBy(source).getInt(ints + 4L * r) != 0) {
                 throw new EpPeerLostException(
                         peers.label(r) + " is lost, as rank " + source + " has found, during " + phase
                                 + describe(counter, source, expected) + "; call recover to go on without it",
@@ -244,6 +245,17 @@ public final class Waits {
             }
         }
         return failure(counter, source, expected, timeout, phase);
+    }
+
+    /** Why a wait ended that was for no rank's counter: a lost rank or a closed buffer, where it is that, or else the wait's own reason. */
+    public EpException endedOr(String phase, Supplier<EpException> reason) {
+        for (int r = 0; r < peers.ranks(); r++) {
+            if (isLost(r)) {
+                return new EpPeerLostException(
+                        peers.label(r) + " is lost during " + phase + "; call recover to go on without it", r, phase);
+            }
+        }
+        return closing ? new EpStateException("the buffer was closed during " + phase) : reason.get();
     }
 
     /** Longer than any operation takes that still ends, for waits behind which a kernel has a deadline of its own. */

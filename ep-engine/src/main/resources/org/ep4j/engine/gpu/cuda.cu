@@ -16,7 +16,8 @@ struct alignas(16) Vec { u32 x, y, z, w; };
 #define EP_SHARED __shared__
 #define EP_DYNAMIC_SHARED(name) extern __shared__ __align__(128) char name[]
 
-// Threads that run in step.
+// Threads that run in step as a rule; each goes on by itself where they part.
+#define EP_IN_STEP 0
 #define EP_LANES 32
 typedef u32 Lanes;
 #define EP_ALL_LANES 0xffffffffu

@@ -24,7 +24,8 @@ EP_DEVICE Index grid_size() { return {__builtin_amdgcn_grid_size_x() / __builtin
 #define blockDim ep::block_size()
 #define gridDim ep::grid_size()
 
-// Threads that run in step: 64 on Instinct, 32 elsewhere.
+// Threads that run in step, and wait for each other wherever they part: 64 on Instinct, 32 elsewhere.
+#define EP_IN_STEP 1
 #ifdef __GFX9__
 #define EP_LANES 64
 typedef u64 Lanes;

@@ -185,6 +185,34 @@ EP_KERNEL(ht_stage, EP_COMBINE_WARPS * EP_LANES) {
   }
 }
 
+#if EP_POSTED
+// First row of every source, and their number. Called by all threads of a block, which synchronizes afterwards.
+EP_DEVICE void first_rows_from(const Op& op, int* start) {
+  if (threadIdx.x != 0) return;
+  start[0] = 0;
+  for (int r = 0; r < EP_RANKS; r++) start[r + 1] = start[r] + handle_ints(op, EP_HANDLE_ROWS_FROM)[r];
+}
+
+// Puts the weights of remote ranks' rows into channels. Called by all threads of a grid.
+EP_DEVICE void give_weights(const Op& op, const int* start) {
+  for (i64 r = 0; op.weights && r < EP_RANKS; r++) {
+    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    u32* to = (u32*)(channel_to(op, r) + EP_CHANNEL_WEIGHTS);
+    const u32* from = (const u32*)(op.local + EP_COMBINE_WEIGHTS) + (u64)start[r] * EP_TOPK;
+    const i64 words = (i64)(start[r + 1] - start[r]) * EP_TOPK;
+    for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < words; i += (i64)gridDim.x * blockDim.x) to[i] = load_remote(from + i);
+  }
+}
+
+// Called by all threads of the last block, each for its ranks.
+EP_DEVICE void post_weights(const Op& op, const int* start) {
+  for (i64 r = threadIdx.x; op.weights && r < EP_RANKS; r += blockDim.x) {
+    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    post(op, r, channel_to(op, r) + EP_CHANNEL_WEIGHTS, (u64)(start[r + 1] - start[r]) * EP_TOPK * 4, PHASE_COMBINE_ROWS);
+  }
+}
+#endif
+
 // Called by all threads of a block, which then knows the announcement; false when the operation does not begin.
 EP_DEVICE bool begin_combine(const Op& op, Announcement* announcement) {
   const bool works = threadIdx.x != 0 || !failed(op);
@@ -205,6 +233,11 @@ EP_KERNEL(ht_selections, EP_COMBINE_WARPS * EP_LANES) {
   const int* expanded = handle_ints(op, EP_HANDLE_EXPANDED);
   const int warps = blockDim.x / EP_LANES;
   Carrier carry = carrier(shared, EP_STAGE_PIECE(EP_BF16_ROW));
+#if EP_POSTED
+  EP_SHARED int start[EP_RANKS + 1];
+  first_rows_from(op, start);
+  sync_block();
+#endif
   // Rows are in the order of their sources: all of them are served at a time, and each rank begins with another one.
   const i64 part = (received + EP_RANKS - 1) / EP_RANKS;
   for (i64 i = (i64)blockIdx.x * warps + warp(); i < part * EP_RANKS; i += (i64)gridDim.x * warps) {
@@ -216,11 +249,29 @@ EP_KERNEL(ht_selections, EP_COMBINE_WARPS * EP_LANES) {
     int from = lane() < EP_TOPK ? expanded[row * EP_TOPK + lane()] : -1;
     for (Lanes left = ballot(from >= 0); left; left &= left - 1) {
       int k = lowest(left);
-      copy_row(carry, selection_slot_at(op.peers[to], t, k), op.x + (u64)shuffle(from, k) * EP_BF16_ROW);
+      const char* row_of_k = op.x + (u64)shuffle(from, k) * EP_BF16_ROW;
+#if EP_POSTED
+      if (is_remote(op, to)) {
+        char* there = channel_to(op, to) + EP_CHANNEL_ROWS + ((u64)(row - start[to]) * EP_TOPK + k) * EP_BF16_ROW;
+        copy_row(carry, there, row_of_k);
+        rows_written();
+        sync_lanes();
+        if (lane() == 0) post(op, to, there, EP_BF16_ROW, PHASE_COMBINE_ROWS);
+        continue;
+      }
+#endif
+      copy_row(carry, selection_slot_at(op.peers[to], t, k), row_of_k);
     }
   }
   rows_written();
-  if (last_block(op, 6)) advance_all(op, HT_DATA, announcement.number);
+#if EP_POSTED
+  give_weights(op, start);
+#endif
+  if (!last_block(op, 6)) return;
+#if EP_POSTED
+  post_weights(op, start);
+#endif
+  advance_all(op, HT_DATA, announcement.number, PHASE_COMBINE_ROWS);
 }
 
 // ---- ht_combine: reads all rows of a token and adds them up; ends when all ranks have read.
@@ -231,15 +282,26 @@ EP_KERNEL(ht_combine, EP_COMBINE_WARPS * EP_LANES) {
   EP_SHARED Announcement announcement;
   wait_for_previous();
   const bool selections = op.kind == KIND_COMBINE_SELECTIONS;
-  if (selections ? !ht_goes_on(op) : !begin_combine(op, &announcement)) return;
-  const u64 number = selections ? op.state->ht_number : announcement.number;
-  if (selections && !ht_begun(op, number, handle_head(op)->number)) return;
+  // A kernel before this one has begun it: ht_selections, ht_give.
+  const bool goes_on = selections || EP_POSTED;
+  if (goes_on ? !ht_goes_on(op) : !begin_combine(op, &announcement)) return;
+  const u64 number = goes_on ? op.state->ht_number : announcement.number;
+  if (goes_on && !ht_begun(op, number, handle_head(op)->number)) return;
   if (selections && !ht_await_all(op, HT_DATA, number, PHASE_COMBINE_ROWS)) return;
+#if EP_POSTED
+  if (!selections && !await_remotes(op, HT_DATA, number, PHASE_COMBINE_ROWS)) return;
+#endif
   for (int r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     bool out = is_masked(op, r);
-    u64 input = load_remote((const u64*)block_at(op.local, BLOCK_HT, number, r) + 5);
+    u64 input = load_remote((const u64*)block_at(written_by(op, r), BLOCK_HT, number, r) + 5);
     base[r] = out ? 0 : r == op.rank && !op.by_expert ? op.x : op.peers[r] + input;
     weights[r] = out ? 0 : op.peers[r] + EP_COMBINE_WEIGHTS;
+#if EP_POSTED
+    if (out || !is_remote(op, r)) continue;
+    const i64 first = handle_ints(op, EP_HANDLE_FIRST)[r];
+    base[r] = channel_from(op, r) + EP_CHANNEL_ROWS - first * (selections ? EP_TOPK : 1) * EP_BF16_ROW;
+    weights[r] = channel_from(op, r) + EP_CHANNEL_WEIGHTS - first * EP_TOPK * 4;
+#endif
   }
   sync_block();
 
@@ -279,12 +341,16 @@ EP_KERNEL(ht_combine, EP_COMBINE_WARPS * EP_LANES) {
     if (!selections) return row < 0 || base[rank] == 0 ? 0 : base[rank] + (u64)row * EP_BF16_ROW;
     Lanes own = ballot(row >= 0 && rank == op.rank);
     int received = own == 0 ? -1 : shuffle(row, lowest(own));
+#if EP_POSTED
+    const int there = shuffle(row, lowest(same(owner)));
+    if (owner >= 0 && is_remote(op, owner)) return base[owner] == 0 ? 0 : base[owner] + ((i64)there * EP_TOPK + lane()) * EP_BF16_ROW;
+#endif
     if (owner < 0 || base[owner] == 0) return 0;
     return owner == op.rank ? op.x + (u64)expanded[(i64)received * EP_TOPK + lane()] * EP_BF16_ROW : selection_slot_at(op.local, t, lane());
   });
   if (op.out_weights != 0) put_weight();
 
   if (!last_block(op, 7)) return;
-  advance_all(op, HT_DONE, number);
+  advance_all(op, HT_DONE, number, PHASE_COMBINE_END);
   ht_await_all(op, HT_DONE, number, PHASE_COMBINE_END);
 }

@@ -184,7 +184,7 @@ EP_DEVICE bool first_rows(const Op& op, u64 number, int* first) {
     i64 total = 0;
     for (i64 source = 0; source < EP_RANKS; source++) {
       if (source == op.rank) first[target] = (int)total;
-      if (!is_masked(op, source)) total += load_remote(block_ints(block_at(op.local, BLOCK_HT, number, source)) + target);
+      if (!is_masked(op, source)) total += load_remote(block_ints(block_at(written_by(op, source), BLOCK_HT, number, source)) + target);
     }
     fits &= total <= EP_CAPACITY;
   }
@@ -192,7 +192,7 @@ EP_DEVICE bool first_rows(const Op& op, u64 number, int* first) {
   for (i64 target = 0; blockIdx.x == 0 && threadIdx.x == 0 && target < EP_RANKS; target++) {
     i64 total = 0;
     for (i64 source = 0; source < EP_RANKS; source++) {
-      if (!is_masked(op, source)) total += load_remote(block_ints(block_at(op.local, BLOCK_HT, number, source)) + target);
+      if (!is_masked(op, source)) total += load_remote(block_ints(block_at(written_by(op, source), BLOCK_HT, number, source)) + target);
     }
     if (total > EP_CAPACITY) {
       refuse(op, &op.state->refused, WHAT_OVERFLOW, target, EP_CAPACITY, total, 0);
@@ -234,6 +234,46 @@ EP_DEVICE void write_record(const Op& op, i64 t, int to, int rank, int local, u3
   }
 }
 
+// Where a row of this rank goes, and its record; "first" is this rank's first row there.
+EP_DEVICE char* row_to(const Op& op, int rank, i64 row, const int* first, u32 bytes) {
+#if EP_POSTED
+  if (is_remote(op, rank)) return channel_to(op, rank) + EP_CHANNEL_ROWS + (u64)(row - first[rank]) * bytes;
+#endif
+  return op.peers[rank] + EP_ROWS + (u64)row * bytes;
+}
+EP_DEVICE char* record_to(const Op& op, int rank, i64 row, const int* first) {
+#if EP_POSTED
+  if (is_remote(op, rank)) return channel_to(op, rank) + EP_CHANNEL_RECORDS + (u64)(row - first[rank]) * EP_RECORD_BYTES;
+#endif
+  return record_at(op.peers[rank], row);
+}
+
+#if EP_POSTED
+// What a combine needs to know of remote ranks, and cached dispatches. Called by all threads of a block.
+EP_DEVICE void keep_rows(const Op& op, u64 number, int* first, bool fresh) {
+  int* first_of = handle_ints(op, EP_HANDLE_FIRST);
+  int* sent = handle_ints(op, EP_HANDLE_SENT);
+  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
+    if (!fresh) {
+      first[r] = first_of[r];
+    } else if (blockIdx.x == 0) {
+      first_of[r] = first[r];
+      sent[r] = load_remote(block_ints(block_at(op.local, BLOCK_HT, number, op.rank)) + r);
+    }
+  }
+}
+
+// Posts what lies in the channels. Called by all threads of the last block.
+EP_DEVICE void post_rows(const Op& op, u32 bytes) {
+  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
+    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    const u64 rows = (u64)load_remote(handle_ints(op, EP_HANDLE_SENT) + r);
+    post(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, rows * bytes, PHASE_DISPATCH_ROWS);
+    post(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, rows * EP_RECORD_BYTES, PHASE_DISPATCH_ROWS);
+  }
+}
+#endif
+
 EP_KERNEL(ht_send, 1024) {
   EP_DYNAMIC_SHARED(stages);
   EP_SHARED Announcement announcement;
@@ -261,6 +301,10 @@ EP_KERNEL(ht_send, 1024) {
   if (!ht_begun(op, number, fresh ? 0 : handle_head(op)->number)) return;
   if (fresh && !first_rows(op, number, first)) return;
   sync_block();
+#if EP_POSTED
+  keep_rows(op, number, first, fresh);
+  sync_block();
+#endif
   i64 t = take_ticket(op, TICKET_SEND);
   Selection next = selection_of(op, t);
   while (t < op.tokens) {
@@ -286,7 +330,7 @@ EP_KERNEL(ht_send, 1024) {
       u32* record = (u32*)(carry.stage + piece + n * record_bytes);
       write_record(op, t, to, rank, local, s.weight, [=](int word, u32 value) { record[word] = value; });
 #else
-      u32* record = (u32*)record_at(op.peers[to], (i64)shuffle((u64)row, k));
+      u32* record = (u32*)record_to(op, to, (i64)shuffle((u64)row, k), first);
       write_record(op, t, to, rank, local, s.weight, [=](int word, u32 value) { store_remote(record + word, value); });
 #endif
     }
@@ -295,13 +339,17 @@ EP_KERNEL(ht_send, 1024) {
     sync_lanes();
 #endif
     if (targets) {
-      char* to = sends ? op.peers[rank] + EP_ROWS + (u64)row * bytes : 0;
-      char* record_to = sends && EP_STAGES_RECORDS ? record_at(op.peers[rank], row) : 0;
-      end_row(carry, from, bytes, to, record_to, carry.stage + piece + count(targets & lanes_below()) * record_bytes, record_bytes);
+      char* to = sends ? row_to(op, rank, row, first, bytes) : 0;
+      char* its_record = sends && EP_STAGES_RECORDS ? record_to(op, rank, row, first) : 0;
+      end_row(carry, from, bytes, to, its_record, carry.stage + piece + count(targets & lanes_below()) * record_bytes, record_bytes);
     }
     t = later;
   }
   launch_dependents();
   rows_written();
-  if (last_block(op, 1)) advance_all(op, HT_DATA, number);
+  if (!last_block(op, 1)) return;
+#if EP_POSTED
+  post_rows(op, bytes);
+#endif
+  advance_all(op, HT_DATA, number, PHASE_DISPATCH_ROWS);
 }

@@ -314,7 +314,7 @@ EP_KERNEL(ht_receive, 1024) {
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     selections_from[r] = 0;
     if (fresh) {
-      start[r + 1] = is_masked(op, r) ? 0 : load_remote(block_ints(block_at(op.local, BLOCK_HT, number, r)) + op.rank);
+      start[r + 1] = is_masked(op, r) ? 0 : load_remote(block_ints(block_at(written_by(op, r), BLOCK_HT, number, r)) + op.rank);
     } else {
       start[r + 1] = handle_ints(op, EP_HANDLE_ROWS_FROM)[r];
     }

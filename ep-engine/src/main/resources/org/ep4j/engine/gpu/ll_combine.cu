@@ -44,6 +44,7 @@ struct Outgoing {
   Lanes here;    // selections that are
   int token;
   char* home;    // symmetric memory of the token's rank
+  int rank;      // that one
 };
 
 // Called by whole waves.
@@ -64,12 +65,17 @@ EP_DEVICE Outgoing outgoing(const Op& op, const Sending& all, i64 index) {
   }
   out.token = handle_ints(op, EP_LL_HANDLE_TOKENS)[message];
   out.home = all.peer[source];
+  out.rank = source;
   out.here = ballot(out.row >= 0);
   return out;
 }
 
-EP_DEVICE char* slot_of(const Sending& all, const Outgoing& out, int k) { return combine_slot_at(out.home, all.number, out.token, k); }
-EP_DEVICE u64* flag_of(const Sending& all, const Outgoing& out, int k) { return combine_flag_at(out.home, all.number, out.token, k); }
+EP_DEVICE char* slot_of(const Op& op, const Sending& all, const Outgoing& out, int k) { return combine_slot_to(op, out.home, out.rank, all.number, out.token, k); }
+// Says that a slot is filled.
+EP_DEVICE void publish_slot(const Op& op, const Sending& all, const Outgoing& out, int k) {
+  u64* flag = combine_flag_to(op, out.home, out.rank, all.number, out.token, k);
+  publish(op, out.rank, slot_of(op, all, out, k), EP_COMBINE_SLOT_BYTES, flag, all.number, PHASE_LL_COMBINE_RECEIVE);
+}
 
 // One piece of the sum of a message's rows, to "to" in shared memory or in a slot.
 EP_DEVICE void sum_piece(const Op& op, const Outgoing& out, int first, Vec* to) {
@@ -128,21 +134,21 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
       sync_block();
       if (works && out.here && member == 0 && lane() == 0) {
         const int vectors = EP_LL_VECTORS - first < EP_LL_SPAN_VECTORS ? EP_LL_VECTORS - first : EP_LL_SPAN_VECTORS;
-        bulk_store(slot_of(all, out, k) + EP_COMBINE_SLOT_HEAD + (u64)first * 16, stage, vectors * 16);
+        bulk_store(slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD + (u64)first * 16, stage, vectors * 16);
         bulk_commit();
         if (ends) {
           bulk_wait();
-          store_release(flag_of(all, out, k), all.number);
+          publish_slot(op, all, out, k);
         } else {
           bulk_wait_read();
         }
       }
       if (!ends || from + gridDim.x * abreast < all.messages) sync_block();
 #else
-      if (works && out.here && mine < EP_LL_VECTORS) sum_piece(op, out, mine, (Vec*)(slot_of(all, out, k) + EP_COMBINE_SLOT_HEAD) + mine);
+      if (works && out.here && mine < EP_LL_VECTORS) sum_piece(op, out, mine, (Vec*)(slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD) + mine);
       if (!ends) continue;
       sync_block();
-      if (works && out.here && member == 0 && lane() == 0) store_release(flag_of(all, out, k), all.number);
+      if (works && out.here && member == 0 && lane() == 0) publish_slot(op, all, out, k);
 #endif
     }
   }
@@ -172,7 +178,7 @@ EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
       const int k = lowest(left);
       const char* from = (const char*)row_of(op, shuffle(out.row, k));
       if (turn++ % members != member) continue;
-      char* to = slot_of(all, out, k) + EP_COMBINE_SLOT_HEAD;
+      char* to = slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD;
 #if EP_BULK
       if (lane() == 0) {
         for (i64 at = 0; at < EP_BF16_ROW; at += op.extra) {
@@ -186,7 +192,7 @@ EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
           bulk_wait_read();
         }
         bulk_wait();
-        store_release(flag_of(all, out, k), all.number);
+        publish_slot(op, all, out, k);
       }
 #else
       for (int i = lane(); i < EP_LL_VECTORS; i += 8 * EP_LANES) {
@@ -197,7 +203,7 @@ EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
         for (int j = 0; j < 8; j++) if (i + j * EP_LANES < EP_LL_VECTORS) store_remote((Vec*)to + i + j * EP_LANES, v[j]);
       }
       sync_lanes();
-      if (lane() == 0) store_release(flag_of(all, out, k), all.number);
+      if (lane() == 0) publish_slot(op, all, out, k);
 #endif
       sync_lanes();
     }
@@ -207,7 +213,7 @@ EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
 // A whole row in LogFMT: of the selections in "rows" the sum, or the only one.
 EP_DEVICE void send_coded_row(const Op& op, const Sending& all, const Outgoing& out, Lanes rows, char* stage) {
   const int first = lowest(rows);
-  char* slot = slot_of(all, out, first);
+  char* slot = slot_of(op, all, out, first);
   u32* ranges = (u32*)(stage + 2 * EP_LOG_STAGE);
   char* coded = stage + EP_LOG_STAGE;
   int at = EP_COMBINE_SLOT_HEAD;
@@ -233,7 +239,7 @@ EP_DEVICE void send_coded_row(const Op& op, const Sending& all, const Outgoing& 
     sync_lanes();
     at += bytes;
   }
-  if (lane() == 0) store_release(flag_of(all, out, first), all.number);
+  if (lane() == 0) publish_slot(op, all, out, first);
 }
 
 EP_DEVICE void send_coded(const Op& op, const Sending& all, char* shared) {
@@ -275,9 +281,21 @@ EP_DEVICE void announce_combine(const Op& op, char* const* peer, u64 number, u64
     u64* words = (u64*)block_at(peer[r], BLOCK_LL_COMBINE, number, op.rank);
     const u64 values[8] = {number, (u64)op.flags, op.state->mask_digest, 0, dispatch, 0, 0, 0};
     for (int w = 0; w < 8; w++) store_remote(words + w, values[w]);
-    store_release(counter_at(peer[r], LL_COMBINE, op.rank), number);
+    if (!is_remote(op, r)) store_release(counter_at(peer[r], LL_COMBINE, op.rank), number);
   }
 }
+
+#if EP_POSTED
+// Says to remote ranks that all is there. Called by all threads of the last block.
+EP_DEVICE void end_combine(const Op& op, u64 number) {
+  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
+    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    post(op, r, (const char*)combine_flag_to(op, 0, r, number, 0, 0), EP_SLOT_FLAG_BANK, PHASE_LL_COMBINE_RECEIVE);
+    post_block(op, r, BLOCK_LL_COMBINE, number, PHASE_LL_COMBINE_RECEIVE);
+    advance(op, 0, r, LL_COMBINE, number, PHASE_LL_COMBINE_RECEIVE);
+  }
+}
+#endif
 
 template <class Send>
 EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
@@ -331,6 +349,9 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
   if (blockIdx.x == gridDim.x - 1 && (int)threadIdx.x >= threads - EP_LANES) announce_combine(op, peer, number, dispatch);
   send(all);
   if (blockIdx.x == 0 && (int)threadIdx.x >= threads - EP_LANES) give_credit(op);
+#if EP_POSTED
+  if (last_block(op, EP_DONE_LL_COMBINE_END)) end_combine(op, number);
+#endif
 }
 
 // Three kernels, since they need different numbers of registers. EP_LL_ABREAST teams of waves.
@@ -383,14 +404,16 @@ EP_DEVICE Wanted wanted(const Op& op, i64 token) {
 EP_DEVICE bool slots_there(const Op& op, const Wanted& all, u64 number, i64 token) {
   u64 seen;
   const bool good = all.owner < 0
-      || await_word(op, combine_flag_at(op.local, number, token, lane()), false, &seen, LL_COMBINE, all.owner, number, PHASE_LL_COMBINE_RECEIVE);
+      || await_word(op, combine_flag_from(op, number, all.owner, token, lane()), false, &seen, LL_COMBINE, all.owner, number, PHASE_LL_COMBINE_RECEIVE);
   sync_lanes();
   return ballot(good) == ballot(true);
 }
 
 EP_DEVICE void receive_rows(const Op& op, const Wanted& all, u64 number, i64 token, int column) {
   const int vector = column * EP_LANES + lane();
+#if !EP_POSTED
   const char* slots = combine_slot_at(op.local, number, token, 0) + EP_COMBINE_SLOT_HEAD + (u64)vector * 16;
+#endif
   float sums[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   for (Lanes left = all.slots; left;) {
     Vec v[EP_LL_ROWS];
@@ -398,7 +421,13 @@ EP_DEVICE void receive_rows(const Op& op, const Wanted& all, u64 number, i64 tok
 #pragma unroll
     for (int j = 0; j < EP_LL_ROWS; j++) {
       if (!left) break;
-      if (vector < EP_LL_VECTORS) v[j] = load_remote((const Vec*)(slots + (u64)lowest(left) * EP_COMBINE_SLOT_BYTES));
+#if EP_POSTED
+      const int k = lowest(left), owner = shuffle(all.owner, k);
+      const char* slot = combine_slot_from(op, number, owner, token, k) + EP_COMBINE_SLOT_HEAD + (u64)vector * 16;
+#else
+      const char* slot = slots + (u64)lowest(left) * EP_COMBINE_SLOT_BYTES;
+#endif
+      if (vector < EP_LL_VECTORS) v[j] = load_remote((const Vec*)slot);
       left &= left - 1;
     }
 #pragma unroll
@@ -419,7 +448,7 @@ EP_DEVICE void receive_coded(const Op& op, const Wanted& all, u64 number, i64 to
   for (int i = 0; i < 16; i++) sums[i] = 0;
   for (Lanes left = all.slots; left; left &= left - 1) {
     const int k = lowest(left);
-    const char* slot = combine_slot_at(op.local, number, token, k);
+    const char* slot = combine_slot_from(op, number, shuffle(all.owner, k), token, k);
     // Where the blocks begin depends on how those before them are coded.
     int at = 256 * block;
     for (int from = 0; from < block; from += EP_LANES) {
@@ -479,7 +508,12 @@ EP_DEVICE void combine_receive(const Op& op, int parts, Receive receive) {
   const u32 refused = load_remote(&state->ll_refused[2 + op.bank]);
   const bool clerk = blockIdx.x == gridDim.x - 1;
   if (!clerk) launch_dependents();
-  if (!refused) combine_received(op, number, parts, receive);
+#if EP_POSTED
+  const bool there = refused || await_remotes(op, LL_COMBINE, number, PHASE_LL_COMBINE_RECEIVE);
+#else
+  const bool there = true;
+#endif
+  if (!refused && there) combine_received(op, number, parts, receive);
   if (clerk) {
     wait_for_previous();
     launch_dependents();

@@ -15,6 +15,8 @@
 
 #define EP_DONE_LL_DISPATCH 8  // slots of State.done
 #define EP_DONE_LL_COMBINE 9
+#define EP_DONE_LL_DISPATCH_END 10
+#define EP_DONE_LL_COMBINE_END 11
 
 enum WireFormat { WIRE_BF16, WIRE_FP8, WIRE_FP8_POW2, WIRE_FP8_UE8M0 };
 
@@ -112,8 +114,8 @@ EP_DEVICE void give_credit(const Op& op) {
   const u64 dispatch = emptied(op.state->ll_dispatch_taken), combine = emptied(op.state->ll_combine_taken);
   for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
     if (is_masked(op, r)) continue;
-    store_release(counter_at(op.peers[r], LL_DISPATCH_CREDIT, op.rank), dispatch);
-    store_release(counter_at(op.peers[r], LL_COMBINE_CREDIT, op.rank), combine);
+    advance(op, op.peers[r], r, LL_DISPATCH_CREDIT, dispatch, PHASE_LL_DISPATCH_CREDIT);
+    advance(op, op.peers[r], r, LL_COMBINE_CREDIT, combine, PHASE_LL_COMBINE_CREDIT);
   }
 }
 
@@ -121,7 +123,7 @@ EP_DEVICE void give_credit(const Op& op) {
 EP_DEVICE u64 least_credit(const Op& op, int counter) {
   u64 least = ~0ull;
   for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
-    const u64 seen = load_acquire(counter_at(op.local, counter, r));
+    const u64 seen = load_acquire(counter_at(written_by(op, r), counter, r));
     if (!is_masked(op, r) && seen < least) least = seen;
   }
   for (int by = 1; by < EP_LANES; by *= 2) {
@@ -291,8 +293,8 @@ EP_DEVICE void find_slots(const Op& op, const Tables& tables, char* const* peer,
   int ordinal = -1;
   if (to.rank >= 0 && lowest(to.there) == lane()) {
     const int index = *(volatile int*)&messages[to.rank];
-    to.target = message_at(peer[to.rank], number, op.rank, index);
-    to.flag = message_flag_at(peer[to.rank], number, op.rank, index);
+    to.target = message_to(op, peer[to.rank], to.rank, number, index);
+    to.flag = message_flag_to(op, peer[to.rank], to.rank, number, index);
     *(volatile int*)&messages[to.rank] = index + 1;
   }
   if (to.id >= 0) ordinal = *(volatile int*)&tables.selected[to.id] + count(to.alike & below);
@@ -315,13 +317,13 @@ EP_DEVICE void keep(const Op& op, const Route& to, i64 token) {
 EP_DEVICE void announce_counts(const Op& op, const Tables& tables, char* const* peer, const int* messages, u64 number, int threads) {
   const u64 high = number << 32;
   for (int r = threadIdx.x; r < EP_RANKS; r += threads) {
-    if (!tables.masked[r]) store_remote(ll_counts_at(peer[r], number, op.rank), high | (u32)messages[r]);
+    if (!tables.masked[r]) store_remote(ll_counts_to(op, peer[r], r, number), high | (u32)messages[r]);
   }
   for (i64 e = threadIdx.x; e < EP_EXPERTS; e += threads) {
     const int r = owner_of(op, tables, (int)e);
     if (r < 0) continue;
     const int local = EP_LL_TABLES ? tables.local_of[e] : op.local_of[e];
-    store_remote(ll_counts_at(peer[r], number, op.rank) + 1 + local, high | (u32)*(volatile int*)&tables.selected[e]);
+    store_remote(ll_counts_to(op, peer[r], r, number) + 1 + local, high | (u32)*(volatile int*)&tables.selected[e]);
   }
 }
 
@@ -333,9 +335,24 @@ EP_DEVICE void announce_dispatch(const Op& op, const Tables& tables, char* const
     u64* words = (u64*)block_at(peer[r], BLOCK_LL_DISPATCH, number, op.rank);
     const u64 values[8] = {number, (u64)op.flags, digest, 0, 0, 0, 0, 0};
     for (int w = 0; w < 8; w++) store_remote(words + w, values[w]);
-    store_release(counter_at(peer[r], LL_DISPATCH, op.rank), number);
+    if (!is_remote(op, r)) store_release(counter_at(peer[r], LL_DISPATCH, op.rank), number);
   }
 }
+
+#if EP_POSTED
+// Says to remote ranks that all is there. Called by all threads of the last block.
+EP_DEVICE void end_dispatch(const Op& op, u64 number) {
+  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
+    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    const char* counts = (const char*)ll_counts_to(op, 0, r, number);
+    const u64 messages = (u32)load_remote((const u64*)counts);
+    post(op, r, (const char*)message_flag_to(op, 0, r, number, 0), messages * 8, PHASE_LL_DISPATCH_RECEIVE);
+    post(op, r, counts, EP_LL_COUNT_BYTES, PHASE_LL_DISPATCH_RECEIVE);
+    post_block(op, r, BLOCK_LL_DISPATCH, number, PHASE_LL_DISPATCH_RECEIVE);
+    advance(op, 0, r, LL_DISPATCH, number, PHASE_LL_DISPATCH_RECEIVE);
+  }
+}
+#endif
 
 EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   EP_DYNAMIC_SHARED(shared);
@@ -352,6 +369,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   u32* head = (u32*)shared;
   char* row = shared + EP_MESSAGE_HEAD;
   const int vector_bytes = op.format == WIRE_BF16 ? 16 : 8;
+  const u64 message_bytes = EP_MESSAGE_HEAD + (u64)vectors * vector_bytes;
   Tables tables;
   tables.owner = (int*)(row + 16 * piece_vectors);
   tables.local_of = tables.owner + EP_EXPERTS;
@@ -447,6 +465,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if !EP_BULK
   EP_SHARED char* targets[EP_MAX_TARGETS];
   EP_SHARED u64* flags[EP_MAX_TARGETS];
+  EP_SHARED int target_ranks[EP_MAX_TARGETS];
   EP_SHARED int target_count;
 #endif
   int t = first, piece = 0;
@@ -485,6 +504,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
       if (to.target) {
         targets[place] = to.target;
         flags[place] = to.flag;
+        target_ranks[place] = to.rank;
       }
       if (lane() == 0) target_count = count(sends);
     }
@@ -511,7 +531,10 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
       else store_remote((Vec*)(target + EP_MESSAGE_HEAD + from * vector_bytes) + j - head_vectors, ((const Vec*)row)[j - head_vectors]);
     }
     sync_block();
-    if (ends && (int)threadIdx.x < target_count) store_release(flags[threadIdx.x], number);
+    if (ends && (int)threadIdx.x < target_count) {
+      const int i = threadIdx.x;
+      publish(op, target_ranks[i], targets[i], message_bytes, flags[i], number, PHASE_LL_DISPATCH_RECEIVE);
+    }
 #endif
     if (ends) {
       piece = 0;
@@ -529,7 +552,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_BULK
       if (ends) {
         bulk_wait();
-        if (to.target) store_release(to.flag, number);
+        if (to.target) publish(op, to.rank, to.target, message_bytes, to.flag, number, PHASE_LL_DISPATCH_RECEIVE);
       } else {
         bulk_wait_read();
       }
@@ -547,13 +570,16 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_BULK
   if (router) {
     bulk_wait();
-    if (to.target) store_release(to.flag, number);
+    if (to.target) publish(op, to.rank, to.target, message_bytes, to.flag, number, PHASE_LL_DISPATCH_RECEIVE);
   }
 #endif
   if (router && first < end) keep(op, to, end - 1);
   if (last && !router) announce_counts(op, tables, peer, messages, number, threads);
   if (last && warp() == 0) announce_dispatch(op, tables, peer, number);
   if (blockIdx.x == 0 && warp() == 0) give_credit(op);
+#if EP_POSTED
+  if (last_block(op, EP_DONE_LL_DISPATCH_END)) end_dispatch(op, number);
+#endif
 }
 
 // ---- Receive.
@@ -594,7 +620,7 @@ EP_DEVICE void load_message(Incoming& in, const char* message, int thread, int v
 EP_DEVICE bool message_there(const Op& op, u64 number, int source, i64 index) {
   u64 seen;
   const bool good = lane() != 0
-      || await_word(op, message_flag_at(op.local, number, source, index), false, &seen, LL_DISPATCH, source, number, PHASE_LL_DISPATCH_RECEIVE);
+      || await_word(op, message_flag_from(op, number, source, index), false, &seen, LL_DISPATCH, source, number, PHASE_LL_DISPATCH_RECEIVE);
   sync_lanes();
   return ballot(good) == ballot(true);
 }
@@ -604,7 +630,7 @@ EP_DEVICE bool message_or_count(const Op& op, u64 number, int source, i64 index,
   bool good = true, came = true;
   if (lane() == 0) {
     u64 seen;
-    const u64* flag = message_flag_at(op.local, number, source, index);
+    const u64* flag = message_flag_from(op, number, source, index);
     good = await_word(op, flag, false, &seen, LL_DISPATCH, source, number, PHASE_LL_DISPATCH_RECEIVE, count);
     came = reached(seen, number, false);
   }
@@ -634,7 +660,7 @@ EP_DEVICE void unpack(const Op& op, Incoming& in, const char* message, int sourc
     i64 place = in.ordinal;
     if (base) place += base[in.expert];
     for (int s = 0; s < source && !base; s++) {
-      if (!is_masked(op, s)) place += (u32)load_remote(ll_counts_at(op.local, number, s) + 1 + in.expert);
+      if (!is_masked(op, s)) place += (u32)load_remote(ll_counts_from(op, number, s) + 1 + in.expert);
     }
     // Outside only when the source did something else, which is found by its block.
     if (place >= 0 && place < (i64)EP_LL_EXPERT_ROWS) row = in.expert * EP_LL_EXPERT_ROWS + place;
@@ -680,7 +706,7 @@ EP_DEVICE bool rows_before(const Op& op, i64 expert, int source, u64 number, int
   int sum = 0;
 #pragma unroll 4
   for (int s = 0; s < source; s++) {
-    const u64 word = load_remote(ll_counts_at(op.local, number, s) + 1 + expert);
+    const u64 word = load_remote(ll_counts_from(op, number, s) + 1 + expert);
     const bool counts = !is_masked(op, s);
     all &= !counts || reached(word, number, true);
     sum += counts ? (int)(u32)word : 0;
@@ -688,7 +714,7 @@ EP_DEVICE bool rows_before(const Op& op, i64 expert, int source, u64 number, int
   for (int s = 0; s < source && !all; s++) {
     if (s == 0) sum = 0;
     int more = 0;
-    if (!is_masked(op, s) && !await_count(op, ll_counts_at(op.local, number, s) + 1 + expert, s, number, &more)) return false;
+    if (!is_masked(op, s) && !await_count(op, ll_counts_from(op, number, s) + 1 + expert, s, number, &more)) return false;
     sum += more;
   }
   *rows = sum;
@@ -706,7 +732,7 @@ EP_DEVICE bool compare_dispatches(const Op& op, u64 number) {
       good &= await(op, LL_DISPATCH, s, number, PHASE_LL_DISPATCH_RECEIVE);
       if (good && op.wait_statistics) op.wait_statistics[s] += nanoseconds() - start;
       good = good && same_block(op, BLOCK_LL_DISPATCH, number, s, 5, mine, PHASE_LL_DISPATCH_RECEIVE)
-          && await_count(op, ll_counts_at(op.local, number, s), s, number, &messages);
+          && await_count(op, ll_counts_from(op, number, s), s, number, &messages);
     }
     handle_ints(op, EP_LL_HANDLE_COUNTS)[s] = messages;
   }
@@ -724,7 +750,7 @@ EP_DEVICE bool receive_counts(const Op& op, u64 number) {
       u64 words[4];
 #pragma unroll
       for (int j = 0; j < 4; j++) {
-        if (from + j < EP_RANKS) words[j] = load_remote(ll_counts_at(op.local, number, from + j) + 1 + e);
+        if (from + j < EP_RANKS) words[j] = load_remote(ll_counts_from(op, number, from + j) + 1 + e);
       }
 #pragma unroll
       for (int j = 0; j < 4; j++) {
@@ -732,7 +758,7 @@ EP_DEVICE bool receive_counts(const Op& op, u64 number) {
         if (s >= EP_RANKS) break;
         int more = (int)(u32)words[j];
         if (is_masked(op, s)) more = 0;
-        else if (!reached(words[j], number, true)) good = good && await_count(op, ll_counts_at(op.local, number, s) + 1 + e, s, number, &more);
+        else if (!reached(words[j], number, true)) good = good && await_count(op, ll_counts_from(op, number, s) + 1 + e, s, number, &more);
         op.ranges[e * EP_RANKS + s] = (i64)(rows << 32 | (u64)more);
         rows += (u64)more;
       }
@@ -779,7 +805,7 @@ EP_DEVICE bool receive_messages(const Op& op, u64 number, int source, int part, 
   const int group = threadIdx.x / EP_LL_GROUP, groups = (blockDim.x - EP_LL_COUNTERS) / EP_LL_GROUP, thread = threadIdx.x % EP_LL_GROUP;
   const int counters = EP_LL_COUNTERS / EP_LANES, vectors = (op.format == WIRE_BF16 ? EP_BF16_ROW : EP_FP8_ROW) / 16;
   const bool scales = op.format != WIRE_BF16;
-  const u64* const count = ll_counts_at(op.local, number, source);
+  const u64* const count = ll_counts_from(op, number, source);
   int* base = op.local_experts <= 8192 ? (int*)shared : 0;
   bool good = true;
   if (threadIdx.x == 0) {
@@ -808,7 +834,7 @@ EP_DEVICE bool receive_messages(const Op& op, u64 number, int source, int part, 
     // In this order all blocks have something where there are few.
     for (i64 m = (i64)group * parts + part; m < EP_MAX_LL_TOKENS; m += (i64)parts * groups) {
       // Whether there is such a message is said by the count, which may come later than the message.
-      const char* message = message_at(op.local, number, source, m);
+      const char* message = message_from(op, number, source, m);
       bool there = false;
       good = message_or_count(op, number, source, m, count, &there);
       if (there) load_message(in, message, thread, vectors, scales);
@@ -844,7 +870,10 @@ EP_KERNEL_BESIDE(ll_dispatch_receive, 4 * EP_LL_GROUP + EP_LL_COUNTERS) {
   // What follows begins when all blocks allow it, so the last one is enough to keep it behind the sending kernel.
   if (!clerk) launch_dependents();
   if (!refused) {
-    if (clerk) good = receive_counts(op, number);
+#if EP_POSTED
+    good = await_remotes(op, LL_DISPATCH, number, PHASE_LL_DISPATCH_RECEIVE);
+#endif
+    if (good && clerk) good = receive_counts(op, number);
     if (block < workers) {
       // Blocks of the same source take its messages in turn.
       for (int source = block % EP_RANKS; good && source < EP_RANKS; source += workers) {

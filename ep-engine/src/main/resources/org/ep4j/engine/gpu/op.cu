@@ -37,23 +37,39 @@ struct State {
 };
 
 // In host memory; the first failure since the host looked. Order of org.ep4j.engine.gpu.FailureRecord.
-enum What { WHAT_NOTHING, WHAT_WAIT, WHAT_MISMATCH, WHAT_BAD_ID, WHAT_OVERFLOW, WHAT_DUPLICATES, WHAT_ABORTED, WHAT_OUT_TOO_SMALL, WHAT_VOID_HANDLE, WHAT_NO_ROOM };
+enum What { WHAT_NOTHING, WHAT_WAIT, WHAT_MISMATCH, WHAT_BAD_ID, WHAT_OVERFLOW, WHAT_DUPLICATES, WHAT_ABORTED, WHAT_OUT_TOO_SMALL, WHAT_VOID_HANDLE, WHAT_NO_ROOM, WHAT_RING };
 struct Failure {
   u64 what;
   u64 phase;
   u64 counter;   // WAIT
   u64 peer;      // WAIT, MISMATCH; OVERFLOW: the rank that would receive too much
-  u64 expected;  // WAIT; MISMATCH: word of the block; OVERFLOW: EP_CAPACITY; BAD_ID: token; DUPLICATES: expert; NO_ROOM: blocks
-  u64 seen;      // WAIT; OVERFLOW, OUT_TOO_SMALL: rows; BAD_ID: place in the token's list; NO_ROOM: blocks that began
+  u64 expected;  // WAIT; RING: commands taken; MISMATCH: word of the block; OVERFLOW: EP_CAPACITY; BAD_ID: token; DUPLICATES: expert; NO_ROOM: blocks
+  u64 seen;      // WAIT; RING; OVERFLOW, OUT_TOO_SMALL: rows; BAD_ID: place in the token's list; NO_ROOM: blocks that began
   u64 value;     // BAD_ID: the id; WAIT: number of the operation
   u64 sequence;  // of the call on this rank, see Op
   u64 mine[8];   // MISMATCH: this rank's block. Refused operations: how many more were refused since, at most 15, then their sequences
   u64 theirs[8];
+  u64 deadline;  // nanoseconds that waits of the operation could take
 };
+
+#if EP_POSTED
+// A peer that is not mapped: what goes to it is put into a channel of this rank's window, and proxy threads post it to the same place of the
+// peer's channel for this rank. Order of org.ep4j.engine.gpu.Remotes.
+struct Remote {
+  char* out;       // channel to it in the window; 0 for a peer that is mapped, and for this rank
+  const char* in;  // channel from it
+  u64 out_at;      // offset of "out" in the window
+  u64 in_there;    // offset of this rank's channel in the peer's window
+  Fifo fifo;
+  u64 unused;
+};
+#else
+struct Remote;
+#endif
 
 // Arguments of every kernel; those that a kernel does not need are 0. Order of org.ep4j.engine.gpu.Param. All fields have 8 bytes.
 struct Op {
-  char* const* peers;    // symmetric memory of every rank
+  char* const* peers;    // symmetric memory of every rank; the window for remote ones
   char* local;           // of this rank
   State* state;
   Failure* failure;      // host memory
@@ -100,7 +116,18 @@ struct Op {
   u64* wait_statistics;  // [R] or null
   char* temporary;       // device memory that holds nothing between operations, see org.ep4j.engine.gpu.Temporary
   i64 extra;             // what a kernel of its own needs
+  const Remote* remotes; // [R]; with EP_POSTED
+  char* window;          // host memory that NICs reach: counters and blocks as in symmetric memory, then channels; with EP_POSTED
 };
+
+#if EP_POSTED
+EP_DEVICE bool is_remote(const Op& op, i64 rank) { return op.remotes[rank].out != 0; }
+#else
+EP_DEVICE bool is_remote(const Op&, i64) { return false; }
+#endif
+
+// Where a rank's counters and blocks are.
+EP_DEVICE char* written_by(const Op& op, i64 source) { return is_remote(op, source) ? op.window : op.local; }
 
 // ---- A handle of high throughput. One that sends: where each selection goes. One that receives: where each row came from.
 struct HandleHead {
@@ -123,7 +150,9 @@ struct HandleHead {
 #define EP_HANDLE_EXPERT_ROWS (EP_HANDLE_ROWS_FROM + EP_ALIGNED(4ull * EP_RANKS))       // int [L], L at most E
 #define EP_HANDLE_OFFSETS (EP_HANDLE_EXPERT_ROWS + EP_ALIGNED(4ull * EP_EXPERTS))       // i64 [L + 1]
 #define EP_HANDLE_SELECTIONS_FROM (EP_HANDLE_OFFSETS + EP_ALIGNED(8ull * (EP_EXPERTS + 1)))  // int [R]; by expert only
-#define EP_HANDLE_BYTES (EP_HANDLE_SELECTIONS_FROM + EP_ALIGNED(4ull * EP_RANKS))
+#define EP_HANDLE_FIRST (EP_HANDLE_SELECTIONS_FROM + EP_ALIGNED(4ull * EP_RANKS))  // int [R]: this rank's first row there; with EP_POSTED
+#define EP_HANDLE_SENT (EP_HANDLE_FIRST + EP_ALIGNED(4ull * EP_RANKS))                // int [R]: its rows there; with EP_POSTED
+#define EP_HANDLE_BYTES (EP_HANDLE_SENT + EP_ALIGNED(4ull * EP_RANKS))
 
 // ---- A handle of low latency.
 struct LowLatencyHandleHead {
@@ -183,6 +212,7 @@ EP_DEVICE void record(const Op& op, u64 what, u64 phase, u64 counter, u64 peer, 
   f->seen = seen;
   f->value = value;
   f->sequence = op.sequence;
+  f->deadline = op.deadline;
   fence_system();
   store_release(op.failure, what);
 }
@@ -192,7 +222,7 @@ EP_DEVICE void refuse(const Op& op, u32* flag, u64 what, u64 peer, u64 expected,
   *(volatile u32*)flag = 1;
   volatile Failure* f = op.failure;
   const u64 before = load_acquire(&op.failure->what);
-  if (before == WHAT_WAIT || before == WHAT_MISMATCH || before == WHAT_ABORTED || before == WHAT_NO_ROOM) return;
+  if (before == WHAT_WAIT || before == WHAT_MISMATCH || before == WHAT_ABORTED || before == WHAT_NO_ROOM || before == WHAT_RING) return;
   if (before != WHAT_NOTHING) {
     // The host has not looked since another one was refused: most often the dispatch that this one follows.
     const u64 more = f->mine[0];
@@ -251,12 +281,12 @@ EP_DEVICE bool await_word(const Op& op, const u64* p, bool packed, u64* seen, in
 // Waits until a counter reaches the number.
 EP_DEVICE bool await(const Op& op, int counter, i64 source, u64 number, int phase) {
   u64 seen;
-  return await_word(op, (const u64*)counter_at(op.local, counter, source), false, &seen, counter, source, number, phase);
+  return await_word(op, (const u64*)counter_at(written_by(op, source), counter, source), false, &seen, counter, source, number, phase);
 }
 
 // Whether a block's peers did the same as this rank; records otherwise. Called by one thread a peer.
 EP_DEVICE bool same_block(const Op& op, int kind, u64 number, i64 source, int word_count, const u64* mine, int phase) {
-  const u64* block = (const u64*)block_at(op.local, kind, number, source);
+  const u64* block = (const u64*)block_at(written_by(op, source), kind, number, source);
   u64 theirs[8];
 #pragma unroll
   for (int w = 0; w < 8; w++) theirs[w] = load_remote(block + w);
@@ -299,13 +329,6 @@ EP_DEVICE bool last_block(const Op& op, int slot) {
 }
 
 EP_DEVICE bool is_masked(const Op& op, i64 rank) { return op.state->masked[rank] != 0; }
-
-// Tells all ranks that this one has come to a point. Called by all threads of the last block, see last_block.
-EP_DEVICE void advance_all(const Op& op, int counter, u64 number) {
-  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
-    if (!is_masked(op, r)) store_release(counter_at(op.peers[r], counter, op.rank), number);
-  }
-}
 
 // ---- Numbers, rounded as on the host; a NaN stays one.
 EP_DEVICE float low_half(u32 pair) { return as_float(pair << 16); }

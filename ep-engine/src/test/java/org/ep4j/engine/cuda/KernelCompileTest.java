@@ -17,6 +17,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.ep4j.EpShape;
 import org.ep4j.engine.gpu.KernelSource;
+import org.ep4j.engine.layout.WindowLayout;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -42,24 +43,18 @@ final class KernelCompileTest {
     static Map<String, String> sources() {
         Map<String, String> sources = new TreeMap<>();
         sources.put("primitives", Primitives.SOURCE);
+        EpShape large = EpShape.builder(7168, 256, 8)
+                .maxTokens(4096)
+                .maxLowLatencyTokens(128)
+                .build();
+        sources.put("large", KernelSource.of(large, 8, LARGE_SHARED));
+        sources.put("large-posted", posted(large, 8, LARGE_SHARED, 4));
+        EpShape odd =
+                EpShape.builder(128, 7, 3).maxTokens(5).maxLowLatencyTokens(3).build();
+        sources.put("odd", KernelSource.of(odd, 3, SMALL_SHARED));
+        sources.put("odd-posted", posted(odd, 3, SMALL_SHARED, 2));
         sources.put(
-                "large",
-                KernelSource.of(
-                        EpShape.builder(7168, 256, 8)
-                                .maxTokens(4096)
-                                .maxLowLatencyTokens(128)
-                                .build(),
-                        8,
-                        LARGE_SHARED));
-        sources.put(
-                "odd",
-                KernelSource.of(
-                        EpShape.builder(128, 7, 3)
-                                .maxTokens(5)
-                                .maxLowLatencyTokens(3)
-                                .build(),
-                        3,
-                        SMALL_SHARED));
+                "rows-posted", posted(EpShape.builder(128, 7, 3).maxTokens(5).build(), 3, SMALL_SHARED, 2));
         sources.put(
                 "one-rank",
                 KernelSource.of(
@@ -69,15 +64,27 @@ final class KernelCompileTest {
                                 .build(),
                         1,
                         LARGE_SHARED));
+        EpShape small = EpShape.builder(128, 7, 3).maxLowLatencyTokens(3).build();
+        sources.put("messages-posted", posted(small, 3, SMALL_SHARED, 2));
+        sources.put(
+                "proxies",
+                KernelSource.of(small, 3, SMALL_SHARED) + KernelSource.proxies() + FifoKernels.OF_THE_ENGINE);
+        sources.put("fifo", KernelSource.fifo() + FifoKernels.ALONE);
         return sources;
+    }
+
+    /** With peers that are not mapped. */
+    private static String posted(EpShape shape, int ranks, int sharedBytes, int channels) {
+        return KernelSource.of(shape, ranks, sharedBytes, Optional.of(new WindowLayout(shape, ranks, channels)));
     }
 
     /** Compiling takes seconds: the small shapes are compiled for the second architecture only. */
     static Stream<Arguments> on(List<String> architectures) {
         return sources().keySet().stream()
                 .flatMap(name -> architectures.stream()
-                        .filter(architecture -> List.of("primitives", "large").contains(name)
-                                || architecture.equals(architectures.get(1)))
+                        .filter(architecture ->
+                                List.of("primitives", "large", "large-posted").contains(name)
+                                        || architecture.equals(architectures.get(1)))
                         .map(architecture -> Arguments.of(name, architecture)));
     }
 
@@ -98,7 +105,7 @@ final class KernelCompileTest {
     }
 
     @ParameterizedTest(name = "{0} for {1}")
-    @CsvSource({"primitives, sm_80", "primitives, sm_90", "large, sm_90"})
+    @CsvSource({"primitives, sm_80", "primitives, sm_90", "large, sm_90", "large-posted, sm_90"})
     void cudaKernelsCompileByNvccWhereItIsInstalled(String name, String architecture)
             throws IOException, InterruptedException {
         String whole = KernelSource.in("cuda.cu", sources().get(name));

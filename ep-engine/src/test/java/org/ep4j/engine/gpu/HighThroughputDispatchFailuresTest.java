@@ -2,6 +2,7 @@ package org.ep4j.engine.gpu;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.sun.jna.NativeLibrary;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Random;
@@ -290,6 +291,38 @@ final class HighThroughputDispatchFailuresTest {
                         .hasMessageContaining("dispatch again");
             });
         }
+    }
+
+    @Test
+    void operationThatFindsNoRoomOnTheGpuSaysSo() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 1)) {
+            both.check(rank -> {
+                DispatchRequest request = request(rank, 600, 1).build();
+                if (rank.group().device().id().type().equals("cuda")) {
+                    room(1);
+                    try {
+                        assertThat(failure(() -> rank.buffer()
+                                        .dispatch(request(rank, 600, 1)
+                                                .options(OpOptions.DEFAULT.timeout(Duration.ofMillis(300)))
+                                                .build())))
+                                .isInstanceOf(EpTimeoutException.class)
+                                .hasMessageContaining("blocks of the operation found room on the GPU within 300 ms")
+                                .hasMessageContaining("lower ep.gpu.sms");
+                    } finally {
+                        room(0);
+                    }
+                    rank.buffer().recover(Duration.ofSeconds(20));
+                }
+                keepDispatch(rank, "after", request);
+            });
+        }
+    }
+
+    /** So many blocks of a kernel are on an emulated GPU at once; 0: all. */
+    private static void room(int blocks) {
+        NativeLibrary.getInstance(System.getenv("EP_CUDA_DRIVER"))
+                .getFunction("emulatedRoom")
+                .invokeVoid(new Object[] {blocks});
     }
 
     @Test

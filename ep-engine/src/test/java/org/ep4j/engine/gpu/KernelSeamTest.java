@@ -99,7 +99,17 @@ final class KernelSeamTest {
     void failureRecordHasTheFieldsThatTheHostReads() {
         assertThat(fields("Failure"))
                 .containsExactly(
-                        "what", "phase", "counter", "peer", "expected", "seen", "value", "sequence", "mine", "theirs");
+                        "what",
+                        "phase",
+                        "counter",
+                        "peer",
+                        "expected",
+                        "seen",
+                        "value",
+                        "sequence",
+                        "mine",
+                        "theirs",
+                        "deadline");
     }
 
     @Test

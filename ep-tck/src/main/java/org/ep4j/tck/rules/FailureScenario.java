@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 import org.ep4j.DataType;
 import org.ep4j.EpBuffer;
@@ -163,6 +164,7 @@ final class FailureScenario implements Scenario {
             }
             Checks.equal("ranks that recovery masked", recovery.masked(), victims);
             Checks.equal("masked ranks of the buffer", buffer.maskedRanks(), victims);
+            awaitReport(group, victims);
             Checks.equal("lost ranks of the group", group.lostRanks(), victims);
             Checks.equal("ranks in recovery's report", recovery.completed().size(), context.size() - victims.size());
             operation.verifyRest();
@@ -175,6 +177,14 @@ final class FailureScenario implements Scenario {
             EpPeerLostException gone = Checks.refused(
                     EpPeerLostException.class, "clearing the mask of a dead rank", () -> buffer.clearMask(recovery()));
             Checks.that(victims.contains(gone.peer()), "peer() is " + gone.peer() + ", must be of " + victims);
+        }
+    }
+
+    /** A backend may find a death before the group does, which hears of it by a way of its own. */
+    private static void awaitReport(EpGroup group, Set<Integer> victims) {
+        long end = System.nanoTime() + Duration.ofSeconds(5).toNanos();
+        while (!group.lostRanks().containsAll(victims) && System.nanoTime() - end < 0) {
+            LockSupport.parkNanos(1_000_000);
         }
     }
 

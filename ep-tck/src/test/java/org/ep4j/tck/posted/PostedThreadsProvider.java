@@ -2,7 +2,6 @@ package org.ep4j.tck.posted;
 
 import java.util.List;
 import java.util.Map;
-import org.ep4j.Device;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
@@ -65,9 +64,9 @@ public final class PostedThreadsProvider implements EpBackendProvider {
 
     @Override
     public ProbeReport probe(ProbeRequest request) {
-        Check check = request.device().type().equals(Device.HOST.type())
+        Check check = List.of("host", "cuda").contains(request.device().type())
                 ? Check.pass("EP-TEST-002", "threads share all memory of the host")
-                : Check.fail("EP-TEST-002", request.device() + " is not the host", "use ep.device=host");
+                : Check.fail("EP-TEST-002", request.device() + " is not known", "use ep.device=host or cuda");
         return new ProbeReport(
                 List.of(check),
                 Map.of("inside", request.config().get(INSIDE)),

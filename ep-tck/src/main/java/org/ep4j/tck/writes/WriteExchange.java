@@ -1,28 +1,33 @@
-package org.ep4j.backend.efa;
+package org.ep4j.tck.writes;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.function.LongSupplier;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.HostPosted;
+import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.spi.TrafficSource;
 
 /**
- * Two ranks that send each other rounds of random writes and check every byte. A round goes to one of a few slots, and a slot
- * is written again as soon as the peer says that it has looked at it: a write that is lost, late or repeated is found.
+ * One of two ranks that send each other rounds of random writes and check every byte. A round goes to one of a few slots, and a
+ * slot is written again as soon as the peer says that it has looked at it: a write that is lost, late or repeated is found. For
+ * one thread, but for the numbers of rounds.
  */
-final class Exchange implements AutoCloseable {
-    static final int SLOTS = 3;
+public final class WriteExchange implements AutoCloseable {
+    private static final int SLOTS = 3;
 
     /** Counter of the rounds that were sent. */
-    static final int SENT = 5;
+    private static final int SENT = 5;
 
     /** Counter of the rounds that were checked. */
-    static final int CHECKED = 63;
+    private static final int CHECKED = 63;
 
     private final int rank;
     private final int peer;
@@ -37,50 +42,56 @@ final class Exchange implements AutoCloseable {
     private volatile long sent;
     private volatile long checked;
 
-    /**
-     * Opens the backend and a buffer.
-     *
-     * @param slotBytes bytes of a slot, a multiple of 4096
-     * @param largest bytes of a write at most
-     */
-    Exchange(OpenContext context, int slotBytes, int largest, Duration patience) {
+    WriteExchange(EpBackendProvider provider, OpenContext context, int slotBytes, int largest, Duration patience) {
         this.rank = context.rank();
         this.peer = 1 - rank;
         this.slotBytes = slotBytes;
         this.largest = largest;
         this.patience = patience;
-        this.backend = new EfaProvider().open(context);
+        this.backend = provider.open(context);
         long bytes = 2L * SLOTS * slotBytes;
         this.allocation = context.device().allocate(bytes);
-        this.buffer = backend.expose("exchange", bytes, Optional.of(allocation.memory()), FabricRanks.DEADLINE);
+        this.buffer = backend.expose("exchange", bytes, Optional.of(allocation.memory()), patience);
         this.posted = buffer.as(HostPosted.class).orElseThrow();
         this.memory = HostMemory.of(buffer.local());
     }
 
-    HostPosted posted() {
+    /** The buffer, for writes besides: counters but 5 and 63 are free, and slots between rounds. */
+    public HostPosted posted() {
         return posted;
     }
 
-    /** The only link. */
-    Link link() {
-        return ((EfaBackend) backend).link(peer);
+    /** The backend, open on this rank. */
+    public EpBackend backend() {
+        return backend;
     }
 
-    long checkedRounds() {
+    /** Rounds of the peer that this rank has checked. */
+    public long checkedRounds() {
         return checked;
     }
 
-    long sentRounds() {
+    /** Rounds that this rank has sent. */
+    public long sentRounds() {
         return sent;
     }
 
-    /** Sends and checks until both sides have done so many rounds. */
-    void rounds(long until) {
+    /** What the backend says that it sent; nothing where it does not say it. */
+    public List<LinkTraffic> traffic() {
+        return backend instanceof TrafficSource source ? source.traffic() : List.of();
+    }
+
+    /**
+     * Sends and checks until both sides have done so many rounds.
+     *
+     * @throws AssertionError when a byte is wrong, or nothing happens for longer than the ranks have patience
+     */
+    public void rounds(long until) {
         rounds(() -> until);
     }
 
     /** As above, with an end that is found on the way; the same for both, and not behind what was sent. */
-    void rounds(LongSupplier until) {
+    public void rounds(LongSupplier until) {
         long end = System.nanoTime() + patience.toNanos();
         long credit = posted.seen(CHECKED, peer);
         while (checked < until.getAsLong() || credit < until.getAsLong()) {
@@ -102,7 +113,7 @@ final class Exchange implements AutoCloseable {
             if (!moved) {
                 if (System.nanoTime() - end > 0) {
                     throw new AssertionError("rank " + rank + " stands still: sent " + sent + ", credit " + credit
-                            + ", checked " + checked + ", " + ((EfaBackend) backend).traffic());
+                            + ", checked " + checked + ", " + traffic());
                 }
                 Thread.onSpinWait();
             } else {
@@ -157,11 +168,12 @@ final class Exchange implements AutoCloseable {
             long found = memory.getLong(slot(round) + i);
             if (found != value + i * 0x9E3779B97F4A7C15L) {
                 throw new AssertionError("rank " + rank + ", round " + round + ", byte " + i + " of " + total
-                        + ": found " + Long.toHexString(found) + ", " + ((EfaBackend) backend).traffic());
+                        + ": found " + Long.toHexString(found) + ", " + traffic());
             }
         }
     }
 
+    /** Closes buffer and backend. */
     @Override
     public void close() {
         buffer.close();

@@ -1,0 +1,56 @@
+package org.ep4j.plan;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import java.util.Map;
+import org.ep4j.Device;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Locality;
+import org.junit.jupiter.api.Test;
+
+/** What a plan says of ranks for which host threads post. */
+final class PostedPlanTest {
+    private static final String FLOW = "at most 3 at once";
+
+    private static EpPlan plan(PathKind kind, String device, PlanOptions options) {
+        Locality place = new Locality(0, GpuVendor.NVIDIA, "sm_90", 0, 1, List.of(), List.of(), 16);
+        List<RankProfile> profiles = List.of(0, 1).stream()
+                .map(rank -> new RankProfile(
+                        rank,
+                        "h" + rank,
+                        "h" + rank,
+                        1,
+                        new Device(device, 0),
+                        place,
+                        "",
+                        Map.of("wires", new RankProfile.BackendProfile(true, "", Map.of())),
+                        Map.of()))
+                .toList();
+        PathOffer offer = new PathOffer(kind, 10, 4, List.of()).withFlow(FLOW);
+        return Planner.plan(profiles, List.of(new Planner.Candidate("wires", (from, to) -> offer)), options);
+    }
+
+    private static PlanOptions proxies(int wanted) {
+        return new PlanOptions(BackendChoice.AUTO, NicChoice.AUTO, Objective.BALANCED, 0, wanted);
+    }
+
+    @Test
+    void threadsPostForGpusWhosePathsTheHostPostsTo() {
+        assertThat(plan(PathKind.HOST_POSTED, "cuda", proxies(0)).proxies(1)).isEqualTo(8);
+        assertThat(plan(PathKind.HOST_POSTED, "cuda", proxies(3)).proxies(1)).isEqualTo(3);
+        assertThat(plan(PathKind.DEVICE_POSTED, "cuda", proxies(3)).proxies(1)).isZero();
+        assertThat(plan(PathKind.HOST_POSTED, "host", proxies(3)).proxies(1)).isZero();
+    }
+
+    @Test
+    void flowControlAndTheWishForProxiesTravelWithThePlan() {
+        EpPlan plan = plan(PathKind.HOST_POSTED, "cuda", proxies(3));
+        EpPlan again = EpPlan.decode(plan.encode());
+        assertThat(again).isEqualTo(plan);
+        assertThat(again.path(0, 1).offer().flow()).isEqualTo(FLOW);
+        assertThat(again.proxies(0)).isEqualTo(3);
+        assertThat(again.profiles().get(0).locality().processors()).isEqualTo(16);
+    }
+}

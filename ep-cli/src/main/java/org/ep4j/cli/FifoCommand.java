@@ -1,0 +1,169 @@
+package org.ep4j.cli;
+
+import java.io.PrintWriter;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import org.ep4j.Device;
+import org.ep4j.EpArgumentException;
+import org.ep4j.cli.fifo.FifoBench;
+import org.ep4j.cli.fifo.FifoReport;
+import org.ep4j.cli.fifo.FifoSpec;
+import org.ep4j.cli.report.BenchReport;
+import org.ep4j.cli.report.HostFacts;
+import org.ep4j.cli.report.ProgressView;
+import org.ep4j.config.EpKeys;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code ep fifo}: rate and round trip of commands from a GPU to proxy threads. */
+@Command(
+        name = "fifo",
+        description = {
+            "Measure the rings through which a GPU hands commands to proxy threads of the host, which post them to NICs: commands"
+                    + " a second, and the round trip of one command and its answer. The threads are those of ep4j and, in the"
+                    + " same run, the same loop in C++ (g++ builds it). Nothing is sent.",
+            "What is taken is compared with what was put."
+        })
+final class FifoCommand implements Callable<Integer> {
+    private static final int LARGEST = 1 << 30;
+
+    @Option(
+            names = "--device",
+            paramLabel = "DEVICE",
+            defaultValue = "cuda",
+            description =
+                    "GPU that puts commands: cuda or cuda:N; host for threads in its place. Default: ${DEFAULT-VALUE}.")
+    private String device = "";
+
+    @Option(
+            names = "--threads",
+            paramLabel = "N",
+            split = ",",
+            defaultValue = "1,2,4,8",
+            description = "Proxy threads, one measurement for each number. Default: ${DEFAULT-VALUE}.")
+    private List<Integer> threads = List.of();
+
+    @Option(
+            names = "--rings",
+            paramLabel = "N",
+            defaultValue = "4",
+            description = "Rings of each thread. Default: ${DEFAULT-VALUE}.")
+    private int rings;
+
+    @Option(
+            names = "--ring-commands",
+            paramLabel = "N",
+            defaultValue = "2048",
+            description = "Commands of a ring. Default: ${DEFAULT-VALUE}.")
+    private String ringCommands = "";
+
+    @Option(
+            names = "--producers",
+            paramLabel = "N",
+            defaultValue = "0",
+            description =
+                    "Threads of the GPU to each ring, at most 1024, or threads of the host to all; 0 takes 256, or 1."
+                            + " Default: ${DEFAULT-VALUE}.")
+    private int producers;
+
+    @Option(
+            names = "--commands",
+            paramLabel = "N",
+            defaultValue = "10000000",
+            description = "Commands of a run. Default: ${DEFAULT-VALUE}.")
+    private int commands;
+
+    @Option(
+            names = "--repeats",
+            paramLabel = "N",
+            defaultValue = "5",
+            description = "Runs of each. Default: ${DEFAULT-VALUE}.")
+    private int repeats;
+
+    @Option(
+            names = "--pings",
+            paramLabel = "N",
+            defaultValue = "200000",
+            description = "Round trips. Default: ${DEFAULT-VALUE}.")
+    private int pings;
+
+    @Option(
+            names = "--garbage",
+            paramLabel = "MB/S",
+            defaultValue = "0",
+            description =
+                    "Megabytes a second that a thread allocates beside the measurement, so that the garbage collector"
+                            + " (EP_JAVA_OPTS=-XX:+UseZGC) has work. Default: ${DEFAULT-VALUE}.")
+    private int garbage;
+
+    @Option(
+            names = "--native",
+            paramLabel = "FILE",
+            defaultValue = "",
+            description = "Library built from proxy.cpp to compare with, or none; by default g++ builds it.")
+    private String library = "";
+
+    @Option(names = "--json", paramLabel = "FILE", description = "Write everything that was measured to this file.")
+    private Optional<Path> json = Optional.empty();
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
+
+    /** Made by picocli. */
+    FifoCommand() {}
+
+    @Override
+    public Integer call() {
+        FifoSpec work = work();
+        Optional<HostFacts> host = json.map(file -> HostFacts.here());
+        PrintWriter out = spec.commandLine().getOut();
+        FifoReport report;
+        try (ProgressView progress = ProgressView.of("fifo", out)) {
+            report = new FifoBench(work, progress::step).run();
+        }
+        report.lines().forEach(out::println);
+        out.flush();
+        host.ifPresent(facts -> json.ifPresent(file -> report.write(
+                file,
+                BenchReport.environment(
+                        facts,
+                        Versions.ep4j(),
+                        List.of(),
+                        List.copyOf(spec.root().commandLine().getParseResult().originalArgs()),
+                        ManagementFactory.getRuntimeMXBean().getInputArguments(),
+                        work.device().toString()))));
+        return report.problems().isEmpty() ? ExitCodes.OK : ExitCodes.CHECK_FAILED;
+    }
+
+    private FifoSpec work() {
+        for (int count : threads) {
+            ModelOptions.range("--threads", count, 1, 256, "name numbers in this range");
+        }
+        ModelOptions.range("--rings", rings, 1, 64, "name a number in this range");
+        ModelOptions.range("--producers", producers, 0, 1024, "a block of a GPU has no more threads");
+        ModelOptions.range("--commands", commands, 1, LARGEST, "measure at least one");
+        ModelOptions.range("--repeats", repeats, 1, LARGEST, "measure at least once");
+        ModelOptions.range("--pings", pings, 1, 10_000_000, "measure at least one");
+        ModelOptions.range("--garbage", garbage, 0, 100_000, "0 allocates nothing");
+        return new FifoSpec(
+                device(), threads, rings, ringCommands(), producers, commands, repeats, pings, garbage, library);
+    }
+
+    private int ringCommands() {
+        try {
+            return EpKeys.PROXY_RING_COMMANDS.parser().apply(ringCommands);
+        } catch (IllegalArgumentException e) {
+            throw new EpArgumentException(
+                    "--ring-commands", ringCommands, EpKeys.PROXY_RING_COMMANDS.format(), "name such a number", e);
+        }
+    }
+
+    private Device device() {
+        return Device.parse(device);
+    }
+}

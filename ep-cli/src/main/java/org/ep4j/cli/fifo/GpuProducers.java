@@ -1,0 +1,173 @@
+package org.ep4j.cli.fifo;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.GpuKernels;
+import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.engine.gpu.KernelSource;
+import org.ep4j.engine.gpu.PinnedMemory;
+
+/** The kernels of {@code fifo_bench.cu}. */
+final class GpuProducers implements Producers {
+    private static final int FIFO_BYTES = 24;
+    private static final int HEAD_STRIDE = 128;
+    private static final int CALIBRATION = 4;
+
+    private final GpuDevice device;
+    private final Room room;
+    private final int each;
+    private final PinnedMemory pinned;
+    private final DeviceAllocation fifos;
+    private final DeviceAllocation heads;
+    private final GpuKernels kernels;
+    private final GpuStream stream;
+    private long epoch;
+    private long pings;
+
+    /** On a device, which stays open. */
+    GpuProducers(GpuDevice device, int rings, int commands, int each) {
+        this.device = device;
+        this.each = each;
+        this.pinned = device.allocatePinned(Room.bytes(rings, commands));
+        // Driver and process use one address for such memory: the process is 64 bits wide.
+        this.room = new Room(pinned.memory(), pinned.deviceAddress(), rings, commands);
+        this.fifos = device.allocate((long) FIFO_BYTES * rings);
+        this.heads = device.allocate((long) HEAD_STRIDE * rings);
+        this.kernels = GpuKernels.load(device, "fifo_bench.cu", source());
+        this.stream = device.createStream();
+        ByteBuffer table = ByteBuffer.allocateDirect(FIFO_BYTES * rings).order(ByteOrder.nativeOrder());
+        for (int i = 0; i < rings; i++) {
+            table.putLong(pinned.deviceAddress() + room.offset(i));
+            table.putLong(heads.memory().address() + (long) HEAD_STRIDE * i);
+            table.putLong(commands);
+        }
+        device.upload(table.flip(), fifos.memory());
+    }
+
+    private static String source() {
+        try (InputStream in = GpuProducers.class.getResourceAsStream("fifo_bench.cu")) {
+            if (in == null) {
+                throw new IllegalStateException("fifo_bench.cu is missing from the jar of ep");
+            }
+            return KernelSource.fifo() + "#line 1 \"fifo_bench.cu\"\n"
+                    + new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Override
+    public Room room() {
+        return room;
+    }
+
+    @Override
+    public int each() {
+        return each;
+    }
+
+    @Override
+    public String name() {
+        return device.id() + " (" + device.facts().architecture() + ")";
+    }
+
+    @Override
+    public void clear() {
+        room.clear();
+        device.zero(heads.memory().address(), heads.memory().byteSize(), stream.handle());
+        stream.synchronize();
+    }
+
+    @Override
+    public long fill(int rings, long commands) {
+        launch("fifo_fill", rings, each, rings, commands, 0, 0);
+        long start = letGo();
+        stream.synchronize();
+        check();
+        return start;
+    }
+
+    @Override
+    public long[] ping(int count) {
+        try (DeviceAllocation samples = device.allocate(8L * (count + CALIBRATION))) {
+            launch(
+                    "fifo_ping",
+                    1,
+                    device.facts().lanes(),
+                    1,
+                    0,
+                    samples.memory().address(),
+                    count);
+            letGo();
+            stream.synchronize();
+            check();
+            pings += count;
+            ByteBuffer ticks =
+                    ByteBuffer.allocateDirect(8 * (count + CALIBRATION)).order(ByteOrder.nativeOrder());
+            device.download(samples.memory(), ticks);
+            ticks.flip();
+            double nanosPerTick = (double) (ticks.getLong(8 * (count + 3)) - ticks.getLong(8 * (count + 1)))
+                    / (ticks.getLong(8 * (count + 2)) - ticks.getLong(8 * count));
+            long[] nanos = new long[count];
+            for (int i = 0; i < count; i++) {
+                nanos[i] = Math.round(ticks.getLong(8 * i) * nanosPerTick);
+            }
+            return nanos;
+        }
+    }
+
+    private void launch(String name, int blocks, int threads, int rings, long commands, long samples, long count) {
+        epoch++;
+        long at = pinned.deviceAddress();
+        kernels.launch(
+                name,
+                blocks,
+                threads,
+                0,
+                stream.handle(),
+                fifos.memory().address(),
+                rings,
+                commands,
+                at + Room.GO,
+                epoch,
+                at + Room.ANSWER,
+                samples,
+                count,
+                pings,
+                at + Room.GAVE_UP);
+    }
+
+    private long letGo() {
+        long now = System.nanoTime();
+        room.memory().putLongRelease(Room.GO, epoch);
+        return now;
+    }
+
+    private void check() {
+        if (room.memory().getLongAcquire(Room.GAVE_UP) != 0) {
+            throw new EpTimeoutException(
+                    "a kernel has waited 20 s for the proxy threads, which have taken " + room.taken(room.rings())
+                            + " commands; see whether they have a processor each",
+                    "commands",
+                    -1,
+                    1,
+                    0);
+        }
+    }
+
+    @Override
+    public void close() {
+        stream.close();
+        kernels.close();
+        heads.close();
+        fifos.close();
+        pinned.close();
+    }
+}

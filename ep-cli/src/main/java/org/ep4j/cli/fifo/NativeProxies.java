@@ -1,0 +1,34 @@
+package org.ep4j.cli.fifo;
+
+import org.ep4j.engine.memory.WordMemory;
+
+/** The threads of {@code proxy.cpp}. */
+final class NativeProxies implements Takers.Running {
+    private static final int STRIDE = 128;
+
+    private final WordMemory sums;
+    private final WordMemory table;
+    private final int rings;
+    private final long handle;
+
+    NativeProxies(Room room, int threads, int rings) {
+        this.rings = rings;
+        this.sums = WordMemory.allocate((long) STRIDE * rings);
+        this.table = WordMemory.allocate(8L * rings);
+        for (int i = 0; i < rings; i++) {
+            table.words().putLong(8L * i, room.address() + room.offset(i));
+        }
+        handle = NativeCalls.start(
+                table.address(), rings, room.commands(), threads, sums.address(), room.address() + Room.ANSWER);
+    }
+
+    @Override
+    public long close() {
+        NativeCalls.stop(handle);
+        long sum = 0;
+        for (int i = 0; i < rings; i++) {
+            sum += sums.words().getLong((long) STRIDE * i);
+        }
+        return sum;
+    }
+}

@@ -1,0 +1,154 @@
+package org.ep4j.cli.plan;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.cli.RealMachineFiles;
+import org.ep4j.cli.plan.PlanReport.Posting;
+import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
+import org.ep4j.plan.Objective;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.Topologies;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What plans say of paths that host threads post to: backend, NICs and proxies of a GPU, and flow control. */
+final class PostingTest {
+    private static final String EFA =
+            "AWS EFA: any number of bytes of a rank, to a peer 8 writes of 64 KiB and more and 32 smaller";
+    private static final String THOR =
+            "Broadcom Thor-2: 1.5 MiB of a rank, divided between peers, 1 write a queue pair";
+    private static final String POLLARA = "AMD Pollara: 2.0 MiB of a rank, divided between peers, 1 write a queue pair";
+
+    @TempDir
+    private Path folder;
+
+    private static PlanReport plan(Topology machine, Map<String, String> settings) {
+        return PlanStudy.of(
+                machine,
+                new PlanRequest(
+                        new SimulationOptions(2, 0, 0, GpuLinks.ALL, ""),
+                        PlanSettings.of(settings).options(Objective.BALANCED),
+                        List.of(),
+                        7168,
+                        256,
+                        8,
+                        4096,
+                        128,
+                        false,
+                        1,
+                        1));
+    }
+
+    /** Two GPUs, each with NICs below a switch of its own, on a host of {@code processors}. */
+    private Topology machine(String gpu, String nic, int nics, String processors) throws Exception {
+        StringBuilder xml = new StringBuilder("<system version=\"1\"><cpu numaid=\"0\" arch=\"x86_64\" affinity=\"")
+                .append(processors)
+                .append("\">\n");
+        int number = 0;
+        for (int g = 0; g < 2; g++) {
+            String bus = "0000:" + (g + 1);
+            xml.append("<pci busid=\"" + bus
+                    + "0:00.0\" class=\"0x060400\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">\n");
+            xml.append("<pci busid=\"" + bus + "1:00.0\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\" "
+                    + gpu.replace("DEV", String.valueOf(g)) + "</pci>\n");
+            for (int n = 0; n < nics; n++) {
+                xml.append("<pci busid=\"" + bus + (n + 2) + ":00.0\" class=\"0x020000\" link_speed=\"32.0 GT/s PCIe\""
+                        + " link_width=\"16\" " + nic + "><nic><net name=\"nic" + number + "\" dev=\"" + number
+                        + "\" speed=\"200000\" port=\"1\" guid=\"0x" + number + "\" gdr=\"1\"/></nic></pci>\n");
+                number++;
+            }
+            xml.append("</pci>\n");
+        }
+        xml.append("</cpu></system>\n");
+        Path file = folder.resolve("machine.xml");
+        return Topologies.read(Files.writeString(file, xml));
+    }
+
+    private static String nvidia(int device, int sm) {
+        return "class=\"0x030200\" vendor=\"0x10de\" device=\"0x" + Integer.toHexString(device)
+                + "\"><gpu dev=\"DEV\" sm=\"" + sm + "\" rank=\"DEV\" gdr=\"1\"/>";
+    }
+
+    private static String amd(int device, String architecture) {
+        return "class=\"0x120000\" vendor=\"0x1002\" device=\"0x" + Integer.toHexString(device)
+                + "\"><gpu dev=\"DEV\" gcn=\"" + architecture + "\" rank=\"DEV\" gdr=\"1\"/>";
+    }
+
+    @Test
+    void hopperWithEfa() throws Exception {
+        Topology machine = machine(nvidia(0x2330, 90), "vendor=\"0x1d0f\" device=\"0xefa1\"", 4, "ffffffff,ffffffff");
+        assertThat(plan(machine, Map.of()).posting()).containsExactly(new Posting("efa", List.of(0, 1), 4, 8, EFA));
+    }
+
+    @Test
+    void blackwellWithEfa() throws Exception {
+        Topology machine = machine(nvidia(0x2901, 100), "vendor=\"0x1d0f\" device=\"0xefa3\"", 1, "ffffffff,ffffffff");
+        assertThat(plan(machine, Map.of()).posting()).containsExactly(new Posting("efa", List.of(0, 1), 1, 1, EFA));
+    }
+
+    @Test
+    void instinctWithThor2() throws Exception {
+        Topology machine = machine(amd(0x74a1, "gfx942"), "vendor=\"0x14e4\" device=\"0x1760\"", 1, "ffffffff");
+        assertThat(plan(machine, Map.of()).posting())
+                .containsExactly(new Posting("ibrc-multiqp", List.of(0, 1), 1, 4, THOR));
+    }
+
+    @Test
+    void instinctWithPollara() throws Exception {
+        Topology machine = machine(amd(0x75a3, "gfx950"), "vendor=\"0x1dd8\" device=\"0x1002\"", 1, "ffffffff");
+        PlanReport report = plan(machine, Map.of());
+        assertThat(report.posting()).containsExactly(new Posting("ibrc-multiqp", List.of(0, 1), 1, 4, POLLARA));
+        assertThat(report.assumptions()).noneMatch(text -> text.contains("EP-IBR-001"));
+        assertThat(PlanTables.of(report))
+                .contains("Posted by host threads", "0-1  ibrc-multiqp", POLLARA, "proxy threads");
+    }
+
+    @Test
+    void aRankHasNoMoreProxiesThanProcessors() throws Exception {
+        Topology machine = machine(nvidia(0x2330, 90), "vendor=\"0x1d0f\" device=\"0xefa1\"", 1, "0000003f");
+        PlanReport report = plan(machine, Map.of());
+        assertThat(report.posting()).extracting(Posting::proxies).containsExactly(3);
+        assertThat(report.sizes().proxiesPerHost()).isEqualTo(6);
+    }
+
+    @Test
+    void theSettingHolds() throws Exception {
+        Topology machine = machine(nvidia(0x2330, 90), "vendor=\"0x1d0f\" device=\"0xefa1\"", 1, "0000003f");
+        assertThat(plan(machine, Map.of("ep.proxy.threads", "5")).posting())
+                .extracting(Posting::proxies)
+                .containsExactly(5);
+    }
+
+    @Test
+    void whereGpusPostNoThreadDoes() throws Exception {
+        Topology machine = machine(nvidia(0x2330, 90), "vendor=\"0x15b3\" device=\"0x1021\"", 1, "ffffffff");
+        PlanReport report = plan(machine, Map.of());
+        assertThat(report.posting()).isEmpty();
+        assertThat(PlanTables.of(report)).doesNotContain("Posted by host threads");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "hwloc-xml/ai-dynamo__nixl__p5.48xl-topo.xml, efa, 4, 8, AWS EFA",
+        "hwloc-xml/ai-dynamo__nixl__p5en.48xl-topo.xml, efa, 2, 8, AWS EFA",
+        "hwloc-xml/ai-dynamo__nixl__p6-b200.48xl-topo.xml, efa, 1, 1, AWS EFA",
+        "nccl-xml/ROCm__rccl__topo_8p_940.xml, ibrc-multiqp, 1, 4, no profile",
+        "nccl-xml/meta-pytorch__torchcomms__topo_8p_950.xml, ibrc-multiqp, 1, 4, Broadcom Thor-2",
+    })
+    void realMachines(String file, String backend, int nics, int proxies, String flow) {
+        PlanReport report = plan(Topologies.read(RealMachineFiles.required().resolve(file)), Map.of());
+        assertThat(report.posting()).singleElement().satisfies(posting -> {
+            assertThat(posting.backend()).isEqualTo(backend);
+            assertThat(posting.ranks()).hasSize(8);
+            assertThat(posting.nics()).isEqualTo(nics);
+            assertThat(posting.proxies()).isEqualTo(proxies);
+            assertThat(posting.flow()).startsWith(flow);
+        });
+    }
+}

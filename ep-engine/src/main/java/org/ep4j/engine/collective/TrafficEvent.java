@@ -1,0 +1,68 @@
+package org.ep4j.engine.collective;
+
+import jdk.jfr.Category;
+import jdk.jfr.DataAmount;
+import jdk.jfr.Description;
+import jdk.jfr.Event;
+import jdk.jfr.Label;
+import jdk.jfr.Name;
+import jdk.jfr.StackTrace;
+import org.ep4j.spi.LinkTraffic;
+
+/** A {@link LinkTraffic.OfLane} in the flight recorder; every few seconds, and at the end. */
+@Name("org.ep4j.Traffic")
+@Label("Traffic over NICs")
+@Category({"ep4j"})
+@Description("What one lane has carried to a peer since it was made")
+@StackTrace(false)
+final class TrafficEvent extends Event {
+    @Label("Backend")
+    String backend = "";
+
+    @Label("Rank")
+    int rank;
+
+    @Label("Peer")
+    int peer;
+
+    @Label("Failovers")
+    int failovers;
+
+    @Label("Lane")
+    int lane;
+
+    @Label("Ports")
+    String ports = "";
+
+    @Label("In use")
+    boolean alive;
+
+    @Label("Bytes written")
+    @DataAmount
+    long bytes;
+
+    @Label("Writes")
+    long writes;
+
+    @Label("Counter advances")
+    long adds;
+
+    @Label("Replays")
+    long replays;
+
+    static TrafficEvent of(String backend, int rank, LinkTraffic link, LinkTraffic.OfLane carried) {
+        TrafficEvent event = new TrafficEvent();
+        event.backend = backend;
+        event.rank = rank;
+        event.peer = link.peer();
+        event.failovers = link.failovers();
+        event.lane = carried.lane();
+        event.ports = carried.ports();
+        event.alive = carried.alive();
+        event.bytes = carried.bytes();
+        event.writes = carried.writes();
+        event.adds = carried.adds();
+        event.replays = carried.replays();
+        return event;
+    }
+}

@@ -1,0 +1,47 @@
+package org.ep4j.engine.collective;
+
+import java.util.List;
+import java.util.function.Supplier;
+import org.ep4j.spi.LinkTraffic;
+
+/** Writes the traffic of all links of a rank as events {@code org.ep4j.Traffic} of the flight recorder. For one thread at a time. */
+public final class TrafficReports {
+    /** Between two reports. */
+    private static final long PERIOD_NANOS = 5_000_000_000L;
+
+    private final String backend;
+    private final int rank;
+    private final Supplier<List<LinkTraffic>> traffic;
+    private long next = System.nanoTime() + PERIOD_NANOS;
+
+    /**
+     * The first report is due in 5 seconds.
+     *
+     * @param backend its id
+     * @param traffic of all links; asked for where somebody records
+     */
+    public TrafficReports(String backend, int rank, Supplier<List<LinkTraffic>> traffic) {
+        this.backend = backend;
+        this.rank = rank;
+        this.traffic = traffic;
+    }
+
+    /** Reports when it is time. */
+    public void tick() {
+        if (System.nanoTime() - next >= 0) {
+            next = System.nanoTime() + PERIOD_NANOS;
+            report();
+        }
+    }
+
+    /** Reports now. */
+    public void report() {
+        if (new TrafficEvent().isEnabled()) {
+            for (LinkTraffic link : traffic.get()) {
+                link.lanes()
+                        .forEach(lane ->
+                                TrafficEvent.of(backend, rank, link, lane).commit());
+            }
+        }
+    }
+}

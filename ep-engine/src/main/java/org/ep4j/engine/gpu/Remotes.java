@@ -1,0 +1,302 @@
+package org.ep4j.engine.gpu;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.layout.WindowLayout;
+import org.ep4j.engine.proxy.CommandRing;
+import org.ep4j.engine.proxy.CommandSink;
+import org.ep4j.engine.proxy.ProxyThreads;
+import org.ep4j.engine.sync.SymmetricMemory;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.spi.HostPosted;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The peers of a GPU that are not mapped: its kernels put commands into rings, and proxy threads post for them and bring what
+ * has come to words that kernels look at. See {@code remote.cu}.
+ */
+final class Remotes implements Posting {
+    private static final System.Logger LOG = System.getLogger("org.ep4j");
+
+    /** Bytes of {@code struct Remote}. */
+    private static final int BYTES = 64;
+
+    private static final int HEAD_BYTES = 16;
+    private static final Duration END = Duration.ofSeconds(5);
+    private static final long PAUSE_NANOS = 50_000;
+
+    /** Those that kernels wait for; the host looks at the last one itself. */
+    private static final List<Counter> AWAITED =
+            Arrays.stream(Counter.values()).filter(c -> c != Counter.RECOVER).toList();
+
+    private final Copies copies;
+    private final GpuWindow window;
+    private final SymmetricMemory symmetric;
+    private final BufferLayout layout;
+    private final Abort abort;
+    private final PinnedMemory ringMemory;
+    private final DeviceAllocation heads;
+    private final DeviceAllocation table;
+    private final int ringCount;
+    private final List<CommandRing> rings;
+    private final ProxyThreads threads;
+    private final int threadCount;
+
+    /** Threads that were told to end have not. */
+    private boolean running;
+
+    private final List<Source> sources;
+
+    /** By rank: nothing comes from it any more. */
+    private final AtomicBoolean[] silent;
+
+    /** By rank and counter: what kernels have been shown; each entry is its source's thread's. */
+    private final long[][] shown;
+
+    /** A rank that posts, and how it is heard. */
+    private record Source(int rank, HostPosted posted) {}
+
+    /**
+     * Starts the proxy threads of a rank.
+     *
+     * @param owned gets what ends them and frees their memory, in the order in which it is allocated
+     */
+    Remotes(
+            GpuDevice device,
+            Copies copies,
+            EpPlan plan,
+            SymmetricMemory symmetric,
+            GpuWindow window,
+            BufferLayout layout,
+            EpConfig config,
+            Abort abort,
+            Deque<Runnable> owned) {
+        this.copies = copies;
+        this.window = window;
+        this.symmetric = symmetric;
+        this.layout = layout;
+        this.abort = abort;
+        this.sources = new TreeMap<>(symmetric.postedFrom())
+                .entrySet().stream()
+                        .map(entry -> new Source(entry.getKey(), entry.getValue()))
+                        .toList();
+        this.silent = new AtomicBoolean[plan.ranks()];
+        this.shown = new long[plan.ranks()][Counter.values().length];
+        for (int r = 0; r < silent.length; r++) {
+            silent[r] = new AtomicBoolean();
+        }
+        List<Integer> remotes = GpuWindow.remotes(plan, symmetric.rank());
+        int wanted = Math.max(1, plan.proxies(symmetric.rank()));
+        this.ringCount = Math.max(1, Math.min(remotes.size(), wanted * config.get(EpKeys.PROXY_RINGS)));
+        this.threadCount = Math.min(wanted, ringCount);
+        int commands = config.get(EpKeys.PROXY_RING_COMMANDS);
+        long ringBytes = CommandRing.bytes(commands);
+        this.ringMemory = device.allocatePinned(ringCount * ringBytes);
+        owned.push(() -> free(ringMemory::close));
+        this.heads = device.allocatePrivate((long) ringCount * HEAD_BYTES);
+        owned.push(() -> free(heads::close));
+        this.table = device.allocatePrivate((long) plan.ranks() * BYTES);
+        owned.push(() -> free(table::close));
+        this.rings = new ArrayList<>();
+        for (int i = 0; i < ringCount; i++) {
+            rings.add(new CommandRing(ringMemory.memory(), i * ringBytes, commands));
+        }
+        copies.write(table.memory().address(), table(plan, remotes, ringBytes, commands));
+        this.threads = new ProxyThreads(
+                "ep4j-proxy-" + symmetric.rank(),
+                threadCount,
+                rings,
+                new Sink(),
+                this::lookAtArrivals,
+                this::failed,
+                Optional.empty(),
+                config.get(EpKeys.PROXY_IDLE_SPIN));
+        owned.push(this::end);
+    }
+
+    /** Lets kernels' and the host's threads post to the same peers. */
+    static SymmetricMemory shared(SymmetricMemory symmetric, GpuWindow window) {
+        IdentityHashMap<HostPosted, SharedPosted> wrapped = new IdentityHashMap<>();
+        Map<Integer, HostPosted> to = new TreeMap<>();
+        Map<Integer, HostPosted> from = new TreeMap<>();
+        int ranks = symmetric.ranks();
+        symmetric
+                .postedTo()
+                .forEach((r, p) -> to.put(r, wrapped.computeIfAbsent(p, other -> new SharedPosted(other, ranks))));
+        symmetric
+                .postedFrom()
+                .forEach((r, p) -> from.put(r, wrapped.computeIfAbsent(p, other -> new SharedPosted(other, ranks))));
+        return new SymmetricMemory(
+                symmetric.rank(), symmetric.local(), symmetric.mapped(), to, from, Optional.of(window.asWindow()));
+    }
+
+    private ByteBuffer table(EpPlan plan, List<Integer> remotes, long ringBytes, int commands) {
+        WindowLayout at = window.layout();
+        long base = window.pinned().deviceAddress();
+        ByteBuffer words = Copies.buffer(plan.ranks() * BYTES);
+        for (int r = 0; r < plan.ranks(); r++) {
+            int index = remotes.indexOf(r);
+            if (index < 0) {
+                words.position(words.position() + BYTES);
+                continue;
+            }
+            int there = GpuWindow.remotes(plan, r).indexOf(symmetric.rank());
+            int ring = index % ringCount;
+            words.putLong(base + at.outgoing(index))
+                    .putLong(base + at.incoming(index))
+                    .putLong(at.outgoing(index))
+                    .putLong(at.incoming(there))
+                    .putLong(ringMemory.deviceAddress() + ring * ringBytes)
+                    .putLong(heads.memory().address() + (long) ring * HEAD_BYTES)
+                    .putLong(commands)
+                    .putLong(0);
+        }
+        return words;
+    }
+
+    /** Where kernels find them. */
+    long tableAddress() {
+        return table.memory().address();
+    }
+
+    /** Where kernels see the window. */
+    long windowAddress() {
+        return window.pinned().deviceAddress();
+    }
+
+    private final class Sink implements CommandSink {
+        @Override
+        public void write(int ring, int peer, long target, long source, long bytes) {
+            posted(peer).write(peer, target, source, bytes);
+        }
+
+        @Override
+        public void advance(int ring, int peer, int counter, long value) {
+            posted(peer).advance(peer, counter, value);
+        }
+
+        private HostPosted posted(int peer) {
+            HostPosted posted = symmetric.postedTo().get(peer);
+            if (posted == null) {
+                throw new IllegalArgumentException("a kernel posts to rank " + peer + ", which is not posted to");
+            }
+            return posted;
+        }
+    }
+
+    private void failed(int ring, int peer, Throwable failure) {
+        if (peer >= 0 && peer < silent.length) {
+            giveUp(peer, failure);
+        } else {
+            LOG.log(System.Logger.Level.WARNING, "a proxy thread of rank " + symmetric.rank() + " failed", failure);
+            abort.all();
+        }
+    }
+
+    /** Kernels that wait for it end; whoever explains that asks the backend again. */
+    private void giveUp(int peer, Throwable failure) {
+        if (silent[peer].compareAndSet(false, true)) {
+            LOG.log(
+                    failure instanceof EpPeerLostException ? System.Logger.Level.DEBUG : System.Logger.Level.WARNING,
+                    "rank " + symmetric.rank() + " gives up rank " + peer,
+                    failure);
+        }
+        abort.waitsFor(peer);
+    }
+
+    private boolean lookAtArrivals(int thread) {
+        boolean any = false;
+        for (int i = thread; i < sources.size(); i += threadCount) {
+            Source source = sources.get(i);
+            if (!silent[source.rank()].get()) {
+                any |= lookAt(source.rank(), source.posted());
+            }
+        }
+        return any;
+    }
+
+    /** Of a source that is lost what is new is still told, counter by counter; it is given up when there is nothing new. */
+    private boolean lookAt(int source, HostPosted posted) {
+        boolean any = false;
+        @Nullable RuntimeException lost = null;
+        for (int c = 0; c < AWAITED.size(); c++) {
+            int number = BufferLayout.number(AWAITED.get(c));
+            try {
+                long value = posted.seen(number, source);
+                if (value > shown[source][number]) {
+                    shown[source][number] = value;
+                    window.words().putLongRelease(layout.counter(AWAITED.get(c), source), value);
+                    any = true;
+                }
+            } catch (RuntimeException e) {
+                lost = e;
+            }
+        }
+        if (lost != null && !any) {
+            giveUp(source, lost);
+        }
+        return any;
+    }
+
+    @Override
+    public void wake() {
+        threads.wake();
+    }
+
+    @Override
+    public void quiet() {
+        threads.quiet();
+    }
+
+    @Override
+    public void restart(Duration deadline) {
+        threads.restart(deadline);
+        copies.write(
+                heads.memory().address(), Copies.buffer(ringCount * HEAD_BYTES).position(ringCount * HEAD_BYTES));
+    }
+
+    @Override
+    public void finish(Duration deadline) {
+        long end = System.nanoTime() + deadline.toNanos();
+        threads.wake();
+        for (int i = 0; i < ringCount; i++) {
+            long put = copies.read(heads.memory().address() + (long) i * HEAD_BYTES, 8)
+                    .getLong();
+            while (rings.get(i).tail() < put && System.nanoTime() - end < 0) {
+                LockSupport.parkNanos(PAUSE_NANOS);
+            }
+        }
+    }
+
+    private void end() {
+        ProxyThreads.Ended ended = threads.close(END);
+        running = !ended.running().isEmpty();
+        if (running) {
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    "memory of proxy threads " + ended.running() + " is kept, since they have not ended");
+        }
+    }
+
+    private void free(Runnable memory) {
+        if (!running) {
+            memory.run();
+        }
+    }
+}

@@ -1,0 +1,123 @@
+package org.ep4j.engine.layout;
+
+import org.ep4j.EpShape;
+
+/**
+ * Where everything lies in the window of a GPU: memory that NICs reach, by which it exchanges with peers that do not map its
+ * symmetric memory. In bytes from its start; the same on all ranks. Immutable.
+ *
+ * <p>First counters and blocks as in {@link BufferLayout}, then a place for each rank where the host puts what it posts
+ * itself, then a channel to each remote peer, then one from each. What is put into a channel is posted to the same place of the
+ * receiver's channel from this rank.
+ */
+public final class WindowLayout {
+    private static final int PAGE = 4096;
+    private static final int LINE = 256;
+
+    private final int channels;
+    private final long staging;
+    private final long stagingBytes;
+    private final long records;
+    private final long weights;
+    private final long messages;
+    private final long messageFlags;
+    private final long counts;
+    private final long slots;
+    private final long slotFlags;
+    private final long channelBytes;
+    private final long outgoing;
+
+    /**
+     * The window of a shape.
+     *
+     * @param ranks of the group
+     * @param channels remote peers of the rank that has the most
+     */
+    public WindowLayout(EpShape shape, int ranks, int channels) {
+        BufferLayout layout = new BufferLayout(shape, ranks);
+        this.channels = channels;
+        this.staging = layout.rows();
+        this.stagingBytes = align(4L * layout.blockBytes(), PAGE);
+        long tokens = shape.maxTokens();
+        long low = shape.maxLowLatencyTokens();
+        // Where the row of every selection comes back on its own there are as many as selections.
+        records = align(tokens * shape.topK() * layout.rowBytes(), LINE);
+        weights = align(records + tokens * layout.recordBytes(), LINE);
+        messages = align(weights + tokens * shape.topK() * 4, LINE);
+        messageFlags = align(messages + 2 * low * layout.messageBytes(), LINE);
+        counts = align(messageFlags + 2 * align(8 * low, 16), LINE);
+        slots = align(counts + (low == 0 ? 0 : 2L * layout.countBytes()), LINE);
+        slotFlags = align(slots + 2 * low * shape.topK() * layout.combineSlotBytes(), LINE);
+        channelBytes = align(slotFlags + 2 * align(8 * low * shape.topK(), 16), PAGE);
+        outgoing = staging + (long) ranks * stagingBytes;
+    }
+
+    private static long align(long value, int to) {
+        return (value + to - 1) / to * to;
+    }
+
+    /** Size of the window. */
+    public long bytes() {
+        return outgoing + 2L * channels * channelBytes;
+    }
+
+    /** Where the host puts what it posts to rank 0; those of the others follow. */
+    public long staging() {
+        return staging;
+    }
+
+    /** Bytes of each rank's place there. */
+    public long stagingBytes() {
+        return stagingBytes;
+    }
+
+    /** The channel to the {@code index}-th remote peer. */
+    public long outgoing(int index) {
+        return outgoing + index * channelBytes;
+    }
+
+    /** The channel from the {@code index}-th remote peer. */
+    public long incoming(int index) {
+        return outgoing + ((long) channels + index) * channelBytes;
+    }
+
+    /** High throughput: rows, from the start of a channel on; offsets of the rest are from there, too. */
+    public long rows() {
+        return 0;
+    }
+
+    /** Records of rows. */
+    public long records() {
+        return records;
+    }
+
+    /** K weights of each row that comes back. */
+    public long weights() {
+        return weights;
+    }
+
+    /** Low-latency messages of two banks. */
+    public long messages() {
+        return messages;
+    }
+
+    /** Their flags; a bank's begin at a multiple of 16 bytes. */
+    public long messageFlags() {
+        return messageFlags;
+    }
+
+    /** How many messages there are, and selections of each expert, of two banks. */
+    public long counts() {
+        return counts;
+    }
+
+    /** Low-latency combine slots of two banks. */
+    public long slots() {
+        return slots;
+    }
+
+    /** Their flags; a bank's begin at a multiple of 16 bytes. */
+    public long slotFlags() {
+        return slotFlags;
+    }
+}

@@ -1,0 +1,140 @@
+// Ranks that are not mapped, and those that are, by the same calls. Follows op.cu, and with EP_POSTED proxy.cu.
+//
+// Given by the compiler as macros, from org.ep4j.engine.layout.WindowLayout: EP_CHANNEL_ROWS, EP_CHANNEL_RECORDS, EP_CHANNEL_WEIGHTS, EP_CHANNEL_MESSAGES,
+// EP_CHANNEL_MESSAGE_FLAGS, EP_CHANNEL_COUNTS, EP_CHANNEL_SLOTS, EP_CHANNEL_SLOT_FLAGS.
+//
+// A channel is written again only when its receiver has begun the next operation or has given credit, so when all that was posted from it has
+// arrived.
+#define EP_ALIGNED_16(bytes) (((bytes) + 15) / 16 * 16)
+#define EP_FLAG_BANK EP_ALIGNED_16(8ull * EP_MAX_LL_TOKENS)
+#define EP_SLOT_FLAG_BANK EP_ALIGNED_16(8ull * EP_MAX_LL_TOKENS * EP_TOPK)
+
+#if EP_POSTED
+// Posts what has been put at "from" in the channel to a rank. Where it returns false the failure is recorded, and whatever the kernel waits for next fails.
+EP_DEVICE bool post(const Op& op, i64 rank, const char* from, u64 bytes, int phase) {
+  const Remote& to = op.remotes[rank];
+  const u64 at = (u64)(from - to.out);
+  return bytes == 0 || fifo_write(op, to.fifo, rank, to.in_there + at, to.out_at + at, EP_ALIGNED_16(bytes), phase);
+}
+
+// Posts this rank's block, which has been written into the window and is the same for all ranks. Called by one thread.
+EP_DEVICE bool post_block(const Op& op, i64 rank, int kind, u64 number, int phase) {
+  const char* block = block_at(op.window, kind, number, op.rank);
+  const u64 at = (u64)(block - op.window);
+  return fifo_write(op, op.remotes[rank].fifo, rank, at, at, EP_BLOCK_BYTES, phase);
+}
+
+EP_DEVICE char* channel_to(const Op& op, i64 rank) { return op.remotes[rank].out; }
+EP_DEVICE const char* channel_from(const Op& op, i64 rank) { return op.remotes[rank].in; }
+
+// Copies multiples of 16 bytes. Called by all threads of a grid.
+EP_DEVICE void copy_all(char* to, const char* from, u64 bytes) {
+  const u64 stride = (u64)gridDim.x * blockDim.x;
+  for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < bytes / 16; i += stride) ((Vec*)to)[i] = load_remote((const Vec*)from + i);
+}
+
+// Waits for a counter of all remote ranks; the same answer for all threads of a block. The last block of a grid adds up how long, where that is asked
+// for.
+EP_DEVICE bool await_remotes(const Op& op, int counter, u64 number, int phase) {
+  const bool counts = op.wait_statistics != 0 && blockIdx.x == gridDim.x - 1;
+  bool good = true;
+  for (i64 r = threadIdx.x; good && r < EP_RANKS; r += blockDim.x) {
+    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    const u64 start = counts ? nanoseconds() : 0;
+    good = await(op, counter, r, number, phase);
+    if (counts) op.wait_statistics[r] += nanoseconds() - start;
+  }
+  return all_threads(good);
+}
+#endif
+
+// Advances this rank's counter at another one. Called by one thread.
+EP_DEVICE void advance(const Op& op, char* peer, i64 rank, int counter, u64 value, int phase) {
+#if EP_POSTED
+  if (is_remote(op, rank)) {
+    fifo_advance(op, op.remotes[rank].fifo, rank, counter, value, phase);
+    return;
+  }
+#endif
+  store_release(counter_at(peer, counter, op.rank), value);
+}
+
+// Tells all ranks that this one has come to a point. Called by all threads of the last block, see last_block.
+EP_DEVICE void advance_all(const Op& op, int counter, u64 number, int phase) {
+  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
+    if (!is_masked(op, r)) advance(op, op.peers[r], r, counter, number, phase);
+  }
+}
+
+// ---- Low latency: what goes to a rank, whose memory is "peer" where it is mapped, and what comes from one.
+EP_DEVICE char* message_to(const Op& op, char* peer, i64 rank, u64 number, i64 index) {
+#if EP_POSTED
+  if (is_remote(op, rank)) return channel_to(op, rank) + EP_CHANNEL_MESSAGES + ((number & 1) * EP_MAX_LL_TOKENS + index) * EP_MESSAGE_BYTES;
+#endif
+  return message_at(peer, number, op.rank, index);
+}
+EP_DEVICE u64* message_flag_to(const Op& op, char* peer, i64 rank, u64 number, i64 index) {
+#if EP_POSTED
+  if (is_remote(op, rank)) return (u64*)(channel_to(op, rank) + EP_CHANNEL_MESSAGE_FLAGS + (number & 1) * EP_FLAG_BANK) + index;
+#endif
+  return message_flag_at(peer, number, op.rank, index);
+}
+EP_DEVICE u64* ll_counts_to(const Op& op, char* peer, i64 rank, u64 number) {
+#if EP_POSTED
+  if (is_remote(op, rank)) return (u64*)(channel_to(op, rank) + EP_CHANNEL_COUNTS + (number & 1) * EP_LL_COUNT_BYTES);
+#endif
+  return ll_counts_at(peer, number, op.rank);
+}
+EP_DEVICE char* combine_slot_to(const Op& op, char* peer, i64 rank, u64 number, i64 token, i64 k) {
+#if EP_POSTED
+  if (is_remote(op, rank)) return channel_to(op, rank) + EP_CHANNEL_SLOTS + (((number & 1) * EP_MAX_LL_TOKENS + token) * (u64)EP_TOPK + k) * EP_COMBINE_SLOT_BYTES;
+#endif
+  return combine_slot_at(peer, number, token, k);
+}
+EP_DEVICE u64* combine_flag_to(const Op& op, char* peer, i64 rank, u64 number, i64 token, i64 k) {
+#if EP_POSTED
+  if (is_remote(op, rank)) return (u64*)(channel_to(op, rank) + EP_CHANNEL_SLOT_FLAGS + (number & 1) * EP_SLOT_FLAG_BANK) + token * (u64)EP_TOPK + k;
+#endif
+  return combine_flag_at(peer, number, token, k);
+}
+
+EP_DEVICE const char* message_from(const Op& op, u64 number, i64 source, i64 index) {
+#if EP_POSTED
+  if (is_remote(op, source)) return channel_from(op, source) + EP_CHANNEL_MESSAGES + ((number & 1) * EP_MAX_LL_TOKENS + index) * EP_MESSAGE_BYTES;
+#endif
+  return message_at(op.local, number, source, index);
+}
+EP_DEVICE const u64* message_flag_from(const Op& op, u64 number, i64 source, i64 index) {
+#if EP_POSTED
+  if (is_remote(op, source)) return (const u64*)(channel_from(op, source) + EP_CHANNEL_MESSAGE_FLAGS + (number & 1) * EP_FLAG_BANK) + index;
+#endif
+  return message_flag_at(op.local, number, source, index);
+}
+EP_DEVICE const u64* ll_counts_from(const Op& op, u64 number, i64 source) {
+#if EP_POSTED
+  if (is_remote(op, source)) return (const u64*)(channel_from(op, source) + EP_CHANNEL_COUNTS + (number & 1) * EP_LL_COUNT_BYTES);
+#endif
+  return ll_counts_at(op.local, number, source);
+}
+EP_DEVICE const char* combine_slot_from(const Op& op, u64 number, i64 source, i64 token, i64 k) {
+#if EP_POSTED
+  if (is_remote(op, source)) {
+    return channel_from(op, source) + EP_CHANNEL_SLOTS + (((number & 1) * EP_MAX_LL_TOKENS + token) * (u64)EP_TOPK + k) * EP_COMBINE_SLOT_BYTES;
+  }
+#endif
+  return combine_slot_at(op.local, number, token, k);
+}
+EP_DEVICE const u64* combine_flag_from(const Op& op, u64 number, i64 source, i64 token, i64 k) {
+#if EP_POSTED
+  if (is_remote(op, source)) return (const u64*)(channel_from(op, source) + EP_CHANNEL_SLOT_FLAGS + (number & 1) * EP_SLOT_FLAG_BANK) + token * (u64)EP_TOPK + k;
+#endif
+  return combine_flag_at(op.local, number, token, k);
+}
+
+// Says that a message or slot, of which "bytes" bytes count, is there. Those for remote ranks are looked at only when the source's counter has come.
+EP_DEVICE void publish(const Op& op, i64 rank, const char* what, u64 bytes, u64* flag, u64 number, int phase) {
+  store_release(flag, number);
+#if EP_POSTED
+  if (is_remote(op, rank)) post(op, rank, what, bytes, phase);
+#endif
+}

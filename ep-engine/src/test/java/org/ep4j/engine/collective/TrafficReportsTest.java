@@ -1,0 +1,62 @@
+package org.ep4j.engine.collective;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordingFile;
+import org.ep4j.spi.LinkTraffic;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+final class TrafficReportsTest {
+    @TempDir
+    private Path folder;
+
+    @Test
+    void everyLaneOfEveryLinkIsAnEvent() throws IOException {
+        List<LinkTraffic> traffic = List.of(
+                new LinkTraffic(1, 2, List.of(lane(0, 100), lane(1, 200))),
+                new LinkTraffic(3, 0, List.of(lane(0, 300))));
+        TrafficReports reports = new TrafficReports("wires", 7, () -> traffic);
+        Path file = folder.resolve("traffic.jfr");
+        try (Recording recording = new Recording()) {
+            recording.enable("org.ep4j.Traffic");
+            recording.start();
+            reports.tick();
+            reports.report();
+            recording.stop();
+            recording.dump(file);
+        }
+        List<RecordedEvent> events = RecordingFile.readAllEvents(file).stream()
+                .filter(event -> event.getEventType().getName().equals("org.ep4j.Traffic"))
+                .filter(event -> event.getString("backend").equals("wires"))
+                .toList();
+        assertThat(events).extracting(event -> event.getLong("bytes")).containsExactly(100L, 200L, 300L);
+        RecordedEvent second = events.get(1);
+        assertThat(second.getInt("rank")).isEqualTo(7);
+        assertThat(second.getInt("peer")).isEqualTo(1);
+        assertThat(second.getInt("failovers")).isEqualTo(2);
+        assertThat(second.getInt("lane")).isEqualTo(1);
+        assertThat(second.getString("ports")).isEqualTo("a:1 to b:1");
+        assertThat(second.getBoolean("alive")).isTrue();
+        assertThat(second.getLong("writes")).isEqualTo(4);
+        assertThat(second.getLong("adds")).isEqualTo(5);
+        assertThat(second.getLong("replays")).isEqualTo(6);
+    }
+
+    @Test
+    void nobodyIsAskedWhereNobodyRecords() {
+        new TrafficReports("wires", 0, () -> {
+                    throw new AssertionError("asked");
+                })
+                .report();
+    }
+
+    private static LinkTraffic.OfLane lane(int number, long bytes) {
+        return new LinkTraffic.OfLane(number, "a:1 to b:1", true, bytes, 4, 5, 6);
+    }
+}

@@ -1,0 +1,81 @@
+package org.ep4j.engine.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.BiPredicate;
+import java.util.stream.IntStream;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.Size;
+import org.ep4j.Device;
+import org.ep4j.EpShape;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.layout.WindowLayout;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.PathOffer;
+import org.junit.jupiter.api.Test;
+
+class GpuWindowTest {
+    private static final EpShape SHAPE =
+            EpShape.builder(64, 9, 2).maxTokens(3).maxLowLatencyTokens(2).build();
+
+    @Test
+    void whoMapsAllNeedsNone() {
+        assertThat(GpuWindow.layout(SHAPE, plan(4, (from, to) -> true))).isEmpty();
+    }
+
+    /** The rank with the most remote peers decides, so that all ranks have the same. */
+    @Property(tries = 100)
+    void thereAreChannelsForTheMostPeersOfARank(
+            @ForAll @Size(min = 2, max = 9) List<@IntRange(min = 0, max = 3) Integer> islands) {
+        EpPlan plan = plan(islands.size(), (from, to) -> islands.get(from).equals(islands.get(to)));
+        int most = 0;
+        for (int r = 0; r < islands.size(); r++) {
+            int island = islands.get(r);
+            List<Integer> others = IntStream.range(0, islands.size())
+                    .filter(peer -> islands.get(peer) != island)
+                    .boxed()
+                    .toList();
+            assertThat(GpuWindow.remotes(plan, r)).isEqualTo(others);
+            most = Math.max(most, others.size());
+        }
+        int channels = most;
+        assertThat(GpuWindow.layout(SHAPE, plan).map(WindowLayout::bytes))
+                .isEqualTo(Optional.of(new WindowLayout(SHAPE, islands.size(), channels).bytes())
+                        .filter(bytes -> channels > 0));
+    }
+
+    @Test
+    void pathsOfTwoKindsAreRefused() {
+        EpPlan plan = plan(3, (from, to) -> from < to);
+        assertThatThrownBy(() -> GpuWindow.layout(SHAPE, plan))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContaining("posts to")
+                .hasMessageContaining("which reaches it by MAPPED over maps")
+                .hasMessageContaining("ep.exclude");
+    }
+
+    private static EpPlan plan(int ranks, BiPredicate<Integer, Integer> maps) {
+        List<RankProfile> profiles = new ArrayList<>();
+        List<PairPath> paths = new ArrayList<>();
+        for (int from = 0; from < ranks; from++) {
+            profiles.add(new RankProfile(from, "host-id", "host", 1, Device.HOST, Map.of(), Map.of()));
+            for (int to = 0; to < ranks; to++) {
+                boolean mapped = maps.test(from, to);
+                PathKind kind = from == to ? PathKind.LOCAL : mapped ? PathKind.MAPPED : PathKind.HOST_POSTED;
+                String backend = from == to ? "local" : mapped ? "maps" : "posts";
+                paths.add(new PairPath(from, to, backend, new PathOffer(kind, 1, 1, List.of()), List.of()));
+            }
+        }
+        return EpPlan.of(profiles, paths);
+    }
+}

@@ -1,0 +1,149 @@
+package org.ep4j.tck.writes;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.stream.IntStream;
+import org.ep4j.Device;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.engine.memory.HostDevice;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.PathOffer;
+
+/**
+ * Two ranks on one host with host memory, which a backend connects. Their machines are named {@code host-0} and {@code host-1}.
+ *
+ * @param provider the backend
+ * @param plan as {@link #plan}
+ * @param config as {@link #config}
+ * @param patience longest time that anything may take that should be quick
+ */
+public record TwoRanks(EpBackendProvider provider, EpPlan plan, EpConfig config, Duration patience) {
+    /** Everything that two ranks do in {@link #run} may take so many times their patience. */
+    private static final int WHOLE = 6;
+
+    /** What one rank does. */
+    public interface Part {
+        /** Does it; whatever it throws is a failure. */
+        void run(OpenContext context);
+    }
+
+    /**
+     * A plan of the two, over given ports of theirs.
+     *
+     * @param backend its id
+     * @param facts what its probe reported
+     * @param first ports of rank 0, as {@code name:port}
+     * @param second ports of rank 1
+     */
+    public static EpPlan plan(
+            String backend, Map<String, String> facts, List<String> first, List<String> second, int lanes) {
+        List<RankProfile> profiles = IntStream.range(0, 2)
+                .mapToObj(rank -> new RankProfile(
+                        rank,
+                        "host",
+                        "host-" + rank,
+                        1000 + rank,
+                        Device.HOST,
+                        Map.of(backend, new RankProfile.BackendProfile(true, "", facts)),
+                        Map.of()))
+                .toList();
+        return EpPlan.of(
+                profiles, List.of(local(0), path(backend, 0, first, lanes), path(backend, 1, second, lanes), local(1)));
+    }
+
+    private static PairPath local(int rank) {
+        return new PairPath(
+                rank, rank, "local", new PathOffer(PathKind.LOCAL, 1000, 0.1, List.of()), List.of(), List.of(), 1);
+    }
+
+    private static PairPath path(String backend, int from, List<String> nics, int lanes) {
+        PathOffer offer = new PathOffer(PathKind.HOST_POSTED, 10, 4, nics);
+        return new PairPath(from, 1 - from, backend, offer, List.of(), nics, lanes);
+    }
+
+    /**
+     * Settings by name, without those of the process.
+     *
+     * @throws org.ep4j.EpConfigException when neither ep4j nor the backend has one of them
+     */
+    public static EpConfig config(EpBackendProvider provider, Map<String, String> settings) {
+        EpConfig.Builder builder = EpConfig.builder(Map.of(), Map.of());
+        settings.forEach(builder::set);
+        EpConfig config = builder.build();
+        List<ConfigKey<?>> known = new ArrayList<>(EpKeys.all());
+        known.addAll(provider.configKeys());
+        config.check(known);
+        return config;
+    }
+
+    /** What the backend is opened with on one of them. */
+    public OpenContext context(int rank, Bootstrap bootstrap) {
+        return new OpenContext(plan, rank, List.of(0, 1), bootstrap, new HostDevice(), config, patience);
+    }
+
+    /**
+     * Opens the backend for writes of up to {@code largest} bytes.
+     *
+     * @param slotBytes bytes of a slot, a multiple of 4096
+     */
+    public WriteExchange exchange(OpenContext context, int slotBytes, int largest) {
+        return new WriteExchange(provider, context, slotBytes, largest, patience);
+    }
+
+    /**
+     * Lets two threads be the ranks.
+     *
+     * @throws AssertionError with what the first that failed threw; what the other threw is suppressed in it
+     */
+    public void run(Part part) {
+        List<Bootstrap> members = Bootstraps.inProcess(2);
+        ExecutorService threads = Executors.newFixedThreadPool(2);
+        try {
+            List<Future<?>> futures = members.stream()
+                    .<Future<?>>map(member -> threads.submit(() -> part.run(context(member.rank(), member))))
+                    .toList();
+            List<Throwable> failures =
+                    futures.stream().flatMap(future -> outcome(future).stream()).toList();
+            if (!failures.isEmpty()) {
+                AssertionError error = new AssertionError("a rank failed: " + failures.get(0), failures.get(0));
+                failures.subList(1, failures.size()).forEach(error::addSuppressed);
+                throw error;
+            }
+        } finally {
+            threads.shutdownNow();
+            members.forEach(Bootstrap::close);
+        }
+    }
+
+    private Optional<Throwable> outcome(Future<?> future) {
+        try {
+            future.get(WHOLE * patience.toMillis(), TimeUnit.MILLISECONDS);
+            return Optional.empty();
+        } catch (ExecutionException e) {
+            return Optional.ofNullable(e.getCause());
+        } catch (TimeoutException e) {
+            return Optional.of(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return Optional.of(e);
+        }
+    }
+}
