@@ -1,11 +1,12 @@
 // Raw writes of libfabric between two processes of this host, to compare those of ep4j with: fi_writemsg with 32 bits of
 // immediate data over reliable datagrams, for ci/fabric-perftest, which compiles it.
 //
-//   fabric-perftest PROVIDER DOMAIN WINDOW SIZE:WRITES:TRIPS...
+//   fabric-perftest PROVIDER DOMAIN WINDOW WARMUP REPEATS SIZE:WRITES:TRIPS...
 //
 // PROVIDER is named as fi_info names it, or by its part before the semicolon; DOMAIN may be empty. At most WINDOW writes are
-// under way. For each size it prints "bw BYTES MB/s", from the first write until the other process has taken the immediates of
-// all, and "p50 BYTES us" and "p99 BYTES us": half of a round trip of one write each way.
+// under way. WARMUP writes of 8 bytes, and a tenth as many round trips, come first. For each size it prints the medians of
+// REPEATS runs: "bw BYTES MB/s", from the first write until the other process has taken the immediates of all, and "p50 BYTES us"
+// and "p99 BYTES us": half of a round trip of one write each way.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <rdma/fabric.h>
@@ -213,7 +214,8 @@ static int ascending(const void *a, const void *b) {
     return d < 0 ? -1 : d > 0;
 }
 
-static void measure(int other, int first, int told, size_t bytes, long writes, long trips) {
+// One run; figures gets bandwidth in MB/s, p50 and p99 in us.
+static void measure(int other, int first, size_t bytes, long writes, long trips, double *figures) {
     meet(other);
     long answer = us.came + 1;
     double start = now();
@@ -243,18 +245,39 @@ static void measure(int other, int first, int told, size_t bytes, long writes, l
         times[i] = (now() - before) / 2;
     }
     await(&us.done, us.posted);
-    if (told) {
-        qsort(times, (size_t)trips, sizeof(double), ascending);
-        printf("bw %zu %.2f\np50 %zu %.2f\np99 %zu %.2f\n", bytes, (double)bytes * (double)writes / stream, bytes,
-               times[trips / 2], bytes, times[trips * 99 / 100]);
-        fflush(stdout);
-    }
+    qsort(times, (size_t)trips, sizeof(double), ascending);
+    figures[0] = (double)bytes * (double)writes / stream;
+    figures[1] = times[trips / 2];
+    figures[2] = times[trips * 99 / 100];
     free(times);
 }
 
+static void measure_all(int other, int first, size_t bytes, long writes, long trips, long repeats) {
+    static const char *const names[] = {"bw", "p50", "p99"};
+    double *all[3];
+    for (int f = 0; f < 3; f++) {
+        all[f] = room(sizeof(double) * (size_t)repeats);
+    }
+    for (long i = 0; i < repeats; i++) {
+        double figures[3];
+        measure(other, first, bytes, writes, trips, figures);
+        for (int f = 0; f < 3; f++) {
+            all[f][i] = figures[f];
+        }
+    }
+    for (int f = 0; f < 3; f++) {
+        qsort(all[f], (size_t)repeats, sizeof(double), ascending);
+        if (first) {
+            printf("%s %zu %.2f\n", names[f], bytes, all[f][repeats / 2]);
+        }
+        free(all[f]);
+    }
+    fflush(stdout);
+}
+
 int main(int count, char **words) {
-    if (count < 5 || atol(words[3]) < 1) {
-        fprintf(stderr, "fabric-perftest PROVIDER DOMAIN WINDOW SIZE:WRITES:TRIPS...\n");
+    if (count < 7 || atol(words[3]) < 1 || atol(words[4]) < 10 || atol(words[5]) < 1) {
+        fprintf(stderr, "fabric-perftest PROVIDER DOMAIN WINDOW WARMUP REPEATS SIZE:WRITES:TRIPS...\n");
         return 2;
     }
     int ends[2];
@@ -262,8 +285,9 @@ int main(int count, char **words) {
         fail("socketpair", errno);
     }
     us.window = atol(words[3]);
+    long warmup = atol(words[4]), repeats = atol(words[5]);
     size_t largest = 4096;
-    for (int i = 4; i < count; i++) {
+    for (int i = 6; i < count; i++) {
         size_t bytes = (size_t)atol(words[i]);
         largest = bytes > largest ? bytes : largest;
     }
@@ -276,14 +300,15 @@ int main(int count, char **words) {
     int first = child != 0, other = ends[first];
     close(ends[!first]);
     connect_to(other, words[1], words[2], room);
-    measure(other, first, 0, 8, 20000, 2000);
-    for (int i = 4; i < count; i++) {
+    double ignored[3];
+    measure(other, first, 8, warmup, warmup / 10, ignored);
+    for (int i = 6; i < count; i++) {
         size_t bytes;
         long writes, trips;
         if (sscanf(words[i], "%zu:%ld:%ld", &bytes, &writes, &trips) != 3 || writes < 1 || trips < 1) {
             fail(words[i], EINVAL);
         }
-        measure(other, first, first, bytes, writes, trips);
+        measure_all(other, first, bytes, writes, trips, repeats);
     }
     meet(other);
     int status = 0;
