@@ -35,6 +35,11 @@ final class Providers {
         return sockets(provider) || FabricInfo.core(provider).equals(SHM);
     }
 
+    /** True for providers whose endpoints close safely only where nothing comes in any more: see {@link PartingWire}. */
+    static boolean parts(String provider) {
+        return provider.equals("verbs;ofi_rxm");
+    }
+
     /** What is used out of what there is: at most one for each provider and NIC, the best provider first. */
     static List<FabricInfo> usable(List<FabricInfo> all, EpConfig config) {
         String wanted = config.get(EfaKeys.PROVIDER).strip();
