@@ -82,9 +82,8 @@ public final class RuleRunner implements AutoCloseable {
      * not to be asked, and when it fails in another way, which is what rules tell. They keep the group for the rules.
      */
     Optional<EpException> refused(RankMode mode, int ranks) {
-        boolean asked = unavailable.isEmpty()
-                && subject.declared().contains(mode.capability())
-                && ranks <= subject.maxRanks();
+        boolean asked =
+                unavailable.isEmpty() && subject.declared().contains(mode.capability()) && ranks <= subject.maxRanks();
         if (!asked) {
             return Optional.empty();
         }

@@ -109,16 +109,13 @@ final class EfaOffer {
             case "efa", "efa-direct" -> fabric(from, to, here, there, Estimates.EFA_MICROS);
             case "cxi" -> fabric(from, to, here, there, slingshot());
             case "verbs" -> layered(fabric(from, to, here, there, slingshot() + Estimates.NETWORK_MICROS));
-            default ->
-                Providers.sockets(provider)
-                        ? sockets(from, to, here, there)
-                        : other(provider);
+            default -> Providers.sockets(provider) ? sockets(from, to, here, there) : other(provider);
         };
     }
 
     private static Offer other(String provider) {
-        PathOffer offer = new PathOffer(
-                PathKind.HOST_POSTED, Estimates.SOCKET_GIGABYTES, Estimates.SOCKET_MICROS, List.of());
+        PathOffer offer =
+                new PathOffer(PathKind.HOST_POSTED, Estimates.SOCKET_GIGABYTES, Estimates.SOCKET_MICROS, List.of());
         return Providers.software(provider) ? offer.withFlow(NicProfile.SOFTWARE.told(provider)) : offer;
     }
 

@@ -23,7 +23,7 @@ final class FabricVerbsTest {
             return Stream.empty();
         }
         return FabricScenarios.overVerbs().entrySet().stream()
-                .map(scenario -> dynamicTest(
-                        scenario.getKey(), () -> scenario.getValue().run()));
+                .map(scenario ->
+                        dynamicTest(scenario.getKey(), () -> scenario.getValue().run()));
     }
 }

@@ -55,7 +55,12 @@ final class PartingWireTest {
             }
             for (Deque<int[]> queue : queues.get(1 - side)) {
                 // What may be left is the answer to the other side's goodbye, which nothing follows.
-                if (parted && !broken && queue.stream().filter(one -> one[0] == Completions.CAME).count() > 1) {
+                if (parted
+                        && !broken
+                        && queue.stream()
+                                        .filter(one -> one[0] == Completions.CAME)
+                                        .count()
+                                > 1) {
                     throw new AssertionError("side " + side + " closes before the other has read");
                 }
             }
