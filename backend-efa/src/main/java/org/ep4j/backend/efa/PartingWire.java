@@ -137,7 +137,7 @@ final class PartingWire implements Wire {
             boolean moved = false;
             for (int r = 0; r < rails.length; r++) {
                 say(r);
-                moved |= poll(r, into) > 0;
+                moved |= poll(r, into) > 0 || rails[r].failed;
                 open |= !rails[r].isParted();
             }
             if (!moved) {

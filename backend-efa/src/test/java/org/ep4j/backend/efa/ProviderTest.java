@@ -122,7 +122,7 @@ final class ProviderTest {
         assertThat(offer.latencyMicros()).isEqualTo(Estimates.EFA_MICROS);
         assertThat(offer.flow())
                 .isEqualTo(
-                        "AWS EFA: any number of bytes of a rank, to a peer 32 writes of 64 KiB and more and 128 smaller");
+                        "AWS EFA: any number of bytes of a rank, to a peer 8 writes of 64 KiB and more and 32 smaller");
     }
 
     @Test
