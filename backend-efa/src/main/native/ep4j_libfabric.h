@@ -168,6 +168,9 @@ static inline int ep4j_fi_load(void *out, int capacity) {
     ep4j::Variable psm2("HFI_NO_BACKTRACE", "1");
     // ofi_rxm, below tcp and verbs, holds thousands of buffers for messages at every endpoint, over 100 MiB; none is sent here.
     ep4j::Variable rxm("FI_OFI_RXM_BUFFER_SIZE", "1024");
+    // It makes completion queues for so many peers, 256 otherwise, each of 256 entries: more than some NICs have in one (rdma_rxe
+    // 32767). Every endpoint has one peer here, with a connection from either side.
+    ep4j::Variable universe("FI_UNIVERSE_SIZE", "8");
     void *handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
     if (handle && ep4j::find(handle, "fi_getinfo", all.getinfo) && ep4j::find(handle, "fi_freeinfo", all.freeinfo) &&
         ep4j::find(handle, "fi_dupinfo", all.dupinfo) && ep4j::find(handle, "fi_fabric", all.fabric) &&
@@ -462,7 +465,7 @@ static inline int ep4j_fi_poll(void *handle, void *out, int capacity) {
                 return static_cast<int>(got);
             }
             const char *text = fi_cq_strerror(point->cq, failed.prov_errno, failed.err_data, nullptr, 0);
-            snprintf(point->error, sizeof(point->error), "%s", ep4j::text(text));
+            snprintf(point->error, sizeof(point->error), "provider error %d (%s)", failed.prov_errno, ep4j::text(text));
             ep4j::Completion &one = list[count++];
             bool own = failed.op_context && !(failed.flags & (FI_RECV | FI_REMOTE_WRITE | FI_REMOTE_READ));
             one.kind = own ? 2 : 3;
@@ -492,6 +495,10 @@ static inline int ep4j_fi_poll(void *handle, void *out, int capacity) {
                     return result;
                 }
             }
+        }
+        // Every read lets the provider move bytes, with calls of the kernel: another one that finds nothing is not for free.
+        if (got < most) {
+            break;
         }
     }
     return count;

@@ -37,7 +37,9 @@ import picocli.CommandLine.Spec;
             "Each rule runs with ranks as threads and as processes; under torchrun, mpirun or srun with the processes that these"
                     + " started, and without the rules that kill ranks. A rule ends as PASS, FAIL, UNSUPPORTED (the backend does"
                     + " not declare the capability), NOT_APPLICABLE, UNAVAILABLE (this machine lacks what the backend needs)"
-                    + " or UNTESTED. EP_TCK_REQUIRE=NAME turns an unavailable backend into a failure."
+                    + " or UNTESTED. EP_TCK_REQUIRE=NAME turns an unavailable backend into a failure.",
+            "What every rule would refuse alike is refused once, before any of them runs: settings, and ranks of a kind that the"
+                    + " backend does not connect."
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {
@@ -132,6 +134,7 @@ final class ConformanceCommand implements Callable<Integer> {
         ConformanceRequest request = new ConformanceRequest(
                 backend, device, ranks, modes(), settings, EnumSet.allOf(Capability.class), rule);
         checkBackend();
+        Conformance.check(request);
         int total = Conformance.rules(request).size() * modes().size();
         if (total == 0) {
             throw new EpArgumentException(

@@ -96,6 +96,14 @@ final class WritesCommand implements Callable<Integer> {
                     "Small writes before anything counts, and a tenth as many round trips. Default: ${DEFAULT-VALUE}.")
     private int warmup;
 
+    @Option(
+            names = "--receiver-waits",
+            description =
+                    "The receiver looks for the counters all the time, as a rank that waits in dispatch does, also where"
+                            + " rates are measured; otherwise only when all was sent. Where NICs move no bytes by themselves (libfabric"
+                            + " over tcp and shm), this is what moves them.")
+    private boolean receiverWaits;
+
     @Option(names = "--json", paramLabel = "FILE", description = "Write everything that was measured to this file.")
     private Optional<Path> json = Optional.empty();
 
@@ -133,7 +141,16 @@ final class WritesCommand implements Callable<Integer> {
         // They take their time, which the table does not need.
         Optional<HostFacts> host = json.map(file -> HostFacts.here());
         WriteSpec work = new WriteSpec(
-                ranks, backend, sizes, count, volume * 1_000_000L, writesPerCounter, pings, repeats, warmup);
+                ranks,
+                backend,
+                sizes,
+                count,
+                volume * 1_000_000L,
+                writesPerCounter,
+                pings,
+                repeats,
+                warmup,
+                receiverWaits);
         List<RankMessage> said;
         try (ProgressView progress = ProgressView.of("writes", out)) {
             Work ranksAtWork = new Work(

@@ -58,10 +58,22 @@ final class ConformanceCommandTest {
     }
 
     @Test
-    void anUnknownSettingIsRefusedByEveryGroup() {
-        Ran ran =
-                Ran.ep("conformance", "--mode", "threads", "--ranks", "2", "--rule", "3\\.1", "--set", "ep.timeuot=3s");
-        assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(ExitCodes.CHECK_FAILED);
-        assertThat(ran.out()).contains("FAIL 3.1", "ep.timeuot", "ep.timeout", "NOT PASSED, 1 FAIL");
+    void settingsAreRefusedOnceBeforeAnyRuleRuns() {
+        Ran ran = Ran.ep(
+                "conformance", "--ranks", "2", "--rule", "3\\..*", "--set", "ep.timeuot=3s", "--set", "ep.host.ranks=-1");
+        assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(ExitCodes.USAGE);
+        assertThat(ran.out()).doesNotContain("checks", "FAIL");
+        assertThat(ran.err())
+                .containsOnlyOnce("unknown key ep.timeuot")
+                .containsOnlyOnce("ep.host.ranks is \"-1\" (from BUILDER), must be an integer from 0 to 1048576")
+                .contains("the nearest known one is ep.timeout");
+    }
+
+    @Test
+    void ranksThatTheBackendDoesNotConnectAreRefusedOnceBeforeAnyRuleRuns() {
+        Ran ran = Ran.ep("conformance", "--ranks", "2", "--rule", "3\\..*", "--set", "ep.host.ranks=1");
+        assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(ExitCodes.UNAVAILABLE);
+        assertThat(ran.out()).doesNotContain("FAIL", "3.1 ");
+        assertThat(ran.err()).containsOnlyOnce("host-shm: ");
     }
 }

@@ -23,6 +23,7 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.PlanOptions;
@@ -88,7 +89,7 @@ final class Joining {
             agreement.refuse("profile", e, setup);
             throw e;
         }
-        RankProfile mine = profile(device.id());
+        RankProfile mine = profile(device.id(), options.backends());
         List<RankProfile> profiles = agreement.exchange("profile", mine.encode(), setup).stream()
                 .map(RankProfile::decode)
                 .toList();
@@ -146,10 +147,16 @@ final class Joining {
         return broken.isEmpty() ? "" : " (could not load: " + String.join("; ", broken) + ")";
     }
 
-    private RankProfile profile(Device device) {
+    private RankProfile profile(Device device, BackendChoice choice) {
         ProbeRequest request = new ProbeRequest(device, config, PROBE_DEADLINE);
         Map<String, BackendProfile> found = new TreeMap<>();
-        backends.usable().forEach((id, provider) -> found.put(id, probe(provider, request)));
+        // A probe takes time, and loads libraries: not for what the plan may not use.
+        backends.usable()
+                .forEach((id, provider) -> found.put(
+                        id,
+                        choice.refuses(id)
+                                .map(why -> new BackendProfile(false, "not probed: " + why, Map.of()))
+                                .orElseGet(() -> probe(provider, request))));
         Map<String, String> settings = new TreeMap<>();
         List<ConfigKey<?>> keys = new ArrayList<>(EpKeys.all());
         backends.usable().values().forEach(b -> keys.addAll(b.configKeys()));

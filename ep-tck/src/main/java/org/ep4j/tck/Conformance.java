@@ -12,6 +12,7 @@ import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
 import org.ep4j.EpArgumentException;
+import org.ep4j.EpException;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.SpiVersion;
 import org.ep4j.tck.crew.GroupFactory;
@@ -30,10 +31,21 @@ public final class Conformance {
     }
 
     /**
+     * Looks at what every rule would refuse alike; {@link #run} does so, too.
+     *
+     * @throws org.ep4j.EpConfigException when a setting is unknown or malformed; it names all that are
+     */
+    public static void check(ConformanceRequest request) {
+        Subjects.checkSettings(subject(request, Optional.empty()));
+    }
+
+    /**
      * Runs.
      *
      * @param progress is told every result as it comes, in the calling thread
      * @throws EpArgumentException when the filter is not a regular expression
+     * @throws org.ep4j.EpConfigException as {@link #check} does
+     * @throws org.ep4j.EpUnavailableException before any rule runs, when the ranks of a mode cannot join a group at all
      */
     public static ConformanceReport run(ConformanceRequest request, Consumer<RuleResult> progress) {
         return run(request, Optional.empty(), progress);
@@ -45,6 +57,8 @@ public final class Conformance {
      *
      * @param progress is told every result as it comes, in the calling thread
      * @throws EpArgumentException when the filter is not a regular expression, or ranks are to be threads, too
+     * @throws org.ep4j.EpConfigException as {@link #check} does; the other ranks are not told then
+     * @throws org.ep4j.EpUnavailableException before any rule runs, when the ranks cannot join a group at all
      */
     public static ConformanceReport run(ConformanceRequest request, Bootstrap launched, Consumer<RuleResult> progress) {
         if (!request.modes().equals(Set.of(RankMode.PROCESSES))) {
@@ -64,20 +78,24 @@ public final class Conformance {
 
     private static ConformanceReport run(
             ConformanceRequest request, Optional<Bootstrap> launched, Consumer<RuleResult> progress) {
-        TckSubject subject = new TckSubject(
-                request.backend(),
-                request.device(),
-                request.settings(),
-                request.declared(),
-                launched.map(Bootstrap::size).orElse(Integer.MAX_VALUE),
-                GroupFactory.Plain.class);
+        check(request);
+        TckSubject subject = subject(request, launched);
         List<Rule> rules = rules(request);
         int largest =
                 rules.stream().mapToInt(r -> r.ranksFor(request.ranks())).max().orElse(request.ranks());
         Instant start = Instant.now();
         List<RuleResult> results = new ArrayList<>();
         try (RuleRunner runner = new RuleRunner(subject, largest, launched)) {
-            for (RankMode mode : new TreeSet<>(request.modes())) {
+            Set<RankMode> modes = new TreeSet<>(request.modes());
+            for (RankMode mode : modes) {
+                // Processes are started for rules that use them, but not for those alone that have some of their own.
+                boolean kept = mode == RankMode.THREADS || rules.stream().anyMatch(rule -> !rule.fresh());
+                Optional<EpException> refused = kept ? runner.refused(mode, request.ranks()) : Optional.empty();
+                if (refused.isPresent()) {
+                    throw refused.get();
+                }
+            }
+            for (RankMode mode : modes) {
                 for (Rule rule : rules) {
                     RuleResult result = runner.run(rule, mode, request.ranks());
                     results.add(result);
@@ -86,6 +104,16 @@ public final class Conformance {
             }
         }
         return new ConformanceReport(environment(request, subject, start), results);
+    }
+
+    private static TckSubject subject(ConformanceRequest request, Optional<Bootstrap> launched) {
+        return new TckSubject(
+                request.backend(),
+                request.device(),
+                request.settings(),
+                request.declared(),
+                launched.map(Bootstrap::size).orElse(Integer.MAX_VALUE),
+                GroupFactory.Plain.class);
     }
 
     private static Pattern filter(String text) {

@@ -10,12 +10,17 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
+import org.ep4j.EpConfigException;
+import org.ep4j.EpException;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.crew.Job;
 import org.ep4j.tck.crew.LaunchedCrew;
 import org.ep4j.tck.crew.ProcessCrew;
+import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.RankCrew;
 import org.ep4j.tck.crew.RankReport;
+import org.ep4j.tck.crew.Scenario;
 import org.ep4j.tck.crew.ThreadCrew;
 import org.ep4j.tck.oracle.Patience;
 
@@ -23,6 +28,9 @@ import org.ep4j.tck.oracle.Patience;
 public final class RuleRunner implements AutoCloseable {
     private static final String HEAP = "512m";
     private static final String BITS = "bits";
+
+    /** No rule of the kit, and in no report. */
+    private static final Rule JOINS = Rule.of("0.0", "ranks join a group", Joins.class, "");
 
     private final TckSubject subject;
     private final List<String> unavailable;
@@ -69,6 +77,48 @@ public final class RuleRunner implements AutoCloseable {
                 Duration.ofNanos(System.nanoTime() - start));
     }
 
+    /**
+     * Why ranks of a mode cannot join a group at all, for settings or for what is not there; empty when they can, when they are
+     * not to be asked, and when it fails in another way, which is what rules tell. They keep the group for the rules.
+     */
+    Optional<EpException> refused(RankMode mode, int ranks) {
+        boolean asked =
+                unavailable.isEmpty() && subject.declared().contains(mode.capability()) && ranks <= subject.maxRanks();
+        if (!asked) {
+            return Optional.empty();
+        }
+        try {
+            return reports(JOINS, mode, ranks).stream()
+                    .flatMap(report -> Joins.told(report.facts()).stream())
+                    .findFirst();
+        } catch (RuntimeException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** Joins the group that rules share. */
+    static final class Joins implements Scenario {
+        private static final String SETTINGS = "settings";
+        private static final String MISSING = "missing";
+
+        @Override
+        public void run(RankContext context) {
+            try {
+                context.group();
+            } catch (EpConfigException e) {
+                context.fact(SETTINGS, String.valueOf(e.getMessage()));
+            } catch (EpUnavailableException e) {
+                context.fact(MISSING, String.valueOf(e.getMessage()));
+            }
+        }
+
+        static Optional<EpException> told(Map<String, String> facts) {
+            return Optional.ofNullable(facts.get(SETTINGS))
+                    .<EpException>map(EpConfigException::new)
+                    .or(() -> Optional.ofNullable(facts.get(MISSING)).map(EpUnavailableException::new));
+        }
+    }
+
     private record Verdict(Outcome outcome, String reason) {}
 
     private Optional<Verdict> excluded(Rule rule, RankMode mode, int ranks) {
@@ -105,24 +155,28 @@ public final class RuleRunner implements AutoCloseable {
 
     private Verdict tested(Rule rule, RankMode mode, int ranks) {
         try {
-            RankCrew crew = crew(rule, mode, ranks);
-            Job job = new Job(
-                    rule.id() + "-" + jobs++,
-                    rule.scenario().getName(),
-                    rule.params().values(),
-                    ranks,
-                    Subjects.settings(subject),
-                    subject.factory().getName(),
-                    Patience.here(rule.timeout()));
-            List<RankReport> reports = crew.run(job);
-            if (!crew.usable()) {
-                crews.remove(mode);
-                crew.close();
-            }
-            return judge(rule, mode, ranks, reports);
+            return judge(rule, mode, ranks, reports(rule, mode, ranks));
         } catch (RuntimeException e) {
             return new Verdict(Outcome.FAIL, "the ranks could not be run: " + e);
         }
+    }
+
+    private List<RankReport> reports(Rule rule, RankMode mode, int ranks) {
+        RankCrew crew = crew(rule, mode, ranks);
+        Job job = new Job(
+                rule.id() + "-" + jobs++,
+                rule.scenario().getName(),
+                rule.params().values(),
+                ranks,
+                Subjects.settings(subject),
+                subject.factory().getName(),
+                Patience.here(rule.timeout()));
+        List<RankReport> reports = crew.run(job);
+        if (!crew.usable()) {
+            crews.remove(mode);
+            crew.close();
+        }
+        return reports;
     }
 
     private RankCrew crew(Rule rule, RankMode mode, int ranks) {

@@ -8,8 +8,11 @@ import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.TreeMap;
 import org.ep4j.Device;
+import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.plan.NicChoice;
+import org.ep4j.plan.PlanOptions;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.ProbeReport;
@@ -86,6 +89,21 @@ public final class Subjects {
         all.put(EpKeys.DEVICE.name(), subject.device());
         all.putAll(subject.settings());
         return all;
+    }
+
+    /**
+     * Looks at the settings of a subject's groups, as joining does.
+     *
+     * @throws org.ep4j.EpConfigException when one is unknown or malformed; it names all that are
+     */
+    static void checkSettings(TckSubject subject) {
+        EpConfig config = config(subject);
+        List<ConfigKey<?>> keys = new ArrayList<>(EpKeys.all());
+        ServiceLoader.load(EpBackendProvider.class, Subjects.class.getClassLoader())
+                .forEach(provider -> keys.addAll(provider.configKeys()));
+        config.check(keys);
+        PlanOptions.from(config);
+        NicChoice.from(config);
     }
 
     private static EpConfig config(TckSubject subject) {

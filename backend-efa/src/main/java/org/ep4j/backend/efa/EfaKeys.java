@@ -15,7 +15,7 @@ final class EfaKeys {
                     "ep.efa.provider",
                     AUTO,
                     "provider of libfabric, as fi_info names it: efa, efa-direct, cxi, verbs, tcp, shm or another one; auto"
-                            + " takes the first of efa, efa-direct, cxi, verbs and tcp that both ranks have")
+                            + " takes the first of efa, efa-direct, cxi and tcp that both ranks have")
             .agreedByAllRanks();
 
     static final ConfigKey<String> INTERFACE = ConfigKey.text(
@@ -32,7 +32,7 @@ final class EfaKeys {
                     0,
                     4096,
                     "writes of 64 KiB and more to one peer that are under way on a NIC at once; 0 takes what its kind is"
-                            + " known for, or 8")
+                            + " known for, or 8, and over tcp and shm 32")
             .orVariable("UCCL_IB_MAX_INFLIGHT_NORMAL");
 
     static final ConfigKey<Integer> INFLIGHT_MESSAGES = ConfigKey.integer(
@@ -41,7 +41,7 @@ final class EfaKeys {
                     0,
                     4096,
                     "smaller writes to one peer that are under way on a NIC at once; 0 takes what its kind is known for, or"
-                            + " 32")
+                            + " 32, and over tcp and shm 128")
             .orVariable("UCCL_IB_MAX_INFLIGHT_LOW_LATENCY");
 
     static final ConfigKey<Long> INFLIGHT_BYTES = ConfigKey.bytes(

@@ -109,12 +109,14 @@ final class EfaOffer {
             case "efa", "efa-direct" -> fabric(from, to, here, there, Estimates.EFA_MICROS);
             case "cxi" -> fabric(from, to, here, there, slingshot());
             case "verbs" -> layered(fabric(from, to, here, there, slingshot() + Estimates.NETWORK_MICROS));
-            default ->
-                Providers.sockets(provider)
-                        ? sockets(from, to, here, there)
-                        : new PathOffer(
-                                PathKind.HOST_POSTED, Estimates.SOCKET_GIGABYTES, Estimates.SOCKET_MICROS, List.of());
+            default -> Providers.sockets(provider) ? sockets(from, to, here, there) : other(provider);
         };
+    }
+
+    private static Offer other(String provider) {
+        PathOffer offer =
+                new PathOffer(PathKind.HOST_POSTED, Estimates.SOCKET_GIGABYTES, Estimates.SOCKET_MICROS, List.of());
+        return Providers.software(provider) ? offer.withFlow(NicProfile.SOFTWARE.told(provider)) : offer;
     }
 
     private static Predicate<NicReach> has(RankProfile rank, String provider) {
@@ -171,7 +173,7 @@ final class EfaOffer {
                         rate,
                         Estimates.SOCKET_MICROS,
                         nics.map(NicPaths::names).orElse(List.of()))
-                .withFlow(NicProfile.ANY.told("sockets"));
+                .withFlow(NicProfile.SOFTWARE.told("sockets"));
         boolean gpus = from.locality().gpu() >= 0 || to.locality().gpu() >= 0;
         return gpus ? Staging.through(offer) : offer;
     }

@@ -94,7 +94,7 @@ final class EfaProbe {
                         .collect(Collectors.joining("; "))));
         FabricInfo best = usable.get(0);
         boolean network = Providers.sockets(best.provider());
-        boolean none = network || best.core().equals(Providers.SHM);
+        boolean none = Providers.software(best.provider());
         checks.add(network ? EfaOffer.sockets() : Check.pass(NIC, best.provider() + " on " + best.device()));
         checks.add(Check.pass(DIRECT, "host memory is near to every NIC"));
         checks.add(endpoint(list, best, config));

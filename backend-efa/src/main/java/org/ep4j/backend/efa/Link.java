@@ -59,6 +59,8 @@ final class Link {
     private long accepted;
     private long taken;
     private long takenTold;
+    private long looks;
+    private long looksAttended;
     private boolean cutByPeer;
     private volatile @Nullable String lost;
 
@@ -201,7 +203,8 @@ final class Link {
             next = (next + 1) % rails.length;
             int slot = hasCredit() ? rail.flow().takeForRecord() : -1;
             if (slot >= 0) {
-                int result = control(rail, slot, Records.in(place), Records.out(place), Records.SIZE, immediate);
+                int result = memory.control(
+                        wire, rail.index(), slot, Records.in(place), Records.out(place), Records.SIZE, immediate);
                 if (result == 0) {
                     posted++;
                     rail.traffic().ended();
@@ -217,31 +220,12 @@ final class Link {
         }
     }
 
-    private int control(Rail rail, int slot, long target, long source, int length, int immediate) {
-        Region there = memory.there();
-        Keys to = there.keys().get(rail.index());
-        Keys from = memory.here().keys().get(rail.index());
-        return wire.write(
-                rail.index(),
-                to.target(there.address(), target),
-                to.at(target),
-                memory.here().address() + source,
-                from.at(source),
-                length,
-                slot,
-                immediate);
-    }
-
-    private int bare(Rail rail, int slot, int immediate) {
-        return control(rail, slot, Records.WORD, Records.WORD, Long.BYTES, immediate);
-    }
-
     /** Posts an immediate alone. False where there is no room. */
     private boolean tell(int immediate) {
         for (Rail rail : rails) {
             int slot = rail.flow().takeBare();
             if (slot >= 0) {
-                int result = bare(rail, slot, immediate);
+                int result = memory.bare(wire, rail.index(), slot, immediate);
                 if (result == 0) {
                     return true;
                 }
@@ -271,7 +255,7 @@ final class Link {
                 int immediate = Immediate.done(0, 0);
                 for (int tries = 0; ; tries++) {
                     int slot = rail.flow().takeBare();
-                    int result = slot < 0 ? 0 : bare(rail, slot, immediate);
+                    int result = slot < 0 ? 0 : memory.bare(wire, rail.index(), slot, immediate);
                     if (slot >= 0 && result == 0) {
                         break;
                     }
@@ -367,8 +351,23 @@ final class Link {
         }
     }
 
+    /** Progress, where nobody has made any since the last call: for one thread that sees to links that nobody waits for. */
+    boolean attend() {
+        if (lost != null || !lock.tryLock()) {
+            return false;
+        }
+        try {
+            boolean moved = looks == looksAttended && progress();
+            looksAttended = looks;
+            return moved;
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Takes in what has ended and what has come. True when anything happened. */
     private boolean progress() {
+        looks++;
         takeNews();
         if (lost != null) {
             return true;

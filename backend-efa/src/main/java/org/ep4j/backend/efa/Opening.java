@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
@@ -41,6 +42,7 @@ final class Opening {
             Records records,
             Region mine,
             Region told,
+            AtomicBoolean closes,
             Resources resources) {}
 
     EfaBackend run() {
@@ -96,12 +98,17 @@ final class Opening {
         List<Keys> mine = new ArrayList<>();
         List<Keys> theirs = new ArrayList<>();
         List<EndpointRecords.End> ends = new ArrayList<>();
+        AtomicBoolean closes = new AtomicBoolean(!Providers.parts(route.provider()));
         boolean done = false;
         try {
             for (String nic : route.mine()) {
                 FabricDomain domain = domain(list, usable, route.provider(), nic);
-                long endpoint = domain.endpoint(domain.profile().slots());
-                own.add(() -> Libfabric.closeEndpoint(endpoint));
+                long endpoint = domain.endpoint(domain.profile().slots() + PartingWire.SLOTS);
+                own.add(() -> {
+                    if (closes.get()) {
+                        Libfabric.closeEndpoint(endpoint);
+                    }
+                });
                 int place = places.of(domain, endpoint);
                 FabricDomain.Registered keys = domain.register(
                         memory.address(), Records.BYTES, domain.info().memoryOfEndpoint() ? endpoint : 0, own);
@@ -129,6 +136,7 @@ final class Opening {
                         new Records(memory.words()),
                         new Region(memory.address(), Records.BYTES, mine),
                         told,
+                        closes,
                         own));
         return new EndpointRecords.OfPeer(route.provider(), ends, told);
     }
@@ -196,13 +204,30 @@ final class Opening {
                     domain.profile().flow(domain.flow()),
                     new RailTraffic()));
         }
-        long[] endpoints = half.endpoints().stream().mapToLong(Long::longValue).toArray();
+        LinkMemory memory = new LinkMemory(half.records(), half.mine(), theirs.records());
         return new Link(
                 new LinkPeer(peer, index, label),
-                new FabricWire(endpoints, half.resources()::close),
+                wire(half, memory),
                 rails,
-                new LinkMemory(half.records(), half.mine(), theirs.records()),
+                memory,
                 buffers.from(index),
                 context.config().get(EpKeys.TIMEOUT));
+    }
+
+    private static Wire wire(Half half, LinkMemory memory) {
+        long[] endpoints = half.endpoints().stream().mapToLong(Long::longValue).toArray();
+        Wire wire = new FabricWire(endpoints, half.resources()::close);
+        if (!Providers.parts(half.route().provider())) {
+            return wire;
+        }
+        int[] slots = half.domains().stream()
+                .mapToInt(domain -> domain.profile().slots())
+                .toArray();
+        return new PartingWire(
+                wire,
+                (rail, slot, immediate) -> memory.bare(wire, rail, slot, immediate),
+                slots,
+                EfaBackend.LINGER,
+                () -> half.closes().set(true));
     }
 }

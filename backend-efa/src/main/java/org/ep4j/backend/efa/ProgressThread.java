@@ -19,12 +19,15 @@ final class ProgressThread implements AutoCloseable {
     private static final Duration JOIN = Duration.ofSeconds(2);
 
     /**
-     * Between looks: the first while something happens, doubled up to the second while nothing does. Whoever waits for a link
-     * sees to it himself, so a thread that looks often only takes processors from others.
+     * Between looks: the first when nothing has happened for a while, doubled up to the second while nothing does. Whoever
+     * waits for a link sees to it himself, so a thread that looks often only takes processors from others.
      */
     private static final long BUSY_NANOS = 20_000;
 
     private static final long IDLE_NANOS = 1_000_000;
+
+    /** As long after something has happened it looks all the time: sleeping and waking take longer than most writes. */
+    private static final long WAKE_NANOS = 100_000;
 
     private final List<Link> links;
     private final PeerWatch peers;
@@ -49,17 +52,24 @@ final class ProgressThread implements AutoCloseable {
         thread.start();
     }
 
+    // Others may have the processor: whom bytes are moved for may be waiting for it.
+    @SuppressWarnings("ThreadPriorityCheck")
     private void run() {
         long nanos = BUSY_NANOS;
+        long asleep = System.nanoTime();
         while (!stop) {
             boolean moved = false;
             for (Link link : links) {
-                moved |= link.tryProgress();
+                moved |= link.attend();
             }
             peers.look();
             reports.tick();
+            long time = System.nanoTime();
             if (moved) {
                 nanos = BUSY_NANOS;
+                asleep = time + WAKE_NANOS;
+            } else if (asleep - time > 0) {
+                Thread.yield();
             } else {
                 LockSupport.parkNanos(nanos);
                 nanos = Math.min(IDLE_NANOS, 2 * nanos);

@@ -16,9 +16,10 @@ final class Providers {
     /**
      * What {@code auto} takes, best first: NICs that do the work themselves, then TCP, which is everywhere. EFA's own protocol
      * goes before efa-direct, for it also connects instances of different generations. Others are taken where they are named:
-     * shm reaches one host only, where host-shm is faster; psm3, udp, net and sockets were not tried.
+     * shm reaches one host only, where host-shm is faster; verbs may end the process where a peer is killed, see docs/efa.md;
+     * psm3, udp, net and sockets were not tried.
      */
-    static final List<String> PREFERRED = List.of("efa", "efa-direct", "cxi", "verbs", TCP);
+    static final List<String> PREFERRED = List.of("efa", "efa-direct", "cxi", TCP);
 
     private static final Set<String> SOCKETS = Set.of(TCP, "sockets", "udp", "net");
 
@@ -27,6 +28,16 @@ final class Providers {
     /** True for providers that speak through the kernel's network interfaces. */
     static boolean sockets(String provider) {
         return SOCKETS.contains(FabricInfo.core(provider));
+    }
+
+    /** True for providers whose bytes processors copy. */
+    static boolean software(String provider) {
+        return sockets(provider) || FabricInfo.core(provider).equals(SHM);
+    }
+
+    /** True for providers whose endpoints close safely only where nothing comes in any more: see {@link PartingWire}. */
+    static boolean parts(String provider) {
+        return provider.equals("verbs;ofi_rxm");
     }
 
     /** What is used out of what there is: at most one for each provider and NIC, the best provider first. */

@@ -38,7 +38,7 @@ record Route(String provider, List<String> mine, List<String> theirs) {
                         + EfaKeys.PROVIDER.name()));
         if (provider.equals(Providers.SHM) && self.pid() == other.pid()) {
             throw new EpUnavailableException(self.label() + " and " + other.label()
-                    + " are in one process, where libfabric's shm provider crashes as one of them closes; set "
+                    + " are in one process, where libfabric's shm provider crashes as one of them closes; make them processes, set "
                     + EfaKeys.PROVIDER.name() + " to tcp, or leave these ranks to host-shm");
         }
         List<String> a = nics(plan, rank, peer, provider);

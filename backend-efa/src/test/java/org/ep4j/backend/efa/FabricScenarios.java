@@ -52,15 +52,53 @@ final class FabricScenarios {
         return all;
     }
 
+    /** Over one and two wires between RoCE ports of {@code ci/rdma-guest}, in threads. */
+    static Map<String, Scenario> overVerbs() {
+        Map<String, String> verbs = Map.of("ep.efa.provider", "verbs");
+        TwoRanks onePort = ranks(verbs, List.of("rxe0"), List.of("rxe1"));
+        TwoRanks twoPorts = ranks(verbs, List.of("rxe0", "rxe2"), List.of("rxe1", "rxe3"));
+        Map<String, Scenario> all = new LinkedHashMap<>();
+        all.put("one-port", () -> WriteScenarios.exchange(onePort, 1 << 20, 200_000, 20));
+        all.put("two-ports", () -> WriteScenarios.exchange(twoPorts, 1 << 20, 200_000, 20));
+        all.put("cut-off", () -> WriteScenarios.cutOff(onePort, "cannot be reached", "cannot be reached"));
+        for (int i = 0; i < 5; i++) {
+            int late = i;
+            all.put("closed-" + i, () -> closed(twoPorts, late));
+        }
+        return all;
+    }
+
+    /** One rank closes its end while the other, which knows nothing of it, goes on writing. */
+    private static void closed(TwoRanks ranks, int lateMillis) {
+        ranks.run(context -> {
+            WriteExchange exchange = ranks.exchange(context, 1 << 16, 20_000);
+            exchange.rounds(3);
+            context.bootstrap().barrier("half", PATIENCE);
+            if (context.rank() == 0) {
+                LockSupport.parkNanos(lateMillis * 1_000_000L);
+                exchange.backend().close();
+            } else {
+                WriteScenarios.expectLoss(exchange, "rank 0", "cannot be reached");
+            }
+            context.bootstrap().barrier("done", PATIENCE);
+            exchange.close();
+        });
+    }
+
     /** Two ranks on one host, with what this machine has. */
     static TwoRanks ranks(Map<String, String> settings) {
+        return ranks(settings, List.of(), List.of());
+    }
+
+    /** The same, over NICs that are named for each of them. */
+    private static TwoRanks ranks(Map<String, String> settings, List<String> first, List<String> second) {
         EfaProvider provider = new EfaProvider();
         EpConfig config = TwoRanks.config(provider, settings);
         ProbeReport report = provider.probe(new ProbeRequest(Device.HOST, config, PATIENCE));
         if (!report.usable()) {
             throw new AssertionError(report.failures().toString());
         }
-        EpPlan plan = TwoRanks.plan(EfaProvider.ID, report.facts(), List.of(), List.of(), 1);
+        EpPlan plan = TwoRanks.plan(EfaProvider.ID, report.facts(), first, second, 1);
         return new TwoRanks(provider, plan, config, PATIENCE);
     }
 

@@ -179,7 +179,7 @@ final class FakeFabric {
 
             @Override
             public String failure(int rail) {
-                return "fake cable is cut";
+                return "provider error 7 (fake cable is cut)";
             }
 
             @Override

@@ -93,7 +93,11 @@ final class LinkTest {
                 .isInstanceOfSatisfying(
                         EpPeerLostException.class, e -> assertThat(e.peer()).isEqualTo(1))
                 .hasMessageContainingAll(
-                        "rank 1", "cannot be reached", "fake0 to fake0", "error 101 (fake)", "fake cable is cut");
+                        "rank 1",
+                        "cannot be reached",
+                        "fake0 to fake0",
+                        "error 101 (fake)",
+                        "provider error 7 (fake cable is cut)");
         assertThatThrownBy(() -> pair.link(0).drain(LONG)).isInstanceOf(EpPeerLostException.class);
         assertThat(pair.link(0).traffic().lanes()).noneMatch(lane -> lane.alive());
     }

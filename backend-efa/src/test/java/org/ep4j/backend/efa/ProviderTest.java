@@ -136,7 +136,7 @@ final class ProviderTest {
                 profile(0, "a", Locality.UNKNOWN, Map.of()), profile(1, "b", Locality.UNKNOWN, Map.of()));
         assertThat(sockets.flow())
                 .isEqualTo(
-                        "sockets: any number of bytes of a rank, to a peer 8 writes of 64 KiB and more and 32 smaller");
+                        "sockets: any number of bytes of a rank, to a peer 32 writes of 64 KiB and more and 128 smaller");
     }
 
     @Test

@@ -69,10 +69,10 @@ final class ProvidersTest {
                         "efa rdmap0s6 ",
                         "efa rdmap1s6 ",
                         "efa-direct rdmap0s6 ",
-                        "verbs;ofi_rxm mlx5_0 ipv4:10.0.0.2",
                         "tcp eth0 ipv4:10.0.0.1",
                         "tcp;ofi_rxm eth0 ipv4:10.0.0.1");
         assertThat(usable(Map.of("EP_EFA_PROVIDER", "efa-direct"))).containsExactly("efa-direct rdmap0s6 ");
+        assertThat(usable(Map.of("EP_EFA_PROVIDER", "verbs"))).containsExactly("verbs;ofi_rxm mlx5_0 ipv4:10.0.0.2");
         assertThat(usable(Map.of("EP_EFA_PROVIDER", "tcp"))).hasSize(2);
         assertThat(usable(Map.of("EP_EFA_PROVIDER", "tcp;ofi_rxm"))).hasSize(1);
         assertThat(usable(Map.of("EP_EFA_PROVIDER", "opx"))).isEmpty();

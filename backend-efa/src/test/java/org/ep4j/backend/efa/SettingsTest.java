@@ -35,6 +35,11 @@ final class SettingsTest {
         assertThat(NicProfile.of(nic("0x1d0f"), config).burst()).isEqualTo(32);
         assertThat(NicProfile.of(nic("0x8086"), config).registrationChunk()).isEqualTo(1L << 30);
         assertThat(NicProfile.of(nic("0x15b3"), config)).isEqualTo(NicProfile.ANY);
+        // What a NIC takes as RDMA does not limit sockets over it.
+        for (String provider : new String[] {"tcp;ofi_rxm", "shm"}) {
+            FabricInfo software = FabricInfo.parse(0, "provider=" + provider + "\ndomain=nic\nvendor=0x14e4");
+            assertThat(NicProfile.of(software, config)).isEqualTo(NicProfile.SOFTWARE);
+        }
     }
 
     @Test

@@ -15,6 +15,7 @@ import tools.jackson.databind.json.JsonMapper;
  * @param pings round trips, where times are measured
  * @param repeats runs of each size
  * @param warmup writes before anything counts; and a tenth as many round trips
+ * @param receiverWaits whether the receiver looks for the counters while rates are measured, or only when all was sent
  */
 public record WriteSpec(
         int ranks,
@@ -25,7 +26,8 @@ public record WriteSpec(
         int writesPerCounter,
         int pings,
         int repeats,
-        int warmup) {
+        int warmup,
+        boolean receiverWaits) {
     /** Copies the list. */
     public WriteSpec {
         sizes = List.copyOf(sizes);

@@ -131,7 +131,7 @@ public final class WriteWork {
         }
     }
 
-    /** One side after the other: where nobody waits for a counter, nobody looks for it either. */
+    /** One side after the other: where nobody waits for a counter, nobody looks for it either, unless that is asked for. */
     private void send(WriteMeter meter, Bootstrap bootstrap) {
         warmUp(meter);
         int done = 0;
@@ -163,8 +163,13 @@ public final class WriteWork {
         for (int size : spec.sizes()) {
             meter.fill(size, size);
             for (int repeat = 0; repeat < spec.repeats(); repeat++) {
-                bootstrap.barrier(tag(size, repeat), PATIENCE);
-                meter.awaitStream(spec.writes(size), spec.writesPerCounter());
+                if (spec.receiverWaits()) {
+                    meter.awaitStream(spec.writes(size), spec.writesPerCounter());
+                    bootstrap.barrier(tag(size, repeat), PATIENCE);
+                } else {
+                    bootstrap.barrier(tag(size, repeat), PATIENCE);
+                    meter.awaitStream(spec.writes(size), spec.writesPerCounter());
+                }
                 meter.pong(size, spec.pings(size));
             }
             parent.accept(new RankMessage.Validated(Integer.toString(size), size / 8, meter.difference(size, size)));

@@ -58,7 +58,8 @@ final class RankMessageTest {
 
     @Test
     void theSpecOfWritesComesBackFromItsText() {
-        WriteSpec spec = new WriteSpec(2, "ibrc-multiqp", List.of(8, 1 << 20), 5000, 64_000_000, 32, 1000, 3, 20_000);
+        WriteSpec spec =
+                new WriteSpec(2, "ibrc-multiqp", List.of(8, 1 << 20), 5000, 64_000_000, 32, 1000, 3, 20_000, true);
         assertThat(WriteSpec.decode(spec.encode())).isEqualTo(spec);
         assertThat(spec.writes(8)).isEqualTo(5000);
         assertThat(spec.writes(1 << 20)).isEqualTo(61);

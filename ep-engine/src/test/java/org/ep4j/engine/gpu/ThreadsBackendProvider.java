@@ -9,6 +9,7 @@ import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
+import org.ep4j.config.ConfigKey;
 import org.ep4j.engine.cuda.CudaSharing;
 import org.ep4j.engine.cuda.MemoryHandle;
 import org.ep4j.engine.cuda.SharedMemory;
@@ -30,6 +31,10 @@ import org.ep4j.spi.SymmetricBuffer;
 public final class ThreadsBackendProvider implements EpBackendProvider {
     static final String ID = "threads";
 
+    /** What a probe of this rank finds; one that is not to run fails. */
+    private static final ConfigKey<Boolean> PROBED =
+            ConfigKey.flag("ep.threads.probed", true, "false lets the probe fail with an exception");
+
     @Override
     public String id() {
         return ID;
@@ -41,7 +46,15 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
     }
 
     @Override
+    public List<ConfigKey<?>> configKeys() {
+        return List.of(PROBED);
+    }
+
+    @Override
     public ProbeReport probe(ProbeRequest request) {
+        if (!request.config().get(PROBED)) {
+            throw new IllegalStateException("probed");
+        }
         return new ProbeReport(List.of(Check.pass("EP-TEST-001", "threads share all memory")), Map.of());
     }
 
