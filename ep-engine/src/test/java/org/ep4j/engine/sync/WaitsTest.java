@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 /** Why a wait ended that was for no counter: the reasons that come before its own, in their order. */
 final class WaitsTest {
     private static final String PHASE = "dispatch rows";
-    private static final EpException OWN = new EpTimeoutException("the wait's own reason", PHASE, 1, 5, 3);
+    private final EpException own = new EpTimeoutException("the wait's own reason", PHASE, 1, 5, 3);
 
     /** Says that it has lost its sources, once it is told to. */
     private static final class Backend implements HostPosted {
@@ -72,7 +72,7 @@ final class WaitsTest {
     }
 
     private EpException ended() {
-        return waits.endedOr(1, PHASE, () -> OWN);
+        return waits.endedOr(1, PHASE, () -> own);
     }
 
     private void kill(int rank) {
@@ -89,7 +89,7 @@ final class WaitsTest {
 
     @Test
     void aWaitThatNobodyEndedHasItsOwnReason() {
-        assertThat(ended()).isSameAs(OWN);
+        assertThat(ended()).isSameAs(own);
     }
 
     @Test
@@ -104,7 +104,7 @@ final class WaitsTest {
     void aLostRankThatIsMaskedIsNone() {
         kill(2);
         waits.mask(Mask.NONE.with(2));
-        assertThat(ended()).isSameAs(OWN);
+        assertThat(ended()).isSameAs(own);
     }
 
     @Test
