@@ -8,7 +8,8 @@
 
 namespace {
 constexpr uint64_t BATCH = 32;
-constexpr uint64_t PING_COUNTER = 63;
+constexpr int PING_COUNTER = 63;
+constexpr uint64_t FORM = 7ull << 60 | 0xffull << 36;  // kind, and bits that nobody sets
 constexpr int SUM_STRIDE = 16;  // words between the sums of two rings: cache lines of their own
 
 struct Ring {
@@ -16,6 +17,7 @@ struct Ring {
   uint64_t* commands;
   uint64_t taken;
   uint64_t sum;
+  uint64_t wrong;  // commands that are none
   int index;
 };
 
@@ -25,6 +27,7 @@ struct Thread {
   pthread_t id;
   Ring* rings;
   int count;
+  int index;
 };
 
 struct Group {
@@ -33,25 +36,28 @@ struct Group {
   uint64_t* sums;
   uint64_t* answer;
   bool stop;
+  uint64_t restarts;  // begun anew where it is another one than before
   Thread* threads;
   int count;
 };
 
 // What is done with commands; called through a pointer, as the sink of a backend is.
 struct Sink {
-  virtual void write(Ring& ring, uint64_t peer, uint64_t target, uint64_t source, uint64_t bytes) = 0;
-  virtual void advance(Ring& ring, uint64_t peer, uint64_t counter, uint64_t value) = 0;
+  virtual void write(Ring& ring, int peer, uint64_t target, uint64_t source, uint64_t bytes) = 0;
+  virtual void advance(Ring& ring, int peer, int counter, uint64_t value) = 0;
+  virtual bool poll(int thread) = 0;  // looks for arrivals, of which there are none here
   virtual ~Sink() {}
 };
 
 struct Summing final : Sink {
   uint64_t* answer;
-  void write(Ring& ring, uint64_t peer, uint64_t target, uint64_t source, uint64_t bytes) override { ring.sum += target + 3 * source + 5 * bytes + 7 * peer; }
-  void advance(Ring& ring, uint64_t peer, uint64_t counter, uint64_t value) override {
+  void write(Ring& ring, int peer, uint64_t target, uint64_t source, uint64_t bytes) override { ring.sum += target + 3 * source + 5 * bytes + 7ull * peer; }
+  bool poll(int) override { return false; }
+  void advance(Ring& ring, int peer, int counter, uint64_t value) override {
     if (counter == PING_COUNTER) {
       __atomic_store_n(answer, value, __ATOMIC_RELEASE);
     } else {
-      ring.sum += 11 * value + 13 * counter + 17 * peer;
+      ring.sum += 11 * value + 13ull * counter + 17ull * peer;
     }
   }
 };
@@ -64,11 +70,12 @@ uint64_t take(Group& group, Ring& ring, Sink& sink) {
     const uint64_t word1 = __atomic_load_n(at + 1, __ATOMIC_ACQUIRE);
     if (word1 >> 63 != (~(index >> group.shift) & 1)) break;
     const uint64_t word0 = at[0];
-    const uint64_t peer = word1 >> 44 & 0xffff;
+    const int peer = (int)(word1 >> 44 & 0xffff);
     const uint64_t low = word1 & ((1ull << 36) - 1);
-    switch (word1 >> 60 & 7) {
-      case 1: sink.write(ring, peer, word0 >> 28 << 4, low << 4, (word0 & ((1ull << 28) - 1)) << 4); break;
-      case 2: sink.advance(ring, peer, low, word0); break;
+    switch (word1 & FORM) {
+      case 1ull << 60: sink.write(ring, peer, word0 >> 28 << 4, low << 4, (word0 & ((1ull << 28) - 1)) << 4); break;
+      case 2ull << 60: sink.advance(ring, peer, low > INT32_MAX ? INT32_MAX : (int)low, word0); break;
+      default: ring.wrong++;
     }
     index++;
   }
@@ -111,16 +118,23 @@ void* run(void* argument) {
   summing->answer = group.answer;
   Sink& sink = *summing;
   Rest rest;
+  uint64_t restarts = 0;
   while (!__atomic_load_n(&group.stop, __ATOMIC_ACQUIRE)) {
+    if (__atomic_load_n(&group.restarts, __ATOMIC_ACQUIRE) != restarts) {
+      restarts = group.restarts;
+      for (int i = 0; i < thread.count; i++) thread.rings[i].taken = 0;
+    }
     uint64_t taken = 0;
     for (int i = 0; i < thread.count; i++) taken += take(group, thread.rings[i], sink);
-    if (taken == 0) {
+    const bool arrived = sink.poll(thread.index);
+    if (!arrived && taken == 0) {
       rest.idle();
     } else {
       rest.work();
     }
   }
-  for (int i = 0; i < thread.count; i++) group.sums[thread.rings[i].index * SUM_STRIDE] = thread.rings[i].sum;
+  // A sum that is wrong is told as one.
+  for (int i = 0; i < thread.count; i++) group.sums[thread.rings[i].index * SUM_STRIDE] = thread.rings[i].wrong == 0 ? thread.rings[i].sum : ~thread.rings[i].sum;
   delete summing;
   return nullptr;
 }
@@ -130,15 +144,16 @@ void* run(void* argument) {
 extern "C" {
 // "table" holds the address of each ring.
 int64_t Java_org_ep4j_cli_fifo_NativeCalls_start(void*, void*, int64_t table, int32_t rings, int32_t commands, int32_t threads, int64_t sums, int64_t answer) {
-  Group* group = new Group{(uint64_t)commands, __builtin_ctz((unsigned)commands), (uint64_t*)sums, (uint64_t*)answer, false, new Thread[threads], threads};
+  Group* group = new Group{(uint64_t)commands, __builtin_ctz((unsigned)commands), (uint64_t*)sums, (uint64_t*)answer, false, 0, new Thread[threads], threads};
   for (int t = 0; t < threads; t++) {
     Thread& thread = group->threads[t];
     thread.group = group;
     thread.rings = new Ring[rings];
     thread.count = 0;
+    thread.index = t;
     for (int r = t; r < rings; r += threads) {
       char* const at = (char*)((uint64_t*)table)[r];
-      thread.rings[thread.count++] = Ring{(uint64_t*)at, (uint64_t*)(at + 128), 0, 0, r};
+      thread.rings[thread.count++] = Ring{(uint64_t*)at, (uint64_t*)(at + 128), 0, 0, 0, r};
     }
     if (pthread_create(&thread.id, nullptr, run, &thread) != 0) __builtin_trap();
   }

@@ -8,7 +8,8 @@ import org.ep4j.engine.sync.Mask;
 final class DeviceState {
     private static final int NUMBERS = 0;
     private static final int MASK_DIGEST = 88;
-    private static final int FAILED = 112;
+    private static final int GATHERED = 112;
+    private static final int FAILED = GATHERED + 8;
     private static final int LL_REFUSED = FAILED + 8 + 4 * 32;
     private static final int MASKED = LL_REFUSED + 16;
 
@@ -68,9 +69,12 @@ final class DeviceState {
         return copies.read(address() + FAILED, 4).getInt() != 0;
     }
 
-    /** Lets kernels work again after a failure; blocks that gave up may not have counted themselves. */
+    /**
+     * Lets kernels work again after a failure; blocks that gave up may not have counted themselves, and an operation that
+     * failed after all had begun it may give its number to the next one.
+     */
     void clearFailure() {
-        write(FAILED, buffer(MASKED - FAILED).position(MASKED - FAILED));
+        write(GATHERED, buffer(MASKED - GATHERED).position(MASKED - GATHERED));
     }
 
     private void write(int offset, ByteBuffer words) {

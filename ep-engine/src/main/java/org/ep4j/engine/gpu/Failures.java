@@ -216,18 +216,19 @@ final class Failures {
                         (int) peer,
                         record.getLong(EXPECTED),
                         record.getLong(SEEN));
-            case RING -> waits.endedOr(phase(), () -> ring((int) peer, timeout));
+            case RING -> waits.endedOr((int) peer, phase(), () -> ring((int) peer, timeout));
             case NOTHING -> throw new IllegalStateException("there is no failure to describe");
         };
     }
 
     private EpException ring(int peer, Duration timeout) {
         return new EpTimeoutException(
-                "the ring of " + record.getLong(VALUE) + " commands for " + waits.label(peer) + " stayed full for "
-                        + timeout.toMillis() + " ms during " + phase() + ": the proxy thread has taken "
-                        + record.getLong(SEEN) + " commands, " + record.getLong(EXPECTED)
-                        + " were waited for; see what threads named ep-proxy do (jstack), give them processors"
-                        + " (ep.proxy.threads), or raise ep.timeout",
+                "the ring of " + record.getLong(VALUE) + " commands for " + waits.label(peer) + " was full during "
+                        + phase() + " until the deadline of " + timeout.toMillis()
+                        + " ms, or until the rank was given up:"
+                        + " the proxy thread has taken " + record.getLong(SEEN) + " commands, "
+                        + record.getLong(EXPECTED) + " were waited for; see whether that rank is stuck and what threads"
+                        + " named ep4j-proxy do (jstack), give them processors (ep.proxy.threads), or raise ep.timeout",
                 phase(),
                 peer,
                 record.getLong(EXPECTED),

@@ -20,6 +20,8 @@ import org.jspecify.annotations.Nullable;
  * another, also when they come on different streams.
  */
 final class Operations {
+    private static final System.Logger LOG = System.getLogger("org.ep4j");
+
     /** A failed kernel records after its deadline; then the host looks for so much longer. */
     private static final Duration GRACE = Duration.ofSeconds(5);
 
@@ -50,6 +52,7 @@ final class Operations {
     private long sequence;
     private long recorded;
     private long recovered;
+    private boolean ringsHaveHoles;
     private volatile boolean closing;
     private volatile boolean closed;
 
@@ -99,6 +102,7 @@ final class Operations {
         try {
             checkOpen();
             settle();
+            mendRings();
             result = device.inside(() -> queue(options, timeout, counted, body, event));
         } finally {
             lock.unlock();
@@ -175,6 +179,7 @@ final class Operations {
         try {
             checkOpen();
             settle();
+            mendRings();
             return device.inside(() -> {
                 if (processors.refuses(stream)) {
                     throw processors.refusal(stream);
@@ -220,11 +225,25 @@ final class Operations {
                 awaitDevice(last, GRACE);
             }
             state.clearFailure();
-            if (ring) {
-                posting.restart(GRACE);
-            }
             // Nothing runs now, and what failed is told.
             replays.ended(sequence);
+            if (ring) {
+                ringsHaveHoles = true;
+                try {
+                    mendRings();
+                } catch (EpTimeoutException e) {
+                    // Whoever waited is told why its operation failed, and the next one this.
+                    LOG.log(System.Logger.Level.DEBUG, "rings could not be begun anew", e);
+                }
+            }
+        }
+    }
+
+    /** A kernel that gave up has left places empty that it had taken; nobody takes what is behind them. */
+    private void mendRings() {
+        if (ringsHaveHoles) {
+            posting.restart(GRACE);
+            ringsHaveHoles = false;
         }
     }
 
@@ -261,6 +280,7 @@ final class Operations {
                 awaitDevice(last, timeout.plus(timeout).plus(GRACE));
             }
             settle();
+            mendRings();
             replays.ended(sequence);
             work.run();
         } finally {

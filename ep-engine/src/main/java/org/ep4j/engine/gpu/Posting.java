@@ -25,7 +25,12 @@ interface Posting {
     /** No operation is under way. */
     void quiet();
 
-    /** Forgets commands of kernels that gave up, none of which runs any more. */
+    /**
+     * Forgets commands of kernels that gave up, none of which runs any more.
+     *
+     * @throws org.ep4j.EpTimeoutException when a thread is still inside a call of a backend at the deadline; it can be called
+     *     again
+     */
     void restart(Duration deadline);
 
     /** Lets commands be taken that kernels have put, as far as that happens until the deadline. */

@@ -1,9 +1,7 @@
 package org.ep4j.engine.proxy;
 
-import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
+import java.nio.LongBuffer;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.engine.memory.HostMemory;
@@ -29,12 +27,10 @@ public final class CommandRing {
     /** Where commands begin. Processors fetch lines of 64 bytes in pairs. */
     public static final int COMMANDS = 128;
 
-    private static final VarHandle LONG = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
-
     private final HostMemory memory;
 
-    /** The commands once more: one check of bounds for each access. */
-    private final ByteBuffer places;
+    /** The commands once more, two words each. */
+    private final LongBuffer places;
 
     private final long tailAt;
     private final long commandsAt;
@@ -60,7 +56,7 @@ public final class CommandRing {
                     "give the ring " + bytes(commands) + " bytes inside the memory");
         }
         this.memory = memory;
-        this.places = memory.slice(offset + COMMANDS, commands * Command.BYTES);
+        this.places = memory.slice(offset + COMMANDS, commands * Command.BYTES).asLongBuffer();
         this.tailAt = offset + TAIL;
         this.commandsAt = offset + COMMANDS;
         this.mask = commands - 1;
@@ -116,30 +112,47 @@ public final class CommandRing {
      * @return how many were
      */
     int take(int ring, int most, CommandSink sink, FailureListener failures) {
-        ByteBuffer buffer = places;
-        int last = mask;
         long first = taken;
-        long index = first;
-        long end = first + most;
-        while (index < end) {
-            int at = ((int) index & last) * Command.BYTES;
-            long word1 = (long) LONG.getAcquire(buffer, at + 8);
-            if ((word1 ^ phase(index)) < 0) {
-                break;
+        int done = 0;
+        int asked;
+        int there;
+        do {
+            // No further than to the end of the lap: places follow each other and have one phase.
+            int from = (int) (first + done) & mask;
+            asked = Math.min(most - done, mask + 1 - from);
+            there = there(from, asked, phase(first + done));
+            for (int i = from; i < from + there; i++) {
+                long word0 = places.get(2 * i);
+                long word1 = places.get(2 * i + 1);
+                try {
+                    hand(ring, word0, word1, sink);
+                } catch (Throwable e) {
+                    failures.failed(ring, Command.peer(word1), e);
+                }
             }
-            long word0 = (long) LONG.get(buffer, at);
-            try {
-                hand(ring, word0, word1, sink);
-            } catch (Throwable e) {
-                failures.failed(ring, Command.peer(word1), e);
-            }
-            index++;
+            done += there;
+        } while (there == asked && done < most);
+        if (done != 0) {
+            taken = first + done;
+            memory.putLongRelease(tailAt, taken);
         }
-        if (index != first) {
-            taken = index;
-            memory.putLongRelease(tailAt, index);
+        return done;
+    }
+
+    /**
+     * How many of so many places are filled, counted from the first one. They are looked at before any command is handed over:
+     * a GPU has written them, so they come from far, and come together where nothing is between the loads; but none behind the
+     * first empty one, which the GPU is about to write. The loads are plain ones, since the compiler keeps nothing in
+     * registers across an acquire or opaque load of a buffer, not even where the buffer lies. One fence orders all of them
+     * before the loads of the words, as an acquire load of each would, and before those of the next look.
+     */
+    private int there(int from, int most, long phase) {
+        int there = 0;
+        while (there < most && (places.get(2 * (from + there) + 1) ^ phase) >= 0) {
+            there++;
         }
-        return (int) (index - first);
+        VarHandle.acquireFence();
+        return there;
     }
 
     private static void hand(int ring, long word0, long word1, CommandSink sink) {

@@ -247,15 +247,31 @@ public final class Waits {
         return failure(counter, source, expected, timeout, phase);
     }
 
-    /** Why a wait ended that was for no rank's counter: a lost rank or a closed buffer, where it is that, or else the wait's own reason. */
-    public EpException endedOr(String phase, Supplier<EpException> reason) {
+    /**
+     * Why a wait ended that was for no rank's counter: a lost rank or a closed buffer, where it is that, or else the wait's own
+     * reason.
+     *
+     * @param peer that the wait concerned; its backend is asked whether it has lost it
+     */
+    public EpException endedOr(int peer, String phase, Supplier<EpException> reason) {
         for (int r = 0; r < peers.ranks(); r++) {
             if (isLost(r)) {
                 return new EpPeerLostException(
                         peers.label(r) + " is lost during " + phase + "; call recover to go on without it", r, phase);
             }
         }
-        return closing ? new EpStateException("the buffer was closed during " + phase) : reason.get();
+        if (closing) {
+            return new EpStateException("the buffer was closed during " + phase);
+        }
+        try {
+            peers.seen(Counter.RECOVER, peer);
+        } catch (EpPeerLostException e) {
+            EpPeerLostException lost = new EpPeerLostException(
+                    e.getMessage() + "; during " + phase + "; call recover to go on without it", e.peer(), phase);
+            lost.initCause(e);
+            return lost;
+        }
+        return reason.get();
     }
 
     /** Longer than any operation takes that still ends, for waits behind which a kernel has a deadline of its own. */

@@ -76,14 +76,79 @@ EP_DEVICE bool ht_await_all(const Op& op, int counter, u64 number, int phase) {
   return all_threads(good);
 }
 
-// Waits until all ranks have begun the operation, and compares what it is; the same answer for all threads of a block.
-EP_DEVICE bool ht_begun(const Op& op, u64 number, u64 handle) {
+// Waits until all ranks have begun the operation, those that are remote only if wanted, and compares what it is; the same answer for all threads of a
+// block.
+EP_DEVICE bool ht_have_begun(const Op& op, u64 number, u64 handle, bool remotes) {
   u64 mine[8] = {number, (u64)op.kind, (u64)op.flags, handle, op.state->mask_digest, (u64)op.input, 0, 0};
   bool good = true;
   for (i64 r = threadIdx.x; good && r < EP_RANKS; r += blockDim.x) {
-    good = is_masked(op, r) || (await(op, HT_ENTER, r, number, PHASE_BEGIN) && same_block(op, BLOCK_HT, number, r, 5, mine, PHASE_BEGIN));
+    if (is_masked(op, r) || (is_remote(op, r) && !remotes)) continue;
+    good = await(op, HT_ENTER, r, number, PHASE_BEGIN) && same_block(op, BLOCK_HT, number, r, 5, mine, PHASE_BEGIN);
   }
   return all_threads(good);
+}
+
+// What a rank has announced, when all have begun.
+EP_DEVICE char* ht_block(const Op& op, u64 number, i64 source) { return block_at(op.local, BLOCK_HT, number, source); }
+
+#if EP_POSTED
+// Puts what remote ranks have announced where mapped ranks put theirs. Called by all threads of a block, some of which have acquired the counters before
+// it synchronized.
+EP_DEVICE void gather_remotes(const Op& op, u64 number) {
+  const i64 vecs = EP_BLOCK_BYTES / 16;
+  for (i64 i = threadIdx.x; i < EP_RANKS * vecs; i += blockDim.x) {
+    const i64 r = i / vecs;
+    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    ((Vec*)ht_block(op, number, r))[i % vecs] = load_remote((const Vec*)block_at(op.window, BLOCK_HT, number, r) + i % vecs);
+  }
+  sync_block();
+  if (threadIdx.x == 0) store_release(&op.state->ht_gathered, number);
+}
+
+// Waits for the block that does so. Called by one thread.
+EP_DEVICE bool await_gathered(const Op& op, u64 number) {
+  const u64 start = nanoseconds();
+  while (load_acquire(&op.state->ht_gathered) != number) {
+    pause();
+    if (failed(op)) return false;
+    // That block has the deadline itself, and says who did not come.
+    if ((nanoseconds() - start) / 2 <= op.deadline) continue;
+    if (first_failure(op)) record(op, WHAT_NO_ROOM, PHASE_BEGIN, HT_ENTER, op.rank, gridDim.x, gridDim.x - 1, number);
+    return false;
+  }
+  return true;
+}
+#endif
+
+// Waits until all ranks have begun the operation; the same answer for all threads of a block. Called by all blocks of its first kernel, which are on the
+// GPU at once. The memory of the host is far away, and all of them want the same words: the first one reads there, for all.
+EP_DEVICE bool ht_begun(const Op& op, u64 number, u64 handle) {
+#if EP_POSTED
+  if (!ht_have_begun(op, number, handle, blockIdx.x == 0)) return false;
+  if (blockIdx.x != 0) return all_threads(threadIdx.x != 0 || await_gathered(op, number));
+  gather_remotes(op, number);
+  return true;
+#else
+  return ht_have_begun(op, number, handle, true);
+#endif
+}
+
+// First row of every source in this rank's memory, and their number: of the dispatch under way, where its routing is new, or of the handle. Called by all
+// threads of a block, which have it then; "start" is shared memory.
+EP_DEVICE void first_rows_from(const Op& op, int* start) {
+  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
+    if (op.kind != KIND_DISPATCH) {
+      start[r + 1] = handle_ints(op, EP_HANDLE_ROWS_FROM)[r];
+    } else {
+      start[r + 1] = is_masked(op, r) ? 0 : load_remote(block_ints(ht_block(op, op.state->ht_number, r)) + op.rank);
+    }
+  }
+  sync_block();
+  if (threadIdx.x == 0) {
+    start[0] = 0;
+    for (int r = 0; r < EP_RANKS; r++) start[r + 1] += start[r];
+  }
+  sync_block();
 }
 
 // Waits for the last block of the kernel, which lets all go on. Called by one thread.

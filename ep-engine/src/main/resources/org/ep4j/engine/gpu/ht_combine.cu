@@ -186,13 +186,6 @@ EP_KERNEL(ht_stage, EP_COMBINE_WARPS * EP_LANES) {
 }
 
 #if EP_POSTED
-// First row of every source, and their number. Called by all threads of a block, which synchronizes afterwards.
-EP_DEVICE void first_rows_from(const Op& op, int* start) {
-  if (threadIdx.x != 0) return;
-  start[0] = 0;
-  for (int r = 0; r < EP_RANKS; r++) start[r + 1] = start[r] + handle_ints(op, EP_HANDLE_ROWS_FROM)[r];
-}
-
 // Puts the weights of remote ranks' rows into channels. Called by all threads of a grid.
 EP_DEVICE void give_weights(const Op& op, const int* start) {
   for (i64 r = 0; op.weights && r < EP_RANKS; r++) {
@@ -236,7 +229,6 @@ EP_KERNEL(ht_selections, EP_COMBINE_WARPS * EP_LANES) {
 #if EP_POSTED
   EP_SHARED int start[EP_RANKS + 1];
   first_rows_from(op, start);
-  sync_block();
 #endif
   // Rows are in the order of their sources: all of them are served at a time, and each rank begins with another one.
   const i64 part = (received + EP_RANKS - 1) / EP_RANKS;
@@ -286,14 +278,15 @@ EP_KERNEL(ht_combine, EP_COMBINE_WARPS * EP_LANES) {
   const bool goes_on = selections || EP_POSTED;
   if (goes_on ? !ht_goes_on(op) : !begin_combine(op, &announcement)) return;
   const u64 number = goes_on ? op.state->ht_number : announcement.number;
-  if (goes_on && !ht_begun(op, number, handle_head(op)->number)) return;
+  // What mapped ranks wrote before they began is to be seen by these threads, too.
+  if (goes_on && !ht_have_begun(op, number, handle_head(op)->number, false)) return;
   if (selections && !ht_await_all(op, HT_DATA, number, PHASE_COMBINE_ROWS)) return;
 #if EP_POSTED
   if (!selections && !await_remotes(op, HT_DATA, number, PHASE_COMBINE_ROWS)) return;
 #endif
   for (int r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     bool out = is_masked(op, r);
-    u64 input = load_remote((const u64*)block_at(written_by(op, r), BLOCK_HT, number, r) + 5);
+    u64 input = load_remote((const u64*)ht_block(op, number, r) + 5);
     base[r] = out ? 0 : r == op.rank && !op.by_expert ? op.x : op.peers[r] + input;
     weights[r] = out ? 0 : op.peers[r] + EP_COMBINE_WEIGHTS;
 #if EP_POSTED

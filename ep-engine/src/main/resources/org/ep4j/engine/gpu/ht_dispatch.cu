@@ -184,7 +184,7 @@ EP_DEVICE bool first_rows(const Op& op, u64 number, int* first) {
     i64 total = 0;
     for (i64 source = 0; source < EP_RANKS; source++) {
       if (source == op.rank) first[target] = (int)total;
-      if (!is_masked(op, source)) total += load_remote(block_ints(block_at(written_by(op, source), BLOCK_HT, number, source)) + target);
+      if (!is_masked(op, source)) total += load_remote(block_ints(ht_block(op, number, source)) + target);
     }
     fits &= total <= EP_CAPACITY;
   }
@@ -192,7 +192,7 @@ EP_DEVICE bool first_rows(const Op& op, u64 number, int* first) {
   for (i64 target = 0; blockIdx.x == 0 && threadIdx.x == 0 && target < EP_RANKS; target++) {
     i64 total = 0;
     for (i64 source = 0; source < EP_RANKS; source++) {
-      if (!is_masked(op, source)) total += load_remote(block_ints(block_at(written_by(op, source), BLOCK_HT, number, source)) + target);
+      if (!is_masked(op, source)) total += load_remote(block_ints(ht_block(op, number, source)) + target);
     }
     if (total > EP_CAPACITY) {
       refuse(op, &op.state->refused, WHAT_OVERFLOW, target, EP_CAPACITY, total, 0);
@@ -258,7 +258,7 @@ EP_DEVICE void keep_rows(const Op& op, u64 number, int* first, bool fresh) {
       first[r] = first_of[r];
     } else if (blockIdx.x == 0) {
       first_of[r] = first[r];
-      sent[r] = load_remote(block_ints(block_at(op.local, BLOCK_HT, number, op.rank)) + r);
+      sent[r] = load_remote(block_ints(ht_block(op, number, op.rank)) + r);
     }
   }
 }

@@ -7,19 +7,8 @@ EP_KERNEL(ht_take, 1024) {
   EP_SHARED int start[EP_RANKS + 1];
   wait_for_previous();
   if (!ht_goes_on(op)) return;
-  const u64 number = op.state->ht_number;
-  const bool fresh = op.kind == KIND_DISPATCH;
-  if (threadIdx.x == 0) {
-    start[0] = 0;
-    for (int r = 0; r < EP_RANKS; r++) {
-      int rows = 0;
-      if (!fresh) rows = handle_ints(op, EP_HANDLE_ROWS_FROM)[r];
-      else if (!is_masked(op, r)) rows = load_remote(block_ints(block_at(written_by(op, r), BLOCK_HT, number, r)) + op.rank);
-      start[r + 1] = start[r] + rows;
-    }
-  }
-  sync_block();
-  if (!await_remotes(op, HT_DATA, number, PHASE_DISPATCH_ROWS)) return;
+  first_rows_from(op, start);
+  if (!await_remotes(op, HT_DATA, op.state->ht_number, PHASE_DISPATCH_ROWS)) return;
   const u64 bytes = row_bytes_of(op);
   // Each rank begins with another one.
   for (i64 i = 1; i < EP_RANKS; i++) {
@@ -37,7 +26,6 @@ EP_KERNEL(ht_give, 1024) {
   wait_for_previous();
   if (!begin_combine(op, &announcement)) return;
   first_rows_from(op, start);
-  sync_block();
   const char* x = op.by_expert ? op.local + op.input : op.x;
   for (i64 i = 1; i < EP_RANKS; i++) {
     const i64 r = (op.rank + i) % EP_RANKS;

@@ -310,21 +310,10 @@ EP_KERNEL(ht_receive, 1024) {
   if (!ht_goes_on(op)) return;
   u64 number = op.state->ht_number;
   bool fresh = op.kind == KIND_DISPATCH;
-  // Known since all have begun.
-  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
-    selections_from[r] = 0;
-    if (fresh) {
-      start[r + 1] = is_masked(op, r) ? 0 : load_remote(block_ints(block_at(written_by(op, r), BLOCK_HT, number, r)) + op.rank);
-    } else {
-      start[r + 1] = handle_ints(op, EP_HANDLE_ROWS_FROM)[r];
-    }
-  }
+  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) selections_from[r] = 0;
   for (i64 e = threadIdx.x; EP_EXPERTS <= 1024 && e < EP_EXPERTS; e += blockDim.x) shared_rows_of[e] = 0;
-  sync_block();
-  if (threadIdx.x == 0) {
-    start[0] = 0;
-    for (int r = 0; r < EP_RANKS; r++) start[r + 1] += start[r];
-  }
+  // Known since all have begun.
+  first_rows_from(op, start);
   if (!ht_await_all(op, HT_DATA, number, PHASE_DISPATCH_ROWS)) return;
   Received in = {start, start[EP_RANKS], fresh, !fresh && op.state->mask_digest != 0};
   int* rows_of = EP_EXPERTS <= 1024 ? shared_rows_of : handle_ints(op, EP_HANDLE_EXPERT_ROWS);

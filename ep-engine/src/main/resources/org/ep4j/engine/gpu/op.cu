@@ -28,6 +28,7 @@ struct State {
   u64 mask_digest;
   u64 abort_asked;         // when a thread looked at op.abort, by the clock of the GPU
   u64 ht_opened;           // how often the blocks of a high-throughput operation have been let go on, see ht_enter
+  u64 ht_gathered;         // number of the high-throughput operation that all have begun, and remote ranks' blocks are there, see gather_remotes
   u32 failed;              // a wait ended without success: kernels do nothing until the host has looked
   u32 refused;             // the high-throughput operation under way sends nothing: bad ids, too many rows
   u32 done[16];            // blocks that are done with a kernel: zero before and after

@@ -19,6 +19,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.spi.HostPosted;
 import org.junit.jupiter.api.Test;
 
@@ -203,8 +204,12 @@ class SharedPostedTest {
             assertThat(held.await(SECONDS, TimeUnit.SECONDS)).isTrue();
             shared.write(1, 0, 0, 16);
             shared.advance(1, 0, 1);
-            // Whoever gives the peer up must get through, too.
+            // Whoever gives the peer up must get through, too, and who waits for it does so until its deadline.
             shared.disconnect(0);
+            assertThatThrownBy(() -> shared.drain(0, Duration.ofMillis(20)))
+                    .isInstanceOfSatisfying(
+                            EpTimeoutException.class, e -> assertThat(e.peer()).isZero())
+                    .hasMessageContaining("posts to rank 0 for 20 ms");
             go.countDown();
             end.get(SECONDS, TimeUnit.SECONDS);
         } finally {

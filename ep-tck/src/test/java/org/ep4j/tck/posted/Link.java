@@ -1,11 +1,16 @@
 package org.ep4j.tck.posted;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.EpStateException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.config.EpConfig;
 
 /**
  * What one rank posted to another and has not arrived. It arrives late, in pieces, in any order: of the writes before a
@@ -28,17 +33,34 @@ final class Link {
     private final Endpoint peer;
     private final Random random;
     private final List<Posted> pending = new ArrayList<>();
-    private final int cut;
+    private final Limits limits;
     private int writes;
     private boolean broken;
 
+    /** The peer takes nothing any more, and does not say so. */
+    private boolean stuck;
+
     /**
-     * A link.
+     * What a link does not do for ever.
      *
      * @param cut writes after which it breaks; 0 means never
+     * @param queue writes that may be under way; 0 means any number
+     * @param stuck counter whose first advance is the last thing that the peer takes; -1 for none
+     * @param patience how long a write waits for room
      */
-    Link(Endpoint own, Endpoint peer, long seed, int cut) {
-        this.cut = cut;
+    record Limits(int cut, int queue, int stuck, Duration patience) {
+        /** From settings; the link to the next rank is the one that breaks or is stuck. */
+        static Limits of(EpConfig config, boolean next) {
+            return new Limits(
+                    next ? config.get(PostedThreadsProvider.CUT) : 0,
+                    config.get(PostedThreadsProvider.QUEUE),
+                    next ? config.get(PostedThreadsProvider.STUCK) : -1,
+                    config.get(PostedThreadsProvider.PATIENCE));
+        }
+    }
+
+    Link(Endpoint own, Endpoint peer, long seed, Limits limits) {
+        this.limits = limits;
         this.own = own;
         this.peer = peer;
         this.random = new Random(seed);
@@ -52,12 +74,38 @@ final class Link {
         check(own, source, bytes, "source");
         check(peer, target, bytes, "target");
         writes++;
-        broken |= writes == cut;
+        broken |= writes == limits.cut();
         checkReachable();
+        awaitRoom();
         WRITTEN.addAndGet(bytes);
         pending.add(new Write(target, source, bytes));
-        while (pending.size() > MOST) {
+        while (pending.size() > MOST && !stuck) {
             deliver();
+        }
+    }
+
+    /** As a full send queue does; whoever takes nothing for too long is given up. */
+    private void awaitRoom() {
+        long end = System.nanoTime() + limits.patience().toNanos();
+        while (limits.queue() > 0 && pending.size() >= limits.queue()) {
+            long left = end - System.nanoTime();
+            if (left <= 0) {
+                int waiting = pending.size();
+                cut();
+                throw new EpTimeoutException(
+                        "rank " + peer.rank() + " took nothing for " + limits.patience().toMillis() + " ms",
+                        "post",
+                        peer.rank(),
+                        0,
+                        waiting);
+            }
+            try {
+                TimeUnit.NANOSECONDS.timedWait(this, left);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new EpStateException("interrupted while rank " + peer.rank() + " took nothing");
+            }
+            checkReachable();
         }
     }
 
@@ -74,7 +122,7 @@ final class Link {
     }
 
     synchronized void drain() {
-        while (!pending.isEmpty() && !peer.refuses(own.rank())) {
+        while (!pending.isEmpty() && !stuck && !peer.refuses(own.rank())) {
             deliver();
         }
         if (!pending.isEmpty()) {
@@ -110,10 +158,12 @@ final class Link {
     synchronized void cut() {
         broken = true;
         pending.clear();
+        notifyAll();
     }
 
+    /** Nothing is to be delivered. */
     synchronized boolean isIdle() {
-        return pending.isEmpty();
+        return stuck || pending.isEmpty();
     }
 
     /** Lets one piece or counter arrive. */
@@ -131,9 +181,11 @@ final class Link {
         if (counterMay && (writes.isEmpty() || random.nextInt(4) > 0)) {
             Advance advance = (Advance) pending.remove(0);
             peer.count(own.rank(), advance.counter(), advance.value());
+            stuck |= advance.counter() == limits.stuck();
         } else if (!writes.isEmpty()) {
             deliverPiece(writes.get(random.nextInt(writes.size())));
         }
+        notifyAll();
     }
 
     private void deliverPiece(int index) {

@@ -1,5 +1,6 @@
 package org.ep4j.tck.posted;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.config.ConfigKey;
@@ -8,6 +9,7 @@ import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.OpenContext;
@@ -47,6 +49,26 @@ public final class PostedThreadsProvider implements EpBackendProvider {
             Integer.MAX_VALUE,
             "writes after which the link to the next rank breaks; 0 means never");
 
+    /** How many writes fit between a rank and a peer. */
+    static final ConfigKey<Integer> QUEUE = ConfigKey.integer(
+            "ep.posted-threads.queue",
+            0,
+            0,
+            Integer.MAX_VALUE,
+            "writes to a peer that may be under way; more wait until some have arrived; 0 means any number");
+
+    /** When a peer of this rank takes nothing any more. */
+    static final ConfigKey<Integer> STUCK = ConfigKey.integer(
+            "ep.posted-threads.stuck",
+            -1,
+            -1,
+            HostPosted.COUNTERS - 1,
+            "counter whose first advance is the last thing that the next rank takes; -1 for none");
+
+    /** Until when this rank waits for room. */
+    static final ConfigKey<Duration> PATIENCE = ConfigKey.duration(
+            "ep.posted-threads.patience", "20s", "how long a write waits for room before the peer is given up");
+
     @Override
     public String id() {
         return ID;
@@ -59,7 +81,7 @@ public final class PostedThreadsProvider implements EpBackendProvider {
 
     @Override
     public List<ConfigKey<?>> configKeys() {
-        return List.of(HOST, INSIDE, SEED, CUT);
+        return List.of(HOST, INSIDE, SEED, CUT, QUEUE, STUCK, PATIENCE);
     }
 
     @Override

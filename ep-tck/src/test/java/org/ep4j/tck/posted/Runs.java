@@ -43,6 +43,18 @@ final class Runs {
 
     static List<Map<String, String>> run(
             Paths paths, String factory, int ranks, String scenario, String params, int seed) {
+        return run(paths, factory, ranks, scenario, params, seed, Map.of());
+    }
+
+    /** The same with more settings. */
+    static List<Map<String, String>> run(
+            Paths paths,
+            String factory,
+            int ranks,
+            String scenario,
+            String params,
+            int seed,
+            Map<String, String> more) {
         Map<String, String> settings = new TreeMap<>(Map.of(
                 EpKeys.REQUIRE.name(),
                 paths.backends,
@@ -56,6 +68,7 @@ final class Runs {
                 paths.inside,
                 PostedThreadsProvider.SEED.name(),
                 Integer.toString(seed)));
+        settings.putAll(more);
         Job job = new Job(
                 scenario,
                 "org.ep4j.tck.rules." + scenario,

@@ -1,0 +1,124 @@
+package org.ep4j.engine.sync;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.EpException;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpShape;
+import org.ep4j.EpStateException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.bootstrap.InProcessBootstrap;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.memory.HostDevice;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.HostPosted;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Why a wait ended that was for no counter: the reasons that come before its own, in their order. */
+final class WaitsTest {
+    private static final String PHASE = "dispatch rows";
+    private final EpException own = new EpTimeoutException("the wait's own reason", PHASE, 1, 5, 3);
+
+    /** Says that it has lost its sources, once it is told to. */
+    private static final class Backend implements HostPosted {
+        private boolean lost;
+
+        @Override
+        public void write(int peer, long target, long source, long bytes) {}
+
+        @Override
+        public void advance(int peer, int counter, long value) {}
+
+        @Override
+        public long seen(int counter, int source) {
+            if (lost) {
+                throw new EpPeerLostException("rank " + source + " cannot be reached by nic0:1", source, "post");
+            }
+            return 0;
+        }
+
+        @Override
+        public void drain(int peer, Duration deadline) {}
+
+        @Override
+        public void disconnect(int peer) {}
+    }
+
+    private final BufferLayout layout =
+            new BufferLayout(EpShape.builder(64, 4, 2).maxTokens(4).build(), 3, true, 0);
+    private final Backend backend = new Backend();
+    private final DeviceAllocation memory = new HostDevice().allocate(layout.bytes());
+    private final List<Bootstrap> bootstraps = Bootstraps.inProcess(3);
+    private final Peers<HostMemory> peers = new Peers<>(
+            RailsTest.plan(List.of(0, 1, 2)),
+            layout,
+            new SymmetricMemory(
+                    0, memory.memory(), Map.of(), Map.of(1, backend, 2, backend), Map.of(1, backend, 2, backend)),
+            HostMemory::of,
+            Deadline.in(Duration.ofSeconds(10)));
+    private final Waits waits = new Waits(peers, bootstraps.get(0), 3);
+
+    @AfterEach
+    void free() {
+        bootstraps.forEach(Bootstrap::close);
+        memory.close();
+    }
+
+    private EpException ended() {
+        return waits.endedOr(1, PHASE, () -> own);
+    }
+
+    private void kill(int rank) {
+        ((InProcessBootstrap) bootstraps.get(rank)).fail("killed");
+    }
+
+    private static void lost(EpException reason, int peer, String says) {
+        assertThat(reason).isInstanceOfSatisfying(EpPeerLostException.class, e -> {
+            assertThat(e.peer()).isEqualTo(peer);
+            assertThat(e.phase()).isEqualTo(PHASE);
+            assertThat(e).hasMessageContaining(says).hasMessageContaining("call recover to go on without it");
+        });
+    }
+
+    @Test
+    void aWaitThatNobodyEndedHasItsOwnReason() {
+        assertThat(ended()).isSameAs(own);
+    }
+
+    @Test
+    void aLostRankIsTheReasonWhicheverTheWaitConcerned() {
+        kill(2);
+        waits.close();
+        backend.lost = true;
+        lost(ended(), 2, "is lost during dispatch rows");
+    }
+
+    @Test
+    void aLostRankThatIsMaskedIsNone() {
+        kill(2);
+        waits.mask(Mask.NONE.with(2));
+        assertThat(ended()).isSameAs(own);
+    }
+
+    @Test
+    void aClosedBufferIsTheReason() {
+        waits.close();
+        backend.lost = true;
+        assertThat(ended())
+                .isInstanceOf(EpStateException.class)
+                .hasMessage("the buffer was closed during dispatch rows");
+    }
+
+    @Test
+    void aPeerThatItsBackendHasLostIsTheReason() {
+        backend.lost = true;
+        lost(ended(), 1, "rank 1 cannot be reached by nic0:1; during dispatch rows");
+    }
+}

@@ -1,0 +1,79 @@
+package org.ep4j.tck.posted;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.ep4j.config.EpKeys;
+import org.ep4j.tck.Capability;
+import org.ep4j.tck.Subjects;
+import org.ep4j.tck.TckSubject;
+import org.ep4j.tck.posted.Runs.Paths;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Emulated GPUs whose rings fill up, because a peer takes what is posted slowly, or not at all. */
+@Timeout(150)
+class PostedGpuFailuresTest {
+    /** More messages to the other rank than queue and ring hold. */
+    private static final String MANY = "hidden=64 tokens=100 topk=2 experts=4 routing=to-rank:1";
+
+    /** Without the emulator the tests are skipped, and fail where it is required. */
+    @BeforeEach
+    void emulator() {
+        TckSubject subject = TckSubject.of(PostedThreadsProvider.ID, "cuda").without(Capability.PROCESSES);
+        List<String> missing = Subjects.unavailable(subject);
+        if ("1".equals(System.getenv("EP_REQUIRE_EMULATOR"))) {
+            assertThat(missing).isEmpty();
+        }
+        assumeTrue(missing.isEmpty(), missing::toString);
+    }
+
+    private static Map<String, String> gpu(Map<String, String> more) {
+        Map<String, String> settings = new TreeMap<>(
+                Map.of(EpKeys.DEVICE.name(), "cuda", EpKeys.PROXY_RING_COMMANDS.name(), "64"));
+        settings.putAll(more);
+        return settings;
+    }
+
+    private static void stuck(String params, String timeout, String patience) {
+        Runs.run(
+                Paths.POSTED,
+                StuckFromRankZero.class.getName(),
+                2,
+                "StuckPeerScenario",
+                MANY + params,
+                7,
+                gpu(Map.of(EpKeys.TIMEOUT.name(), timeout, PostedThreadsProvider.PATIENCE.name(), patience)));
+    }
+
+    /** The backend gives the peer up first, and the kernel is told. */
+    @Test
+    void aPeerThatTakesNothingIsGivenUp() {
+        stuck("", "5s", "1s");
+    }
+
+    /** The kernel's deadline comes first, and the one for the proxy thread, which the backend holds, after it. */
+    @Test
+    void aKernelDoesNotWaitForAProxyThreadThatIsHeld() {
+        stuck(" held", "2s", "30s");
+    }
+
+    /** A queue of two writes, behind which rings are full most of the time. */
+    @Test
+    void aSlowPeerGetsEverything() {
+        String params = MANY + " low rounds=2 seed=11";
+        assertThat(Runs.run(
+                        Paths.POSTED,
+                        org.ep4j.tck.crew.GroupFactory.Plain.class.getName(),
+                        2,
+                        "BitsScenario",
+                        params,
+                        8,
+                        gpu(Map.of(PostedThreadsProvider.QUEUE.name(), "2"))))
+                .isEqualTo(Runs.run(Paths.MAPPED, 2, "BitsScenario", params, 8));
+    }
+}

@@ -1,0 +1,55 @@
+package org.ep4j.tck.rules;
+
+import org.ep4j.EpBuffer;
+import org.ep4j.EpException;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.crew.Scenario;
+
+/**
+ * Rank 1 takes nothing from rank 0 after the first dispatch. The second one has more messages than go into the queue of the
+ * backend and the ring of the GPU together, so rank 0's kernel waits for the ring, and rank 1's for rank 0. With {@code held},
+ * the backend keeps its proxy thread beyond the deadline of the operation; otherwise it gives rank 1 up before.
+ */
+final class StuckPeerScenario implements Scenario {
+    private static final int MORE = 3;
+
+    @Override
+    public void run(RankContext context) {
+        EpBuffer buffer = context.buffer(new Setup(context.params(), context.size()).shape());
+        EpException failure = Checks.refused(EpException.class, "exchanges with a rank that takes nothing", () -> {
+            for (int i = 0; i < MORE; i++) {
+                LifecycleScenario.lowLatency(context, buffer, context.params());
+            }
+        });
+        if (!context.isRank(0)) {
+            timeout(failure, 0);
+        } else if (context.params().has("held")) {
+            Checks.equal("phase()", timeout(failure, 1).phase(), "low-latency dispatch receive");
+            Checks.mentions(failure, "the ring of 64 commands for ");
+            EpTimeoutException next = Checks.refused(
+                    EpTimeoutException.class,
+                    "an exchange while the proxy thread is held",
+                    () -> LifecycleScenario.lowLatency(context, buffer, context.params()));
+            Checks.equal("phase() of the next operation", next.phase(), "restart of proxy threads");
+        } else {
+            Checks.that(
+                    failure instanceof EpPeerLostException lost && lost.peer() == 1,
+                    "rank 1 must be named lost, but this was thrown: " + failure);
+        }
+        context.meet();
+    }
+
+    private static EpTimeoutException timeout(EpException failure, int peer) {
+        if (!(failure instanceof EpTimeoutException)) {
+            throw failure;
+        }
+        EpTimeoutException timeout = (EpTimeoutException) failure;
+        Checks.equal("peer()", timeout.peer(), peer);
+        Checks.that(
+                timeout.expected() > timeout.seen(),
+                "expected() " + timeout.expected() + " is not above seen() " + timeout.seen());
+        return timeout;
+    }
+}
