@@ -49,7 +49,7 @@ class LinkTest {
     }
 
     private static Region region(long[] addresses) {
-        return new Region(addresses[0], new int[1], addresses, new int[2][1]);
+        return new Region(addresses[0], true, new int[1], addresses, new int[2][1]);
     }
 
     private Link link() {

@@ -6,6 +6,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
+import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.HostPosted;
@@ -72,7 +73,11 @@ final class Endpoint {
     /** What arrives after the end goes nowhere. */
     synchronized void receive(long target, Endpoint source, long from, long bytes) {
         if (!refuses(source.rank)) {
-            access.copy(target, source.access, from, bytes);
+            if (memory.device().equals(Device.HOST)) {
+                access.copy(target, source.access, from, bytes);
+            } else {
+                EmulatedNic.write(memory.slice(target, bytes), source.memory.slice(from, bytes));
+            }
         }
     }
 

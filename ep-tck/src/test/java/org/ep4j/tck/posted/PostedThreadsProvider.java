@@ -47,6 +47,13 @@ public final class PostedThreadsProvider implements EpBackendProvider {
             Integer.MAX_VALUE,
             "writes after which the link to the next rank breaks; 0 means never");
 
+    /** Which memory this rank's NIC registers. */
+    static final ConfigKey<String> REGISTERS = ConfigKey.choice(
+            "ep.posted-threads.registers",
+            "host",
+            List.of("host", "dma-buf", "peer memory", "nothing"),
+            "memory that is registered beside that of the host; nothing fails where it is tried");
+
     @Override
     public String id() {
         return ID;
@@ -59,7 +66,7 @@ public final class PostedThreadsProvider implements EpBackendProvider {
 
     @Override
     public List<ConfigKey<?>> configKeys() {
-        return List.of(HOST, INSIDE, SEED, CUT);
+        return List.of(HOST, INSIDE, SEED, CUT, REGISTERS);
     }
 
     @Override
