@@ -140,9 +140,8 @@ final class Group implements EpGroup {
         }
         GpuBuffers.check(shape, size(), gpu);
         return GpuWindow.layout(shape, plan)
-                .map(layout -> new WindowPlacement(
-                                gpu, plan, rank(), backends.byId().values(), config)
-                        .place(layout));
+                .map(layout ->
+                        new WindowPlacement(gpu, plan, rank(), backends.byId().values(), config).place(layout));
     }
 
     private synchronized boolean remember(String name, EpBuffer buffer) {
@@ -168,8 +167,7 @@ final class Group implements EpGroup {
         }
     }
 
-    private EpBuffer expose(
-            String name, EpShape shape, BufferSize size, Optional<GpuWindow> window, Duration setup) {
+    private EpBuffer expose(String name, EpShape shape, BufferSize size, Optional<GpuWindow> window, Duration setup) {
         EpBuffer buffer;
         try {
             List<SymmetricMemory> made = new ArrayList<>();
@@ -276,7 +274,8 @@ final class Group implements EpGroup {
             if (backend.allocates()) {
                 byBackend.put(backend.id(), exposed.get(0));
             } else {
-                SymmetricBuffer registered = backend.expose(name, memory.memory().byteSize(), Optional.of(memory), setup);
+                SymmetricBuffer registered =
+                        backend.expose(name, memory.memory().byteSize(), Optional.of(memory), setup);
                 exposed.add(registered);
                 byBackend.put(backend.id(), registered);
             }

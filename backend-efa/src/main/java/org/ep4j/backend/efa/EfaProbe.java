@@ -129,7 +129,7 @@ final class EfaProbe {
         Optional<GpuDirect> facts =
                 device.type().equals("cuda") ? CudaNicMemory.facts(device) : Optional.empty();
         return Registrable.of(facts, kind -> GpuMemory.refusal(kind, info, Libfabric.version(), 0))
-                .check(DIRECT, device, config);
+                .check(DIRECT, config);
     }
 
     private static Check endpoint(FabricList list, FabricInfo info, EpConfig config) {

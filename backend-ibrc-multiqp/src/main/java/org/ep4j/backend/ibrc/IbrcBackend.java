@@ -96,7 +96,8 @@ final class IbrcBackend implements EpBackend, RegistersDeviceMemory, TrafficSour
                 ports.devices().stream()
                         .filter(device -> !device.dmabuf())
                         .map(NicDevice::name)
-                        .toList());
+                        .toList(),
+                Machine.peerMemory());
     }
 
     @Override

@@ -25,6 +25,7 @@ import org.ep4j.spi.ProbeRequest;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.NvidiaPeerMemory;
 
 /**
  * Looks whether this rank can use reliable connections. It opens and closes devices, and makes a protection domain on
@@ -178,9 +179,10 @@ final class IbrcProbe {
                 .filter(one -> !one.dmabuf())
                 .map(DeviceFinding::name)
                 .toList();
+        NvidiaPeerMemory kernel = Machine.peerMemory();
         Optional<GpuDirect> facts =
                 device.type().equals("cuda") ? CudaNicMemory.facts(device) : Optional.empty();
-        return Registrable.of(facts, kind -> GpuMemory.refusal(kind, without)).check(DIRECT, device, config);
+        return Registrable.of(facts, kind -> GpuMemory.refusal(kind, without, kernel)).check(DIRECT, config);
     }
 
     private static Check atomics(List<DeviceFinding> usable) {

@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
-import org.ep4j.Device;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Check;
@@ -46,8 +45,9 @@ public record Registrable(List<Kind> kinds, List<String> reasons) {
         List<String> reasons = new ArrayList<>();
         for (Kind kind : List.of(Kind.DMA_BUF, Kind.PEER_MEMORY)) {
             Optional<String> against = kind == Kind.DMA_BUF && !gpu.dmaBuf()
-                    ? Optional.of("the GPU's driver gives out none (DMA_BUF_SUPPORTED is 0); install NVIDIA's open kernel"
-                            + " modules, on Linux 5.12 or newer")
+                    ? Optional.of(
+                            "the GPU's driver gives out none (DMA_BUF_SUPPORTED is 0); install NVIDIA's open kernel"
+                                    + " modules, on Linux 5.12 or newer")
                     : refusal.apply(kind);
             against.ifPresentOrElse(reason -> reasons.add(kind + ": " + reason), () -> kinds.add(kind));
         }
@@ -59,15 +59,15 @@ public record Registrable(List<Kind> kinds, List<String> reasons) {
     }
 
     /** What a probe tells of it. */
-    public Check check(String code, Device device, EpConfig config) {
+    public Check check(String code, EpConfig config) {
         if (config.get(EpKeys.WINDOW).equals("host")) {
             return Check.pass(code, "bytes go through pinned memory of the host, as " + EpKeys.WINDOW.name() + " says");
         }
         return kinds.isEmpty()
                 ? Check.warn(
                         code,
-                        "bytes go through pinned memory of the host, since NICs cannot register that of " + device,
+                        "bytes go through pinned memory of the host, since NICs cannot register that of the GPU",
                         String.join("; ", reasons))
-                : Check.pass(code, "memory of " + device + " can be registered as " + kinds.get(0));
+                : Check.pass(code, "memory of the GPU can be registered as " + kinds.get(0));
     }
 }

@@ -36,8 +36,7 @@ public final class WindowPlacement {
      *
      * @param backends those of the rank that are open
      */
-    public WindowPlacement(
-            GpuDevice device, EpPlan plan, int rank, Collection<EpBackend> backends, EpConfig config) {
+    public WindowPlacement(GpuDevice device, EpPlan plan, int rank, Collection<EpBackend> backends, EpConfig config) {
         this.device = device;
         this.plan = plan;
         this.rank = rank;
@@ -105,12 +104,13 @@ public final class WindowPlacement {
         return GpuWindow.remotes(plan, rank).stream()
                 .flatMap(peer -> plan.path(rank, peer).offer().nics().stream())
                 .flatMap(port -> near.stream().filter(nic -> nic.name().equals(port.split(":", 2)[0])))
-                .filter(nic -> !nic.distance().type().gpuDirect()
-                        || !nic.gpuDirect().orElse(true))
+                .filter(nic ->
+                        !nic.distance().type().gpuDirect() || !nic.gpuDirect().orElse(true))
                 .findFirst()
-                .map(nic -> nic.name() + " is too far from it (" + nic.distance().type()
-                        + ") for GPUDirect RDMA; where that is wrong, as in a virtual machine that hides PCIe switches, set "
-                        + EpKeys.WINDOW.name() + "=device");
+                .map(nic ->
+                        nic.name() + " is too far from it (" + nic.distance().type()
+                                + ") for GPUDirect RDMA; where that is wrong, as in a virtual machine that hides PCIe switches, set "
+                                + EpKeys.WINDOW.name() + "=device");
     }
 
     private Optional<GpuWindow> onDevice(WindowLayout layout, List<Kind> kinds, List<String> reasons) {
