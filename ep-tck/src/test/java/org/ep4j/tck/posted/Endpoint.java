@@ -2,6 +2,7 @@ package org.ep4j.tck.posted;
 
 import java.util.HashSet;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
@@ -20,6 +21,7 @@ final class Endpoint {
     private final int rank;
     private final DeviceMemory memory;
     private final HostMemory access;
+    private final Optional<EmulatedNic> nic;
     private final AtomicLongArray counters;
     private final Runnable free;
     private final Set<Integer> refused = new HashSet<>();
@@ -37,6 +39,7 @@ final class Endpoint {
         this.rank = rank;
         this.memory = memory;
         this.access = HostMemory.of(memory);
+        this.nic = memory.device().equals(Device.HOST) ? Optional.empty() : Optional.of(new EmulatedNic());
         this.counters = new AtomicLongArray(ranks * HostPosted.COUNTERS);
         OPEN.put(key, this);
     }
@@ -73,11 +76,9 @@ final class Endpoint {
     /** What arrives after the end goes nowhere. */
     synchronized void receive(long target, Endpoint source, long from, long bytes) {
         if (!refuses(source.rank)) {
-            if (memory.device().equals(Device.HOST)) {
-                access.copy(target, source.access, from, bytes);
-            } else {
-                EmulatedNic.write(memory.slice(target, bytes), source.memory.slice(from, bytes));
-            }
+            nic.ifPresentOrElse(
+                    emulated -> emulated.write(memory.slice(target, bytes), source.memory.slice(from, bytes)),
+                    () -> access.copy(target, source.access, from, bytes));
         }
     }
 
