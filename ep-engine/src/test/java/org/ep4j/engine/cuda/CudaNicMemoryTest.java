@@ -55,8 +55,7 @@ final class CudaNicMemoryTest {
             Path file;
             try (NicMemory.File exported = memory.export(allocation.memory().slice(0, 8192))) {
                 assertThat(exported.dmaBuf().offset()).isZero();
-                file = Path.of(
-                        "/proc/self/fd", String.valueOf(exported.dmaBuf().descriptor()));
+                file = Path.of("/proc/self/fd", String.valueOf(exported.dmaBuf().descriptor()));
                 assertThat(Files.readSymbolicLink(file).toString()).contains("emulated device memory");
             }
             assertThat(Files.exists(file)

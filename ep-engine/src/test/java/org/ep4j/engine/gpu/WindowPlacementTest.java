@@ -102,12 +102,10 @@ class WindowPlacementTest {
         List<RankProfile> profiles = new ArrayList<>();
         List<PairPath> paths = new ArrayList<>();
         for (int from = 0; from < 2; from++) {
-            profiles.add(new RankProfile(
-                    from, "host-" + from, "host", 1, device, locality, "", Map.of(), Map.of()));
+            profiles.add(new RankProfile(from, "host-" + from, "host", 1, device, locality, "", Map.of(), Map.of()));
             for (int to = 0; to < 2; to++) {
                 PathKind kind = from == to ? PathKind.LOCAL : PathKind.HOST_POSTED;
-                paths.add(new PairPath(
-                        from, to, "posts", new PathOffer(kind, 1, 1, List.of("mlx5_0:1")), List.of()));
+                paths.add(new PairPath(from, to, "posts", new PathOffer(kind, 1, 1, List.of("mlx5_0:1")), List.of()));
             }
         }
         return EpPlan.of(profiles, paths);
@@ -124,8 +122,7 @@ class WindowPlacementTest {
         try (CudaDevice device = EmulatedCuda.open(gpu);
                 GpuWindow window = place(device, wanted, PathType.PIX, backends)) {
             assertThat(window.exposed().kind()).isEqualTo(expected);
-            assertThat(window.exposed().memory().device())
-                    .isEqualTo(expected == Kind.HOST ? Device.HOST : device.id());
+            assertThat(window.exposed().memory().device()).isEqualTo(expected == Kind.HOST ? Device.HOST : device.id());
             assertThat(window.words().memory().size()).isEqualTo(LAYOUT.counterBytes());
         }
     }
@@ -199,8 +196,8 @@ class WindowPlacementTest {
     void allMemoryIsGivenBack() {
         List<Kind> both = List.of(Kind.DMA_BUF, Kind.PEER_MEMORY);
         try (CudaDevice device = EmulatedCuda.open(0)) {
-            assertThat(DriverCalls.during(() ->
-                            place(device, "auto", PathType.PIX, any()).close()))
+            assertThat(DriverCalls.during(
+                            () -> place(device, "auto", PathType.PIX, any()).close()))
                     .contains("cuMemAlloc_v2", "cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost");
             assertThat(DriverCalls.during(() -> place(device, "auto", PathType.PIX, new Direct(both, both))
                             .close()))
