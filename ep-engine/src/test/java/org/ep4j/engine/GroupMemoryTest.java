@@ -80,7 +80,7 @@ final class GroupMemoryTest {
             return new SymmetricBuffer() {
                 @Override
                 public DeviceMemory local() {
-                    return memory.orElseThrow();
+                    return memory.orElseThrow().memory();
                 }
 
                 @Override

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Function;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Check;
@@ -13,12 +12,16 @@ import org.junit.jupiter.api.Test;
 
 class RegistrableTest {
     private static final GpuDirect HOPPER = new GpuDirect(true, true, 100, 3);
-    private static final Function<Kind, Optional<String>> ANY = kind -> Optional.empty();
     private static final EpConfig CONFIG = EpConfig.builder(Map.of(), Map.of()).build();
+
+    /** A NIC that registers all. */
+    private static Optional<String> any(Kind kind) {
+        return Optional.empty();
+    }
 
     @Test
     void dmaBufComesBeforePeerMemory() {
-        Registrable both = Registrable.of(Optional.of(HOPPER), ANY);
+        Registrable both = Registrable.of(Optional.of(HOPPER), RegistrableTest::any);
         assertThat(both.kinds()).containsExactly(Kind.DMA_BUF, Kind.PEER_MEMORY);
         assertThat(both.reasons()).isEmpty();
         assertThat(both.check("C", CONFIG))
@@ -27,7 +30,7 @@ class RegistrableTest {
 
     @Test
     void aDriverWithoutDmaBufLeavesPeerMemory() {
-        Registrable one = Registrable.of(Optional.of(new GpuDirect(true, false, 0, 1)), ANY);
+        Registrable one = Registrable.of(Optional.of(new GpuDirect(true, false, 0, 1)), RegistrableTest::any);
         assertThat(one.kinds()).containsExactly(Kind.PEER_MEMORY);
         assertThat(one.reasons())
                 .singleElement()
@@ -48,12 +51,12 @@ class RegistrableTest {
 
     @Test
     void aGpuThatAllowsNothingIsNotAskedFurther() {
-        assertThat(Registrable.of(Optional.empty(), ANY).reasons().toString()).contains("this kind of GPU");
-        assertThat(Registrable.of(Optional.of(new GpuDirect(false, true, 100, 3)), ANY)
+        assertThat(Registrable.of(Optional.empty(), RegistrableTest::any).reasons().toString()).contains("this kind of GPU");
+        assertThat(Registrable.of(Optional.of(new GpuDirect(false, true, 100, 3)), RegistrableTest::any)
                         .reasons()
                         .toString())
                 .contains("GPU_DIRECT_RDMA_SUPPORTED is 0");
-        Registrable unordered = Registrable.of(Optional.of(new GpuDirect(true, true, 0, 2)), ANY);
+        Registrable unordered = Registrable.of(Optional.of(new GpuDirect(true, true, 0, 2)), RegistrableTest::any);
         assertThat(unordered.kinds()).isEmpty();
         assertThat(unordered.reasons().toString())
                 .contains("GPU_DIRECT_RDMA_WRITES_ORDERING is 0", "GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS is 2");
@@ -62,7 +65,7 @@ class RegistrableTest {
     @Test
     void whoWantsMemoryOfTheHostIsNotWarned() {
         EpConfig host = CONFIG.toBuilder().set(EpKeys.WINDOW.name(), "host").build();
-        assertThat(Registrable.of(Optional.empty(), ANY).check("C", host).status())
+        assertThat(Registrable.of(Optional.empty(), RegistrableTest::any).check("C", host).status())
                 .isEqualTo(Check.Status.PASS);
     }
 }
