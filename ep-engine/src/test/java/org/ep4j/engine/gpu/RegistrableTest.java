@@ -51,7 +51,10 @@ class RegistrableTest {
 
     @Test
     void aGpuThatAllowsNothingIsNotAskedFurther() {
-        assertThat(Registrable.of(Optional.empty(), RegistrableTest::any).reasons().toString()).contains("this kind of GPU");
+        assertThat(Registrable.of(Optional.empty(), RegistrableTest::any)
+                        .reasons()
+                        .toString())
+                .contains("this kind of GPU");
         assertThat(Registrable.of(Optional.of(new GpuDirect(false, true, 100, 3)), RegistrableTest::any)
                         .reasons()
                         .toString())
@@ -65,7 +68,9 @@ class RegistrableTest {
     @Test
     void whoWantsMemoryOfTheHostIsNotWarned() {
         EpConfig host = CONFIG.toBuilder().set(EpKeys.WINDOW.name(), "host").build();
-        assertThat(Registrable.of(Optional.empty(), RegistrableTest::any).check("C", host).status())
+        assertThat(Registrable.of(Optional.empty(), RegistrableTest::any)
+                        .check("C", host)
+                        .status())
                 .isEqualTo(Check.Status.PASS);
     }
 }
