@@ -250,9 +250,13 @@ final class Remotes implements Posting {
         }
     }
 
-    /** Of a source that is lost what is new is still told, counter by counter; it is given up when there is nothing new. */
+    /**
+     * Of a source that is lost what is new is still told, counter by counter. It is given up when it was lost before all of them
+     * were looked at: where it was lost meanwhile, those before may have grown since.
+     */
     private boolean lookAt(int source, HostPosted posted) {
         boolean any = false;
+        int losses = 0;
         @Nullable RuntimeException lost = null;
         for (int c = 0; c < AWAITED.size(); c++) {
             int number = BufferLayout.number(AWAITED.get(c));
@@ -264,9 +268,10 @@ final class Remotes implements Posting {
                 }
             } catch (RuntimeException e) {
                 lost = e;
+                losses++;
             }
         }
-        if (lost != null && !any) {
+        if (lost != null && losses == AWAITED.size()) {
             giveUp(source, lost);
         }
         return any;
