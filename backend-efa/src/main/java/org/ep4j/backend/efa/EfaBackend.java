@@ -70,8 +70,8 @@ final class EfaBackend implements EpBackend, RegistersDeviceMemory, TrafficSourc
     @Override
     public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
         buffers.checkOpen();
-        ExposedMemory given = memory.orElseGet(() ->
-                ExposedMemory.of(new DeviceMemory(0, 0, context.device().id())));
+        ExposedMemory given = memory.orElseGet(
+                () -> ExposedMemory.of(new DeviceMemory(0, 0, context.device().id())));
         Exposure.Exposed exposed = new Exposure(collective, places, numbers)
                 .run(
                         name,

@@ -126,8 +126,7 @@ final class EfaProbe {
         if (device.equals(Device.HOST)) {
             return Check.pass(DIRECT, "host memory is near to every NIC");
         }
-        Optional<GpuDirect> facts =
-                device.type().equals("cuda") ? CudaNicMemory.facts(device) : Optional.empty();
+        Optional<GpuDirect> facts = device.type().equals("cuda") ? CudaNicMemory.facts(device) : Optional.empty();
         return Registrable.of(facts, kind -> GpuMemory.refusal(kind, info, Libfabric.version(), 0))
                 .check(DIRECT, config);
     }

@@ -30,8 +30,9 @@ final class GpuMemory {
             return Optional.empty();
         }
         if (!info.deviceMemory()) {
-            return Optional.of(name + " takes no memory of GPUs (fi_info -c FI_HMEM does not list it); take the provider of the"
-                    + " NIC (efa, cxi, verbs) of a libfabric that was built with CUDA");
+            return Optional.of(
+                    name + " takes no memory of GPUs (fi_info -c FI_HMEM does not list it); take the provider of the"
+                            + " NIC (efa, cxi, verbs) of a libfabric that was built with CUDA");
         }
         if (direct < 0) {
             return Optional.of(name + " does not reach memory of GPUs by itself (FI_HMEM_P2P_REQUIRED: error " + -direct

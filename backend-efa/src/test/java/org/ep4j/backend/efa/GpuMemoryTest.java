@@ -41,7 +41,8 @@ class GpuMemoryTest {
     @Test
     void providersAreAskedForItWhereItIsWanted() {
         EpConfig any = EpConfig.builder(Map.of(), Map.of()).build();
-        EpConfig host = EpConfig.builder(Map.of(), Map.of("EP_GPU_WINDOW", "host")).build();
+        EpConfig host =
+                EpConfig.builder(Map.of(), Map.of("EP_GPU_WINDOW", "host")).build();
         assertThat(GpuMemory.wanted(Device.parse("cuda:1"), any)).isTrue();
         assertThat(GpuMemory.wanted(Device.parse("cuda:1"), host)).isFalse();
         assertThat(GpuMemory.wanted(Device.HOST, any)).isFalse();

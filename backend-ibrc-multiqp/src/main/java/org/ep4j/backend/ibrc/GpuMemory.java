@@ -21,13 +21,15 @@ final class GpuMemory {
             case DMA_BUF ->
                 withoutDmaBuf.isEmpty()
                         ? Optional.empty()
-                        : Optional.of(String.join(", ", withoutDmaBuf) + " takes none (ibv_reg_dmabuf_mr), which needs Linux 5.12,"
+                        : Optional.of(String.join(", ", withoutDmaBuf)
+                                + " takes none (ibv_reg_dmabuf_mr), which needs Linux 5.12,"
                                 + " rdma-core 34 and a driver of the NIC that does; update these");
             case PEER_MEMORY ->
                 kernel.peermem().isPresent()
                         ? Optional.empty()
-                        : Optional.of("the kernel has not loaded nvidia_peermem, by which NICs know addresses of GPU memory;"
-                                + " modprobe nvidia_peermem");
+                        : Optional.of(
+                                "the kernel has not loaded nvidia_peermem, by which NICs know addresses of GPU memory;"
+                                        + " modprobe nvidia_peermem");
         };
     }
 }

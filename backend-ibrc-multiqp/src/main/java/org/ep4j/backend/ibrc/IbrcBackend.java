@@ -70,8 +70,8 @@ final class IbrcBackend implements EpBackend, RegistersDeviceMemory, TrafficSour
         buffers.checkOpen();
         Exposure exposure =
                 new Exposure(collective, ports, numbers, context.config().get(IbrcKeys.RELAXED_ORDERING));
-        ExposedMemory given = memory.orElseGet(() ->
-                ExposedMemory.of(new DeviceMemory(0, 0, context.device().id())));
+        ExposedMemory given = memory.orElseGet(
+                () -> ExposedMemory.of(new DeviceMemory(0, 0, context.device().id())));
         Exposure.Exposed exposed = exposure.run(
                 name,
                 () -> ExposeArguments.checkRegistered(id(), bytes, memory, this::refusal),

@@ -77,8 +77,7 @@ final class IbrcProbe {
     static Check device(Device device) {
         return switch (device.type()) {
             case "host" -> Check.pass(DEVICE, "device host");
-            case "cuda", "hip" ->
-                Check.pass(DEVICE, device + ": proxy threads post for the GPU");
+            case "cuda", "hip" -> Check.pass(DEVICE, device + ": proxy threads post for the GPU");
             default ->
                 Check.fail(
                         DEVICE,
@@ -180,9 +179,9 @@ final class IbrcProbe {
                 .map(DeviceFinding::name)
                 .toList();
         NvidiaPeerMemory kernel = Machine.peerMemory();
-        Optional<GpuDirect> facts =
-                device.type().equals("cuda") ? CudaNicMemory.facts(device) : Optional.empty();
-        return Registrable.of(facts, kind -> GpuMemory.refusal(kind, without, kernel)).check(DIRECT, config);
+        Optional<GpuDirect> facts = device.type().equals("cuda") ? CudaNicMemory.facts(device) : Optional.empty();
+        return Registrable.of(facts, kind -> GpuMemory.refusal(kind, without, kernel))
+                .check(DIRECT, config);
     }
 
     private static Check atomics(List<DeviceFinding> usable) {

@@ -100,8 +100,7 @@ final class NicDevice implements AutoCloseable {
         String where = " of " + bytes + " bytes of " + memory.kind() + " on " + name;
         long region = memory.dmaBuf()
                 .map(file -> Errno.check(
-                        Verbs.regDmabufMr(
-                                pd, file.offset(), bytes, address, file.descriptor(), access, keys.address()),
+                        Verbs.regDmabufMr(pd, file.offset(), bytes, address, file.descriptor(), access, keys.address()),
                         "ibv_reg_dmabuf_mr" + where))
                 .orElseGet(() ->
                         Errno.check(Verbs.regMr(pd, address, bytes, access, keys.address()), "ibv_reg_mr" + where));

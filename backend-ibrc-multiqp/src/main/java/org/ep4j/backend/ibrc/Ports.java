@@ -108,8 +108,7 @@ final class Ports implements AutoCloseable {
     /** Registers words of this process. */
     Keys registerWords(long address, long bytes, Resources resources) {
         // Never with relaxed ordering: a counter may not pass the bytes before it.
-        return register(
-                ExposedMemory.of(new DeviceMemory(address, bytes, Device.HOST)), Verbs.ACCESS_WORDS, resources);
+        return register(ExposedMemory.of(new DeviceMemory(address, bytes, Device.HOST)), Verbs.ACCESS_WORDS, resources);
     }
 
     /**

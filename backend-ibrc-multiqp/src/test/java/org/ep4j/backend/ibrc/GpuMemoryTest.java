@@ -17,13 +17,14 @@ class GpuMemoryTest {
     void dmaBufIsForNicsThatTakeIt() {
         assertThat(GpuMemory.refusal(Kind.DMA_BUF, List.of(), BARE)).isEmpty();
         assertThat(GpuMemory.refusal(Kind.DMA_BUF, List.of("mlx5_0", "mlx5_1"), MODULE))
-                .hasValueSatisfying(reason ->
-                        assertThat(reason).contains("mlx5_0, mlx5_1", "ibv_reg_dmabuf_mr", "Linux 5.12", "rdma-core 34"));
+                .hasValueSatisfying(reason -> assertThat(reason)
+                        .contains("mlx5_0, mlx5_1", "ibv_reg_dmabuf_mr", "Linux 5.12", "rdma-core 34"));
     }
 
     @Test
     void addressesAreForAKernelThatKnowsThem() {
-        assertThat(GpuMemory.refusal(Kind.PEER_MEMORY, List.of("mlx5_0"), MODULE)).isEmpty();
+        assertThat(GpuMemory.refusal(Kind.PEER_MEMORY, List.of("mlx5_0"), MODULE))
+                .isEmpty();
         assertThat(GpuMemory.refusal(Kind.PEER_MEMORY, List.of(), BARE))
                 .hasValueSatisfying(reason -> assertThat(reason).contains("modprobe nvidia_peermem"));
         assertThat(GpuMemory.refusal(Kind.HOST, List.of("mlx5_0"), BARE)).isEmpty();
@@ -31,7 +32,8 @@ class GpuMemoryTest {
 
     @Test
     void aRegistrationThatFailsIsNotBlamedOnLimitsOfTheProcess() {
-        for (String call : List.of("ibv_reg_dmabuf_mr of 1 bytes of dma-buf on a", "ibv_reg_mr of 1 bytes of peer memory on a")) {
+        for (String call :
+                List.of("ibv_reg_dmabuf_mr of 1 bytes of dma-buf on a", "ibv_reg_mr of 1 bytes of peer memory on a")) {
             assertThat(Errno.remedy(Errno.ENOMEM, call, Optional.empty()))
                     .contains("kernel's log", "BAR1", "IOMMU")
                     .doesNotContain("limit");

@@ -61,8 +61,8 @@ class LinkTest {
         }
         HostMemory local = FakeFabric.memory(control[0], layout.bytes());
         local.putLong(layout.one(), 1);
-        LinkMemory memory =
-                new LinkMemory(words, layout, region(control, true), local, 0, 1, (buffer, source, counter, delta) -> {});
+        LinkMemory memory = new LinkMemory(
+                words, layout, region(control, true), local, 0, 1, (buffer, source, counter, delta) -> {});
         return new Link(new LinkPeer(1, 1, "rank 1", 0), memory, settings, true, lanes, RAILS, wire);
     }
 
