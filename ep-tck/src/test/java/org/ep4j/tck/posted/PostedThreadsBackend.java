@@ -35,7 +35,8 @@ record PostedThreadsBackend(OpenContext context) implements EpBackend, Registers
 
     @Override
     public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
-        Endpoint own = allocates() ? allocate(bytes) : endpoint(memory.orElseThrow().memory(), () -> {});
+        Endpoint own =
+                allocates() ? allocate(bytes) : endpoint(memory.orElseThrow().memory(), () -> {});
         List<byte[]> keys = context.bootstrap()
                 .allGather(name, ByteBuffer.allocate(8).putLong(own.key()).array(), deadline);
         Map<Integer, Endpoint> all = new TreeMap<>();
