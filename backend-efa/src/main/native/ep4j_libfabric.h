@@ -99,7 +99,19 @@ struct Domain {
     fi_info *info;
     fid_fabric *fabric;
     fid_domain *domain;
+    int device_memory; // 0, or why its endpoints do not take memory of GPUs as it must be taken
 };
+
+// What headers before 1.20 do not have: fi_mr_dmabuf and FI_MR_DMABUF; before 1.18: two options of endpoints.
+struct DmaBuf {
+    int fd;
+    uint64_t offset;
+    size_t len;
+    void *base_addr;
+};
+const uint64_t DMABUF = 1ULL << 40;
+const int CUDA_API_PERMITTED = FI_OPT_FI_HMEM_P2P + 2;
+const int SHARED_MEMORY_PERMITTED = FI_OPT_FI_HMEM_P2P + 3;
 
 // Context of an operation: what the mode bits FI_CONTEXT and FI_CONTEXT2 ask for, then ours.
 struct Context {
@@ -190,32 +202,54 @@ static inline int ep4j_fi_load(void *out, int capacity) {
 // The version of the library, major << 16 | minor.
 static inline int ep4j_fi_version() { return static_cast<int>(ep4j::library().version()); }
 
-// provider: its name, or an empty text for any. Returns a list, or -FI_ENODATA where there is nothing.
-static inline int64_t ep4j_fi_list(void *provider) {
-    ep4j::Signals signals;
-    ep4j::Library &library = ep4j::library();
+namespace ep4j {
+
+static inline int list(const char *name, bool device_memory, fi_info **found) {
+    Library &library = ep4j::library();
     fi_info *hints = library.dupinfo(nullptr);
     if (!hints) {
         return -FI_ENOMEM;
     }
-    hints->caps = FI_MSG | FI_RMA | FI_WRITE | FI_REMOTE_WRITE | FI_SEND | FI_RECV;
-    hints->mode = ep4j::wanted_modes();
+    hints->caps = FI_MSG | FI_RMA | FI_WRITE | FI_REMOTE_WRITE | FI_SEND | FI_RECV | (device_memory ? FI_HMEM : 0);
+    hints->mode = wanted_modes();
     hints->ep_attr->type = FI_EP_RDM;
-    hints->domain_attr->mr_mode = ep4j::memory_modes();
+    hints->domain_attr->mr_mode = memory_modes() | (device_memory ? FI_MR_HMEM : 0);
     hints->domain_attr->threading = FI_THREAD_SAFE;
     hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
     hints->domain_attr->cq_data_size = 4;
     hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
-    const char *name = static_cast<const char *>(provider);
     if (name && *name) {
         hints->fabric_attr->prov_name = strdup(name);
     }
     uint32_t mine = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
     uint32_t theirs = library.version();
-    fi_info *found = nullptr;
-    int result = library.getinfo(theirs < mine ? theirs : mine, nullptr, nullptr, 0, hints, &found);
+    int result = library.getinfo(theirs < mine ? theirs : mine, nullptr, nullptr, 0, hints, found);
     library.freeinfo(hints);
-    return result ? result : reinterpret_cast<int64_t>(found);
+    return result;
+}
+
+} // namespace ep4j
+
+// provider: its name, or an empty text for any. device_memory: 1 puts those first that take memory of GPUs, which come a second time
+// without. Returns a list, or -FI_ENODATA where there is nothing.
+static inline int64_t ep4j_fi_list(void *provider, int device_memory) {
+    ep4j::Signals signals;
+    const char *name = static_cast<const char *>(provider);
+    fi_info *able = nullptr;
+    if (device_memory && ep4j::list(name, true, &able)) {
+        able = nullptr;
+    }
+    fi_info *all = nullptr;
+    int result = ep4j::list(name, false, &all);
+    if (!able) {
+        return result ? result : reinterpret_cast<int64_t>(all);
+    }
+    fi_info *last = able;
+    while (last->next) {
+        last = last->next;
+    }
+    last->next = result ? nullptr : all;
+    return reinterpret_cast<int64_t>(able);
 }
 
 static inline void ep4j_fi_free(void *list) {
@@ -254,9 +288,10 @@ static inline int ep4j_fi_describe(void *list, int index, void *out, int capacit
     return snprintf(
         static_cast<char *>(out), capacity,
         "provider=%s\nfabric=%s\ndomain=%s\ndevice=%s\ndriver=%s\nvendor=%s\npart=%s\nspeed=%llu\naddress=%s\n"
-        "mr_mode=%d\nmode=%llu\ntx_size=%llu\nrx_size=%llu\ninject=%llu\nmax_message=%llu\nwaw=%d\n",
+        "hmem=%d\nmr_mode=%d\nmode=%llu\ntx_size=%llu\nrx_size=%llu\ninject=%llu\nmax_message=%llu\nwaw=%d\n",
         ep4j::text(info->fabric_attr->prov_name), ep4j::text(info->fabric_attr->name),
-        ep4j::text(info->domain_attr->name), device, driver, vendor, part, speed, address, info->domain_attr->mr_mode,
+        ep4j::text(info->domain_attr->name), device, driver, vendor, part, speed, address,
+        (info->caps & FI_HMEM) ? 1 : 0, info->domain_attr->mr_mode,
         static_cast<unsigned long long>(info->mode), static_cast<unsigned long long>(info->tx_attr->size),
         static_cast<unsigned long long>(info->rx_attr->size),
         static_cast<unsigned long long>(info->tx_attr->inject_size),
@@ -305,12 +340,39 @@ static inline void ep4j_fi_close(void *handle) {
 }
 
 // Registers memory that peers write to and that is written from. key: what to call it where the provider leaves that to us.
-// endpoint: what to bind it to where the provider asks for it, else null. out: descriptor, key, both of 64 bits.
-static inline int64_t ep4j_fi_register(void *handle, void *address, int64_t bytes, int64_t key, void *endpoint, void *out) {
+// endpoint: what to bind it to where the provider asks for it, else null. cuda: number of the GPU whose memory it is, or -1 for
+// memory of the host. fd, offset: a dma-buf and where the memory begins in it, or -1. out: descriptor, key, both of 64 bits.
+static inline int64_t ep4j_fi_register(void *handle, void *address, int64_t bytes, int64_t key, void *endpoint, int cuda,
+                                       int fd, int64_t offset, void *out) {
     ep4j::Domain *domain = static_cast<ep4j::Domain *>(handle);
     fid_mr *region = nullptr;
-    int result = fi_mr_reg(domain->domain, address, static_cast<size_t>(bytes), FI_WRITE | FI_REMOTE_WRITE, 0,
-                           static_cast<uint64_t>(key), 0, &region, nullptr);
+    // A library that is newer than these headers reads further.
+    union {
+        fi_mr_attr attr;
+        char room[512];
+    } memory;
+    memset(&memory, 0, sizeof(memory));
+    iovec range;
+    range.iov_base = address;
+    range.iov_len = static_cast<size_t>(bytes);
+    ep4j::DmaBuf dmabuf;
+    dmabuf.fd = fd;
+    dmabuf.offset = static_cast<uint64_t>(offset);
+    dmabuf.len = static_cast<size_t>(bytes);
+    dmabuf.base_addr = static_cast<char *>(address) - offset;
+    // One union in newer headers.
+    memory.attr.mr_iov = fd < 0 ? &range : reinterpret_cast<iovec *>(&dmabuf);
+    memory.attr.iov_count = 1;
+    memory.attr.access = FI_WRITE | FI_REMOTE_WRITE;
+    memory.attr.requested_key = static_cast<uint64_t>(key);
+    memory.attr.iface = cuda < 0 ? FI_HMEM_SYSTEM : FI_HMEM_CUDA;
+    memory.attr.device.cuda = cuda < 0 ? 0 : cuda;
+    if (fd >= 0 && ep4j::library().version() < FI_VERSION(1, 20)) {
+        return -FI_ENOSYS;
+    }
+    int result = cuda < 0 ? fi_mr_reg(domain->domain, address, static_cast<size_t>(bytes), FI_WRITE | FI_REMOTE_WRITE, 0,
+                                      static_cast<uint64_t>(key), 0, &region, nullptr)
+                          : fi_mr_regattr(domain->domain, &memory.attr, fd < 0 ? 0 : ep4j::DMABUF, &region);
     if (result) {
         return result;
     }
@@ -330,6 +392,10 @@ static inline int64_t ep4j_fi_register(void *handle, void *address, int64_t byte
     values[1] = fi_mr_key(region);
     return reinterpret_cast<int64_t>(region);
 }
+
+// 0 where endpoints of a domain, once there are any, read and write memory of GPUs without calls of CUDA, which would wait for
+// kernels that wait for them.
+static inline int ep4j_fi_device_memory(void *handle) { return static_cast<ep4j::Domain *>(handle)->device_memory; }
 
 static inline int ep4j_fi_deregister(void *region) { return fi_close(&static_cast<fid_mr *>(region)->fid); }
 
@@ -386,6 +452,18 @@ static inline int64_t ep4j_fi_endpoint(void *handle, int slots, int completions)
     }
     if (!result) {
         result = fi_ep_bind(point->ep, &point->cq->fid, FI_TRANSMIT | FI_RECV);
+    }
+    if (!result && (domain->info->caps & FI_HMEM)) {
+        int required = FI_HMEM_P2P_REQUIRED;
+        bool permitted = false;
+        int direct = fi_setopt(&point->ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &required, sizeof(required));
+        if (ep4j::library().version() >= FI_VERSION(1, 18)) {
+            int quiet = fi_setopt(&point->ep->fid, FI_OPT_ENDPOINT, ep4j::CUDA_API_PERMITTED, &permitted, sizeof(permitted));
+            direct = direct == -FI_EOPNOTSUPP ? direct : quiet;
+            fi_setopt(&point->ep->fid, FI_OPT_ENDPOINT, ep4j::SHARED_MEMORY_PERMITTED, &permitted, sizeof(permitted));
+        }
+        // A provider that does not know an option has nothing but direct transfers.
+        domain->device_memory = direct == -FI_EOPNOTSUPP ? direct : 0;
     }
     if (!result) {
         result = fi_enable(point->ep);

@@ -11,6 +11,13 @@ long setting(const char* name, long otherwise) {
   const char* text = getenv(name);
   return text && *text ? strtol(text, nullptr, 0) : otherwise;
 }
+long setting_of(int device, const char* name, long otherwise) {
+  const char* text = getenv(name);
+  if (!text || !*text) return otherwise;
+  for (; device > 0 && strchr(text, ','); device--) text = strchr(text, ',') + 1;
+  return strtol(text, nullptr, 0);
+}
+long writes_ordering(int device) { return setting_of(device, "EMULATED_CUDA_WRITES_ORDERING", capability() >= 90 ? 100 : 0); }
 int device_count() { static const int n = setting("EMULATED_CUDA_DEVICES", 8); return n; }
 int capability() { static const int n = setting("EMULATED_CUDA_CAPABILITY", 90); return n; }
 u64 device_memory() { static const u64 n = setting("EMULATED_CUDA_MEMORY", 8l << 30); return n; }
@@ -85,6 +92,10 @@ EXPORT cuDeviceGetAttribute(int* value, int attribute, int device) {
     case 76: *value = capability() % 10; break;
     case 81: *value = shared_limit() + 1024; break;
     case 97: *value = shared_limit(); break;
+    case 116: *value = setting_of(device, "EMULATED_CUDA_GPU_DIRECT", 1); break;
+    case 117: *value = setting_of(device, "EMULATED_CUDA_FLUSH_OPTIONS", 1); break;
+    case 118: *value = writes_ordering(device); break;
+    case 124: *value = setting_of(device, "EMULATED_CUDA_DMA_BUF", 1); break;
     default: *value = 0;
   }
   return SUCCESS;

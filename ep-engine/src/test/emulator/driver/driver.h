@@ -28,6 +28,8 @@ enum {
 
 // ---- Settings, from the environment (devices.cpp).
 long setting(const char* name, long otherwise);
+long setting_of(int device, const char* name, long otherwise);  // one for each device, separated by commas; the last one for all others
+long writes_ordering(int device);
 int device_count();
 int capability();
 u64 device_memory();

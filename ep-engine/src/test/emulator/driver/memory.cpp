@@ -1,5 +1,6 @@
 // Memory of devices and of the host. Device memory is a file in memory, mapped into a range of addresses of its own; addresses are never
 // used again.
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -288,6 +289,60 @@ EXPORT cuMemHostGetDevicePointer_v2(char** address, char* host, unsigned) {
   return SUCCESS;
 }
 
+// ---- NICs, which are host threads of tests: they write device memory by emulatedNicWrite. What they have written to a device that does not order
+// it is held back until that is flushed, as the worst device would.
+namespace {
+struct Held {
+  char* to;
+  std::vector<char> bytes;
+};
+std::mutex& held_lock = *new std::mutex;
+std::vector<Held>& held = *new std::vector<Held>;
+
+// Called with the lock held.
+template <typename Which> void take(Which which, bool arrives) {
+  auto rest = std::stable_partition(held.begin(), held.end(), [&](const Held& one) { return !which(one); });
+  if (arrives) std::for_each(rest, held.end(), [](const Held& one) { memcpy(one.to, one.bytes.data(), one.bytes.size()); });
+  held.erase(rest, held.end());
+}
+
+int device_of(char* p) {
+  std::shared_lock<std::shared_mutex> hold(memory_lock);
+  const Memory* found = find_memory(p);
+  return found && found->kind == DEVICE ? found->device : -1;
+}
+}  // namespace
+
+EXPORT emulatedNicWrite(char* to, const char* from, u64 bytes) {
+  int device = device_of(to);
+  std::lock_guard<std::mutex> hold(held_lock);
+  if (device >= 0 && writes_ordering(device) < 100) held.push_back({to, std::vector<char>(from, from + bytes)});
+  else memcpy(to, from, bytes);
+  return SUCCESS;
+}
+
+EXPORT cuFlushGPUDirectRDMAWrites(int target, int scope) {
+  NEED_CONTEXT(device);
+  if (target != 0 || (scope != 100 && scope != 200)) return INVALID_VALUE;
+  if (!(setting_of(device->ordinal, "EMULATED_CUDA_FLUSH_OPTIONS", 1) & 1)) return NOT_SUPPORTED;
+  std::lock_guard<std::mutex> hold(held_lock);
+  take([&](const Held& one) { return device_of(one.to) < 0; }, false);
+  take([&](const Held& one) { return device_of(one.to) == device->ordinal; }, true);
+  return SUCCESS;
+}
+
+// The file that the memory is; a dma-buf begins where the range does.
+EXPORT cuMemGetHandleForAddressRange(int* handle, char* address, u64 bytes, int type, u64 flags) {
+  NEED_CONTEXT(device);
+  if (type != 1 || flags != 0 || !handle || bytes == 0 || (u64)address % 4096 != 0 || bytes % 4096 != 0) return INVALID_VALUE;
+  if (!setting_of(device->ordinal, "EMULATED_CUDA_DMA_BUF", 1)) return NOT_SUPPORTED;
+  std::shared_lock<std::shared_mutex> hold(memory_lock);
+  const Memory* found = find_memory(address);
+  if (!found || found->kind != DEVICE || address != found->base || bytes > found->mapped) return INVALID_VALUE;
+  *handle = fcntl(found->file, F_DUPFD_CLOEXEC, 3);
+  return *handle < 0 ? OUT_OF_MEMORY : SUCCESS;
+}
+
 // ---- Not there: memory in parts.
 #define MISSING(name) EXPORT name() { return NOT_SUPPORTED; }
 MISSING(cuMemCreate)
@@ -300,5 +355,4 @@ MISSING(cuMemAddressFree)
 MISSING(cuMemExportToShareableHandle)
 MISSING(cuMemImportFromShareableHandle)
 MISSING(cuMemGetAllocationGranularity)
-MISSING(cuMemGetHandleForAddressRange)
 MISSING(cuMemRetainAllocationHandle)

@@ -173,6 +173,14 @@ public final class EpKeys {
             4096,
             "multiprocessors of a GPU that move rows in low latency; 0 takes all, or its share beside other buffers");
 
+    /** Where a GPU's window lies. */
+    public static final ConfigKey<String> WINDOW = ConfigKey.choice(
+            "ep.gpu.window",
+            "auto",
+            List.of("auto", "device", "host"),
+            "memory by which a GPU exchanges on paths that the host posts to: auto takes that of the GPU where the NIC is near and"
+                    + " registers it (by dma-buf, else peer memory), else pinned memory of the host; device takes nothing else");
+
     /** Rings of each proxy thread. */
     public static final ConfigKey<Integer> PROXY_RINGS = ConfigKey.integer(
             "ep.proxy.rings",
@@ -223,6 +231,7 @@ public final class EpKeys {
                 BOOTSTRAP_LINGER,
                 SMS,
                 LOW_LATENCY_SMS,
+                WINDOW,
                 PROXY_RINGS,
                 PROXY_RING_COMMANDS,
                 PROXY_IDLE_SPIN);

@@ -2,7 +2,6 @@ package org.ep4j.spi;
 
 import java.time.Duration;
 import java.util.Optional;
-import org.ep4j.DeviceMemory;
 
 /** An open backend on one rank. Safe for use from several threads. */
 public interface EpBackend extends AutoCloseable {
@@ -21,11 +20,12 @@ public interface EpBackend extends AutoCloseable {
      *
      * @param name unique among the buffers of the group
      * @param bytes size on every rank, a multiple of 4096
-     * @param memory what to register; empty exactly when {@link #allocates()}
+     * @param memory what to register; empty exactly when {@link #allocates()}. Memory of a GPU only for a backend that
+     *     {@linkplain RegistersDeviceMemory registers} it
      * @param deadline longest time the call may take
      * @throws org.ep4j.EpResourceException when the machine has too little memory for it
      */
-    SymmetricBuffer expose(String name, long bytes, Optional<DeviceMemory> memory, Duration deadline);
+    SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline);
 
     /** Frees everything, local: never waits for other ranks. A second call does nothing. */
     @Override

@@ -27,6 +27,7 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.gpu.GpuBuffers;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuWindow;
+import org.ep4j.engine.gpu.WindowPlacement;
 import org.ep4j.engine.host.HostBuffers;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.TrackedMemory;
@@ -34,6 +35,7 @@ import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.MemberState;
 import org.ep4j.spi.SymmetricBuffer;
@@ -107,23 +109,39 @@ final class Group implements EpGroup {
         }
         Duration setup = config.get(EpKeys.SETUP_TIMEOUT);
         BufferSize size;
+        Optional<GpuWindow> window;
         try {
             size = bufferSize(shape);
-            if (device instanceof GpuDevice gpu) {
-                GpuBuffers.check(shape, size(), gpu);
-            }
+            window = window(shape);
         } catch (RuntimeException e) {
             agreement.refuse(name + "-shape", e, setup);
             throw e;
         }
-        checkSameShape(agreement.exchange(name + "-shape", describe(shape).getBytes(StandardCharsets.UTF_8), setup));
-        paths.check();
-        EpBuffer buffer = expose(name, shape, size, setup);
+        try {
+            checkSameShape(
+                    agreement.exchange(name + "-shape", describe(shape).getBytes(StandardCharsets.UTF_8), setup));
+            paths.check();
+        } catch (RuntimeException e) {
+            window.ifPresent(GpuWindow::close);
+            throw e;
+        }
+        EpBuffer buffer = expose(name, shape, size, window, setup);
         if (!remember(name, buffer)) {
             buffer.close();
             throw new EpStateException("the group was closed while " + name + " was created; join again");
         }
         return buffer;
+    }
+
+    /** Made before ranks agree, so that they hear at once of one that cannot. */
+    private Optional<GpuWindow> window(EpShape shape) {
+        if (!(device instanceof GpuDevice gpu)) {
+            return Optional.empty();
+        }
+        GpuBuffers.check(shape, size(), gpu);
+        return GpuWindow.layout(shape, plan)
+                .map(layout ->
+                        new WindowPlacement(gpu, plan, rank(), backends.byId().values(), config).place(layout));
     }
 
     private synchronized boolean remember(String name, EpBuffer buffer) {
@@ -149,13 +167,10 @@ final class Group implements EpGroup {
         }
     }
 
-    private EpBuffer expose(String name, EpShape shape, BufferSize size, Duration setup) {
+    private EpBuffer expose(String name, EpShape shape, BufferSize size, Optional<GpuWindow> window, Duration setup) {
         EpBuffer buffer;
         try {
             List<SymmetricMemory> made = new ArrayList<>();
-            Optional<GpuWindow> window = device instanceof GpuDevice gpu
-                    ? GpuWindow.layout(shape, plan).map(layout -> GpuWindow.allocate(gpu, layout))
-                    : Optional.empty();
             long bytes = size.symmetric() - window.map(w -> w.layout().bytes()).orElse(0L);
             Runnable freeMemory = symmetricMemory(name, bytes, window, setup, made);
             SymmetricMemory symmetric = made.get(0);
@@ -225,7 +240,7 @@ final class Group implements EpGroup {
             throw e;
         }
         try {
-            DeviceMemory registered = window.map(GpuWindow::memory).orElse(local);
+            ExposedMemory registered = window.map(GpuWindow::exposed).orElseGet(() -> ExposedMemory.of(local));
             made.add(paths.reach(local, register(name, setup, registered, exposed)));
         } catch (RuntimeException e) {
             try {
@@ -253,13 +268,14 @@ final class Group implements EpGroup {
     }
 
     private Map<String, SymmetricBuffer> register(
-            String name, Duration setup, DeviceMemory memory, List<SymmetricBuffer> exposed) {
+            String name, Duration setup, ExposedMemory memory, List<SymmetricBuffer> exposed) {
         Map<String, SymmetricBuffer> byBackend = new TreeMap<>();
         for (EpBackend backend : backends.byId().values()) {
             if (backend.allocates()) {
                 byBackend.put(backend.id(), exposed.get(0));
             } else {
-                SymmetricBuffer registered = backend.expose(name, memory.byteSize(), Optional.of(memory), setup);
+                SymmetricBuffer registered =
+                        backend.expose(name, memory.memory().byteSize(), Optional.of(memory), setup);
                 exposed.add(registered);
                 byBackend.put(backend.id(), registered);
             }

@@ -25,6 +25,7 @@ import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.SymmetricBuffer;
 import org.junit.jupiter.api.Test;
@@ -71,7 +72,7 @@ final class GroupMemoryTest {
         }
 
         @Override
-        public SymmetricBuffer expose(String name, long bytes, Optional<DeviceMemory> memory, Duration deadline) {
+        public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
             if (full) {
                 throw new EpResourceException(id + " has no room");
             }
@@ -79,7 +80,7 @@ final class GroupMemoryTest {
             return new SymmetricBuffer() {
                 @Override
                 public DeviceMemory local() {
-                    return memory.orElseThrow();
+                    return memory.orElseThrow().memory();
                 }
 
                 @Override

@@ -13,13 +13,15 @@ import org.ep4j.engine.collective.ExposeArguments;
 import org.ep4j.engine.collective.OpenBuffers;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.RegistersDeviceMemory;
 import org.ep4j.spi.SymmetricBuffer;
 import org.ep4j.spi.TrafficSource;
 
 /** The backend, open on one rank. Owns NICs, endpoints, a thread, and the buffers that it made. */
-final class EfaBackend implements EpBackend, TrafficSource {
+final class EfaBackend implements EpBackend, RegistersDeviceMemory, TrafficSource {
     /** What is under way when a buffer closes has this long to arrive. */
     static final Duration LINGER = Duration.ofSeconds(2);
 
@@ -66,13 +68,29 @@ final class EfaBackend implements EpBackend, TrafficSource {
     }
 
     @Override
-    public SymmetricBuffer expose(String name, long bytes, Optional<DeviceMemory> memory, Duration deadline) {
+    public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
         buffers.checkOpen();
-        DeviceMemory given =
-                memory.orElseGet(() -> new DeviceMemory(0, 0, context.device().id()));
+        ExposedMemory given = memory.orElseGet(
+                () -> ExposedMemory.of(new DeviceMemory(0, 0, context.device().id())));
         Exposure.Exposed exposed = new Exposure(collective, places, numbers)
-                .run(name, () -> ExposeArguments.checkRegistered(id(), bytes, memory), given, Deadline.in(deadline));
-        return buffers.add(new EfaBuffer(name, context.rank(), given, exposed, links, buffers::remove));
+                .run(
+                        name,
+                        () -> ExposeArguments.checkRegistered(id(), bytes, memory, this::refusal),
+                        given,
+                        Deadline.in(deadline));
+        return buffers.add(new EfaBuffer(name, context.rank(), given.memory(), exposed, links, buffers::remove));
+    }
+
+    @Override
+    public Optional<String> refusal(ExposedMemory.Kind kind) {
+        return places.refusal(kind);
+    }
+
+    @Override
+    public void tryRegister(ExposedMemory memory) {
+        try (Resources registered = new Resources()) {
+            places.register(memory, registered);
+        }
     }
 
     /** The link to a peer that the backend connects. */

@@ -50,10 +50,7 @@ final class EfaOffer {
     static Check device(Device device) {
         return switch (device.type()) {
             case "host" -> Check.pass(EfaProbe.DEVICE, "device host");
-            case "cuda", "hip" ->
-                Check.pass(
-                        EfaProbe.DEVICE,
-                        device + ": bytes go through pinned memory, and proxy threads post for the GPU");
+            case "cuda", "hip" -> Check.pass(EfaProbe.DEVICE, device + ": proxy threads post for the GPU");
             default ->
                 Check.fail(
                         EfaProbe.DEVICE,

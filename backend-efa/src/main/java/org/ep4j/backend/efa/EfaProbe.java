@@ -4,11 +4,16 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import org.ep4j.Device;
 import org.ep4j.EpException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.cuda.CudaNicMemory;
+import org.ep4j.engine.gpu.GpuDirect;
+import org.ep4j.engine.gpu.Registrable;
 import org.ep4j.engine.memory.LockedMemory;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.Check;
@@ -23,7 +28,7 @@ import org.ep4j.spi.ProbeRequest;
  *   <li>{@code EP-EFA-002} libfabric is there and can be called
  *   <li>{@code EP-EFA-003} it has a provider with remote writes and immediates, as {@code ep.efa.provider} wants it
  *   <li>{@code EP-EFA-004} that provider has a NIC that does the work itself
- *   <li>{@code EP-EFA-005} the NIC reaches the memory of the device
+ *   <li>{@code EP-EFA-005} the NIC registers the memory of the device, and by what
  *   <li>{@code EP-EFA-006} an endpoint opens
  *   <li>{@code EP-EFA-007} settings for NICs can be passed on to the provider
  *   <li>{@code EP-EFA-008} the process may lock enough memory
@@ -73,12 +78,12 @@ final class EfaProbe {
             return;
         }
         checks.add(Check.pass(LIBRARY, "libfabric.so.1 is loaded, version " + FabricLibrary.version()));
-        try (FabricList list = FabricList.all()) {
-            look(list, request.config());
+        try (FabricList list = FabricList.all(GpuMemory.wanted(request.device(), request.config()))) {
+            look(list, request.device(), request.config());
         }
     }
 
-    private void look(FabricList list, EpConfig config) {
+    private void look(FabricList list, Device device, EpConfig config) {
         List<FabricInfo> usable = Providers.usable(list.infos(), config);
         if (usable.isEmpty()) {
             checks.add(noProvider(list.infos(), config));
@@ -96,7 +101,7 @@ final class EfaProbe {
         boolean network = Providers.sockets(best.provider());
         boolean none = Providers.software(best.provider());
         checks.add(network ? EfaOffer.sockets() : Check.pass(NIC, best.provider() + " on " + best.device()));
-        checks.add(Check.pass(DIRECT, "host memory is near to every NIC"));
+        checks.add(direct(device, config, best));
         checks.add(endpoint(list, best, config));
         checks.add(settings(config));
         checks.add(none ? Check.pass(MEMORY, best.provider() + " locks no memory") : memory());
@@ -115,6 +120,15 @@ final class EfaProbe {
                 "set " + EfaKeys.PROVIDER.name() + " to one of them or to auto"
                         + (interfaces.isEmpty() ? "" : ", see " + EfaKeys.INTERFACE.name())
                         + ", or install the provider (fi_info -t FI_EP_RDM -c FI_RMA); FI_PROVIDER may hide some");
+    }
+
+    private static Check direct(Device device, EpConfig config, FabricInfo info) {
+        if (device.equals(Device.HOST)) {
+            return Check.pass(DIRECT, "host memory is near to every NIC");
+        }
+        Optional<GpuDirect> facts = device.type().equals("cuda") ? CudaNicMemory.facts(device) : Optional.empty();
+        return Registrable.of(facts, kind -> GpuMemory.refusal(kind, info, Libfabric.version(), 0))
+                .check(DIRECT, config);
     }
 
     private static Check endpoint(FabricList list, FabricInfo info, EpConfig config) {

@@ -2,10 +2,10 @@ package org.ep4j.backend.efa;
 
 import java.util.ArrayList;
 import java.util.List;
-import org.ep4j.DeviceMemory;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.memory.Resources;
+import org.ep4j.spi.ExposedMemory;
 
 /** The making of one symmetric buffer on one rank: register, tell the others, agree on the size. For one thread. */
 final class Exposure {
@@ -37,7 +37,7 @@ final class Exposure {
      *
      * @param check refuses wrong arguments on this rank
      */
-    Exposed run(String name, Runnable check, DeviceMemory memory, Deadline deadline) {
+    Exposed run(String name, Runnable check, ExposedMemory memory, Deadline deadline) {
         Resources resources = new Resources();
         List<Local> mine = new ArrayList<>(1);
         boolean done = false;
@@ -70,10 +70,10 @@ final class Exposure {
         }
     }
 
-    private Local register(DeviceMemory memory, Resources resources) {
+    private Local register(ExposedMemory memory, Resources resources) {
         Counters counters = new Counters(collective.ranks().size());
         int number = buffers.add(counters);
         resources.add(() -> buffers.remove(number));
-        return new Local(number, counters, places.register(memory.address(), memory.byteSize(), resources));
+        return new Local(number, counters, places.register(memory, resources));
     }
 }

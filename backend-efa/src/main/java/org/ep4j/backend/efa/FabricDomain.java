@@ -1,8 +1,10 @@
 package org.ep4j.backend.efa;
 
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.engine.memory.Resources;
+import org.ep4j.spi.ExposedMemory;
 
 /** An open NIC. Closed by the resources that it was opened with. Safe for use from several threads. */
 final class FabricDomain {
@@ -59,11 +61,23 @@ final class FabricDomain {
     }
 
     /**
+     * What is against registering a kind of memory of GPUs, with what to do.
+     */
+    Optional<String> refusal(ExposedMemory.Kind kind) {
+        return GpuMemory.refusal(kind, info, Libfabric.version(), Libfabric.deviceMemory(address));
+    }
+
+    /**
      * Registers memory.
      *
      * @param endpoint for which; 0 where the provider registers for all
      */
-    Registered register(long memory, long bytes, long endpoint, Resources resources) {
+    Registered register(ExposedMemory memory, long endpoint, Resources resources) {
+        long bytes = memory.memory().byteSize();
+        boolean gpu = memory.kind() != ExposedMemory.Kind.HOST;
+        int cuda = gpu ? memory.memory().device().ordinal() : -1;
+        int file = memory.dmaBuf().map(ExposedMemory.DmaBuf::descriptor).orElse(-1);
+        long begin = memory.dmaBuf().map(ExposedMemory.DmaBuf::offset).orElse(0L);
         long chunk = profile.registrationChunk();
         int count = chunk == Keys.WHOLE ? 1 : (int) Math.max(1, (bytes + chunk - 1) / chunk);
         long[] descriptors = new long[count];
@@ -74,8 +88,17 @@ final class FabricDomain {
             long length = Math.min(bytes - start, chunk);
             long region = FabricError.check(
                     Libfabric.register(
-                            address, memory + start, length, keys.incrementAndGet(), endpoint, out.address()),
-                    "fi_mr_reg of " + length + " bytes on " + info.domain());
+                            address,
+                            memory.memory().address() + start,
+                            length,
+                            keys.incrementAndGet(),
+                            endpoint,
+                            cuda,
+                            file,
+                            begin + start,
+                            out.address()),
+                    (gpu ? "fi_mr_regattr of " : "fi_mr_reg of ") + length + " bytes of " + memory.kind() + " on "
+                            + info.domain());
             resources.add(() -> Libfabric.deregister(region));
             descriptors[i] = out.buffer().getLong(0);
             remote[i] = out.buffer().getLong(8);

@@ -17,6 +17,7 @@ import java.util.Map;
  * @param writes that fit into its queue
  * @param longestMessage bytes
  * @param gigabitsPerSecond 0 when unknown
+ * @param deviceMemory true where it takes memory of GPUs ({@code FI_HMEM}), as it does only where it was asked for that
  */
 record FabricInfo(
         int index,
@@ -29,7 +30,8 @@ record FabricInfo(
         int memoryMode,
         int writes,
         long longestMessage,
-        double gigabitsPerSecond) {
+        double gigabitsPerSecond,
+        boolean deviceMemory) {
     /** {@code FI_MR_VIRT_ADDR}: peers give addresses and not offsets. */
     static final int VIRTUAL_ADDRESSES = 1 << 4;
 
@@ -61,7 +63,8 @@ record FabricInfo(
                 Integer.parseInt(values.getOrDefault("mr_mode", "0")),
                 (int) Math.min(Integer.MAX_VALUE, number(values, "tx_size")),
                 Math.min(Long.MAX_VALUE >>> 1, number(values, "max_message")),
-                number(values, "speed") / 1e9);
+                number(values, "speed") / 1e9,
+                number(values, "hmem") != 0);
     }
 
     private static long number(Map<String, String> values, String name) {

@@ -14,10 +14,14 @@ final class FabricList implements AutoCloseable {
         this.infos = List.copyOf(infos);
     }
 
-    /** Of all providers. */
-    static FabricList all() {
+    /**
+     * Of all providers.
+     *
+     * @param deviceMemory whether those come first that take memory of GPUs, which costs the start of CUDA
+     */
+    static FabricList all(boolean deviceMemory) {
         NativeRecord any = FabricLibrary.text("");
-        long list = Libfabric.list(any.address());
+        long list = Libfabric.list(any.address(), deviceMemory ? 1 : 0);
         if (list == -FabricError.ENODATA) {
             return new FabricList(0, List.of());
         }

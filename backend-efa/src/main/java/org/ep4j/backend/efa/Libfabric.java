@@ -20,7 +20,7 @@ final class Libfabric {
     static native int version();
 
     @Name("ep4j_fi_list")
-    static native long list(@Cast("void*") long provider);
+    static native long list(@Cast("void*") long provider, int deviceMemory);
 
     @Name("ep4j_fi_free")
     static native void free(@Cast("void*") long list);
@@ -41,7 +41,13 @@ final class Libfabric {
             long bytes,
             long key,
             @Cast("void*") long endpoint,
+            int cuda,
+            int fd,
+            long offset,
             @Cast("void*") long out);
+
+    @Name("ep4j_fi_device_memory")
+    static native int deviceMemory(@Cast("void*") long domain);
 
     @Name("ep4j_fi_deregister")
     static native int deregister(@Cast("void*") long region);

@@ -6,6 +6,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.ep4j.Device;
+import org.ep4j.DeviceMemory;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
@@ -14,6 +16,7 @@ import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.engine.memory.WordMemory;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.OpenContext;
 
 /** Opens the backend on one rank: NICs, an endpoint for each peer and rail, then connections. For one thread. */
@@ -77,7 +80,7 @@ final class Opening {
     private EndpointRecords makeEndpoints() {
         FabricLibrary.require();
         Map<Integer, EndpointRecords.OfPeer> told = new TreeMap<>();
-        try (FabricList list = FabricList.all()) {
+        try (FabricList list = FabricList.all(GpuMemory.wanted(context.device().id(), context.config()))) {
             List<FabricInfo> usable = Providers.usable(list.infos(), context.config());
             for (int peer : context.ranks()) {
                 if (Route.connects(context.plan(), context.rank(), peer)) {
@@ -92,6 +95,7 @@ final class Opening {
         Resources own = new Resources();
         WordMemory memory = WordMemory.allocate(Records.BYTES);
         own.hold(memory);
+        ExposedMemory words = ExposedMemory.of(new DeviceMemory(memory.address(), Records.BYTES, Device.HOST));
         List<FabricDomain> nics = new ArrayList<>();
         List<Long> endpoints = new ArrayList<>();
         List<Integer> at = new ArrayList<>();
@@ -110,8 +114,8 @@ final class Opening {
                     }
                 });
                 int place = places.of(domain, endpoint);
-                FabricDomain.Registered keys = domain.register(
-                        memory.address(), Records.BYTES, domain.info().memoryOfEndpoint() ? endpoint : 0, own);
+                FabricDomain.Registered keys =
+                        domain.register(words, domain.info().memoryOfEndpoint() ? endpoint : 0, own);
                 nics.add(domain);
                 endpoints.add(endpoint);
                 at.add(place);

@@ -2,7 +2,9 @@ package org.ep4j.backend.efa;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.ep4j.engine.memory.Resources;
+import org.ep4j.spi.ExposedMemory;
 
 /**
  * Where this rank registers memory: once on each NIC, or once for each endpoint where a provider wants it. For one thread
@@ -24,22 +26,27 @@ final class Places {
         return list.size() - 1;
     }
 
-    /** Registers memory at one place. */
-    FabricDomain.Registered register(int place, long memory, long bytes, Resources resources) {
-        Place at = list.get(place);
-        return at.domain().register(memory, bytes, at.endpoint(), resources);
+    private FabricDomain.Registered register(Place at, ExposedMemory memory, Resources resources) {
+        return at.domain().register(memory, at.endpoint(), resources);
+    }
+
+    /** What is against registering a kind of memory everywhere. */
+    Optional<String> refusal(ExposedMemory.Kind kind) {
+        return list.stream().flatMap(at -> at.domain().refusal(kind).stream()).findFirst();
     }
 
     /** Registers memory at all places. */
-    Registered register(long memory, long bytes, Resources resources) {
+    Registered register(ExposedMemory memory, Resources resources) {
         List<Keys> mine = new ArrayList<>();
         List<Keys> told = new ArrayList<>();
-        for (int place = 0; place < list.size(); place++) {
-            FabricDomain.Registered one = register(place, memory, bytes, resources);
+        for (Place place : list) {
+            FabricDomain.Registered one = register(place, memory, resources);
             mine.add(one.mine());
             told.add(one.told());
         }
-        return new Registered(new Region(memory, bytes, mine), new Region(memory, bytes, told));
+        long address = memory.memory().address();
+        long bytes = memory.memory().byteSize();
+        return new Registered(new Region(address, bytes, mine), new Region(address, bytes, told));
     }
 
     /**

@@ -101,13 +101,13 @@ final class ProviderTest {
     }
 
     @Test
-    void aGpuSendsThroughPinnedMemory() {
+    void aGpuIsServedByProxyThreads() {
         EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
         ProbeReport report = provider.probe(new ProbeRequest(Device.parse("cuda:0"), config, Duration.ofSeconds(20)));
         assertThat(report.checks())
                 .filteredOn(check -> check.code().equals("EP-EFA-001"))
                 .singleElement()
-                .satisfies(check -> assertThat(check.detail()).contains("cuda:0", "pinned memory", "proxy threads"));
+                .satisfies(check -> assertThat(check.detail()).contains("cuda:0", "proxy threads"));
         assertThat(report.failures()).extracting(Check::code).doesNotContain("EP-EFA-001");
     }
 

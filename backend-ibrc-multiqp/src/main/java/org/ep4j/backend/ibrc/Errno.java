@@ -6,6 +6,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
 import org.ep4j.engine.memory.LockedMemory;
 import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.spi.ExposedMemory.Kind;
 
 /** Error numbers of Linux, and what they mean for calls of libibverbs. */
 final class Errno {
@@ -60,6 +61,10 @@ final class Errno {
 
     /** What to do about an error of a call, in a process that may lock so much memory. */
     static String remedy(int error, String call, Optional<LockedMemory> locked) {
+        if (call.contains(" of " + Kind.DMA_BUF) || call.contains(" of " + Kind.PEER_MEMORY)) {
+            return "; the kernel's log may say why: drivers of GPU and NIC that do not fit each other, too little BAR1 of the GPU, or"
+                    + " an IOMMU between them";
+        }
         return switch (error) {
             case ENOMEM, EAGAIN, ENOSPC -> noRoom(call.startsWith("ibv_reg_"), locked);
             // libibverbs has ENOENT for a device file that it may not open, after it has looked for another one.

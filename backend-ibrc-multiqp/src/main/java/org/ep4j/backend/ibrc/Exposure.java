@@ -3,12 +3,12 @@ package org.ep4j.backend.ibrc;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLongArray;
-import org.ep4j.DeviceMemory;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.engine.memory.WordMemory;
+import org.ep4j.spi.ExposedMemory;
 
 /** The making of one symmetric buffer on one rank: register, tell the others, agree on the size. For one thread. */
 final class Exposure {
@@ -51,7 +51,7 @@ final class Exposure {
      *
      * @param check refuses wrong arguments on this rank
      */
-    Exposed run(String name, Runnable check, DeviceMemory memory, Deadline deadline) {
+    Exposed run(String name, Runnable check, ExposedMemory memory, Deadline deadline) {
         List<Local> mine = new ArrayList<>(1);
         boolean done = false;
         try {
@@ -68,8 +68,8 @@ final class Exposure {
                     name, told.stream().map(BufferRecord::bytes).toList());
             Local local = mine.get(0);
             Exposed exposed = new Exposed(
-                    Regions.of(
-                            memory.address(),
+                    Regions.ofData(
+                            memory,
                             local.dataKeys().local(),
                             told.stream().map(BufferRecord::data).toList()),
                     Regions.of(
@@ -98,7 +98,7 @@ final class Exposure {
             Ports.Keys dataKeys,
             Ports.Keys counterKeys) {}
 
-    private Local register(DeviceMemory memory) {
+    private Local register(ExposedMemory memory) {
         int ranks = collective.ranks().size();
         long bytes = Farewells.bytes(ranks);
         WordMemory held = WordMemory.allocate(bytes);
@@ -110,13 +110,12 @@ final class Exposure {
         int number = buffers.add(told);
         counted.add(() -> buffers.remove(number));
         long counters = held.address();
-        // Never with relaxed ordering: a counter may not pass the bytes before it.
-        Ports.Keys counterKeys = ports.register(counters, bytes, Verbs.ACCESS_WORDS, counted);
-        Ports.Keys dataKeys = ports.register(memory.address(), memory.byteSize(), dataAccess(relaxedOrdering), data);
+        Ports.Keys counterKeys = ports.registerWords(counters, bytes, counted);
+        Ports.Keys dataKeys = ports.register(memory, dataAccess(relaxedOrdering), data);
         BufferRecord record = new BufferRecord(
-                memory.byteSize(),
+                memory.memory().byteSize(),
                 number,
-                new MemoryRecord(memory.address(), dataKeys.remote()),
+                new MemoryRecord(memory.memory().address(), dataKeys.remote()),
                 new MemoryRecord(counters, counterKeys.remote()));
         return new Local(record, told, farewells, dataKeys, counterKeys);
     }

@@ -13,13 +13,15 @@ import org.ep4j.engine.collective.ExposeArguments;
 import org.ep4j.engine.collective.OpenBuffers;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.RegistersDeviceMemory;
 import org.ep4j.spi.SymmetricBuffer;
 import org.ep4j.spi.TrafficSource;
 
 /** The backend, open on one rank. Owns ports, queue pairs, threads, and the buffers that it made. */
-final class IbrcBackend implements EpBackend, TrafficSource {
+final class IbrcBackend implements EpBackend, RegistersDeviceMemory, TrafficSource {
     /** What is under way when a buffer closes has this long to be acknowledged by the NICs of the peers. */
     static final Duration LINGER = Duration.ofSeconds(2);
 
@@ -64,24 +66,46 @@ final class IbrcBackend implements EpBackend, TrafficSource {
     }
 
     @Override
-    public SymmetricBuffer expose(String name, long bytes, Optional<DeviceMemory> memory, Duration deadline) {
+    public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
         buffers.checkOpen();
         Exposure exposure =
                 new Exposure(collective, ports, numbers, context.config().get(IbrcKeys.RELAXED_ORDERING));
-        DeviceMemory given =
-                memory.orElseGet(() -> new DeviceMemory(0, 0, context.device().id()));
+        ExposedMemory given = memory.orElseGet(
+                () -> ExposedMemory.of(new DeviceMemory(0, 0, context.device().id())));
         Exposure.Exposed exposed = exposure.run(
-                name, () -> ExposeArguments.checkRegistered(id(), bytes, memory), given, Deadline.in(deadline));
+                name,
+                () -> ExposeArguments.checkRegistered(id(), bytes, memory, this::refusal),
+                given,
+                Deadline.in(deadline));
         return buffers.add(new IbrcBuffer(
                 name,
                 context.rank(),
                 collective.ranks().indexOf(context.rank()),
-                given,
+                given.memory(),
                 exposed,
                 links,
                 atomics,
                 resources,
                 buffers::remove));
+    }
+
+    @Override
+    public Optional<String> refusal(ExposedMemory.Kind kind) {
+        return GpuMemory.refusal(
+                kind,
+                ports.devices().stream()
+                        .filter(device -> !device.dmabuf())
+                        .map(NicDevice::name)
+                        .toList(),
+                Machine.peerMemory());
+    }
+
+    @Override
+    public void tryRegister(ExposedMemory memory) {
+        try (Resources registered = new Resources()) {
+            int access = Exposure.dataAccess(context.config().get(IbrcKeys.RELAXED_ORDERING));
+            ports.register(memory, access, registered);
+        }
     }
 
     @Override

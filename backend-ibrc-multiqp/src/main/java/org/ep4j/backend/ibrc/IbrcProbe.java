@@ -12,6 +12,9 @@ import org.ep4j.Device;
 import org.ep4j.EpException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.cuda.CudaNicMemory;
+import org.ep4j.engine.gpu.GpuDirect;
+import org.ep4j.engine.gpu.Registrable;
 import org.ep4j.engine.memory.LockedMemory;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.offer.NicPath;
@@ -22,6 +25,7 @@ import org.ep4j.spi.ProbeRequest;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.NvidiaPeerMemory;
 
 /**
  * Looks whether this rank can use reliable connections. It opens and closes devices, and makes a protection domain on
@@ -32,7 +36,7 @@ import org.ep4j.topology.Topology;
  *   <li>{@code EP-IBR-002} libibverbs is there and can be called
  *   <li>{@code EP-IBR-003} there are devices, and this process may open them
  *   <li>{@code EP-IBR-004} a NIC with reliable connections has a port that is up
- *   <li>{@code EP-IBR-005} the NIC reaches the memory of the device
+ *   <li>{@code EP-IBR-005} the NICs register the memory of the device, and by what
  *   <li>{@code EP-IBR-006} the ports have a GID to send from
  *   <li>{@code EP-IBR-007} the NICs can add to words in memory, where ep.ibrc.counters asks for that
  *   <li>{@code EP-IBR-008} the process may lock enough memory
@@ -73,8 +77,7 @@ final class IbrcProbe {
     static Check device(Device device) {
         return switch (device.type()) {
             case "host" -> Check.pass(DEVICE, "device host");
-            case "cuda", "hip" ->
-                Check.pass(DEVICE, device + ": bytes go through pinned memory, and proxy threads post for the GPU");
+            case "cuda", "hip" -> Check.pass(DEVICE, device + ": proxy threads post for the GPU");
             default ->
                 Check.fail(
                         DEVICE,
@@ -158,7 +161,7 @@ final class IbrcProbe {
                         names.stream().anyMatch(port -> Ports.device(port).equals(one.name())))
                 .toList();
         checks.add(IbrcOffer.nic(device, all, nics.get()));
-        checks.add(Check.pass(DIRECT, "host memory is near to every NIC; " + dmabuf(mine)));
+        checks.add(direct(device, config, mine));
         PortGids gids = PortGids.of(topology.nics(), names, config.get(EpKeys.NIC_GID_INDEX));
         checks.add(gids.check());
         facts.put(IbrcOffer.PORTS, String.join(",", gids.ports()));
@@ -167,13 +170,18 @@ final class IbrcProbe {
         return nics.get().ports();
     }
 
-    /** What memory of GPUs will need. */
-    private static String dmabuf(List<DeviceFinding> usable) {
-        String names = usable.stream()
-                .filter(DeviceFinding::dmabuf)
+    private static Check direct(Device device, EpConfig config, List<DeviceFinding> usable) {
+        if (device.equals(Device.HOST)) {
+            return Check.pass(DIRECT, "host memory is near to every NIC");
+        }
+        List<String> without = usable.stream()
+                .filter(one -> !one.dmabuf())
                 .map(DeviceFinding::name)
-                .collect(Collectors.joining(", "));
-        return names.isEmpty() ? "none of them registers dma-bufs" : "dma-bufs are registered by " + names;
+                .toList();
+        NvidiaPeerMemory kernel = Machine.peerMemory();
+        Optional<GpuDirect> facts = device.type().equals("cuda") ? CudaNicMemory.facts(device) : Optional.empty();
+        return Registrable.of(facts, kind -> GpuMemory.refusal(kind, without, kernel))
+                .check(DIRECT, config);
     }
 
     private static Check atomics(List<DeviceFinding> usable) {

@@ -2,6 +2,7 @@ package org.ep4j.backend.ibrc;
 
 import java.lang.ref.Reference;
 import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.spi.ExposedMemory;
 
 /** An open device and its protection domain. */
 final class NicDevice implements AutoCloseable {
@@ -92,11 +93,17 @@ final class NicDevice implements AutoCloseable {
     }
 
     /** Registers memory for some {@code access}, one of those of {@link Verbs}. */
-    Registration register(long address, long bytes, int access) {
+    Registration register(ExposedMemory memory, int access) {
         NativeRecord keys = new NativeRecord(8);
-        long region = Errno.check(
-                Verbs.regMr(pd, address, bytes, access, keys.address()),
-                "ibv_reg_mr of " + bytes + " bytes on " + name);
+        long address = memory.memory().address();
+        long bytes = memory.memory().byteSize();
+        String where = " of " + bytes + " bytes of " + memory.kind() + " on " + name;
+        long region = memory.dmaBuf()
+                .map(file -> Errno.check(
+                        Verbs.regDmabufMr(pd, file.offset(), bytes, address, file.descriptor(), access, keys.address()),
+                        "ibv_reg_dmabuf_mr" + where))
+                .orElseGet(() ->
+                        Errno.check(Verbs.regMr(pd, address, bytes, access, keys.address()), "ibv_reg_mr" + where));
         return new Registration(region, keys.get(0), keys.get(1));
     }
 

@@ -110,8 +110,7 @@ final class Opening {
         WordMemory memory = WordMemory.allocate(layout.bytes());
         resources.hold(memory);
         HostMemory words = memory.words();
-        // Never with relaxed ordering: a counter may not pass the bytes before it.
-        Ports.Keys keys = opened.get(0).register(memory.address(), layout.bytes(), Verbs.ACCESS_WORDS, resources);
+        Ports.Keys keys = opened.get(0).registerWords(memory.address(), layout.bytes(), resources);
         words.putLongRelease(layout.one(), 1);
         return new ControlMemory(memory.address(), words, keys);
     }

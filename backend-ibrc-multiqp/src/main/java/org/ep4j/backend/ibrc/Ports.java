@@ -6,9 +6,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SortedSet;
+import org.ep4j.Device;
+import org.ep4j.DeviceMemory;
 import org.ep4j.config.EpConfig;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.plan.offer.FlowLimits;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.Topology;
 
@@ -82,10 +85,10 @@ final class Ports implements AutoCloseable {
      * @param resources gives it back
      * @return the keys, by index of the port
      */
-    Keys register(long address, long bytes, int access, Resources resources) {
+    Keys register(ExposedMemory memory, int access, Resources resources) {
         Map<String, NicDevice.Registration> done = new LinkedHashMap<>();
         for (NicDevice device : devices.values()) {
-            NicDevice.Registration registration = device.register(address, bytes, access);
+            NicDevice.Registration registration = device.register(memory, access);
             resources.add(registration::close);
             done.put(device.name(), registration);
         }
@@ -100,6 +103,12 @@ final class Ports implements AutoCloseable {
             remote.add(registration.remoteKey());
         }
         return new Keys(local, remote);
+    }
+
+    /** Registers words of this process. */
+    Keys registerWords(long address, long bytes, Resources resources) {
+        // Never with relaxed ordering: a counter may not pass the bytes before it.
+        return register(ExposedMemory.of(new DeviceMemory(address, bytes, Device.HOST)), Verbs.ACCESS_WORDS, resources);
     }
 
     /**

@@ -53,13 +53,14 @@ final class Sender {
         long number = lane.log().append(request);
         lane.traffic().count(request);
         int flags = lane.signalsNext() ? Commands.SIGNALED : 0;
-        if (request.writes() && request.length <= ends.inline()) {
-            flags |= Commands.INLINE;
-        }
         Region source = request.source;
         Region target = request.target;
         if (source == null || target == null) {
             throw new IllegalStateException("a request without memory");
+        }
+        // The processor copies what travels inline.
+        if (request.writes() && request.length <= ends.inline() && source.onHost()) {
+            flags |= Commands.INLINE;
         }
         boolean bare = request.length == 0;
         last[lane.index()] = commands.count();

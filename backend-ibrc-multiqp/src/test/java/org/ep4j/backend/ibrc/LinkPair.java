@@ -87,7 +87,7 @@ final class LinkPair implements AutoCloseable {
     }
 
     private static Region region(long[] addresses, int side) {
-        return new Region(addresses[side], new int[1], addresses, new int[2][1]);
+        return new Region(addresses[side], true, new int[1], addresses, new int[2][1]);
     }
 
     private long allocate(long bytes) {

@@ -38,8 +38,9 @@ class LinkTest {
     private final long[] counters = {allocate(2L * LinkMemory.COUNTERS), allocate(2L * LinkMemory.COUNTERS)};
     private final long[] data = {allocate(4096), allocate(4096)};
     private final ScriptedWire wire = new ScriptedWire();
-    private final Region dataRegion = region(data);
-    private final Region counterRegion = region(counters);
+    private final Region dataRegion = region(data, true);
+    private final Region gpuRegion = region(data, false);
+    private final Region counterRegion = region(counters, true);
     private final Link link = link();
 
     private long allocate(long bytes) {
@@ -48,20 +49,20 @@ class LinkTest {
         return allocation.memory().address();
     }
 
-    private static Region region(long[] addresses) {
-        return new Region(addresses[0], new int[1], addresses, new int[2][1]);
+    private static Region region(long[] addresses, boolean onHost) {
+        return new Region(addresses[0], onHost, new int[1], addresses, new int[2][1]);
     }
 
     private Link link() {
         LinkSettings settings = new LinkSettings(128, 4, 0, 0, Duration.ofSeconds(20));
         List<Lane> lanes = new ArrayList<>();
         for (int lane = 0; lane < RAILS; lane++) {
-            lanes.add(new Lane(lane, lane, new LaneEnds(lane, 0, 0, 64, 0, 0, 1000, "port-" + lane), settings));
+            lanes.add(new Lane(lane, lane, new LaneEnds(lane, 0, 0, 64, 0, 16, 1000, "port-" + lane), settings));
         }
         HostMemory local = FakeFabric.memory(control[0], layout.bytes());
         local.putLong(layout.one(), 1);
-        LinkMemory memory =
-                new LinkMemory(words, layout, region(control), local, 0, 1, (buffer, source, counter, delta) -> {});
+        LinkMemory memory = new LinkMemory(
+                words, layout, region(control, true), local, 0, 1, (buffer, source, counter, delta) -> {});
         return new Link(new LinkPeer(1, 1, "rank 1", 0), memory, settings, true, lanes, RAILS, wire);
     }
 
@@ -80,6 +81,7 @@ class LinkTest {
 
         private final Deque<Done> completions = new ArrayDeque<>();
         private final List<Integer> stopped = new ArrayList<>();
+        private final List<Boolean> inline = new ArrayList<>();
         private boolean broken;
         private boolean refusing;
         private Runnable onPoll = () -> {};
@@ -100,6 +102,9 @@ class LinkTest {
 
         private void execute(Commands commands, int i) {
             long remote = commands.remote(i);
+            if (commands.opcode(i) == Commands.WRITE) {
+                inline.add((commands.flags(i) & Commands.INLINE) != 0);
+            }
             switch (commands.opcode(i)) {
                 case Commands.ADD -> {
                     HostMemory word = FakeFabric.memory(remote, 8);
@@ -158,6 +163,16 @@ class LinkTest {
         public String error(int error) {
             return "error " + error;
         }
+    }
+
+    /** The processor copies what travels inline, and reads no memory of GPUs. */
+    @Test
+    void nothingOfAGpuTravelsInline() {
+        link.write(dataRegion, 0, 2048, 16);
+        link.write(gpuRegion, 0, 2048, 16);
+        link.write(dataRegion, 0, 2048, 17);
+        link.advance(counterRegion, 0, COUNTER, new long[64], 1);
+        assertThat(wire.inline).containsExactly(true, false, false);
     }
 
     @Test

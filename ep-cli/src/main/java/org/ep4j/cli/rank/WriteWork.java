@@ -22,6 +22,7 @@ import org.ep4j.plan.PathKind;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.SymmetricBuffer;
@@ -112,8 +113,8 @@ public final class WriteWork {
     private void measure(OpenContext context, EpBackend backend, PairPath there, PairPath back) {
         long bytes = 2 * ((spec.largest() + PAGE - 1) / PAGE * PAGE);
         try (DeviceAllocation allocation = context.device().allocate(bytes);
-                SymmetricBuffer buffer =
-                        backend.expose("writes", bytes, Optional.of(allocation.memory()), context.deadline())) {
+                SymmetricBuffer buffer = backend.expose(
+                        "writes", bytes, Optional.of(ExposedMemory.of(allocation.memory())), context.deadline())) {
             HostPosted posted = buffer.as(HostPosted.class)
                     .orElseThrow(() -> new EpUnavailableException(backend.id() + " cannot be written by posting"));
             HostMemory memory = HostMemory.of(buffer.local());

@@ -1,8 +1,10 @@
 package org.ep4j.engine.collective;
 
 import java.util.Optional;
-import org.ep4j.DeviceMemory;
+import java.util.function.Function;
 import org.ep4j.EpArgumentException;
+import org.ep4j.spi.ExposedMemory;
+import org.ep4j.spi.RegistersDeviceMemory;
 
 /** What a backend refuses before it exposes a buffer, in the same words everywhere. */
 public final class ExposeArguments {
@@ -17,35 +19,42 @@ public final class ExposeArguments {
      * @param backend its id
      * @throws EpArgumentException with the value and the limit
      */
-    public static void checkAllocated(String backend, long bytes, Optional<DeviceMemory> memory) {
+    public static void checkAllocated(String backend, long bytes, Optional<ExposedMemory> memory) {
         checkSize(bytes);
         if (memory.isPresent()) {
             throw new EpArgumentException(
-                    "memory", memory.get(), "empty", backend + " allocates by itself; pass Optional.empty()");
+                    "memory", memory.get().memory(), "empty", backend + " allocates by itself; pass Optional.empty()");
         }
     }
 
     /**
-     * For a backend that registers host memory of others.
+     * For a backend that registers memory of others.
      *
      * @param backend its id
+     * @param refusal as {@link RegistersDeviceMemory#refusal}, for memory of GPUs
      * @throws EpArgumentException with the value and the limit
      */
-    public static void checkRegistered(String backend, long bytes, Optional<DeviceMemory> memory) {
+    public static void checkRegistered(
+            String backend,
+            long bytes,
+            Optional<ExposedMemory> memory,
+            Function<ExposedMemory.Kind, Optional<String>> refusal) {
         checkSize(bytes);
-        if (memory.isEmpty() || memory.get().byteSize() != bytes) {
+        if (memory.isEmpty() || memory.get().memory().byteSize() != bytes) {
             throw new EpArgumentException(
                     "memory",
-                    memory.isEmpty() ? "empty" : memory.get(),
+                    memory.isEmpty() ? "empty" : memory.get().memory(),
                     bytes + " bytes",
                     backend + " registers memory that was allocated elsewhere; pass all of it");
         }
-        if (!memory.get().device().type().equals("host")) {
+        ExposedMemory.Kind kind = memory.get().kind();
+        Optional<String> refused = kind == ExposedMemory.Kind.HOST ? Optional.empty() : refusal.apply(kind);
+        if (refused.isPresent()) {
             throw new EpArgumentException(
                     "memory",
-                    memory.get(),
-                    "host memory",
-                    "this version of " + backend + " sends from host memory; stage what is on a GPU");
+                    memory.get().memory() + " as " + kind,
+                    "memory that its NICs register",
+                    refused.get() + "; pass memory of the host");
         }
     }
 

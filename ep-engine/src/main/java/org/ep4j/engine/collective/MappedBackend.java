@@ -7,6 +7,7 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.ep4j.DeviceMemory;
 import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.SymmetricBuffer;
@@ -51,7 +52,7 @@ public final class MappedBackend implements EpBackend {
     }
 
     @Override
-    public SymmetricBuffer expose(String name, long bytes, Optional<DeviceMemory> memory, Duration deadline) {
+    public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
         buffers.checkOpen();
         SymmetricAllocation made = allocation.apply(name);
         Map<Integer, DeviceMemory> mapped;

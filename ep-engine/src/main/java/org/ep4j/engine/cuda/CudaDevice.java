@@ -16,6 +16,7 @@ import org.ep4j.engine.gpu.GpuMarker;
 import org.ep4j.engine.gpu.GpuModule;
 import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.engine.gpu.GpuTimer;
+import org.ep4j.engine.gpu.NicMemory;
 import org.ep4j.engine.gpu.PinnedMemory;
 import org.ep4j.engine.gpu.Recording;
 import org.ep4j.engine.memory.HostMemory;
@@ -36,6 +37,7 @@ public final class CudaDevice implements GpuDevice {
     private final Device id;
     private final GpuFacts facts;
     private final boolean hasPools;
+    private final CudaNicMemory nicMemory;
     private final ThreadLocal<LaunchConfig> launchConfig = ThreadLocal.withInitial(LaunchConfig::new);
 
     /** For memory that no other stream uses yet, or any more. */
@@ -48,6 +50,7 @@ public final class CudaDevice implements GpuDevice {
         this.context = context;
         this.id = new Device("cuda", context.ordinal());
         this.hasPools = context.attribute(MEMORY_POOLS_SUPPORTED) != 0;
+        this.nicMemory = new CudaNicMemory(context);
         int capability = context.computeCapability();
         this.facts = new GpuFacts(
                 "sm_" + capability,
@@ -60,6 +63,11 @@ public final class CudaDevice implements GpuDevice {
     @Override
     public GpuFacts facts() {
         return facts;
+    }
+
+    @Override
+    public Optional<NicMemory> nicMemory() {
+        return Optional.of(nicMemory);
     }
 
     @Override

@@ -102,6 +102,11 @@ final class CudaDriver {
 
     native int cuMemGetAddressRange_v2(long[] base, long[] bytes, long address);
 
+    /** {@code handle}: a descriptor, where the type is that of dma-bufs. */
+    native int cuMemGetHandleForAddressRange(int[] handle, long address, long bytes, int type, long flags);
+
+    native int cuFlushGPUDirectRDMAWrites(int target, int scope);
+
     native int cuPointerGetAttribute(int[] value, int attribute, long address);
 
     native int cuMemsetD8_v2(long address, byte value, long count);

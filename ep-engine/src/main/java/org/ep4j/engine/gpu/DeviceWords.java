@@ -12,14 +12,17 @@ import org.ep4j.engine.memory.Words;
 final class DeviceWords implements Words {
     private final Copies copies;
     private final DeviceMemory memory;
+    private final Runnable flush;
 
     /**
      * Over memory that a device reaches.
      *
      * @param memory of this device or mapped from a peer
+     * @param flush makes the device see what others have written there, before it is read
      */
-    DeviceWords(Copies copies, Device device, DeviceMemory memory) {
+    DeviceWords(Copies copies, Device device, DeviceMemory memory, Runnable flush) {
         this.copies = copies;
+        this.flush = flush;
         this.memory = new DeviceMemory(memory.address(), memory.byteSize(), device);
     }
 
@@ -29,6 +32,7 @@ final class DeviceWords implements Words {
     }
 
     private ByteBuffer read(long offset, int bytes) {
+        flush.run();
         return copies.read(memory.slice(offset, bytes).address(), bytes);
     }
 

@@ -123,7 +123,7 @@ public final class GpuBuffers {
                 group.plan(),
                 new BufferLayout(shape, ranks),
                 symmetric,
-                m -> new DeviceWords(copies, device.id(), m),
+                m -> new DeviceWords(copies, device.id(), m, flush(window, m)),
                 Deadline.in(timeout));
         Waits waits = new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
         Processors processors = Processors.of(
@@ -165,7 +165,7 @@ public final class GpuBuffers {
                                 device,
                                 copies,
                                 IntStream.range(0, ranks)
-                                        .mapToLong(r -> address(symmetric, r, remotes))
+                                        .mapToLong(r -> address(symmetric, r, window))
                                         .toArray(),
                                 owned))
                 .set(Param.LOCAL, symmetric.local().address())
@@ -178,7 +178,8 @@ public final class GpuBuffers {
                 .set(Param.LOCAL_OF, experts(device, copies, shape, owned, placement::localIndex))
                 .set(Param.TEMPORARY, state.temporary().address())
                 .set(Param.REMOTES, remotes.map(Remotes::tableAddress).orElse(0L))
-                .set(Param.WINDOW, remotes.map(Remotes::windowAddress).orElse(0L));
+                .set(Param.WINDOW, window.map(GpuWindow::address).orElse(0L))
+                .set(Param.WORDS, window.map(w -> w.words().deviceAddress()).orElse(0L));
         Posting posting = remotes.map(r -> (Posting) r).orElse(Posting.NONE);
         Operations operations = new Operations(
                 device, launcher, failures, deviceState, abort, waits, processors, posting, common, timeout, CLEANER);
@@ -202,15 +203,22 @@ public final class GpuBuffers {
                 free);
     }
 
+    /** NICs write into the window alone. */
+    private static Runnable flush(Optional<GpuWindow> window, DeviceMemory memory) {
+        return window.filter(w -> w.exposed().memory().equals(memory))
+                .map(GpuWindow::flush)
+                .orElse(() -> {});
+    }
+
     /** Of a rank's memory as kernels store into it. */
-    private static long address(SymmetricMemory symmetric, int rank, Optional<Remotes> remotes) {
+    private static long address(SymmetricMemory symmetric, int rank, Optional<GpuWindow> window) {
         if (rank == symmetric.rank()) {
             return symmetric.local().address();
         }
         DeviceMemory mapped = symmetric.mapped().get(rank);
         return mapped != null
                 ? mapped.address()
-                : remotes.map(Remotes::windowAddress).orElse(0L);
+                : window.map(GpuWindow::address).orElse(0L);
     }
 
     private static DeviceMemory allocate(GpuDevice device, long bytes, Deque<Runnable> owned) {

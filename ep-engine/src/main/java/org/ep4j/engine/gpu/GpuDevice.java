@@ -11,6 +11,11 @@ public interface GpuDevice extends EpDevice {
     /** What kernels and launches are fitted to. */
     GpuFacts facts();
 
+    /** Its memory as NICs reach it; empty where ep4j lets none do so. */
+    default Optional<NicMemory> nicMemory() {
+        return Optional.empty();
+    }
+
     /**
      * Compiles, or takes from the cache, and loads.
      *

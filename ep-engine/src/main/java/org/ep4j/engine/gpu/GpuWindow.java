@@ -8,19 +8,25 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.layout.WindowLayout;
-import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PathKind;
+import org.ep4j.spi.ExposedMemory;
 
 /**
- * Pinned memory of the host by which a GPU exchanges with peers that host threads post to: NICs and the GPU reach it on any
- * machine.
+ * Memory by which a GPU exchanges with peers that host threads post to: the GPU's own, where NICs reach it, else pinned memory
+ * of the host, which both reach on any machine. {@link WindowPlacement} decides.
  *
- * @param layout where everything lies
- * @param pinned the memory
+ * @param layout where everything lies, but the counters
+ * @param exposed the memory, as backends register it
+ * @param address where kernels see it
+ * @param words counters, which threads of the host write and kernels poll: always memory of the host
+ * @param flush makes this GPU see what has arrived, before the counters say so
+ * @param free gives the memory back
  */
-public record GpuWindow(WindowLayout layout, PinnedMemory pinned) implements AutoCloseable {
+public record GpuWindow(
+        WindowLayout layout, ExposedMemory exposed, long address, PinnedMemory words, Runnable flush, Runnable free)
+        implements AutoCloseable {
     /**
      * The layout that a plan needs, the same on all ranks; empty where all GPUs map each other's memory.
      *
@@ -59,27 +65,36 @@ public record GpuWindow(WindowLayout layout, PinnedMemory pinned) implements Aut
         return from != to && plan.path(from, to).offer().kind() == PathKind.HOST_POSTED;
     }
 
-    /** Allocates it. */
-    public static GpuWindow allocate(GpuDevice device, WindowLayout layout) {
-        return new GpuWindow(layout, device.allocatePinned(layout.bytes()));
-    }
-
-    /** As backends register it. */
-    public DeviceMemory memory() {
-        return new DeviceMemory(pinned.hostAddress(), layout.bytes(), Device.HOST);
-    }
-
-    HostMemory words() {
-        return pinned.memory();
+    /** In pinned memory of the host. */
+    static GpuWindow onHost(GpuDevice device, WindowLayout layout) {
+        PinnedMemory words = device.allocatePinned(layout.counterBytes());
+        try {
+            PinnedMemory pinned = device.allocatePinned(layout.bytes());
+            DeviceMemory memory = new DeviceMemory(pinned.hostAddress(), layout.bytes(), Device.HOST);
+            return new GpuWindow(
+                    layout, ExposedMemory.of(memory), pinned.deviceAddress(), words, () -> {}, pinned::close);
+        } catch (RuntimeException e) {
+            words.close();
+            throw e;
+        }
     }
 
     /** As peers of the buffer use it. */
-    public SymmetricMemory.Window asWindow() {
-        return new SymmetricMemory.Window(memory(), layout.staging(), layout.stagingBytes());
+    SymmetricMemory.Window asWindow() {
+        return new SymmetricMemory.Window(
+                exposed.memory(),
+                new DeviceMemory(words.hostAddress(), layout.counterBytes(), Device.HOST),
+                layout.staging(),
+                layout.stagingBytes());
     }
 
+    /** Gives all of it back; nothing may be registered any more. */
     @Override
     public void close() {
-        pinned.close();
+        try {
+            free.run();
+        } finally {
+            words.close();
+        }
     }
 }

@@ -50,5 +50,6 @@ enum Param {
     TEMPORARY,
     EXTRA,
     REMOTES,
-    WINDOW
+    WINDOW,
+    WORDS
 }

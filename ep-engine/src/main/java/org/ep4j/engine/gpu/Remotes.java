@@ -66,7 +66,9 @@ final class Remotes implements Posting {
     /** By rank: nothing comes from it any more. */
     private final AtomicBoolean[] silent;
 
-    /** By rank and counter: what kernels have been shown; each entry is its source's thread's. */
+    /** By rank and counter: what has come, and what of it kernels have been shown; each entry is its source's thread's. */
+    private final long[][] come;
+
     private final long[][] shown;
 
     /** A rank that posts, and how it is heard. */
@@ -97,6 +99,7 @@ final class Remotes implements Posting {
                         .map(entry -> new Source(entry.getKey(), entry.getValue()))
                         .toList();
         this.silent = new AtomicBoolean[plan.ranks()];
+        this.come = new long[plan.ranks()][Counter.values().length];
         this.shown = new long[plan.ranks()][Counter.values().length];
         for (int r = 0; r < silent.length; r++) {
             silent[r] = new AtomicBoolean();
@@ -148,7 +151,7 @@ final class Remotes implements Posting {
 
     private ByteBuffer table(EpPlan plan, List<Integer> remotes, long ringBytes, int commands) {
         WindowLayout at = window.layout();
-        long base = window.pinned().deviceAddress();
+        long base = window.address();
         ByteBuffer words = Copies.buffer(plan.ranks() * BYTES);
         for (int r = 0; r < plan.ranks(); r++) {
             int index = remotes.indexOf(r);
@@ -173,11 +176,6 @@ final class Remotes implements Posting {
     /** Where kernels find them. */
     long tableAddress() {
         return table.memory().address();
-    }
-
-    /** Where kernels see the window. */
-    long windowAddress() {
-        return window.pinned().deviceAddress();
     }
 
     private final class Sink implements CommandSink {
@@ -220,6 +218,10 @@ final class Remotes implements Posting {
         abort.waitsFor(peer);
     }
 
+    /**
+     * What has come of all sources of a thread is first made visible to the GPU, by one flush, and then told: a completion that
+     * the host has seen says nothing of what the GPU sees, see {@link NicWrites}.
+     */
     private boolean lookAtArrivals(int thread) {
         boolean any = false;
         for (int i = thread; i < sources.size(); i += threadCount) {
@@ -228,30 +230,62 @@ final class Remotes implements Posting {
                 any |= lookAt(source.rank(), source.posted());
             }
         }
+        if (any && flush(thread)) {
+            for (int i = thread; i < sources.size(); i += threadCount) {
+                show(sources.get(i).rank());
+            }
+        }
         return any;
     }
 
-    /** Of a source that is lost what is new is still told, counter by counter; it is given up when there is nothing new. */
+    private boolean flush(int thread) {
+        try {
+            window.flush().run();
+            return true;
+        } catch (RuntimeException e) {
+            for (int i = thread; i < sources.size(); i += threadCount) {
+                giveUp(sources.get(i).rank(), e);
+            }
+            return false;
+        }
+    }
+
+    /**
+     * Of a source that is lost what is new is still told, counter by counter. It is given up when it was lost before all of them
+     * were looked at: where it was lost meanwhile, those before may have grown since.
+     */
     private boolean lookAt(int source, HostPosted posted) {
         boolean any = false;
+        int losses = 0;
         @Nullable RuntimeException lost = null;
         for (int c = 0; c < AWAITED.size(); c++) {
             int number = BufferLayout.number(AWAITED.get(c));
             try {
                 long value = posted.seen(number, source);
                 if (value > shown[source][number]) {
-                    shown[source][number] = value;
-                    window.words().putLongRelease(layout.counter(AWAITED.get(c), source), value);
+                    come[source][number] = value;
                     any = true;
                 }
             } catch (RuntimeException e) {
                 lost = e;
+                losses++;
             }
         }
-        if (lost != null && !any) {
+        if (lost != null && losses == AWAITED.size()) {
             giveUp(source, lost);
         }
         return any;
+    }
+
+    private void show(int source) {
+        for (int c = 0; c < AWAITED.size(); c++) {
+            int number = BufferLayout.number(AWAITED.get(c));
+            long value = come[source][number];
+            if (value > shown[source][number]) {
+                shown[source][number] = value;
+                window.words().memory().putLongRelease(layout.counter(AWAITED.get(c), source), value);
+            }
+        }
     }
 
     @Override

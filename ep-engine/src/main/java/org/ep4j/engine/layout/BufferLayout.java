@@ -167,6 +167,11 @@ public final class BufferLayout {
         return ((long) kind.ordinal() * ranks + source) * LINE;
     }
 
+    /** Bytes of all counters, which lie at the start. */
+    public long counterBytes() {
+        return blocks;
+    }
+
     /** A counter's number among those that posted peers advance. */
     public static int number(Counter kind) {
         return kind.ordinal();

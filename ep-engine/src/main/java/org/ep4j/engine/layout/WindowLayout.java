@@ -15,6 +15,7 @@ public final class WindowLayout {
     private static final int LINE = 256;
 
     private final int channels;
+    private final long counterBytes;
     private final long staging;
     private final long stagingBytes;
     private final long records;
@@ -36,6 +37,7 @@ public final class WindowLayout {
     public WindowLayout(EpShape shape, int ranks, int channels) {
         BufferLayout layout = new BufferLayout(shape, ranks);
         this.channels = channels;
+        this.counterBytes = layout.counterBytes();
         this.staging = layout.rows();
         this.stagingBytes = align(4L * layout.blockBytes(), PAGE);
         long tokens = shape.maxTokens();
@@ -59,6 +61,11 @@ public final class WindowLayout {
     /** Size of the window. */
     public long bytes() {
         return outgoing + 2L * channels * channelBytes;
+    }
+
+    /** Bytes of the counters, which lie at the start, or apart from the rest where the window is memory of the GPU. */
+    public long counterBytes() {
+        return counterBytes;
     }
 
     /** Where the host puts what it posts to rank 0; those of the others follow. */

@@ -36,6 +36,8 @@ public final class Peers<W extends Words> {
     private final List<W> stored;
     /** Where peers that post write. */
     private final W window;
+    /** Where it is told what has come from them. */
+    private final W counters;
 
     private final Map<Integer, PostedPeer> postedTo = new TreeMap<>();
     private final Map<Integer, HostPosted> postedFrom;
@@ -63,6 +65,7 @@ public final class Peers<W extends Words> {
         this.deadline = deadline;
         W local = access.apply(symmetric.local());
         this.window = symmetric.window().map(w -> access.apply(w.memory())).orElse(local);
+        this.counters = symmetric.window().map(w -> access.apply(w.counters())).orElse(local);
         List<W> all = new ArrayList<>();
         for (int r = 0; r < symmetric.ranks(); r++) {
             DeviceMemory mapped = symmetric.mapped().get(r);
@@ -124,7 +127,7 @@ public final class Peers<W extends Words> {
         return stored.get(rank);
     }
 
-    /** The memory of this rank in which counters and blocks of {@code source} are. */
+    /** The memory of this rank in which blocks of {@code source} are. */
     public W writtenBy(int source) {
         return isPostedFrom(source) ? window : local();
     }
@@ -262,7 +265,7 @@ public final class Peers<W extends Words> {
         }
         long seen = heard.get(BufferLayout.number(counter) * ranks() + source);
         // Whoever else looks at arrivals keeps them there.
-        return window == local() ? seen : Math.max(seen, window.getLongAcquire(layout.counter(counter, source)));
+        return window == local() ? seen : Math.max(seen, counters.getLongAcquire(layout.counter(counter, source)));
     }
 
     /**

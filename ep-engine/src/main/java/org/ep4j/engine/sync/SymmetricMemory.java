@@ -23,13 +23,14 @@ public record SymmetricMemory(
         Map<Integer, HostPosted> postedFrom,
         Optional<Window> window) {
     /**
-     * Memory beside the symmetric one, with counters and blocks at the same places.
+     * Memory beside the symmetric one, with blocks at the same places.
      *
      * @param memory all of it
+     * @param counters words with counters at the same places
      * @param staging where what is posted to rank 0 lies until it is sent; those of the others follow
      * @param stagingBytes of each rank
      */
-    public record Window(DeviceMemory memory, long staging, long stagingBytes) {}
+    public record Window(DeviceMemory memory, DeviceMemory counters, long staging, long stagingBytes) {}
 
     /** What is posted lies in {@code local}. */
     public SymmetricMemory(

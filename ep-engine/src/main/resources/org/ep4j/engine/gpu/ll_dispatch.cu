@@ -123,7 +123,7 @@ EP_DEVICE void give_credit(const Op& op) {
 EP_DEVICE u64 least_credit(const Op& op, int counter) {
   u64 least = ~0ull;
   for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
-    const u64 seen = load_acquire(counter_at(written_by(op, r), counter, r));
+    const u64 seen = load_acquire(told(op, counter, r));
     if (!is_masked(op, r) && seen < least) least = seen;
   }
   for (int by = 1; by < EP_LANES; by *= 2) {

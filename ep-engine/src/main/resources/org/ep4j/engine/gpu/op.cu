@@ -118,7 +118,8 @@ struct Op {
   char* temporary;       // device memory that holds nothing between operations, see org.ep4j.engine.gpu.Temporary
   i64 extra;             // what a kernel of its own needs
   const Remote* remotes; // [R]; with EP_POSTED
-  char* window;          // host memory that NICs reach: counters and blocks as in symmetric memory, then channels; with EP_POSTED
+  char* window;          // memory that NICs reach: blocks as in symmetric memory, then channels; with EP_POSTED
+  char* words;           // host memory: counters of remote ranks as in symmetric memory; with EP_POSTED
 };
 
 #if EP_POSTED
@@ -127,7 +128,7 @@ EP_DEVICE bool is_remote(const Op& op, i64 rank) { return op.remotes[rank].out !
 EP_DEVICE bool is_remote(const Op&, i64) { return false; }
 #endif
 
-// Where a rank's counters and blocks are.
+// Where a rank's blocks are.
 EP_DEVICE char* written_by(const Op& op, i64 source) { return is_remote(op, source) ? op.window : op.local; }
 
 // ---- A handle of high throughput. One that sends: where each selection goes. One that receives: where each row came from.
@@ -177,6 +178,8 @@ EP_DEVICE int* handle_ints(const Op& op, u64 offset) { return (int*)(op.handle +
 
 // ---- Symmetric memory.
 EP_DEVICE char* counter_at(char* base, int kind, i64 source) { return base + ((u64)kind * EP_RANKS + source) * 64; }
+// A rank's counter here. Those of remote ranks are in memory of the host, which writes them when this GPU sees what they stand for.
+EP_DEVICE const u64* told(const Op& op, int kind, i64 source) { return (const u64*)counter_at(is_remote(op, source) ? op.words : op.local, kind, source); }
 EP_DEVICE char* block_at(char* base, int kind, u64 number, i64 source) {
   return base + EP_BLOCKS + ((kind * 2ull + (number & 1)) * EP_RANKS + source) * EP_BLOCK_BYTES;
 }
@@ -282,7 +285,7 @@ EP_DEVICE bool await_word(const Op& op, const u64* p, bool packed, u64* seen, in
 // Waits until a counter reaches the number.
 EP_DEVICE bool await(const Op& op, int counter, i64 source, u64 number, int phase) {
   u64 seen;
-  return await_word(op, (const u64*)counter_at(written_by(op, source), counter, source), false, &seen, counter, source, number, phase);
+  return await_word(op, told(op, counter, source), false, &seen, counter, source, number, phase);
 }
 
 // Whether a block's peers did the same as this rank; records otherwise. Called by one thread a peer.

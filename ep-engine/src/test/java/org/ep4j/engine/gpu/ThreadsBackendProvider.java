@@ -18,6 +18,7 @@ import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.OpenContext;
@@ -80,7 +81,7 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
         }
 
         @Override
-        public SymmetricBuffer expose(String name, long bytes, Optional<DeviceMemory> memory, Duration deadline) {
+        public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
             boolean host = context.device().id().equals(Device.HOST);
             return host ? onHost(name, bytes, deadline) : onGpus(name, bytes, deadline);
         }

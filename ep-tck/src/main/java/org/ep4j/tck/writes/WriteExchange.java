@@ -9,6 +9,7 @@ import org.ep4j.DeviceAllocation;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.OpenContext;
@@ -51,7 +52,7 @@ public final class WriteExchange implements AutoCloseable {
         this.backend = provider.open(context);
         long bytes = 2L * SLOTS * slotBytes;
         this.allocation = context.device().allocate(bytes);
-        this.buffer = backend.expose("exchange", bytes, Optional.of(allocation.memory()), patience);
+        this.buffer = backend.expose("exchange", bytes, Optional.of(ExposedMemory.of(allocation.memory())), patience);
         this.posted = buffer.as(HostPosted.class).orElseThrow();
         this.memory = HostMemory.of(buffer.local());
     }

@@ -2,10 +2,12 @@ package org.ep4j.tck.posted;
 
 import java.util.HashSet;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
+import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.HostPosted;
@@ -19,6 +21,7 @@ final class Endpoint {
     private final int rank;
     private final DeviceMemory memory;
     private final HostMemory access;
+    private final Optional<EmulatedNic> nic;
     private final AtomicLongArray counters;
     private final Runnable free;
     private final Set<Integer> refused = new HashSet<>();
@@ -36,6 +39,7 @@ final class Endpoint {
         this.rank = rank;
         this.memory = memory;
         this.access = HostMemory.of(memory);
+        this.nic = memory.device().equals(Device.HOST) ? Optional.empty() : Optional.of(new EmulatedNic());
         this.counters = new AtomicLongArray(ranks * HostPosted.COUNTERS);
         OPEN.put(key, this);
     }
@@ -72,7 +76,9 @@ final class Endpoint {
     /** What arrives after the end goes nowhere. */
     synchronized void receive(long target, Endpoint source, long from, long bytes) {
         if (!refuses(source.rank)) {
-            access.copy(target, source.access, from, bytes);
+            nic.ifPresentOrElse(
+                    emulated -> emulated.write(memory.slice(target, bytes), source.memory.slice(from, bytes)),
+                    () -> access.copy(target, source.access, from, bytes));
         }
     }
 

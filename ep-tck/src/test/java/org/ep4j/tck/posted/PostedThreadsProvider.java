@@ -68,6 +68,12 @@ public final class PostedThreadsProvider implements EpBackendProvider {
     /** Until when this rank waits for room. */
     static final ConfigKey<Duration> PATIENCE = ConfigKey.duration(
             "ep.posted-threads.patience", "20s", "how long a write waits for room before the peer is given up");
+    /** Which memory this rank's NIC registers. */
+    static final ConfigKey<String> REGISTERS = ConfigKey.choice(
+            "ep.posted-threads.registers",
+            "host",
+            List.of("host", "dma-buf", "peer memory", "nothing"),
+            "memory that is registered beside that of the host; nothing fails where it is tried");
 
     @Override
     public String id() {
@@ -81,7 +87,7 @@ public final class PostedThreadsProvider implements EpBackendProvider {
 
     @Override
     public List<ConfigKey<?>> configKeys() {
-        return List.of(HOST, INSIDE, SEED, CUT, QUEUE, STUCK, PATIENCE);
+        return List.of(HOST, INSIDE, SEED, CUT, QUEUE, STUCK, PATIENCE, REGISTERS);
     }
 
     @Override

@@ -1,0 +1,46 @@
+package org.ep4j.backend.efa;
+
+import java.util.Optional;
+import org.ep4j.Device;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.spi.ExposedMemory;
+
+/** Which memory of GPUs providers register. */
+final class GpuMemory {
+    /** The first library with {@code FI_MR_DMABUF}: 1.20. */
+    private static final int DMA_BUF = 1 << 16 | 20;
+
+    private GpuMemory() {}
+
+    /** True where providers are to be asked for it. */
+    static boolean wanted(Device device, EpConfig config) {
+        return device.type().equals("cuda") && !config.get(EpKeys.WINDOW).equals("host");
+    }
+
+    /**
+     * Why a kind cannot be registered with a NIC.
+     *
+     * @param version of the library, as {@link Libfabric#version} tells it
+     * @param direct 0, or the negated error of a provider that would call CUDA for what it sends
+     */
+    static Optional<String> refusal(ExposedMemory.Kind kind, FabricInfo info, int version, int direct) {
+        String name = info.provider() + " on " + info.device();
+        if (kind == ExposedMemory.Kind.HOST) {
+            return Optional.empty();
+        }
+        if (!info.deviceMemory()) {
+            return Optional.of(
+                    name + " takes no memory of GPUs (fi_info -c FI_HMEM does not list it); take the provider of the"
+                            + " NIC (efa, cxi, verbs) of a libfabric that was built with CUDA");
+        }
+        if (direct < 0) {
+            return Optional.of(name + " does not reach memory of GPUs by itself (FI_HMEM_P2P_REQUIRED: error " + -direct
+                    + "); see that the drivers of GPU and NIC fit each other");
+        }
+        return kind == ExposedMemory.Kind.DMA_BUF && version < DMA_BUF
+                ? Optional.of("libfabric " + (version >>> 16) + "." + (version & 0xffff)
+                        + " has no FI_MR_DMABUF; install 1.20 or newer")
+                : Optional.empty();
+    }
+}

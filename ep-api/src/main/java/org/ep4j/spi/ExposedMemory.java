@@ -1,0 +1,55 @@
+package org.ep4j.spi;
+
+import java.util.Optional;
+import org.ep4j.DeviceMemory;
+
+/**
+ * Memory that a backend is given to register, in one of the ways that NICs know.
+ *
+ * @param memory the range
+ * @param dmaBuf the same range as a file of the kernel; empty where it is registered by its address
+ */
+public record ExposedMemory(DeviceMemory memory, Optional<DmaBuf> dmaBuf) {
+    /** Ways to register memory. */
+    public enum Kind {
+        /** Memory of the host, by its address. */
+        HOST("host memory"),
+        /** Memory of a GPU, by a file of the kernel (Linux 5.12 and newer). */
+        DMA_BUF("dma-buf"),
+        /** Memory of a GPU, by its address, which a module of the kernel understands ({@code nvidia_peermem}). */
+        PEER_MEMORY("peer memory");
+
+        private final String text;
+
+        Kind(String text) {
+            this.text = text;
+        }
+
+        /** As people know it: {@code dma-buf}. */
+        @Override
+        public String toString() {
+            return text;
+        }
+    }
+
+    /**
+     * A dma-buf. It belongs to whoever made it, who closes it when {@link EpBackend#expose} has returned or later.
+     *
+     * @param descriptor number of the open file
+     * @param offset of the memory's first byte in it
+     */
+    public record DmaBuf(int descriptor, long offset) {}
+
+    /** Memory that is registered by its address. */
+    public static ExposedMemory of(DeviceMemory memory) {
+        return new ExposedMemory(memory, Optional.empty());
+    }
+
+    /** How it is to be registered. */
+    public Kind kind() {
+        if (dmaBuf.isPresent()) {
+            return Kind.DMA_BUF;
+        }
+        return memory.device().type().equals("host") ? Kind.HOST : Kind.PEER_MEMORY;
+    }
+}

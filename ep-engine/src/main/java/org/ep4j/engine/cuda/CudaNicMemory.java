@@ -1,0 +1,103 @@
+package org.ep4j.engine.cuda;
+
+import com.sun.jna.NativeLibrary;
+import java.util.Optional;
+import java.util.function.IntSupplier;
+import org.ep4j.Device;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpException;
+import org.ep4j.engine.gpu.GpuDirect;
+import org.ep4j.engine.gpu.NicMemory;
+import org.ep4j.spi.ExposedMemory;
+
+/** Memory of an NVIDIA GPU as NICs reach it. Numbers are those of {@code cuda.h}. */
+public final class CudaNicMemory implements NicMemory {
+    private static final int GPU_DIRECT_RDMA_SUPPORTED = 116;
+    private static final int FLUSH_WRITES_OPTIONS = 117;
+    private static final int WRITES_ORDERING = 118;
+    private static final int DMA_BUF_SUPPORTED = 124;
+
+    /** {@code CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD}. */
+    private static final int DMA_BUF = 1;
+
+    /** {@code CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX}. */
+    private static final int CURRENT_CONTEXT = 0;
+
+    /** {@code CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER}. */
+    private static final int TO_OWNER = 100;
+
+    private final CudaContext context;
+    private final GpuDirect facts;
+
+    /** Made once, since the threads that flush allocate nothing. */
+    private final IntSupplier flush;
+
+    CudaNicMemory(CudaContext context) {
+        this.context = context;
+        this.facts = facts(context.driver(), context.device());
+        this.flush = () -> context.driver().cuFlushGPUDirectRDMAWrites(CURRENT_CONTEXT, TO_OWNER);
+    }
+
+    /** What a GPU allows, without a context on it; empty where there is no such GPU. */
+    public static Optional<GpuDirect> facts(Device device) {
+        try {
+            CudaDriver driver = CudaDriver.load();
+            int[] handle = new int[1];
+            return driver.cuInit(0) == 0 && driver.cuDeviceGet(handle, device.ordinal()) == 0
+                    ? Optional.of(facts(driver, handle[0]))
+                    : Optional.empty();
+        } catch (EpException e) {
+            // The probe of the device says why.
+            return Optional.empty();
+        }
+    }
+
+    private static GpuDirect facts(CudaDriver driver, int device) {
+        return new GpuDirect(
+                attribute(driver, device, GPU_DIRECT_RDMA_SUPPORTED) != 0,
+                attribute(driver, device, DMA_BUF_SUPPORTED) != 0,
+                attribute(driver, device, WRITES_ORDERING),
+                attribute(driver, device, FLUSH_WRITES_OPTIONS));
+    }
+
+    /** 0 from a driver that does not know the question. */
+    private static int attribute(CudaDriver driver, int device, int attribute) {
+        int[] value = new int[1];
+        return driver.cuDeviceGetAttribute(value, attribute, device) == 0 ? value[0] : 0;
+    }
+
+    @Override
+    public GpuDirect facts() {
+        return facts;
+    }
+
+    @Override
+    public File export(DeviceMemory memory) {
+        long start = memory.address() / GRANULE * GRANULE;
+        long end = (memory.address() + memory.byteSize() + GRANULE - 1) / GRANULE * GRANULE;
+        int[] descriptor = new int[1];
+        context.call(
+                () -> "cuMemGetHandleForAddressRange of " + memory + " as dma-buf",
+                () -> context.driver().cuMemGetHandleForAddressRange(descriptor, start, end - start, DMA_BUF, 0));
+        ExposedMemory.DmaBuf told = new ExposedMemory.DmaBuf(descriptor[0], memory.address() - start);
+        return new File() {
+            @Override
+            public ExposedMemory.DmaBuf dmaBuf() {
+                return told;
+            }
+
+            @Override
+            public void close() {
+                NativeLibrary.getInstance("c").getFunction("close").invokeInt(new Object[] {told.descriptor()});
+            }
+        };
+    }
+
+    @Override
+    public void flush() {
+        int result = context.result(flush);
+        if (result != 0) {
+            context.errors().check(result, "cuFlushGPUDirectRDMAWrites");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+package org.ep4j.engine.gpu;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Function;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.ExposedMemory.Kind;
+
+/**
+ * How NICs may register the memory of a GPU, as far as is known before it is tried.
+ *
+ * @param kinds the best first
+ * @param reasons what is against the others, with what to do
+ */
+public record Registrable(List<Kind> kinds, List<String> reasons) {
+    /** Copies the lists. */
+    public Registrable {
+        kinds = List.copyOf(kinds);
+        reasons = List.copyOf(reasons);
+    }
+
+    /**
+     * By what both sides say.
+     *
+     * @param facts what the GPU allows; empty where ep4j does not ask GPUs of its kind
+     * @param refusal what is against a kind on the side of the NICs
+     */
+    public static Registrable of(Optional<GpuDirect> facts, Function<Kind, Optional<String>> refusal) {
+        if (facts.isEmpty()) {
+            return none("ep4j lets no NIC reach the memory of this kind of GPU");
+        }
+        GpuDirect gpu = facts.get();
+        if (!gpu.supported()) {
+            return none("its driver says that NICs cannot reach its memory (GPU_DIRECT_RDMA_SUPPORTED is 0)");
+        }
+        if (NicWrites.of(gpu) == NicWrites.REFUSED) {
+            return none("it does not see in order what NICs write (GPU_DIRECT_RDMA_WRITES_ORDERING is "
+                    + gpu.writesOrdering() + "), and the host cannot flush (GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS is "
+                    + gpu.flushOptions() + ")");
+        }
+        List<Kind> kinds = new ArrayList<>();
+        List<String> reasons = new ArrayList<>();
+        for (Kind kind : List.of(Kind.DMA_BUF, Kind.PEER_MEMORY)) {
+            Optional<String> against = kind == Kind.DMA_BUF && !gpu.dmaBuf()
+                    ? Optional.of(
+                            "the GPU's driver gives out none (DMA_BUF_SUPPORTED is 0); install NVIDIA's open kernel"
+                                    + " modules, on Linux 5.12 or newer")
+                    : refusal.apply(kind);
+            against.ifPresentOrElse(reason -> reasons.add(kind + ": " + reason), () -> kinds.add(kind));
+        }
+        return new Registrable(kinds, reasons);
+    }
+
+    private static Registrable none(String reason) {
+        return new Registrable(List.of(), List.of(reason));
+    }
+
+    /** What a probe tells of it. */
+    public Check check(String code, EpConfig config) {
+        if (config.get(EpKeys.WINDOW).equals("host")) {
+            return Check.pass(code, "bytes go through pinned memory of the host, as " + EpKeys.WINDOW.name() + " says");
+        }
+        return kinds.isEmpty()
+                ? Check.warn(
+                        code,
+                        "bytes go through pinned memory of the host, since NICs cannot register that of the GPU",
+                        String.join("; ", reasons))
+                : Check.pass(code, "memory of the GPU can be registered as " + kinds.get(0));
+    }
+}

@@ -1,0 +1,172 @@
+package org.ep4j.engine.gpu;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.engine.layout.WindowLayout;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.ExposedMemory;
+import org.ep4j.spi.ExposedMemory.Kind;
+import org.ep4j.spi.RegistersDeviceMemory;
+import org.ep4j.topology.NicReach;
+
+/**
+ * Decides where the window of a GPU lies, and makes it: memory of the GPU that all backends register as dma-buf, else by its
+ * address, else pinned memory of the host. Ranks need not decide alike. What was decided is logged with the reasons.
+ */
+public final class WindowPlacement {
+    private static final System.Logger LOG = System.getLogger("org.ep4j");
+
+    private final GpuDevice device;
+    private final EpPlan plan;
+    private final int rank;
+    private final List<EpBackend> backends;
+    private final String wanted;
+
+    /**
+     * For a rank of a plan.
+     *
+     * @param backends those of the rank that are open
+     */
+    public WindowPlacement(GpuDevice device, EpPlan plan, int rank, Collection<EpBackend> backends, EpConfig config) {
+        this.device = device;
+        this.plan = plan;
+        this.rank = rank;
+        this.backends =
+                backends.stream().filter(backend -> !backend.allocates()).toList();
+        this.wanted = config.get(EpKeys.WINDOW);
+    }
+
+    /**
+     * Makes the window; the caller closes it.
+     *
+     * @throws EpUnavailableException when it may lie nowhere but on the GPU, and cannot
+     */
+    public GpuWindow place(WindowLayout layout) {
+        if (wanted.equals("host")) {
+            return GpuWindow.onHost(device, layout);
+        }
+        Registrable found = registrable();
+        List<String> reasons = new ArrayList<>(found.reasons());
+        boolean tried = !found.kinds().isEmpty();
+        if (tried) {
+            Optional<GpuWindow> window = onDevice(layout, found.kinds(), reasons);
+            if (window.isPresent()) {
+                LOG.log(
+                        System.Logger.Level.INFO,
+                        () -> label() + " exchanges by memory of " + device.id() + ", registered as "
+                                + window.get().exposed().kind());
+                return window.get();
+            }
+        }
+        String why = String.join("; ", reasons);
+        if (wanted.equals("device")) {
+            throw new EpUnavailableException(label() + " is to exchange by memory of " + device.id() + " ("
+                    + EpKeys.WINDOW.name() + "=device), which NICs cannot reach: " + why
+                    + "; see to that, or set it to auto, which takes memory of the host");
+        }
+        LOG.log(
+                tried ? System.Logger.Level.WARNING : System.Logger.Level.INFO,
+                () -> label() + " exchanges by pinned memory of the host, not by that of " + device.id() + ": " + why);
+        return GpuWindow.onHost(device, layout);
+    }
+
+    private String label() {
+        return plan.profiles().get(rank).label();
+    }
+
+    private Registrable registrable() {
+        Optional<String> far = wanted.equals("auto") ? tooFar() : Optional.empty();
+        return far.map(reason -> new Registrable(List.of(), List.of(reason)))
+                .orElseGet(() -> Registrable.of(device.nicMemory().map(NicMemory::facts), this::refusal));
+    }
+
+    private Optional<String> refusal(Kind kind) {
+        return backends.stream()
+                .flatMap(backend -> (backend instanceof RegistersDeviceMemory registers
+                                ? registers.refusal(kind)
+                                : Optional.of(backend.id() + " registers memory of the host alone"))
+                        .stream())
+                .findFirst();
+    }
+
+    /** A NIC that is far from the GPU is slower with its memory than with the host's. */
+    private Optional<String> tooFar() {
+        List<NicReach> near = plan.profiles().get(rank).locality().nics();
+        return GpuWindow.remotes(plan, rank).stream()
+                .flatMap(peer -> plan.path(rank, peer).offer().nics().stream())
+                .flatMap(port -> near.stream().filter(nic -> nic.name().equals(port.split(":", 2)[0])))
+                .filter(nic ->
+                        !nic.distance().type().gpuDirect() || !nic.gpuDirect().orElse(true))
+                .findFirst()
+                .map(nic ->
+                        nic.name() + " is too far from it (" + nic.distance().type()
+                                + ") for GPUDirect RDMA; where that is wrong, as in a virtual machine that hides PCIe switches, set "
+                                + EpKeys.WINDOW.name() + "=device");
+    }
+
+    private Optional<GpuWindow> onDevice(WindowLayout layout, List<Kind> kinds, List<String> reasons) {
+        long whole = (layout.bytes() + NicMemory.GRANULE - 1) / NicMemory.GRANULE * NicMemory.GRANULE;
+        DeviceAllocation allocation;
+        try {
+            allocation = device.allocate(whole);
+        } catch (EpException e) {
+            reasons.add(String.valueOf(e.getMessage()));
+            return Optional.empty();
+        }
+        Optional<GpuWindow> window = Optional.empty();
+        try {
+            for (int i = 0; i < kinds.size() && window.isEmpty(); i++) {
+                window = tried(layout, kinds.get(i), allocation, reasons);
+            }
+            return window;
+        } finally {
+            if (window.isEmpty()) {
+                allocation.close();
+            }
+        }
+    }
+
+    private Optional<GpuWindow> tried(
+            WindowLayout layout, Kind kind, DeviceAllocation allocation, List<String> reasons) {
+        try {
+            return Optional.of(window(layout, kind, allocation));
+        } catch (EpException e) {
+            reasons.add(kind + ": " + e.getMessage());
+            return Optional.empty();
+        }
+    }
+
+    /** Takes the allocation over when it returns. */
+    private GpuWindow window(WindowLayout layout, Kind kind, DeviceAllocation allocation) {
+        NicMemory nics = device.nicMemory().orElseThrow();
+        DeviceMemory memory = allocation.memory().slice(0, layout.bytes());
+        Optional<NicMemory.File> file = kind == Kind.DMA_BUF ? Optional.of(nics.export(memory)) : Optional.empty();
+        try {
+            ExposedMemory exposed = new ExposedMemory(memory, file.map(NicMemory.File::dmaBuf));
+            backends.forEach(backend -> ((RegistersDeviceMemory) backend).tryRegister(exposed));
+            boolean flushed = NicWrites.of(nics.facts()) == NicWrites.FLUSHED;
+            return new GpuWindow(
+                    layout,
+                    exposed,
+                    memory.address(),
+                    device.allocatePinned(layout.counterBytes()),
+                    flushed ? nics::flush : () -> {},
+                    () -> {
+                        file.ifPresent(NicMemory.File::close);
+                        allocation.close();
+                    });
+        } catch (RuntimeException e) {
+            file.ifPresent(NicMemory.File::close);
+            throw e;
+        }
+    }
+}

@@ -1,0 +1,209 @@
+package org.ep4j.engine.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.ep4j.Device;
+import org.ep4j.EpException;
+import org.ep4j.EpShape;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.engine.cuda.CudaDevice;
+import org.ep4j.engine.cuda.DriverCalls;
+import org.ep4j.engine.cuda.EmulatedCuda;
+import org.ep4j.engine.layout.WindowLayout;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.ExposedMemory;
+import org.ep4j.spi.ExposedMemory.Kind;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.RegistersDeviceMemory;
+import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.topology.Distance;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicReach;
+import org.ep4j.topology.PathType;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The emulated GPUs differ in what they allow NICs: 0 all, 1 with a flush, 2 nothing for want of one, 3 nothing, 4 no dma-buf. */
+@Timeout(60)
+class WindowPlacementTest {
+    private static final WindowLayout LAYOUT = new WindowLayout(
+            EpShape.builder(64, 8, 2).maxTokens(3).maxLowLatencyTokens(2).build(), 2, 1);
+
+    private final List<Kind> tried = new ArrayList<>();
+
+    /** A backend that registers memory of the host alone. */
+    private static class Plain implements EpBackend {
+        @Override
+        public String id() {
+            return "plain";
+        }
+
+        @Override
+        public boolean allocates() {
+            return false;
+        }
+
+        @Override
+        public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void close() {}
+    }
+
+    /** Says that it registers some kinds, and then does those of them that are not in the second list. */
+    private final class Direct extends Plain implements RegistersDeviceMemory {
+        private final List<Kind> kinds;
+        private final List<Kind> broken;
+
+        Direct(List<Kind> kinds, List<Kind> broken) {
+            this.kinds = kinds;
+            this.broken = broken;
+        }
+
+        @Override
+        public Optional<String> refusal(Kind kind) {
+            return kinds.contains(kind) ? Optional.empty() : Optional.of("nic0 knows no " + kind);
+        }
+
+        @Override
+        public void tryRegister(ExposedMemory memory) {
+            tried.add(memory.kind());
+            assertThat(memory.memory().byteSize()).isEqualTo(LAYOUT.bytes());
+            if (broken.contains(memory.kind())) {
+                throw new EpException("reg of " + memory.kind() + " failed: error 22");
+            }
+        }
+    }
+
+    private EpBackend any() {
+        return new Direct(List.of(Kind.DMA_BUF, Kind.PEER_MEMORY), List.of());
+    }
+
+    private static EpPlan plan(Device device, PathType distance) {
+        NicReach nic = new NicReach(
+                "mlx5_0", NicFamily.MLX5, "card", new Distance(distance, 50, 1), Optional.empty(), List.of());
+        Locality locality = new Locality(0, GpuVendor.NVIDIA, "sm_90", 0, 1, List.of(), List.of(nic));
+        List<RankProfile> profiles = new ArrayList<>();
+        List<PairPath> paths = new ArrayList<>();
+        for (int from = 0; from < 2; from++) {
+            profiles.add(new RankProfile(from, "host-" + from, "host", 1, device, locality, "", Map.of(), Map.of()));
+            for (int to = 0; to < 2; to++) {
+                PathKind kind = from == to ? PathKind.LOCAL : PathKind.HOST_POSTED;
+                paths.add(new PairPath(from, to, "posts", new PathOffer(kind, 1, 1, List.of("mlx5_0:1")), List.of()));
+            }
+        }
+        return EpPlan.of(profiles, paths);
+    }
+
+    private static GpuWindow place(CudaDevice device, String wanted, PathType distance, EpBackend... backends) {
+        EpConfig config = EpConfig.builder(Map.of(), Map.of())
+                .set(EpKeys.WINDOW.name(), wanted)
+                .build();
+        return new WindowPlacement(device, plan(device.id(), distance), 0, List.of(backends), config).place(LAYOUT);
+    }
+
+    private void assertKind(int gpu, String wanted, Kind expected, EpBackend... backends) {
+        try (CudaDevice device = EmulatedCuda.open(gpu);
+                GpuWindow window = place(device, wanted, PathType.PIX, backends)) {
+            assertThat(window.exposed().kind()).isEqualTo(expected);
+            assertThat(window.exposed().memory().device()).isEqualTo(expected == Kind.HOST ? Device.HOST : device.id());
+            assertThat(window.words().memory().size()).isEqualTo(LAYOUT.counterBytes());
+        }
+    }
+
+    @Test
+    void dmaBufIsTakenThenPeerMemoryThenTheHost() {
+        assertKind(0, "auto", Kind.DMA_BUF, any());
+        assertKind(4, "auto", Kind.PEER_MEMORY, any());
+        assertKind(0, "auto", Kind.PEER_MEMORY, new Direct(List.of(Kind.PEER_MEMORY), List.of()));
+        assertKind(0, "auto", Kind.HOST, new Direct(List.of(), List.of()));
+        assertKind(0, "auto", Kind.HOST, new Plain());
+        assertKind(3, "auto", Kind.HOST, any());
+        assertKind(2, "auto", Kind.HOST, any());
+        assertKind(0, "host", Kind.HOST, any());
+    }
+
+    @Test
+    void whatFailsWhenItIsTriedIsReplacedByTheNext() {
+        List<Kind> both = List.of(Kind.DMA_BUF, Kind.PEER_MEMORY);
+        assertKind(0, "auto", Kind.PEER_MEMORY, any(), new Direct(both, List.of(Kind.DMA_BUF)));
+        assertThat(tried).containsExactly(Kind.DMA_BUF, Kind.DMA_BUF, Kind.PEER_MEMORY, Kind.PEER_MEMORY);
+        assertKind(0, "auto", Kind.HOST, new Direct(both, both));
+    }
+
+    @Test
+    void allBackendsMustRegisterIt() {
+        assertKind(0, "auto", Kind.HOST, any(), new Plain());
+        assertThat(tried).isEmpty();
+    }
+
+    @Test
+    void whoWantsNothingElseIsToldWhy() {
+        List<Kind> both = List.of(Kind.DMA_BUF, Kind.PEER_MEMORY);
+        try (CudaDevice device = EmulatedCuda.open(0)) {
+            assertThatThrownBy(() -> place(device, "device", PathType.PIX, new Direct(both, both)))
+                    .isInstanceOf(EpUnavailableException.class)
+                    .hasMessageContaining("ep.gpu.window=device")
+                    .hasMessageContaining("dma-buf: reg of dma-buf failed: error 22")
+                    .hasMessageContaining("peer memory: reg of peer memory failed: error 22");
+            assertThatThrownBy(() -> place(device, "device", PathType.PIX, new Plain()))
+                    .isInstanceOf(EpUnavailableException.class)
+                    .hasMessageContaining("plain registers memory of the host alone");
+        }
+        assertKind(0, "device", Kind.DMA_BUF, any());
+    }
+
+    @Test
+    void aNicThatIsFarIsNotUsedUnlessItIsWanted() {
+        try (CudaDevice device = EmulatedCuda.open(0);
+                GpuWindow far = place(device, "auto", PathType.SYS, any());
+                GpuWindow wanted = place(device, "device", PathType.SYS, any())) {
+            assertThat(far.exposed().kind()).isEqualTo(Kind.HOST);
+            assertThat(wanted.exposed().kind()).isEqualTo(Kind.DMA_BUF);
+        }
+    }
+
+    @Test
+    void writesAreFlushedWhereTheGpuAsksForIt() {
+        try (CudaDevice ordered = EmulatedCuda.open(0);
+                CudaDevice flushed = EmulatedCuda.open(1);
+                GpuWindow plain = place(ordered, "auto", PathType.PIX, any());
+                GpuWindow behind = place(flushed, "auto", PathType.PIX, any());
+                GpuWindow host = place(flushed, "host", PathType.PIX, any())) {
+            assertThat(DriverCalls.during(plain.flush())).isEmpty();
+            assertThat(DriverCalls.during(host.flush())).isEmpty();
+            assertThat(DriverCalls.during(behind.flush())).contains("cuFlushGPUDirectRDMAWrites");
+        }
+    }
+
+    @Test
+    void allMemoryIsGivenBack() {
+        List<Kind> both = List.of(Kind.DMA_BUF, Kind.PEER_MEMORY);
+        try (CudaDevice device = EmulatedCuda.open(0)) {
+            assertThat(DriverCalls.during(
+                            () -> place(device, "auto", PathType.PIX, any()).close()))
+                    .contains("cuMemAlloc_v2", "cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost");
+            assertThat(DriverCalls.during(() -> place(device, "auto", PathType.PIX, new Direct(both, both))
+                            .close()))
+                    .contains("cuMemFree_v2")
+                    .filteredOn(call -> call.startsWith("cuMemHostAlloc"))
+                    .hasSize(2);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+package org.ep4j.tck.posted;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.ep4j.tck.Capability;
+import org.ep4j.tck.EpBackendTck;
+import org.ep4j.tck.Rule;
+import org.ep4j.tck.RuleBook;
+import org.ep4j.tck.TckSubject;
+
+/** Where registering memory of emulated GPUs fails when it is tried, all goes by memory of the host. */
+class RefusingNicTckTest extends EpBackendTck {
+    private static final Set<String> RULES = Set.of("3.10", "4.10", "7.1");
+
+    @Override
+    protected TckSubject subject() {
+        return TckSubject.of(PostedThreadsProvider.ID, "cuda")
+                .without(Capability.PROCESSES)
+                .with(Map.of(PostedThreadsProvider.REGISTERS.name(), "nothing"));
+    }
+
+    @Override
+    protected List<Integer> ranks() {
+        return List.of(2);
+    }
+
+    @Override
+    protected List<Rule> selected() {
+        return RuleBook.all().stream().filter(rule -> RULES.contains(rule.id())).toList();
+    }
+}
