@@ -60,7 +60,15 @@ final class ConformanceCommandTest {
     @Test
     void settingsAreRefusedOnceBeforeAnyRuleRuns() {
         Ran ran = Ran.ep(
-                "conformance", "--ranks", "2", "--rule", "3\\..*", "--set", "ep.timeuot=3s", "--set", "ep.host.ranks=-1");
+                "conformance",
+                "--ranks",
+                "2",
+                "--rule",
+                "3\\..*",
+                "--set",
+                "ep.timeuot=3s",
+                "--set",
+                "ep.host.ranks=-1");
         assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(ExitCodes.USAGE);
         assertThat(ran.out()).doesNotContain("checks", "FAIL");
         assertThat(ran.err())
@@ -70,10 +78,10 @@ final class ConformanceCommandTest {
     }
 
     @Test
-    void ranksThatTheBackendDoesNotConnectAreRefusedOnceBeforeAnyRuleRuns() {
-        Ran ran = Ran.ep("conformance", "--ranks", "2", "--rule", "3\\..*", "--set", "ep.host.ranks=1");
+    void aGroupThatCannotBeJoinedIsRefusedOnceBeforeAnyRuleRuns() {
+        Ran ran = Ran.ep("conformance", "--ranks", "2", "--rule", "3\\..*", "--set", "ep.backend.require=nothing-here");
         assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(ExitCodes.UNAVAILABLE);
         assertThat(ran.out()).doesNotContain("FAIL", "3.1 ");
-        assertThat(ran.err()).containsOnlyOnce("host-shm: ");
+        assertThat(ran.err()).containsOnlyOnce("backend nothing-here is not on the class path");
     }
 }
