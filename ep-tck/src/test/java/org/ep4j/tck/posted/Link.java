@@ -93,7 +93,8 @@ final class Link {
                 int waiting = pending.size();
                 cut();
                 throw new EpTimeoutException(
-                        "rank " + peer.rank() + " took nothing for " + limits.patience().toMillis() + " ms",
+                        "rank " + peer.rank() + " took nothing for "
+                                + limits.patience().toMillis() + " ms",
                         "post",
                         peer.rank(),
                         0,

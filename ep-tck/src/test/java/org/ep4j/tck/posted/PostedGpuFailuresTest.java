@@ -33,8 +33,8 @@ class PostedGpuFailuresTest {
     }
 
     private static Map<String, String> gpu(Map<String, String> more) {
-        Map<String, String> settings = new TreeMap<>(
-                Map.of(EpKeys.DEVICE.name(), "cuda", EpKeys.PROXY_RING_COMMANDS.name(), "64"));
+        Map<String, String> settings =
+                new TreeMap<>(Map.of(EpKeys.DEVICE.name(), "cuda", EpKeys.PROXY_RING_COMMANDS.name(), "64"));
         settings.putAll(more);
         return settings;
     }

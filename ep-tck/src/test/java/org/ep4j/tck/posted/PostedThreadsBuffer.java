@@ -40,7 +40,9 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
         all.forEach((rank, peer) -> {
             if (rank != own.rank()) {
                 boolean next = rank == (own.rank() + 1) % context.plan().ranks();
-                links.put(rank, new Link(own, peer, seed + 31L * own.rank() + rank, Link.Limits.of(context.config(), next)));
+                links.put(
+                        rank,
+                        new Link(own, peer, seed + 31L * own.rank() + rank, Link.Limits.of(context.config(), next)));
             }
         });
         Thread courier = new Thread(this::carry, "courier-" + own.rank() + "-" + name);

@@ -42,10 +42,9 @@ final class StuckPeerScenario implements Scenario {
     }
 
     private static EpTimeoutException timeout(EpException failure, int peer) {
-        if (!(failure instanceof EpTimeoutException)) {
+        if (!(failure instanceof EpTimeoutException timeout)) {
             throw failure;
         }
-        EpTimeoutException timeout = (EpTimeoutException) failure;
         Checks.equal("peer()", timeout.peer(), peer);
         Checks.that(
                 timeout.expected() > timeout.seen(),
