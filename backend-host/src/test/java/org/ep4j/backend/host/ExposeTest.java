@@ -21,6 +21,7 @@ import org.ep4j.EpStateException;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.SymmetricBuffer;
@@ -282,7 +283,7 @@ final class ExposeTest {
 
     @Test
     void memoryOfSomebodyElseIsRefused() {
-        DeviceMemory foreign = new DeviceMemory(4096, PAGES, Device.HOST);
+        ExposedMemory foreign = ExposedMemory.of(new DeviceMemory(4096, PAGES, Device.HOST));
         var outcomes = TestRanks.run(
                 2, folder, (rank, backend) -> backend.expose("b", PAGES, Optional.of(foreign), TestRanks.DEADLINE));
         assertThat(outcomes)

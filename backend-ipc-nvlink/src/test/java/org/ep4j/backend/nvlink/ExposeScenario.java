@@ -30,6 +30,7 @@ import org.ep4j.plan.Planner;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.ProbeReport;
@@ -195,7 +196,7 @@ public final class ExposeScenario implements Scenario {
                 .isInstanceOf(context.isRank(0) ? EpArgumentException.class : EpException.class)
                 .hasMessageContaining("multiple of 4096");
         DeviceMemory foreign = new DeviceMemory(4096, 4096, new Device("cuda", 0));
-        assertThatThrownBy(() -> backend.expose("given", BYTES, Optional.of(foreign), DEADLINE))
+        assertThatThrownBy(() -> backend.expose("given", BYTES, Optional.of(ExposedMemory.of(foreign)), DEADLINE))
                 .hasMessageContaining("allocates by itself");
         long tooMuch = 1L << 50;
         assertThatThrownBy(() -> backend.expose("large", tooMuch, Optional.empty(), DEADLINE))
