@@ -64,7 +64,7 @@ final class CountedWriteCost {
 
     private static Region region(DeviceAllocation[] memory, int side) {
         long[] addresses = {memory[0].memory().address(), memory[1].memory().address()};
-        return new Region(addresses[side], new int[1], addresses, new int[2][1]);
+        return new Region(addresses[side], true, new int[1], addresses, new int[2][1]);
     }
 
     public static void main(String[] arguments) {
