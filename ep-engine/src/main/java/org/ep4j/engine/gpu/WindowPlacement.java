@@ -104,8 +104,7 @@ public final class WindowPlacement {
         return GpuWindow.remotes(plan, rank).stream()
                 .flatMap(peer -> plan.path(rank, peer).offer().nics().stream())
                 .flatMap(port -> near.stream().filter(nic -> nic.name().equals(port.split(":", 2)[0])))
-                .filter(nic ->
-                        !nic.distance().type().gpuDirect() || !nic.gpuDirect().orElse(true))
+                .filter(nic -> !nic.distance().type().gpuDirect())
                 .findFirst()
                 .map(nic ->
                         nic.name() + " is too far from it (" + nic.distance().type()
