@@ -117,7 +117,7 @@ final class KernelSeamTest {
         assertThat(body("struct", "State").replaceAll("\\s+", " ").strip())
                 .isEqualTo("u64 ht_number; u64 ll_dispatch_number; u64 ll_combine_number; u64 ll_dispatch_of[2];"
                         + " u64 ll_combine_of[2]; u64 ll_dispatch_taken[2]; u64 ll_combine_taken[2]; u64 mask_digest; u64 abort_asked; u64 ht_opened;"
-                        + " u32 failed; u32 refused; u32 done[16];"
+                        + " u64 ht_gathered; u32 failed; u32 refused; u32 done[16];"
                         + " u32 scratch[16]; u32 ll_refused[4]; u32 masked[EP_RANKS];");
     }
 }
