@@ -17,6 +17,7 @@ public final class CudaContext implements AutoCloseable {
     private final int device;
     private final long handle;
     private volatile boolean closed;
+    private volatile boolean kept;
 
     /** How often the calling thread is in {@link #inside}. */
     private final ThreadLocal<int[]> inside = ThreadLocal.withInitial(() -> new int[1]);
@@ -142,6 +143,15 @@ public final class CudaContext implements AutoCloseable {
         }
     }
 
+    /** The context stays until the process ends, with all that was not freed before. */
+    void keep() {
+        kept = true;
+    }
+
+    boolean isKept() {
+        return kept;
+    }
+
     /** Runs {@code work} unless this is closed, in which case the driver has freed everything already. */
     synchronized void ifOpen(Runnable work) {
         if (!closed) {
@@ -153,7 +163,9 @@ public final class CudaContext implements AutoCloseable {
     public synchronized void close() {
         if (!closed) {
             closed = true;
-            driver.cuDevicePrimaryCtxRelease_v2(device);
+            if (!kept) {
+                driver.cuDevicePrimaryCtxRelease_v2(device);
+            }
         }
     }
 }

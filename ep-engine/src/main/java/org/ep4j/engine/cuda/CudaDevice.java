@@ -355,6 +355,11 @@ public final class CudaDevice implements GpuDevice {
         context.close();
     }
 
+    @Override
+    public void keep() {
+        context.keep();
+    }
+
     private void checkHere(DeviceMemory memory) {
         if (!memory.device().equals(id)) {
             throw new EpArgumentException(

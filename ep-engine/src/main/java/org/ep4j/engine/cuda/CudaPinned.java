@@ -58,7 +58,7 @@ final class CudaPinned implements PinnedMemory {
 
     @Override
     public void close() {
-        if (closed.compareAndSet(false, true)) {
+        if (closed.compareAndSet(false, true) && !context.isKept()) {
             context.call("cuMemFreeHost", () -> context.driver().cuMemFreeHost(host));
         }
     }

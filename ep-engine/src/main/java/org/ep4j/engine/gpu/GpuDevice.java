@@ -55,6 +55,12 @@ public interface GpuDevice extends EpDevice {
     /** True while {@code stream} records a graph. */
     boolean isCapturing(long stream);
 
+    /**
+     * Pinned memory of this device and what it lies in are not given back any more, not even by {@code close}: a thread that
+     * could not be ended may still use them. They stay until the process ends.
+     */
+    void keep();
+
     /** Lets later work on {@code stream} wait for {@code event}; false when it is not an event of this kind of device. */
     boolean await(long stream, EpEvent event);
 

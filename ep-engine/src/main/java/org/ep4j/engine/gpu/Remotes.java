@@ -45,6 +45,7 @@ final class Remotes implements Posting {
     private static final List<Counter> AWAITED =
             Arrays.stream(Counter.values()).filter(c -> c != Counter.RECOVER).toList();
 
+    private final GpuDevice device;
     private final Copies copies;
     private final GpuWindow window;
     private final SymmetricMemory symmetric;
@@ -57,9 +58,6 @@ final class Remotes implements Posting {
     private final List<CommandRing> rings;
     private final ProxyThreads threads;
     private final int threadCount;
-
-    /** Threads that were told to end have not. */
-    private boolean running;
 
     private final List<Source> sources;
 
@@ -89,6 +87,7 @@ final class Remotes implements Posting {
             EpConfig config,
             Abort abort,
             Deque<Runnable> owned) {
+        this.device = device;
         this.copies = copies;
         this.window = window;
         this.symmetric = symmetric;
@@ -111,11 +110,11 @@ final class Remotes implements Posting {
         int commands = config.get(EpKeys.PROXY_RING_COMMANDS);
         long ringBytes = CommandRing.bytes(commands);
         this.ringMemory = device.allocatePinned(ringCount * ringBytes);
-        owned.push(() -> free(ringMemory::close));
+        owned.push(ringMemory::close);
         this.heads = device.allocatePrivate((long) ringCount * HEAD_BYTES);
-        owned.push(() -> free(heads::close));
+        owned.push(heads::close);
         this.table = device.allocatePrivate((long) plan.ranks() * BYTES);
-        owned.push(() -> free(table::close));
+        owned.push(table::close);
         this.rings = new ArrayList<>();
         for (int i = 0; i < ringCount; i++) {
             rings.add(new CommandRing(ringMemory.memory(), i * ringBytes, commands));
@@ -320,17 +319,12 @@ final class Remotes implements Posting {
 
     private void end() {
         ProxyThreads.Ended ended = threads.close(END);
-        running = !ended.running().isEmpty();
-        if (running) {
+        if (!ended.running().isEmpty()) {
+            device.keep();
             LOG.log(
                     System.Logger.Level.WARNING,
-                    "memory of proxy threads " + ended.running() + " is kept, since they have not ended");
-        }
-    }
-
-    private void free(Runnable memory) {
-        if (!running) {
-            memory.run();
+                    "pinned memory of " + device.id() + " stays until the process ends, since " + ended.running()
+                            + " may still use it");
         }
     }
 }
