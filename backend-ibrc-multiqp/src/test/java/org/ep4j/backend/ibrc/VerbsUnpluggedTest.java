@@ -73,7 +73,7 @@ final class VerbsUnpluggedTest {
         assertThat(line(report, IbrcProbe.ATOMICS)).contains("PASS not needed");
         assertThat(line(UnpluggedRank.probe(Map.of("ep.ibrc.counters", "atomic")), IbrcProbe.ATOMICS))
                 .contains("PASS all of them");
-        assertThat(line(report, IbrcProbe.DIRECT)).contains("dma-bufs");
+        assertThat(line(report, IbrcProbe.DIRECT)).contains("host memory is near to every NIC");
     }
 
     /** The topology is what doctor, topo and plan show of NICs. */
