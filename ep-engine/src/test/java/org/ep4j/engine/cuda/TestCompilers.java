@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.ep4j.engine.driver.KernelCache;
 
 /** NVIDIA's and AMD's compilers that the build unpacks; they need no GPU. */
 final class TestCompilers {
