@@ -9,9 +9,9 @@
 
 #include "libraries.h"
 
-// The texts, put into this library by the assembler.
+// The texts, put into this library by the assembler, and its alone: NVRTC, if emulated, has texts too.
 #define EMBED(name, file)                                                                       \
-  __asm__(".section .rodata\n.global " #name "\n" #name ":\n.incbin \"" file "\"\n.byte 0\n.previous\n"); \
+  __asm__(".section .rodata\n.global " #name "\n.hidden " #name "\n" #name ":\n.incbin \"" file "\"\n.byte 0\n.previous\n"); \
   extern "C" const char name[];
 EMBED(dialect, DIALECT)
 EMBED(builtins, BUILTINS)

@@ -29,8 +29,7 @@ public final class CudaDevice extends DriverDevice {
     }
 
     private static GpuFacts facts(DriverContext context) {
-        int capability =
-                10 * context.attribute(COMPUTE_CAPABILITY_MAJOR) + context.attribute(COMPUTE_CAPABILITY_MINOR);
+        int capability = 10 * context.attribute(COMPUTE_CAPABILITY_MAJOR) + context.attribute(COMPUTE_CAPABILITY_MINOR);
         return new GpuFacts(
                 "sm_" + capability,
                 context.attribute(MULTIPROCESSOR_COUNT),
@@ -41,8 +40,7 @@ public final class CudaDevice extends DriverDevice {
 
     @Override
     public GpuModule load(String name, String source) {
-        return new DriverModule(
-                context(), CudaCompiler.compile(driver, name, source, facts().architecture()));
+        return new DriverModule(context(), CudaCompiler.compile(driver, name, source, facts().architecture()));
     }
 
     @Override

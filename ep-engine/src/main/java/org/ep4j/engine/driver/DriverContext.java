@@ -153,7 +153,8 @@ public final class DriverContext implements AutoCloseable {
     public void enablePeer(DriverContext peer) {
         int result = result(() -> driver.enablePeer(peer.handle));
         if (result != 0 && result != DriverErrors.PEER_ACCESS_ALREADY_ENABLED) {
-            throw new EpException(this + " cannot be given access to the memory of " + peer + ": " + errors.describe(result) + "; see " + driver.peerTool());
+            throw new EpException(this + " cannot be given access to the memory of " + peer + ": "
+                    + errors.describe(result) + "; see " + driver.peerTool());
         }
     }
 

@@ -93,10 +93,9 @@ public abstract class DriverDevice implements GpuDevice {
     @Override
     public void launch(long kernel, int blocks, int threads, int sharedBytes, long stream, long parameters) {
         int result = context.isCurrent()
-                ? context.driver()
-                        .launch(kernel, blocks, threads, sharedBytes, stream, parameters)
-                : context.result(() -> context.driver()
-                        .launch(kernel, blocks, threads, sharedBytes, stream, parameters));
+                ? context.driver().launch(kernel, blocks, threads, sharedBytes, stream, parameters)
+                : context.result(
+                        () -> context.driver().launch(kernel, blocks, threads, sharedBytes, stream, parameters));
         checkLaunch(result, blocks, threads, sharedBytes);
     }
 
@@ -148,7 +147,8 @@ public abstract class DriverDevice implements GpuDevice {
     public void allocating(Runnable work) {
         int[] mode = {CAPTURE_MODE_RELAXED};
         context.call(
-                "allowing to allocate while streams record", () -> context.driver().exchangeCaptureMode(mode));
+                "allowing to allocate while streams record",
+                () -> context.driver().exchangeCaptureMode(mode));
         try {
             work.run();
         } finally {
@@ -211,8 +211,7 @@ public abstract class DriverDevice implements GpuDevice {
         }
         GpuDriver driver = context.driver();
         long[] address = new long[1];
-        context.call(
-                "allocation of " + bytes + " bytes on " + id + freeText(), () -> driver.allocate(address, bytes));
+        context.call("allocation of " + bytes + " bytes on " + id + freeText(), () -> driver.allocate(address, bytes));
         OwnedMemory allocation = owned(address[0], bytes, 0);
         // Zeroing is queued, and streams of other kinds do not wait for it by themselves.
         try (DriverStream stream = new DriverStream(context)) {

@@ -257,9 +257,7 @@ public final class GpuSharing {
     }
 
     private static String gpu(DriverContext context) {
-        return context.address()
-                .map(PciAddress::toString)
-                .orElse("");
+        return context.address().map(PciAddress::toString).orElse("");
     }
 
     private DeviceMemory memory(long address, long bytes) {

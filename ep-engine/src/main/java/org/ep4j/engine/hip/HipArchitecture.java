@@ -36,7 +36,9 @@ enum HipArchitecture {
     /** Of a name with features: {@code gfx942:sramecc+:xnack-}. */
     static Optional<HipArchitecture> of(String gcnArchName) {
         String target = gcnArchName.split(":", -1)[0];
-        return Arrays.stream(values()).filter(one -> one.target().equals(target)).findFirst();
+        return Arrays.stream(values())
+                .filter(one -> one.target().equals(target))
+                .findFirst();
     }
 
     /**
@@ -46,8 +48,8 @@ enum HipArchitecture {
      */
     static HipArchitecture require(String gcnArchName, HipVersion compiler) {
         HipArchitecture found = of(gcnArchName)
-                .orElseThrow(() -> new EpUnavailableException("kernels are compiled for " + served() + ", and this GPU is "
-                        + gcnArchName + "; use one of these GPUs, or ep.device host"));
+                .orElseThrow(() -> new EpUnavailableException("kernels are compiled for " + served()
+                        + ", and this GPU is " + gcnArchName + "; use one of these GPUs, or ep.device host"));
         if (!compiler.isAtLeast(found.since)) {
             throw new EpUnavailableException("HIPRTC " + compiler + " does not know " + found.target()
                     + " and would end the process; install ROCm " + found.since + " or newer");

@@ -40,7 +40,8 @@ public final class HipDevice extends DriverDevice {
         HipCompiler compiler =
                 new HipCompiler(HipInstallation.find(environment, Path.of("/")), KernelCache.of(environment));
         return new DriverModule(
-                context(), compiler.compile(name, source, runtime.architecture(context().device())));
+                context(),
+                compiler.compile(name, source, runtime.architecture(context().device())));
     }
 
     @Override
@@ -54,7 +55,8 @@ public final class HipDevice extends DriverDevice {
     }
 
     private static EpException noDomain() {
-        return new EpException("xGMI ends at the host, and HIP shares no memory with GPUs of other hosts; connect hosts by"
-                + " a backend of NICs");
+        return new EpException(
+                "xGMI ends at the host, and HIP shares no memory with GPUs of other hosts; connect hosts by"
+                        + " a backend of NICs");
     }
 }

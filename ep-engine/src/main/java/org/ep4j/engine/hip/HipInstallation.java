@@ -38,17 +38,20 @@ record HipInstallation(Path runtime, Path compiler) {
         String named = environment.getOrDefault(VARIABLE, "");
         if (!named.isBlank()) {
             Path path = Path.of(named).toAbsolutePath();
-            return (Files.isDirectory(path) ? in(path) : Optional.of(path).filter(Files::isRegularFile).map(HipInstallation::of))
-                    .orElseThrow(() -> new EpUnavailableException(VARIABLE + " is " + named
-                            + ", where no libamdhip64.so is; correct or unset it"));
+            return (Files.isDirectory(path)
+                            ? in(path)
+                            : Optional.of(path).filter(Files::isRegularFile).map(HipInstallation::of))
+                    .orElseThrow(() -> new EpUnavailableException(
+                            VARIABLE + " is " + named + ", where no libamdhip64.so is; correct or unset it"));
         }
         Set<Path> folders = folders(environment, root);
         return folders.stream()
                 .flatMap(folder -> in(folder).stream())
                 .findFirst()
-                .orElseThrow(() -> new EpUnavailableException("AMD's HIP runtime libamdhip64.so was not found, looked in "
-                        + folders + "; install ROCm " + HipVersion.OLDEST + " or newer, or set " + VARIABLE
-                        + " to libamdhip64.so or its folder"));
+                .orElseThrow(
+                        () -> new EpUnavailableException("AMD's HIP runtime libamdhip64.so was not found, looked in "
+                                + folders + "; install ROCm " + HipVersion.OLDEST + " or newer, or set " + VARIABLE
+                                + " to libamdhip64.so or its folder"));
     }
 
     private static Set<Path> folders(Map<String, String> environment, Path root) {
@@ -92,7 +95,8 @@ record HipInstallation(Path runtime, Path compiler) {
     /** {@code 006.004.001}, which sorts by number. */
     private static String numbers(Path folder) {
         StringBuilder key = new StringBuilder();
-        for (String part : String.valueOf(folder.getFileName()).replaceAll("[^0-9.]", "").split("\\.", -1)) {
+        for (String part :
+                String.valueOf(folder.getFileName()).replaceAll("[^0-9.]", "").split("\\.", -1)) {
             key.append("0".repeat(Math.max(0, 6 - part.length()))).append(part).append('.');
         }
         return key.toString();
@@ -112,7 +116,8 @@ record HipInstallation(Path runtime, Path compiler) {
         Path compiler = NUMBERS.stream()
                 .map(number -> folder.resolve("libhiprtc.so" + number))
                 .filter(Files::isRegularFile)
-                .filter(file -> major.isEmpty() || HipVersion.of(real(file)).map(HipVersion::major).equals(major))
+                .filter(file -> major.isEmpty()
+                        || HipVersion.of(real(file)).map(HipVersion::major).equals(major))
                 .findFirst()
                 .orElse(runtime);
         return new HipInstallation(runtime, compiler);

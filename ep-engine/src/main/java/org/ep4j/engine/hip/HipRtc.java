@@ -45,7 +45,6 @@ final class HipRtc {
 
     native String hiprtcGetErrorString(int result);
 
-
     /**
      * Compiles.
      *
@@ -90,8 +89,8 @@ final class HipRtc {
 
     private void check(int result, String what) {
         if (result != 0) {
-            throw new EpException("HIPRTC in " + library + ": " + what + " failed: " + hiprtcGetErrorString(result) + " ("
-                    + result + ")");
+            throw new EpException("HIPRTC in " + library + ": " + what + " failed: " + hiprtcGetErrorString(result)
+                    + " (" + result + ")");
         }
     }
 }

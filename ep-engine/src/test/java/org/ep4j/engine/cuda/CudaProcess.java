@@ -10,10 +10,10 @@ import java.util.List;
 import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.config.EpConfig;
-import org.ep4j.spi.ProbeRequest;
 import org.ep4j.engine.driver.GpuSharing;
 import org.ep4j.engine.driver.MemoryHandle;
 import org.ep4j.engine.driver.SharedMemory;
+import org.ep4j.spi.ProbeRequest;
 
 /** Another process. {@code probe} prints the checks of the device; {@code add HANDLE} maps memory and adds 1 to its first byte. */
 final class CudaProcess {

@@ -11,9 +11,9 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.ep4j.DeviceMemory;
-import org.ep4j.engine.driver.MemoryHandle.Kind;
 import org.ep4j.engine.driver.GpuSharing;
 import org.ep4j.engine.driver.MemoryHandle;
+import org.ep4j.engine.driver.MemoryHandle.Kind;
 import org.ep4j.engine.driver.SharedMemory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -33,10 +33,10 @@ final class PeerOrderingTest {
                 CudaDevice b = EmulatedCuda.open(1);
                 SharedMemory ofA = GpuSharing.of(a, "cuda").allocate(PeerOrdering.BYTES, Kind.PROCESS);
                 SharedMemory ofB = GpuSharing.of(b, "cuda").allocate(PeerOrdering.BYTES, Kind.PROCESS);
-                SharedMemory bAtA =
-                        GpuSharing.of(a, "cuda").map(MemoryHandle.decode(ofB.handle().encode()));
-                SharedMemory aAtB =
-                        GpuSharing.of(b, "cuda").map(MemoryHandle.decode(ofA.handle().encode()));
+                SharedMemory bAtA = GpuSharing.of(a, "cuda")
+                        .map(MemoryHandle.decode(ofB.handle().encode()));
+                SharedMemory aAtB = GpuSharing.of(b, "cuda")
+                        .map(MemoryHandle.decode(ofA.handle().encode()));
                 PeerOrdering testA = new PeerOrdering(a);
                 PeerOrdering testB = new PeerOrdering(b)) {
             ranks.add(CompletableFuture.supplyAsync(() -> part.run(0, ofA.memory(), bAtA.memory(), testA)));

@@ -20,7 +20,6 @@ import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
-import org.ep4j.engine.cuda.EmulatedCuda;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
 import org.ep4j.spi.Bootstrap;
 import org.junit.jupiter.api.Test;
@@ -118,7 +117,7 @@ final class BufferLifeTest {
 
     /** One rank on an emulated GPU, or several on the same one. */
     private static List<EpGroup> onOneGpu(int ranks) {
-        EmulatedCuda.require();
+        EmulatedGpu.require();
         List<Bootstrap> bootstraps = Bootstraps.inProcess(ranks);
         List<CompletableFuture<EpGroup>> groups = bootstraps.stream()
                 .map(b -> CompletableFuture.supplyAsync(() -> EpGroup.join(

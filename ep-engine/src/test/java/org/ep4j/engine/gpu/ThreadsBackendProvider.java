@@ -83,7 +83,8 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
         }
 
         private SymmetricBuffer onGpus(String name, long bytes, Duration deadline) {
-            GpuSharing sharing = GpuSharing.of(context.device(), context.device().id().type());
+            GpuSharing sharing =
+                    GpuSharing.of(context.device(), context.device().id().type());
             SharedMemory own = sharing.allocate(bytes, MemoryHandle.Kind.PROCESS);
             List<SharedMemory> mapped = new ArrayList<>(List.of(own));
             List<DeviceMemory> all = new ArrayList<>();
