@@ -12,9 +12,6 @@ import org.ep4j.engine.gpu.GpuMarker;
  * recorded has passed.
  */
 final class DriverEvent implements GpuMarker {
-    /** No timing: such events are cheaper to record and to wait for ({@code CU_EVENT_DISABLE_TIMING}). */
-    private static final int DISABLE_TIMING = 2;
-
     /** Short waits stay on the processor; longer ones give it up between looks. */
     private static final long SPIN_NANOS = 50_000;
 

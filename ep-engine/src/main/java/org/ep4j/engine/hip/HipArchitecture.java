@@ -1,6 +1,7 @@
 package org.ep4j.engine.hip;
 
 import java.util.Arrays;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Collectors;
 import org.ep4j.EpUnavailableException;
@@ -17,20 +18,22 @@ enum HipArchitecture {
     /** MI350X, MI355X. HIPRTC 5.7 ends the process; ROCm 7.0 is the first that AMD supports them with. */
     GFX950(7, 0);
 
-    private final HipVersion since;
+    private final int major;
+    private final int minor;
 
     HipArchitecture(int major, int minor) {
-        this.since = new HipVersion(major, minor);
+        this.major = major;
+        this.minor = minor;
     }
 
     /** As compilers name it: {@code gfx942}. */
     String target() {
-        return name().toLowerCase(java.util.Locale.ROOT);
+        return name().toLowerCase(Locale.ROOT);
     }
 
     /** First HIPRTC that knows it. */
     HipVersion since() {
-        return since;
+        return new HipVersion(major, minor);
     }
 
     /** Of a name with features: {@code gfx942:sramecc+:xnack-}. */
@@ -50,9 +53,9 @@ enum HipArchitecture {
         HipArchitecture found = of(gcnArchName)
                 .orElseThrow(() -> new EpUnavailableException("kernels are compiled for " + served()
                         + ", and this GPU is " + gcnArchName + "; use one of these GPUs, or ep.device host"));
-        if (!compiler.isAtLeast(found.since)) {
+        if (!compiler.isAtLeast(found.since())) {
             throw new EpUnavailableException("HIPRTC " + compiler + " does not know " + found.target()
-                    + " and would end the process; install ROCm " + found.since + " or newer");
+                    + " and would end the process; install ROCm " + found.since() + " or newer");
         }
         return found;
     }

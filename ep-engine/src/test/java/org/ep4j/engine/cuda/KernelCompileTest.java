@@ -75,9 +75,7 @@ final class KernelCompileTest {
                         most));
         EpShape small = EpShape.builder(128, 7, 3).maxLowLatencyTokens(3).build();
         sources.put("messages-posted", posted(small, 3, least, 2));
-        sources.put(
-                "proxies",
-                KernelSource.of(small, 3, least) + KernelSource.proxies() + FifoKernels.OF_THE_ENGINE);
+        sources.put("proxies", KernelSource.of(small, 3, least) + KernelSource.proxies() + FifoKernels.OF_THE_ENGINE);
         sources.put("fifo", KernelSource.fifo() + FifoKernels.ALONE);
         return sources;
     }

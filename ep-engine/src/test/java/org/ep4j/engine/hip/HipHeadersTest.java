@@ -23,8 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @Timeout(60)
 final class HipHeadersTest {
-    private static final Path HEADERS =
-            Path.of(System.getenv().getOrDefault("EP_HIP_HEADERS", "/usr/include"));
+    private static final Path HEADERS = Path.of(System.getenv().getOrDefault("EP_HIP_HEADERS", "/usr/include"));
 
     @TempDir
     Path work;
@@ -53,30 +52,30 @@ final class HipHeadersTest {
     void allCallsAreDeclared() throws IOException {
         String runtime = Files.readString(HEADERS.resolve("hip/hip_runtime_api.h"));
         String compiler = Files.readString(HEADERS.resolve("hip/hiprtc.h"));
-        assertThat(natives(HipRuntime.class)).hasSizeGreaterThan(50).allSatisfy(name -> assertThat(runtime)
-                .containsPattern("\\b" + name + "\\("));
-        assertThat(natives(HipRtc.class)).hasSizeGreaterThan(7).allSatisfy(name -> assertThat(compiler)
-                .containsPattern("\\b" + name + "\\("));
+        assertThat(natives(HipRuntime.class))
+                .hasSizeGreaterThan(50)
+                .allSatisfy(name -> assertThat(runtime).containsPattern("\\b" + name + "\\("));
+        assertThat(natives(HipRtc.class))
+                .hasSizeGreaterThan(7)
+                .allSatisfy(name -> assertThat(compiler).containsPattern("\\b" + name + "\\("));
     }
 
     @Test
     void numbersAndLayoutsAreThose() throws IOException, InterruptedException {
-        Path source = Files.writeString(
-                work.resolve("layouts.cpp"),
-                String.join(
-                        "\n",
-                        "#include <hip/hip_runtime_api.h>",
-                        "#include <stddef.h>",
-                        "#include <stdio.h>",
-                        "int main() {",
-                        "  printf(\"%d %d %d %d %zu %zu %zu %d %d %d %d %d %d %d\\n\", (int)HIP_VERSION_MAJOR,",
-                        "    hipDeviceAttributeMultiprocessorCount, hipDeviceAttributeMaxSharedMemoryPerBlock,",
-                        "    hipDeviceAttributeWarpSize * 1000 + hipDeviceAttributeMemoryPoolsSupported,",
-                        "    sizeof(hipDeviceProp_t), offsetof(hipDeviceProp_t, gcnArchName), sizeof(hipIpcMemHandle_t),",
-                        "    hipErrorNotReady, hipErrorCapturedEvent, hipErrorPeerAccessAlreadyEnabled, hipErrorOutOfMemory,",
-                        "    hipHostMallocPortable | hipHostMallocMapped | hipHostMallocCoherent, hipMemcpyDefault,",
-                        "    hipStreamCaptureModeThreadLocal * 100 + hipStreamNonBlocking * 10 + hipEventDisableTiming);",
-                        "}"));
+        Path source = Files.writeString(work.resolve("layouts.cpp"), """
+                #include <hip/hip_runtime_api.h>
+                #include <stddef.h>
+                #include <stdio.h>
+                int main() {
+                  printf("%d %d %d %d %zu %zu %zu %d %d %d %d %d %d %d", (int)HIP_VERSION_MAJOR,
+                    hipDeviceAttributeMultiprocessorCount, hipDeviceAttributeMaxSharedMemoryPerBlock,
+                    hipDeviceAttributeWarpSize * 1000 + hipDeviceAttributeMemoryPoolsSupported,
+                    sizeof(hipDeviceProp_t), offsetof(hipDeviceProp_t, gcnArchName), sizeof(hipIpcMemHandle_t),
+                    hipErrorNotReady, hipErrorCapturedEvent, hipErrorPeerAccessAlreadyEnabled, hipErrorOutOfMemory,
+                    hipHostMallocPortable | hipHostMallocMapped | hipHostMallocCoherent, hipMemcpyDefault,
+                    hipStreamCaptureModeThreadLocal * 100 + hipStreamNonBlocking * 10 + hipEventDisableTiming);
+                }
+                """);
         Path program = work.resolve("layouts");
         run("g++", "-w", "-D__HIP_PLATFORM_AMD__", "-I" + HEADERS, source.toString(), "-o", program.toString());
         List<Integer> found = Stream.of(run(program.toString()).strip().split(" ", -1))

@@ -19,7 +19,8 @@ final class HipInstallationTest {
     private void library(String folder, String name, String version) throws IOException {
         Path path = Files.createDirectories(root.resolve(folder));
         Files.createFile(path.resolve(name + ".so." + version));
-        Files.createSymbolicLink(path.resolve(name + ".so." + version.split("\\.", -1)[0]), Path.of(name + ".so." + version));
+        Files.createSymbolicLink(
+                path.resolve(name + ".so." + version.split("\\.", -1)[0]), Path.of(name + ".so." + version));
     }
 
     private HipInstallation find(Map<String, String> environment) {
@@ -61,10 +62,14 @@ final class HipInstallationTest {
         Path other = root.resolve("other/lib/libamdhip64.so.7");
         assertThat(find(Map.of("ROCM_PATH", root.resolve("other").toString())).runtime())
                 .isEqualTo(other);
-        assertThat(find(Map.of("LD_LIBRARY_PATH", "relative:" + root.resolve("other/lib"))).runtime())
+        assertThat(find(Map.of("LD_LIBRARY_PATH", "relative:" + root.resolve("other/lib")))
+                        .runtime())
                 .isEqualTo(other);
-        assertThat(find(Map.of(HipInstallation.VARIABLE, other.toString())).runtime()).isEqualTo(other);
-        assertThat(find(Map.of(HipInstallation.VARIABLE, root.resolve("other/lib").toString()))
+        assertThat(find(Map.of(HipInstallation.VARIABLE, other.toString())).runtime())
+                .isEqualTo(other);
+        assertThat(find(Map.of(
+                                HipInstallation.VARIABLE,
+                                root.resolve("other/lib").toString()))
                         .runtime())
                 .isEqualTo(other);
     }
