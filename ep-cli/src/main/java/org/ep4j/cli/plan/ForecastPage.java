@@ -46,8 +46,8 @@ public final class ForecastPage {
         line(
                 "- [proxies.md](proxies.md): threads of the host that post to NICs for a GPU: settings, how to measure, garbage"
                         + " collectors");
+        line("- [rocm.md](rocm.md): AMD GPUs: requirements, what was verified how, what awaits hardware");
         line(
-                "- [rocm.md](rocm.md): AMD GPUs: requirements, what was verified how, what awaits hardware",
                 "- [../README.md](../README.md): what ep4j is, how to build and use it; [../CONTRIBUTING.md](../CONTRIBUTING.md): how");
         line("  to work on it");
         line("");
