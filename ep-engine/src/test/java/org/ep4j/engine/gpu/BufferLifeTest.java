@@ -123,7 +123,7 @@ final class BufferLifeTest {
                 .map(b -> CompletableFuture.supplyAsync(() -> EpGroup.join(
                         b,
                         EpConfig.builder(Map.of(), Map.of())
-                                .set("ep.device", "cuda:0")
+                                .set("ep.device", EmulatedGpu.TYPE + ":0")
                                 .build())))
                 .toList();
         return groups.stream().map(CompletableFuture::join).toList();
@@ -183,7 +183,8 @@ final class BufferLifeTest {
                     for (long stream : new long[] {0, 1}) {
                         assertThatThrownBy(() -> buffer.dispatch(zeros(device, stream)))
                                 .isInstanceOf(EpStateException.class)
-                                .hasMessageContaining("one stream for all ranks of this process on cuda:0");
+                                .hasMessageContaining("one stream for all ranks of this process on ")
+                                .hasMessageContaining(EmulatedGpu.TYPE + ":0");
                     }
                     for (long stream : new long[] {0, 1}) {
                         DispatchRequest waits = DispatchRequest.of(
