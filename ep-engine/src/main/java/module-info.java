@@ -7,7 +7,9 @@ module org.ep4j.engine {
 
     exports org.ep4j.engine.collective;
     exports org.ep4j.engine.cuda;
+    exports org.ep4j.engine.driver;
     exports org.ep4j.engine.gpu;
+    exports org.ep4j.engine.hip;
     exports org.ep4j.engine.layout;
     exports org.ep4j.engine.memory;
     exports org.ep4j.engine.proxy;
@@ -22,6 +24,7 @@ module org.ep4j.engine {
             org.ep4j.engine.EngineRuntime;
     provides org.ep4j.spi.DeviceProvider with
             org.ep4j.engine.cuda.CudaDeviceProvider,
+            org.ep4j.engine.hip.HipDeviceProvider,
             org.ep4j.engine.HostDeviceProvider;
     provides org.ep4j.spi.TopologySource with
             org.ep4j.engine.topology.HipSource,

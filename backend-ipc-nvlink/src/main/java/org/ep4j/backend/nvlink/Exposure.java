@@ -9,9 +9,9 @@ import org.ep4j.EpException;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.SymmetricAllocation;
-import org.ep4j.engine.cuda.CudaSharing;
-import org.ep4j.engine.cuda.MemoryHandle;
-import org.ep4j.engine.cuda.SharedMemory;
+import org.ep4j.engine.driver.GpuSharing;
+import org.ep4j.engine.driver.MemoryHandle;
+import org.ep4j.engine.driver.SharedMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.OpenContext;
@@ -21,12 +21,12 @@ final class Exposure implements SymmetricAllocation {
     private final EpPlan plan;
     private final int rank;
     private final Collective collective;
-    private final CudaSharing sharing;
+    private final GpuSharing sharing;
     private final String name;
     private final Map<Integer, SharedMemory> memory = new TreeMap<>();
     private List<MemoryHandle> handles = List.of();
 
-    Exposure(OpenContext context, Collective collective, CudaSharing sharing, String name) {
+    Exposure(OpenContext context, Collective collective, GpuSharing sharing, String name) {
         this.plan = context.plan();
         this.rank = context.rank();
         this.collective = collective;

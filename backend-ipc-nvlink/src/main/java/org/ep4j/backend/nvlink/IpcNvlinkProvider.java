@@ -3,7 +3,7 @@ package org.ep4j.backend.nvlink;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.MappedBackend;
-import org.ep4j.engine.cuda.CudaSharing;
+import org.ep4j.engine.driver.GpuSharing;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.EpBackend;
@@ -60,7 +60,7 @@ public final class IpcNvlinkProvider implements EpBackendProvider {
     public EpBackend open(OpenContext context) {
         Collective collective = new Collective(ID, context);
         Deadline deadline = Deadline.in(context.deadline());
-        CudaSharing sharing = collective.apart("open", deadline, () -> CudaSharing.of(context.device()));
+        GpuSharing sharing = collective.apart("open", deadline, () -> GpuSharing.of(context.device(), "cuda"));
         new OrderingCheck(context, collective, sharing, OrderingCheck.ROUNDS).run(deadline);
         return new MappedBackend(
                 context,

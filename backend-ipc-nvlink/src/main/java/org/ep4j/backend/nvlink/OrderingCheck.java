@@ -9,8 +9,8 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.cuda.CudaSharing;
 import org.ep4j.engine.cuda.PeerOrdering;
+import org.ep4j.engine.driver.GpuSharing;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.spi.OpenContext;
@@ -29,10 +29,10 @@ final class OrderingCheck {
 
     private final OpenContext context;
     private final Collective collective;
-    private final CudaSharing sharing;
+    private final GpuSharing sharing;
     private final int rounds;
 
-    OrderingCheck(OpenContext context, Collective collective, CudaSharing sharing, int rounds) {
+    OrderingCheck(OpenContext context, Collective collective, GpuSharing sharing, int rounds) {
         this.context = context;
         this.collective = collective;
         this.sharing = sharing;

@@ -1,6 +1,6 @@
 package org.ep4j.backend.nvlink;
 
-import org.ep4j.engine.cuda.CudaSharing;
+import org.ep4j.engine.driver.GpuSharing;
 import org.ep4j.topology.read.FileTree;
 
 /**
@@ -14,10 +14,10 @@ import org.ep4j.topology.read.FileTree;
 record ProcessFacts(String process, String user, String pids, String ipc) {
     static ProcessFacts of(FileTree files) {
         return new ProcessFacts(
-                CudaSharing.process(),
+                GpuSharing.process(),
                 effectiveUser(files.text("/proc/self/status").orElse("")),
-                CudaSharing.namespace("pid"),
-                CudaSharing.namespace("ipc"));
+                GpuSharing.namespace("pid"),
+                GpuSharing.namespace("ipc"));
     }
 
     /** The second number of the line {@code Uid:}. */

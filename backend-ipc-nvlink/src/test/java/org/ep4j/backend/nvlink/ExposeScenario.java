@@ -23,7 +23,7 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.cuda.CudaDeviceProvider;
-import org.ep4j.engine.cuda.CudaSharing;
+import org.ep4j.engine.driver.GpuSharing;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.Planner;
@@ -245,7 +245,7 @@ public final class ExposeScenario implements Scenario {
         OpenContext open =
                 new OpenContext(plan, context.rank(), ranks, context.newBootstrap(), device, config, DEADLINE);
         Collective collective = new Collective(provider.id(), open);
-        new OrderingCheck(open, collective, CudaSharing.of(device), 20).run(Deadline.in(DEADLINE));
+        new OrderingCheck(open, collective, GpuSharing.of(device, "cuda"), 20).run(Deadline.in(DEADLINE));
     }
 
     /** Buffers come and go; their memory does not mix. */

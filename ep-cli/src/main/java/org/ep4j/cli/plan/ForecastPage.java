@@ -46,6 +46,7 @@ public final class ForecastPage {
         line(
                 "- [proxies.md](proxies.md): threads of the host that post to NICs for a GPU: settings, how to measure, garbage"
                         + " collectors");
+        line("- [rocm.md](rocm.md): AMD GPUs: requirements, what was verified how, what awaits hardware");
         line(
                 "- [../README.md](../README.md): what ep4j is, how to build and use it; [../CONTRIBUTING.md](../CONTRIBUTING.md): how");
         line("  to work on it");

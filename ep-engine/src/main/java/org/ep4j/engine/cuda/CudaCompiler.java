@@ -5,6 +5,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.driver.DriverErrors;
+import org.ep4j.engine.driver.KernelCache;
 import org.ep4j.engine.gpu.KernelSource;
 
 /** Kernels as machine code of one GPU: from the cache, else from NVRTC; as PTX where NVRTC is older than the GPU. */
@@ -23,16 +25,16 @@ final class CudaCompiler {
         this.cache = cache;
     }
 
-    /** Machine code of {@code source} for the GPU of {@code context}, with the NVRTC that fits its driver. */
-    static byte[] compile(CudaContext context, String name, String source, String architecture) {
+    /** Machine code of {@code source} with the NVRTC that fits the driver. */
+    static byte[] compile(CudaDriver driver, String name, String source, String architecture) {
         synchronized (ONE_AT_A_TIME) {
-            return of(context).compile(name, source, architecture);
+            return of(driver).compile(name, source, architecture);
         }
     }
 
-    private static CudaCompiler of(CudaContext context) {
+    private static CudaCompiler of(CudaDriver driver) {
         int[] version = new int[1];
-        context.errors().check(context.driver().cuDriverGetVersion(version), "cuDriverGetVersion");
+        new DriverErrors(driver).check(driver.cuDriverGetVersion(version), "cuDriverGetVersion");
         Map<String, String> environment = System.getenv();
         NvrtcInstallation found = NvrtcInstallation.find(environment, Path.of("/"), version[0]);
         return new CudaCompiler(new Nvrtc(found), KernelCache.of(environment));

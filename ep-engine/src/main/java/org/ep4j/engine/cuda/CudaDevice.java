@@ -1,68 +1,45 @@
 package org.ep4j.engine.cuda;
 
-import java.lang.ref.Reference;
-import java.nio.ByteBuffer;
 import java.util.Optional;
-import java.util.function.Supplier;
-import org.ep4j.Device;
-import org.ep4j.DeviceAllocation;
-import org.ep4j.DeviceMemory;
-import org.ep4j.EpArgumentException;
-import org.ep4j.EpEvent;
-import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.driver.DomainMemory;
+import org.ep4j.engine.driver.DriverContext;
+import org.ep4j.engine.driver.DriverDevice;
+import org.ep4j.engine.driver.DriverModule;
+import org.ep4j.engine.driver.MemoryHandle;
 import org.ep4j.engine.gpu.GpuFacts;
-import org.ep4j.engine.gpu.GpuGraph;
-import org.ep4j.engine.gpu.GpuMarker;
 import org.ep4j.engine.gpu.GpuModule;
-import org.ep4j.engine.gpu.GpuStream;
-import org.ep4j.engine.gpu.GpuTimer;
 import org.ep4j.engine.gpu.NicMemory;
-import org.ep4j.engine.gpu.PinnedMemory;
-import org.ep4j.engine.gpu.Recording;
-import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.memory.OwnedMemory;
-import org.jspecify.annotations.Nullable;
 
 /** One NVIDIA GPU: memory, copies and events in its primary context. */
-public final class CudaDevice implements GpuDevice {
+public final class CudaDevice extends DriverDevice {
     private static final int MULTIPROCESSOR_COUNT = 16;
+    private static final int COMPUTE_CAPABILITY_MAJOR = 75;
+    private static final int COMPUTE_CAPABILITY_MINOR = 76;
     private static final int MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97;
     private static final int MEMORY_POOLS_SUPPORTED = 115;
-    private static final int CAPTURE_MODE_RELAXED = 2;
 
-    /** {@code CU_STREAM_LEGACY}, which stream 0 is too. */
-    private static final long LEGACY_STREAM = 1;
-
-    private final CudaContext context;
-    private final Device id;
-    private final GpuFacts facts;
-    private final boolean hasPools;
+    private final CudaDriver driver;
     private final CudaNicMemory nicMemory;
     private final ThreadLocal<LaunchConfig> launchConfig = ThreadLocal.withInitial(LaunchConfig::new);
 
-    /** For memory that no other stream uses yet, or any more. */
-    private @Nullable CudaStream memoryStream;
+    CudaDevice(CudaDriver driver, int ordinal) {
+        this(driver, new DriverContext(driver, ordinal));
+    }
 
-    /** What a thread records now. */
-    private final ThreadLocal<Optional<Recording>> recording = ThreadLocal.withInitial(Optional::empty);
+    private CudaDevice(CudaDriver driver, DriverContext context) {
+        super(context, facts(context), context.attribute(MEMORY_POOLS_SUPPORTED) != 0);
+        this.driver = driver;
+        this.nicMemory = new CudaNicMemory(driver, context);
+    }
 
-    CudaDevice(CudaContext context) {
-        this.context = context;
-        this.id = new Device("cuda", context.ordinal());
-        this.hasPools = context.attribute(MEMORY_POOLS_SUPPORTED) != 0;
-        this.nicMemory = new CudaNicMemory(context);
-        int capability = context.computeCapability();
-        this.facts = new GpuFacts(
+    private static GpuFacts facts(DriverContext context) {
+        int capability = 10 * context.attribute(COMPUTE_CAPABILITY_MAJOR) + context.attribute(COMPUTE_CAPABILITY_MINOR);
+        return new GpuFacts(
                 "sm_" + capability,
                 context.attribute(MULTIPROCESSOR_COUNT),
                 context.attribute(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
                 32,
                 capability >= 90);
-    }
-
-    @Override
-    public GpuFacts facts() {
-        return facts;
     }
 
     @Override
@@ -72,317 +49,30 @@ public final class CudaDevice implements GpuDevice {
 
     @Override
     public GpuModule load(String name, String source) {
-        return new CudaModule(context, CudaCompiler.compile(context, name, source, facts.architecture()));
-    }
-
-    @Override
-    public PinnedMemory allocatePinned(long bytes) {
-        return new CudaPinned(context, id, bytes);
-    }
-
-    @Override
-    public void copy(long to, long from, long bytes, long stream) {
-        context.call(
-                () -> "copy of " + bytes + " bytes from 0x" + Long.toHexString(from) + " to 0x" + Long.toHexString(to),
-                () -> context.driver().cuMemcpyAsync(to, from, bytes, stream));
-    }
-
-    @Override
-    public void zero(long address, long bytes, long stream) {
-        context.call(
-                () -> "zeroing of " + bytes + " bytes at 0x" + Long.toHexString(address),
-                () -> context.driver().cuMemsetD8Async(address, (byte) 0, bytes, stream));
-    }
-
-    @Override
-    public void launch(long kernel, int blocks, int threads, int sharedBytes, long stream, long parameters) {
-        int result = context.isCurrent()
-                ? context.driver()
-                        .cuLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, sharedBytes, stream, parameters, 0)
-                : context.result(() -> context.driver()
-                        .cuLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, sharedBytes, stream, parameters, 0));
-        checkLaunch(result, blocks, threads, sharedBytes);
-    }
-
-    private void checkLaunch(int result, int blocks, int threads, int sharedBytes) {
-        if (result != 0) {
-            context.errors()
-                    .check(
-                            result,
-                            "launch of " + blocks + " blocks of " + threads + " threads with " + sharedBytes
-                                    + " bytes of shared memory");
-        }
+        return new DriverModule(context(), CudaCompiler.compile(driver, name, source, facts().architecture()));
     }
 
     @Override
     public void launchOverlapping(long kernel, int blocks, int threads, int sharedBytes, long stream, long parameters) {
-        if (!facts.bulk()) {
+        if (!facts().bulk()) {
             // Before Hopper kernels of a stream do not overlap.
             launch(kernel, blocks, threads, sharedBytes, stream, parameters);
             return;
         }
         long config = launchConfig.get().of(blocks, threads, sharedBytes, stream);
-        int result = context.isCurrent()
-                ? context.driver().cuLaunchKernelEx(config, kernel, parameters, 0)
-                : context.result(() -> context.driver().cuLaunchKernelEx(config, kernel, parameters, 0));
+        int result = context().isCurrent()
+                ? driver.cuLaunchKernelEx(config, kernel, parameters, 0)
+                : context().result(() -> driver.cuLaunchKernelEx(config, kernel, parameters, 0));
         checkLaunch(result, blocks, threads, sharedBytes);
     }
 
     @Override
-    public boolean isCapturing(long stream) {
-        if (stream == 0 || stream == LEGACY_STREAM) {
-            // It cannot record; and it cannot even be asked while some other stream does.
-            return false;
-        }
-        int[] status = new int[1];
-        context.call(
-                () -> "cuStreamIsCapturing of stream 0x" + Long.toHexString(stream),
-                () -> context.driver().cuStreamIsCapturing(stream, status));
-        return status[0] != 0;
+    protected DomainMemory createDomainMemory(DriverContext in, long bytes) {
+        return FabricMemory.create(in, bytes);
     }
 
     @Override
-    public boolean await(long stream, EpEvent event) {
-        long handle = event.nativeHandle();
-        if (handle == 0) {
-            return false;
-        }
-        context.call("cuStreamWaitEvent", () -> context.driver().cuStreamWaitEvent(stream, handle, 0));
-        return true;
-    }
-
-    @Override
-    public <T> T inside(Supplier<T> work) {
-        return context.inside(work);
-    }
-
-    @Override
-    public void allocating(Runnable work) {
-        int[] mode = {CAPTURE_MODE_RELAXED};
-        context.call(
-                "cuThreadExchangeStreamCaptureMode", () -> context.driver().cuThreadExchangeStreamCaptureMode(mode));
-        try {
-            work.run();
-        } finally {
-            context.call(
-                    "cuThreadExchangeStreamCaptureMode",
-                    () -> context.driver().cuThreadExchangeStreamCaptureMode(mode));
-        }
-    }
-
-    @Override
-    public GpuStream createStream() {
-        return new CudaStream(context);
-    }
-
-    @Override
-    public GpuTimer createTimer() {
-        return new CudaTimer(context);
-    }
-
-    @Override
-    public GpuMarker createMarker() {
-        return new CudaEvent(context);
-    }
-
-    @Override
-    public GpuGraph capture(long stream, Runnable work) {
-        Optional<Recording> outer = recording.get();
-        Recording mine = new Recording(this);
-        recording.set(Optional.of(mine));
-        try {
-            return mine.graph(CudaGraph.capture(context, stream, work));
-        } catch (RuntimeException | Error e) {
-            mine.release();
-            throw e;
-        } finally {
-            recording.set(outer);
-        }
-    }
-
-    @Override
-    public Optional<Recording> recording() {
-        return recording.get();
-    }
-
-    @Override
-    public Device id() {
-        return id;
-    }
-
-    /** The context that everything on this GPU shares. */
-    public CudaContext context() {
-        return context;
-    }
-
-    @Override
-    public DeviceAllocation allocate(long bytes) {
-        checkSize(bytes);
-        if (bytes == 0) {
-            return new OwnedMemory(new DeviceMemory(0, 0, id), () -> {});
-        }
-        CudaDriver driver = context.driver();
-        long[] address = new long[1];
-        context.call(
-                "cuMemAlloc of " + bytes + " bytes on " + id + freeText(), () -> driver.cuMemAlloc_v2(address, bytes));
-        OwnedMemory allocation = owned(address[0], bytes, 0);
-        // Zeroing is queued, and streams of other kinds do not wait for it by themselves.
-        try (CudaStream stream = new CudaStream(context)) {
-            zeroNow(allocation, stream);
-        }
-        return allocation;
-    }
-
-    private static void checkSize(long bytes) {
-        if (bytes < 0) {
-            throw new EpArgumentException("bytes", bytes, ">= 0", "pass the size of the allocation");
-        }
-    }
-
-    private void zeroNow(DeviceAllocation allocation, CudaStream stream) {
-        try {
-            zero(allocation.memory().address(), allocation.memory().byteSize(), stream.handle());
-            stream.synchronize();
-        } catch (RuntimeException e) {
-            allocation.close();
-            throw e;
-        }
-    }
-
-    @Override
-    public DeviceAllocation allocatePrivate(long bytes) {
-        checkSize(bytes);
-        if (bytes == 0 || !hasPools) {
-            return allocate(bytes);
-        }
-        CudaStream stream = memoryStream();
-        long[] address = new long[1];
-        context.call(
-                () -> "cuMemAllocAsync of " + bytes + " bytes on " + id + freeText(),
-                () -> context.driver().cuMemAllocAsync(address, bytes, stream.handle()));
-        OwnedMemory allocation = owned(address[0], bytes, stream.handle());
-        zeroNow(allocation, stream);
-        return allocation;
-    }
-
-    private synchronized CudaStream memoryStream() {
-        CudaStream stream = memoryStream;
-        if (stream == null) {
-            stream = new CudaStream(context);
-            memoryStream = stream;
-        }
-        return stream;
-    }
-
-    private String freeText() {
-        long[] free = new long[1];
-        long[] total = new long[1];
-        int result = context.result(() -> context.driver().cuMemGetInfo_v2(free, total));
-        return result == 0 ? " with " + free[0] + " of " + total[0] + " bytes free" : "";
-    }
-
-    @Override
-    public void upload(ByteBuffer source, DeviceMemory target) {
-        checkHere(target);
-        int bytes = source.remaining();
-        checkFits(bytes, target);
-        if (bytes == 0) {
-            return;
-        }
-        ByteBuffer direct = source.isDirect()
-                ? source.duplicate()
-                : ByteBuffer.allocateDirect(bytes).put(source.duplicate()).flip();
-        try {
-            long from = HostMemory.address(direct) + direct.position();
-            context.call(
-                    "copy of " + bytes + " bytes to " + target,
-                    () -> context.driver().cuMemcpyHtoD_v2(target.address(), from, bytes));
-            // The copy returns when the source has been read; streams that do not wait for stream 0 need it at the
-            // target.
-            context.call("copy to " + target, () -> context.driver().cuStreamSynchronize(0));
-        } finally {
-            Reference.reachabilityFence(direct);
-        }
-        source.position(source.limit());
-    }
-
-    @Override
-    public void download(DeviceMemory source, ByteBuffer target) {
-        checkHere(source);
-        int bytes = target.remaining();
-        checkFits(bytes, source);
-        if (bytes == 0) {
-            return;
-        }
-        ByteBuffer direct = target.isDirect() ? target.duplicate() : ByteBuffer.allocateDirect(bytes);
-        try {
-            long to = HostMemory.address(direct) + direct.position();
-            context.call(
-                    "copy of " + bytes + " bytes from " + source,
-                    () -> context.driver().cuMemcpyDtoH_v2(to, source.address(), bytes));
-        } finally {
-            Reference.reachabilityFence(direct);
-        }
-        if (target.isDirect()) {
-            target.position(target.limit());
-        } else {
-            target.put(direct);
-        }
-    }
-
-    @Override
-    public DeviceMemory wrap(ByteBuffer direct) {
-        throw new EpArgumentException(
-                "buffer", "host memory", "memory of " + id, "allocate(bytes) on the device and upload the buffer");
-    }
-
-    @Override
-    public ByteBuffer view(DeviceMemory memory) {
-        throw new EpArgumentException("memory", memory, "memory that the host can read", "download it into a buffer");
-    }
-
-    @Override
-    public EpEvent record(long stream) {
-        return CudaEvent.record(context, stream);
-    }
-
-    @Override
-    public synchronized void close() {
-        if (memoryStream != null) {
-            memoryStream.close();
-            memoryStream = null;
-        }
-        context.close();
-    }
-
-    @Override
-    public void keep() {
-        context.keep();
-    }
-
-    private void checkHere(DeviceMemory memory) {
-        if (!memory.device().equals(id)) {
-            throw new EpArgumentException(
-                    "memory", "on " + memory.device(), "on " + id, "use the device that the memory belongs to");
-        }
-    }
-
-    private static void checkFits(long bytes, DeviceMemory memory) {
-        if (bytes > memory.byteSize()) {
-            throw new EpArgumentException(
-                    "buffer", bytes + " bytes", "at most the memory's " + memory.byteSize(), "limit the buffer");
-        }
-    }
-
-    /** Memory that was allocated, in the order of {@code stream} or, where that is 0, at once; it is freed in the same way. */
-    private OwnedMemory owned(long address, long bytes, long stream) {
-        DeviceMemory memory = new DeviceMemory(address, bytes, id);
-        return new OwnedMemory(
-                memory,
-                () -> context.call(
-                        () -> "freeing of " + memory,
-                        () -> stream == 0
-                                ? context.driver().cuMemFree_v2(address)
-                                : context.driver().cuMemFreeAsync(address, stream)));
+    protected DomainMemory openDomainMemory(DriverContext in, MemoryHandle handle) {
+        return FabricMemory.open(in, handle);
     }
 }

@@ -9,6 +9,7 @@ import java.util.TreeMap;
 import org.ep4j.Device;
 import org.ep4j.EpDevice;
 import org.ep4j.EpException;
+import org.ep4j.engine.driver.DriverErrors;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.ProbeReport;
@@ -47,7 +48,7 @@ public final class CudaDeviceProvider implements DeviceProvider {
         Map<String, String> facts = new TreeMap<>();
         try {
             CudaDriver driver = CudaDriver.load();
-            CudaErrors errors = new CudaErrors(driver);
+            DriverErrors errors = new DriverErrors(driver);
             errors.check(driver.cuInit(0), "cuInit");
             int[] version = new int[1];
             errors.check(driver.cuDriverGetVersion(version), "cuDriverGetVersion");
@@ -79,7 +80,7 @@ public final class CudaDeviceProvider implements DeviceProvider {
         }
     }
 
-    private static Check gpu(CudaDriver driver, CudaErrors errors, Device device, Map<String, String> facts) {
+    private static Check gpu(CudaDriver driver, DriverErrors errors, Device device, Map<String, String> facts) {
         int[] count = new int[1];
         errors.check(driver.cuDeviceGetCount(count), "cuDeviceGetCount");
         if (device.ordinal() >= count[0]) {
@@ -117,6 +118,6 @@ public final class CudaDeviceProvider implements DeviceProvider {
 
     @Override
     public EpDevice open(Device device) {
-        return new CudaDevice(new CudaContext(CudaDriver.load(), device.ordinal()));
+        return new CudaDevice(CudaDriver.load(), device.ordinal());
     }
 }

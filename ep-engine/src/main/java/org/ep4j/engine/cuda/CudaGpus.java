@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import org.ep4j.engine.driver.DriverErrors;
 import org.ep4j.topology.PciAddress;
 
 /**
@@ -34,7 +35,7 @@ public record CudaGpus(int driver, List<CudaGpu> all) {
      */
     public static CudaGpus look() {
         CudaDriver driver = CudaDriver.load();
-        CudaErrors errors = new CudaErrors(driver);
+        DriverErrors errors = new DriverErrors(driver);
         errors.check(driver.cuInit(0), "cuInit");
         int[] version = new int[1];
         errors.check(driver.cuDriverGetVersion(version), "cuDriverGetVersion");

@@ -6,6 +6,7 @@ import java.util.function.IntSupplier;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
+import org.ep4j.engine.driver.DriverContext;
 import org.ep4j.engine.gpu.GpuDirect;
 import org.ep4j.engine.gpu.NicMemory;
 import org.ep4j.spi.ExposedMemory;
@@ -26,16 +27,18 @@ public final class CudaNicMemory implements NicMemory {
     /** {@code CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER}. */
     private static final int TO_OWNER = 100;
 
-    private final CudaContext context;
+    private final DriverContext context;
+    private final CudaDriver driver;
     private final GpuDirect facts;
 
     /** Made once, since the threads that flush allocate nothing. */
     private final IntSupplier flush;
 
-    CudaNicMemory(CudaContext context) {
+    CudaNicMemory(CudaDriver driver, DriverContext context) {
         this.context = context;
-        this.facts = facts(context.driver(), context.device());
-        this.flush = () -> context.driver().cuFlushGPUDirectRDMAWrites(CURRENT_CONTEXT, TO_OWNER);
+        this.driver = driver;
+        this.facts = facts(driver, context.device());
+        this.flush = () -> driver.cuFlushGPUDirectRDMAWrites(CURRENT_CONTEXT, TO_OWNER);
     }
 
     /** What a GPU allows, without a context on it; empty where there is no such GPU. */
@@ -77,8 +80,8 @@ public final class CudaNicMemory implements NicMemory {
         long end = (memory.address() + memory.byteSize() + GRANULE - 1) / GRANULE * GRANULE;
         int[] descriptor = new int[1];
         context.call(
-                () -> "cuMemGetHandleForAddressRange of " + memory + " as dma-buf",
-                () -> context.driver().cuMemGetHandleForAddressRange(descriptor, start, end - start, DMA_BUF, 0));
+                "cuMemGetHandleForAddressRange of " + memory + " as dma-buf",
+                () -> driver.cuMemGetHandleForAddressRange(descriptor, start, end - start, DMA_BUF, 0));
         ExposedMemory.DmaBuf told = new ExposedMemory.DmaBuf(descriptor[0], memory.address() - start);
         return new File() {
             @Override

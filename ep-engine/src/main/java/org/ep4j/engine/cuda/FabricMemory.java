@@ -3,22 +3,25 @@ package org.ep4j.engine.cuda;
 import java.util.HexFormat;
 import java.util.function.IntSupplier;
 import org.ep4j.EpException;
+import org.ep4j.engine.driver.DomainMemory;
+import org.ep4j.engine.driver.DriverContext;
+import org.ep4j.engine.driver.MemoryHandle;
 
 /**
  * Physical memory with a fabric handle, mapped at an address of this process. The driver keeps it for as long as any process
  * of the NVLink domain has it mapped.
  */
-final class FabricMemory {
+final class FabricMemory implements DomainMemory {
     private static final int GPU_DIRECT_RDMA_WITH_VMM_SUPPORTED = 110;
 
-    private final CudaContext context;
+    private final DriverContext context;
     private final CudaVmm vmm;
     private final long handle;
     private final long bytes;
     private long address;
     private boolean mapped;
 
-    private FabricMemory(CudaContext context, CudaVmm vmm, long handle, long bytes) {
+    private FabricMemory(DriverContext context, CudaVmm vmm, long handle, long bytes) {
         this.context = context;
         this.vmm = vmm;
         this.handle = handle;
@@ -26,7 +29,7 @@ final class FabricMemory {
     }
 
     /** New memory, at least {@code bytes} long. */
-    static FabricMemory create(CudaContext context, long bytes) {
+    static FabricMemory create(DriverContext context, long bytes) {
         CudaVmm vmm = CudaVmm.load();
         boolean nics = context.attribute(GPU_DIRECT_RDMA_WITH_VMM_SUPPORTED) != 0;
         var properties = new CudaVmm.AllocationProperties(context.device(), nics);
@@ -43,7 +46,7 @@ final class FabricMemory {
     }
 
     /** Memory that somebody in the domain created. */
-    static FabricMemory open(CudaContext context, MemoryHandle shared) {
+    static FabricMemory open(DriverContext context, MemoryHandle shared) {
         CudaVmm vmm = CudaVmm.load();
         long[] handle = new long[1];
         byte[] shareable = HexFormat.of().parseHex(shared.handle());
@@ -75,16 +78,18 @@ final class FabricMemory {
         }
     }
 
-    long address() {
+    @Override
+    public long address() {
         return address;
     }
 
-    long bytes() {
+    @Override
+    public long bytes() {
         return bytes;
     }
 
-    /** The fabric handle in hexadecimal digits. */
-    String export() {
+    @Override
+    public String export() {
         byte[] shareable = new byte[MemoryHandle.HANDLE_BYTES];
         context.call(
                 "cuMemExportToShareableHandle as a fabric handle",
@@ -92,8 +97,8 @@ final class FabricMemory {
         return HexFormat.of().formatHex(shareable);
     }
 
-    /** Takes back every step that was done, also when one fails, and reports the first failure. */
-    void close() {
+    @Override
+    public void close() {
         int unmapped = mapped ? result(() -> vmm.cuMemUnmap(address, bytes)) : 0;
         int freed = address != 0 && unmapped == 0 ? result(() -> vmm.cuMemAddressFree(address, bytes)) : 0;
         int released = result(() -> vmm.cuMemRelease(handle));

@@ -120,8 +120,9 @@ record LowLatencyPieces(
         return ABREAST * Math.min(SUM_THREADS, (hidden + piece - 1) / piece * lanes());
     }
 
+    /** Sums go straight to their slots where there are no bulk copies. */
     int sumBytes() {
-        return sumThreads() * COLUMNS * 16;
+        return facts.bulk() ? sumThreads() * COLUMNS * 16 : 0;
     }
 
     int rowThreads() {

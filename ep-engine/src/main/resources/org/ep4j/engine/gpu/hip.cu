@@ -19,10 +19,10 @@ EP_DEVICE Index thread_index() { return {__builtin_amdgcn_workitem_id_x()}; }
 EP_DEVICE Index block_index() { return {__builtin_amdgcn_workgroup_id_x()}; }
 EP_DEVICE Index block_size() { return {__builtin_amdgcn_workgroup_size_x()}; }
 EP_DEVICE Index grid_size() { return {__builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x()}; }
-#define threadIdx ep::thread_index()
-#define blockIdx ep::block_index()
-#define blockDim ep::block_size()
-#define gridDim ep::grid_size()
+#define threadIdx thread_index()
+#define blockIdx block_index()
+#define blockDim block_size()
+#define gridDim grid_size()
 
 // Threads that run in step, and wait for each other wherever they part: 64 on Instinct, 32 elsewhere.
 #define EP_IN_STEP 1
@@ -110,7 +110,7 @@ EP_DEVICE void store_remote(Vec* p, Vec v) {
 // Data that is read or written once.
 typedef u32 Words __attribute__((ext_vector_type(4)));
 EP_DEVICE Vec load_once(const Vec* p) { Words v = __builtin_nontemporal_load((const Words*)p); return {v.x, v.y, v.z, v.w}; }
-EP_DEVICE void store_once(Vec* p, Vec v) { __builtin_nontemporal_store((Words){v.x, v.y, v.z, v.w}, (Words*)p); }
+EP_DEVICE void store_once(Vec* p, Vec v) { __builtin_nontemporal_store(Words{v.x, v.y, v.z, v.w}, (Words*)p); }
 
 EP_DEVICE u32 add_acq_rel(u32* p, u32 v) { return __hip_atomic_fetch_add(p, v, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT); }
 EP_DEVICE u32 swap_acq_rel(u32* p, u32 v) { return __hip_atomic_exchange(p, v, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT); }

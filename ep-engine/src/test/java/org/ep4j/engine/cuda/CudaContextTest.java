@@ -16,7 +16,7 @@ final class CudaContextTest {
     void whatWasCurrentIsCurrentAgain() {
         try (CudaDevice mine = EmulatedCuda.open(0);
                 CudaDevice foreign = EmulatedCuda.open(1)) {
-            CudaDriver driver = mine.context().driver();
+            CudaDriver driver = (CudaDriver) mine.context().driver();
             Memory current = new Memory(8);
             assertThat(driver.cuCtxPushCurrent_v2(foreign.context().handle())).isZero();
             try (DeviceAllocation memory = mine.allocate(64)) {

@@ -8,6 +8,9 @@ import java.nio.ByteBuffer;
 import java.util.HexFormat;
 import java.util.Map;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.driver.GpuSharing;
+import org.ep4j.engine.driver.MemoryHandle;
+import org.ep4j.engine.driver.SharedMemory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -46,7 +49,7 @@ final class CudaDriverTest {
     @Test
     void anotherProcessMapsMemoryByItsHandle() throws IOException, InterruptedException {
         try (CudaDevice device = EmulatedCuda.open(0);
-                SharedMemory memory = CudaSharing.of(device).allocate(100_000, MemoryHandle.Kind.IPC)) {
+                SharedMemory memory = GpuSharing.of(device, "cuda").allocate(100_000, MemoryHandle.Kind.IPC)) {
             device.upload(ByteBuffer.wrap(new byte[] {41}), memory.memory());
             String handle = HexFormat.of().formatHex(memory.handle().encode());
             assertThat(CudaProcess.run(Map.of(), "add", handle)).contains("was 41");

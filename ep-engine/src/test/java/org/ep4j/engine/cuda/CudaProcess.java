@@ -10,6 +10,9 @@ import java.util.List;
 import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.config.EpConfig;
+import org.ep4j.engine.driver.GpuSharing;
+import org.ep4j.engine.driver.MemoryHandle;
+import org.ep4j.engine.driver.SharedMemory;
 import org.ep4j.spi.ProbeRequest;
 
 /** Another process. {@code probe} prints the checks of the device; {@code add HANDLE} maps memory and adds 1 to its first byte. */
@@ -44,7 +47,7 @@ final class CudaProcess {
         }
         MemoryHandle handle = MemoryHandle.decode(HexFormat.of().parseHex(arguments[1]));
         try (CudaDevice device = (CudaDevice) provider.open(id);
-                SharedMemory memory = CudaSharing.of(device).map(handle)) {
+                SharedMemory memory = GpuSharing.of(device, "cuda").map(handle)) {
             ByteBuffer first = ByteBuffer.allocate(1);
             device.download(memory.memory(), first);
             device.upload(ByteBuffer.wrap(new byte[] {(byte) (first.get(0) + 1)}), memory.memory());

@@ -8,6 +8,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -17,6 +18,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.ep4j.EpShape;
 import org.ep4j.engine.gpu.KernelSource;
+import org.ep4j.engine.hip.HipOptions;
 import org.ep4j.engine.layout.WindowLayout;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -33,6 +35,9 @@ final class KernelCompileTest {
 
     private static final int SMALL_SHARED = 101_376;
 
+    /** Of gfx90a and gfx942; gfx950 has more. */
+    private static final int LDS = 65_536;
+
     private static final int CUDA_MACHINE = 190;
     private static final int AMD_MACHINE = 224;
     private static final Pattern KERNEL = Pattern.compile("^EP_KERNEL(?:_BESIDE)?\\((\\w+),", Pattern.MULTILINE);
@@ -40,21 +45,25 @@ final class KernelCompileTest {
     @TempDir
     Path work;
 
-    static Map<String, String> sources() {
+    private static Map<String, String> sources(String architecture) {
+        return architecture.startsWith("gfx") ? sources(LDS, LDS) : sources(LARGE_SHARED, SMALL_SHARED);
+    }
+
+    private static Map<String, String> sources(int most, int least) {
         Map<String, String> sources = new TreeMap<>();
         sources.put("primitives", Primitives.SOURCE);
         EpShape large = EpShape.builder(7168, 256, 8)
                 .maxTokens(4096)
                 .maxLowLatencyTokens(128)
                 .build();
-        sources.put("large", KernelSource.of(large, 8, LARGE_SHARED));
-        sources.put("large-posted", posted(large, 8, LARGE_SHARED, 4));
+        sources.put("large", KernelSource.of(large, 8, most));
+        sources.put("large-posted", posted(large, 8, most, 4));
         EpShape odd =
                 EpShape.builder(128, 7, 3).maxTokens(5).maxLowLatencyTokens(3).build();
-        sources.put("odd", KernelSource.of(odd, 3, SMALL_SHARED));
-        sources.put("odd-posted", posted(odd, 3, SMALL_SHARED, 2));
+        sources.put("odd", KernelSource.of(odd, 3, least));
+        sources.put("odd-posted", posted(odd, 3, least, 2));
         sources.put(
-                "rows-posted", posted(EpShape.builder(128, 7, 3).maxTokens(5).build(), 3, SMALL_SHARED, 2));
+                "rows-posted", posted(EpShape.builder(128, 7, 3).maxTokens(5).build(), 3, least, 2));
         sources.put(
                 "one-rank",
                 KernelSource.of(
@@ -63,12 +72,10 @@ final class KernelCompileTest {
                                 .maxLowLatencyTokens(16)
                                 .build(),
                         1,
-                        LARGE_SHARED));
+                        most));
         EpShape small = EpShape.builder(128, 7, 3).maxLowLatencyTokens(3).build();
-        sources.put("messages-posted", posted(small, 3, SMALL_SHARED, 2));
-        sources.put(
-                "proxies",
-                KernelSource.of(small, 3, SMALL_SHARED) + KernelSource.proxies() + FifoKernels.OF_THE_ENGINE);
+        sources.put("messages-posted", posted(small, 3, least, 2));
+        sources.put("proxies", KernelSource.of(small, 3, least) + KernelSource.proxies() + FifoKernels.OF_THE_ENGINE);
         sources.put("fifo", KernelSource.fifo() + FifoKernels.ALONE);
         return sources;
     }
@@ -80,7 +87,7 @@ final class KernelCompileTest {
 
     /** Compiling takes seconds: the small shapes are compiled for the second architecture only. */
     static Stream<Arguments> on(List<String> architectures) {
-        return sources().keySet().stream()
+        return sources(LDS, LDS).keySet().stream()
                 .flatMap(name -> architectures.stream()
                         .filter(architecture ->
                                 List.of("primitives", "large", "large-posted").contains(name)
@@ -93,13 +100,13 @@ final class KernelCompileTest {
     }
 
     static Stream<Arguments> hip() {
-        return on(List.of("gfx90a", "gfx942", "gfx950"));
+        return on(HipOptions.architectures());
     }
 
     @ParameterizedTest(name = "{0} for {1}")
     @MethodSource("cuda")
     void cudaKernelsCompileByNvrtc(String name, String architecture) {
-        byte[] code = TestCompilers.cuda().compile(name, sources().get(name), architecture);
+        byte[] code = TestCompilers.cuda().compile(name, sources(architecture).get(name), architecture);
         assertThat(machine(code)).isEqualTo(CUDA_MACHINE);
         assertHolds(code, kernels(name, architecture));
     }
@@ -108,7 +115,7 @@ final class KernelCompileTest {
     @CsvSource({"primitives, sm_80", "primitives, sm_90", "large, sm_90", "large-posted, sm_90"})
     void cudaKernelsCompileByNvccWhereItIsInstalled(String name, String architecture)
             throws IOException, InterruptedException {
-        String whole = KernelSource.in("cuda.cu", sources().get(name));
+        String whole = KernelSource.in("cuda.cu", sources(architecture).get(name));
         Optional<byte[]> code = TestCompilers.nvcc(work, name, whole, architecture);
         if (code.isEmpty()) {
             System.out.println("skipped: no nvcc on the path");
@@ -121,14 +128,20 @@ final class KernelCompileTest {
     @MethodSource("hip")
     void hipKernelsCompileByClang(String name, String architecture) throws IOException, InterruptedException {
         byte[] code = TestCompilers.hip(
-                work, name, KernelSource.in("hip.cu", sources().get(name)), architecture);
+                work, name, KernelSource.in("hip.cu", sources(architecture).get(name)), architecture);
         assertThat(machine(code)).isEqualTo(AMD_MACHINE);
-        assertHolds(code, kernels(name, architecture));
+        List<String> names = kernels(name, architecture);
+        assertHolds(code, names);
+        // Of every kernel, in the metadata: a text in MessagePack, and after it the number.
+        assertThat(new String(code, StandardCharsets.ISO_8859_1).split("\\.wavefront_size", -1))
+                .as("wavefronts of 64 lanes")
+                .hasSize(names.size() + 1)
+                .satisfies(parts -> assertThat(Arrays.stream(parts).skip(1)).allMatch(part -> part.charAt(0) == 64));
     }
 
     /** Names of the kernels; the primitives have one for bulk copies and one for E4M3, which are not everywhere. */
     private static List<String> kernels(String name, String architecture) {
-        Matcher matcher = KERNEL.matcher(sources().get(name));
+        Matcher matcher = KERNEL.matcher(sources(architecture).get(name));
         List<String> names = matcher.results().map(found -> found.group(1)).toList();
         assertThat(names).isNotEmpty();
         return name.equals("primitives") && !List.of("sm_90", "sm_100").contains(architecture)

@@ -11,7 +11,10 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.ep4j.DeviceMemory;
-import org.ep4j.engine.cuda.MemoryHandle.Kind;
+import org.ep4j.engine.driver.GpuSharing;
+import org.ep4j.engine.driver.MemoryHandle;
+import org.ep4j.engine.driver.MemoryHandle.Kind;
+import org.ep4j.engine.driver.SharedMemory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -28,12 +31,12 @@ final class PeerOrderingTest {
         List<CompletableFuture<Optional<String>>> ranks = new ArrayList<>();
         try (CudaDevice a = EmulatedCuda.open(0);
                 CudaDevice b = EmulatedCuda.open(1);
-                SharedMemory ofA = CudaSharing.of(a).allocate(PeerOrdering.BYTES, Kind.PROCESS);
-                SharedMemory ofB = CudaSharing.of(b).allocate(PeerOrdering.BYTES, Kind.PROCESS);
-                SharedMemory bAtA =
-                        CudaSharing.of(a).map(MemoryHandle.decode(ofB.handle().encode()));
-                SharedMemory aAtB =
-                        CudaSharing.of(b).map(MemoryHandle.decode(ofA.handle().encode()));
+                SharedMemory ofA = GpuSharing.of(a, "cuda").allocate(PeerOrdering.BYTES, Kind.PROCESS);
+                SharedMemory ofB = GpuSharing.of(b, "cuda").allocate(PeerOrdering.BYTES, Kind.PROCESS);
+                SharedMemory bAtA = GpuSharing.of(a, "cuda")
+                        .map(MemoryHandle.decode(ofB.handle().encode()));
+                SharedMemory aAtB = GpuSharing.of(b, "cuda")
+                        .map(MemoryHandle.decode(ofA.handle().encode()));
                 PeerOrdering testA = new PeerOrdering(a);
                 PeerOrdering testB = new PeerOrdering(b)) {
             ranks.add(CompletableFuture.supplyAsync(() -> part.run(0, ofA.memory(), bAtA.memory(), testA)));

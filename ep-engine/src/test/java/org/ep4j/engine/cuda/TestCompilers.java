@@ -10,6 +10,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.ep4j.engine.driver.KernelCache;
+import org.ep4j.engine.hip.HipOptions;
 
 /** NVIDIA's and AMD's compilers that the build unpacks; they need no GPU. */
 final class TestCompilers {
@@ -23,7 +25,7 @@ final class TestCompilers {
         return new CudaCompiler(new Nvrtc(found), new KernelCache(Optional.empty()));
     }
 
-    /** Machine code of an AMD GPU. */
+    /** Machine code of an AMD GPU, by the compiler that HIPRTC is made of and with the options of production. */
     static byte[] hip(Path work, String name, String source, String architecture)
             throws IOException, InterruptedException {
         Path folder = folder("llvm");
@@ -34,26 +36,21 @@ final class TestCompilers {
         link(folder, "libclang-cpp.so.20.1", "libclang-cpp.so");
         Path text = Files.writeString(work.resolve(name + ".hip"), source);
         Path code = work.resolve(name + "." + architecture);
-        run(
-                folder,
-                List.of(
-                        clang.toString(),
-                        "-x",
-                        "hip",
-                        "--offload-arch=" + architecture,
-                        "--offload-device-only",
-                        "--no-gpu-bundle-output",
-                        "-nogpuinc",
-                        "-nogpulib",
-                        "-std=c++17",
-                        "-O3",
-                        "-ffp-contract=off",
-                        "-Wall",
-                        "-Werror",
-                        "-Wno-unused-function",
-                        "-o",
-                        code.toString(),
-                        text.toString()));
+        List<String> command = new ArrayList<>(List.of(
+                clang.toString(),
+                "-x",
+                "hip",
+                "--offload-arch=" + architecture,
+                "--offload-device-only",
+                "--no-gpu-bundle-output",
+                "-nogpuinc",
+                "-nogpulib",
+                "-Wall",
+                "-Werror",
+                "-Wno-unused-function"));
+        command.addAll(HipOptions.all());
+        command.addAll(List.of("-o", code.toString(), text.toString()));
+        run(folder, command);
         return Files.readAllBytes(code);
     }
 

@@ -20,7 +20,6 @@ import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
-import org.ep4j.engine.cuda.EmulatedCuda;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
 import org.ep4j.spi.Bootstrap;
 import org.junit.jupiter.api.Test;
@@ -118,13 +117,13 @@ final class BufferLifeTest {
 
     /** One rank on an emulated GPU, or several on the same one. */
     private static List<EpGroup> onOneGpu(int ranks) {
-        EmulatedCuda.require();
+        EmulatedGpu.require();
         List<Bootstrap> bootstraps = Bootstraps.inProcess(ranks);
         List<CompletableFuture<EpGroup>> groups = bootstraps.stream()
                 .map(b -> CompletableFuture.supplyAsync(() -> EpGroup.join(
                         b,
                         EpConfig.builder(Map.of(), Map.of())
-                                .set("ep.device", "cuda:0")
+                                .set("ep.device", EmulatedGpu.TYPE + ":0")
                                 .build())))
                 .toList();
         return groups.stream().map(CompletableFuture::join).toList();
@@ -184,7 +183,8 @@ final class BufferLifeTest {
                     for (long stream : new long[] {0, 1}) {
                         assertThatThrownBy(() -> buffer.dispatch(zeros(device, stream)))
                                 .isInstanceOf(EpStateException.class)
-                                .hasMessageContaining("one stream for all ranks of this process on cuda:0");
+                                .hasMessageContaining("one stream for all ranks of this process on ")
+                                .hasMessageContaining(EmulatedGpu.TYPE + ":0");
                     }
                     for (long stream : new long[] {0, 1}) {
                         DispatchRequest waits = DispatchRequest.of(

@@ -28,7 +28,6 @@ import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
-import org.ep4j.engine.cuda.EmulatedCuda;
 import org.ep4j.spi.Bootstrap;
 
 /**
@@ -58,16 +57,15 @@ final class GpuAgainstHost implements AutoCloseable {
 
     /** Groups with one buffer each, and settings of the GPU's. */
     GpuAgainstHost(EpShape shape, int ranks, Map<String, String> settings) {
-        EmulatedCuda.require();
         // Once, not by all ranks at the same time.
-        try (var device = EmulatedCuda.open(0)) {
+        try (var device = EmulatedGpu.open(0)) {
             device.load(
                             "ep4j kernels",
                             KernelSource.of(shape, ranks, device.facts().sharedBytes()))
                     .close();
         }
         host = join(shape, ranks, "host:0", Map.of());
-        gpu = join(shape, ranks, "cuda:", settings);
+        gpu = join(shape, ranks, EmulatedGpu.TYPE + ":", settings);
     }
 
     private List<Rank> join(EpShape shape, int ranks, String device, Map<String, String> settings) {

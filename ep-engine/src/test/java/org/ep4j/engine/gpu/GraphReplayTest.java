@@ -27,7 +27,6 @@ import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
-import org.ep4j.engine.cuda.EmulatedCuda;
 import org.ep4j.spi.Bootstrap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -56,7 +55,7 @@ final class GraphReplayTest {
             group = EpGroup.join(
                     bootstrap,
                     EpConfig.builder(Map.of(), Map.of())
-                            .set("ep.device", "cuda:" + number)
+                            .set("ep.device", EmulatedGpu.TYPE + ":" + number)
                             .build());
             buffer = group.createBuffer(SHAPE);
             device = (GpuDevice) group.device();
@@ -112,7 +111,7 @@ final class GraphReplayTest {
     }
 
     private static void onRanks(int ranks, Consumer<Rank> work) {
-        EmulatedCuda.require();
+        EmulatedGpu.require();
         List<Bootstrap> bootstraps = Bootstraps.inProcess(ranks);
         List<CompletableFuture<Void>> all = new ArrayList<>();
         for (int r = 0; r < ranks; r++) {

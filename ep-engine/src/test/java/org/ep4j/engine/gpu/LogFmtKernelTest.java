@@ -15,8 +15,6 @@ import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpShape;
-import org.ep4j.engine.cuda.CudaDevice;
-import org.ep4j.engine.cuda.EmulatedCuda;
 import org.ep4j.engine.cuda.SkipWithoutEmulator;
 import org.ep4j.engine.numeric.LogFmt;
 import org.jspecify.annotations.Nullable;
@@ -60,13 +58,13 @@ final class LogFmtKernelTest {
             }
             """;
 
-    private static @Nullable CudaDevice device;
+    private static @Nullable GpuDevice device;
     private static @Nullable GpuModule module;
     private static @Nullable Launcher launcher;
 
     @BeforeContainer
     static void compile() {
-        device = EmulatedCuda.open(0);
+        device = EmulatedGpu.open(0);
         EpShape shape = EpShape.builder(HIDDEN, 4, 2).maxLowLatencyTokens(4).build();
         GpuModule loaded =
                 device.load("LogFMT", KernelSource.of(shape, 1, device.facts().sharedBytes()) + KERNEL);
@@ -84,8 +82,8 @@ final class LogFmtKernelTest {
         }
     }
 
-    private static CudaDevice device() {
-        CudaDevice open = device;
+    private static GpuDevice device() {
+        GpuDevice open = device;
         assertThat(open).isNotNull();
         return java.util.Objects.requireNonNull(open);
     }

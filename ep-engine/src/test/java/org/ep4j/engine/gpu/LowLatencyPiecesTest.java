@@ -36,6 +36,28 @@ final class LowLatencyPiecesTest {
         }
     }
 
+    /** Wavefronts of 64 lanes, 64 KiB for a block with what it has beside, no bulk copies: as on AMD. */
+    @Test
+    void allBlocksFitOnAmd() {
+        GpuFacts facts = new GpuFacts("gfx942", 304, 65_536, 64, false);
+        for (int hidden : List.of(64, 7168, 16_384, 1 << 17)) {
+            EpShape shape =
+                    EpShape.builder(hidden, 256, 8).maxLowLatencyTokens(1).build();
+            int head = new BufferLayout(shape, 64).messageHead();
+            int tables = LowLatencyPieces.tableExperts(head, 64, facts.sharedBytes());
+            var pieces = new LowLatencyPieces(facts, 304, hidden, 256, 256, head, tables, 1L << 30);
+            assertThat(List.of(
+                            pieces.sendBytes(),
+                            pieces.receiveBytes(),
+                            pieces.sumBytes(),
+                            pieces.rowBytes(64),
+                            pieces.codedSendBytes(),
+                            pieces.codedReceiveBytes()))
+                    .as("hidden %d", hidden)
+                    .allMatch(bytes -> bytes <= facts.sharedBytes() - 4096);
+        }
+    }
+
     @Test
     void tablesAreThereForAllExpertsThatModelsHave() {
         assertThat(LowLatencyPieces.tableExperts(512, 64, 101_376)).isGreaterThan(4096);

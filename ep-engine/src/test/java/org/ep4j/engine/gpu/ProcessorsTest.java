@@ -7,7 +7,6 @@ import java.util.List;
 import org.ep4j.EpShape;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
-import org.ep4j.engine.cuda.EmulatedCuda;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -20,7 +19,7 @@ final class ProcessorsTest {
 
     @BeforeEach
     void needsTheEmulator() {
-        EmulatedCuda.require();
+        EmulatedGpu.require();
     }
 
     private static Processors open(EpConfig config, GpuDevice device, EpShape shape) {
@@ -33,7 +32,7 @@ final class ProcessorsTest {
 
     @Test
     void oneBufferHasTheGpu() {
-        try (GpuDevice device = EmulatedCuda.open(7);
+        try (GpuDevice device = EmulatedGpu.open(7);
                 Processors one = open(DEFAULT, device, BOTH)) {
             one.use();
             assertThat(one.isAlone()).isTrue();
@@ -43,9 +42,9 @@ final class ProcessorsTest {
 
     @Test
     void buffersOfOneGpuShareItWhateverDeviceOpenedThem() {
-        try (GpuDevice device = EmulatedCuda.open(7);
-                GpuDevice again = EmulatedCuda.open(7);
-                GpuDevice other = EmulatedCuda.open(6);
+        try (GpuDevice device = EmulatedGpu.open(7);
+                GpuDevice again = EmulatedGpu.open(7);
+                GpuDevice other = EmulatedGpu.open(6);
                 Processors elsewhere = open(DEFAULT, other, BOTH)) {
             List<Processors> open = new ArrayList<>();
             for (int i = 1; i <= device.facts().processors(); i++) {
@@ -67,7 +66,7 @@ final class ProcessorsTest {
 
     @Test
     void highThroughputTakesRoomFromItsFirstOperationOn() {
-        try (GpuDevice device = EmulatedCuda.open(7);
+        try (GpuDevice device = EmulatedGpu.open(7);
                 Processors both = open(DEFAULT, device, BOTH);
                 Processors high = open(DEFAULT, device, HIGH)) {
             assertThat(both.isAlone()).isTrue();
@@ -85,7 +84,7 @@ final class ProcessorsTest {
                 .set(EpKeys.SMS, "3")
                 .set(EpKeys.LOW_LATENCY_SMS, "11")
                 .build();
-        try (GpuDevice device = EmulatedCuda.open(7);
+        try (GpuDevice device = EmulatedGpu.open(7);
                 Processors one = open(asked, device, BOTH);
                 Processors two = open(DEFAULT, device, BOTH)) {
             assertThat(one.highThroughput()).isEqualTo(3);

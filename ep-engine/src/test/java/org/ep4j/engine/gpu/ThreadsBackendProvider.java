@@ -10,9 +10,9 @@ import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.engine.cuda.CudaSharing;
-import org.ep4j.engine.cuda.MemoryHandle;
-import org.ep4j.engine.cuda.SharedMemory;
+import org.ep4j.engine.driver.GpuSharing;
+import org.ep4j.engine.driver.MemoryHandle;
+import org.ep4j.engine.driver.SharedMemory;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.Check;
@@ -97,7 +97,8 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
         }
 
         private SymmetricBuffer onGpus(String name, long bytes, Duration deadline) {
-            CudaSharing sharing = CudaSharing.of(context.device());
+            GpuSharing sharing =
+                    GpuSharing.of(context.device(), context.device().id().type());
             SharedMemory own = sharing.allocate(bytes, MemoryHandle.Kind.PROCESS);
             List<SharedMemory> mapped = new ArrayList<>(List.of(own));
             List<DeviceMemory> all = new ArrayList<>();

@@ -1,4 +1,4 @@
-package org.ep4j.engine.cuda;
+package org.ep4j.engine.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -10,7 +10,7 @@ import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.LongRange;
 import net.jqwik.api.constraints.Size;
 import org.ep4j.EpException;
-import org.ep4j.engine.cuda.MemoryHandle.Kind;
+import org.ep4j.engine.driver.MemoryHandle.Kind;
 import org.junit.jupiter.api.Test;
 
 /** What ranks tell each other of their memory. */

@@ -1,4 +1,4 @@
-package org.ep4j.engine.cuda;
+package org.ep4j.engine.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package org.ep4j.engine.cuda;
+package org.ep4j.engine.driver;
 
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
@@ -12,7 +12,7 @@ import org.ep4j.EpException;
  * Memory of a GPU as its owner tells others about it, so that they can map it.
  *
  * @param kind what the handle is
- * @param process who owns it, as {@link CudaSharing#process}
+ * @param process who owns it, as {@link GpuSharing#process}
  * @param gpu PCI address of the GPU that it is on
  * @param address where it begins in the owner's process
  * @param offset where it begins in its allocation, in bytes
@@ -26,14 +26,14 @@ public record MemoryHandle(
     public enum Kind {
         /** The owner's process alone. */
         PROCESS,
-        /** Processes of the host, by a {@code CUipcMemHandle}. */
+        /** Processes of the host, by a handle of {@code cuIpc} or {@code hipIpc}. */
         IPC,
         /** Processes of the NVLink domain, by a {@code CUmemFabricHandle}. */
         FABRIC
     }
 
     /** Bytes of both kinds of handle. */
-    static final int HANDLE_BYTES = 64;
+    public static final int HANDLE_BYTES = 64;
 
     private static final int MAGIC = 0x45504D48;
     private static final int LONGEST_TEXT = 256;

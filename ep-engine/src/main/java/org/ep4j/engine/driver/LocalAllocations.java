@@ -1,4 +1,4 @@
-package org.ep4j.engine.cuda;
+package org.ep4j.engine.driver;
 
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;

@@ -1,4 +1,4 @@
-package org.ep4j.engine.cuda;
+package org.ep4j.engine.driver;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -20,18 +20,19 @@ import java.util.function.Supplier;
  * Compiled kernels on disk, by the hash of all that goes into them. Several processes may use one folder at once: a file
  * appears whole or not at all, and one that is damaged is compiled again. A folder that cannot be written costs only time.
  */
-final class KernelCache {
+public final class KernelCache {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
     private static final int DIGEST_BYTES = 32;
 
     private final Optional<Path> folder;
 
-    KernelCache(Optional<Path> folder) {
+    /** In a folder; nowhere when that is empty. */
+    public KernelCache(Optional<Path> folder) {
         this.folder = folder;
     }
 
     /** {@code EP_CACHE_DIR}, else {@code ep4j} in {@code XDG_CACHE_HOME} or {@code ~/.cache}; nowhere without a home. */
-    static KernelCache of(Map<String, String> environment) {
+    public static KernelCache of(Map<String, String> environment) {
         String own = environment.getOrDefault("EP_CACHE_DIR", "");
         String shared = environment.getOrDefault("XDG_CACHE_HOME", "");
         String home = environment.getOrDefault("HOME", "");
@@ -48,7 +49,7 @@ final class KernelCache {
      *
      * @param parts all that decides about the code: source, options, compiler and its version
      */
-    byte[] get(List<String> parts, Supplier<byte[]> compile) {
+    public byte[] get(List<String> parts, Supplier<byte[]> compile) {
         Optional<Path> file = folder.map(path -> path.resolve(key(parts) + ".bin"));
         Optional<byte[]> known = file.flatMap(KernelCache::read);
         if (known.isPresent()) {

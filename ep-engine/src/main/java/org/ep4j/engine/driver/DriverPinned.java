@@ -1,4 +1,4 @@
-package org.ep4j.engine.cuda;
+package org.ep4j.engine.driver;
 
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.Device;
@@ -8,29 +8,26 @@ import org.ep4j.engine.gpu.PinnedMemory;
 import org.ep4j.engine.memory.HostMemory;
 
 /** Host memory that is mapped for all GPUs of the process. */
-final class CudaPinned implements PinnedMemory {
-    /** {@code CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP}. */
-    private static final int PORTABLE_AND_MAPPED = 1 | 2;
-
-    private final CudaContext context;
+final class DriverPinned implements PinnedMemory {
+    private final DriverContext context;
     private final long host;
     private final long mapped;
     private final HostMemory memory;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    CudaPinned(CudaContext context, Device device, long bytes) {
+    DriverPinned(DriverContext context, Device device, long bytes) {
         this.context = context;
-        CudaDriver driver = context.driver();
+        GpuDriver driver = context.driver();
         long[] address = new long[1];
         context.call(
-                "cuMemHostAlloc of " + bytes + " bytes for " + device,
-                () -> driver.cuMemHostAlloc(address, bytes, PORTABLE_AND_MAPPED));
+                "allocation of " + bytes + " bytes of pinned host memory for " + device,
+                () -> driver.allocatePinned(address, bytes));
         host = address[0];
         long[] seen = new long[1];
         try {
-            context.call("cuMemHostGetDevicePointer", () -> driver.cuMemHostGetDevicePointer_v2(seen, host, 0));
+            context.call("address of pinned memory", () -> driver.mappedAddress(seen, host));
         } catch (RuntimeException e) {
-            context.result(() -> driver.cuMemFreeHost(host));
+            context.result(() -> driver.freePinned(host));
             throw e;
         }
         mapped = seen[0];
@@ -59,7 +56,7 @@ final class CudaPinned implements PinnedMemory {
     @Override
     public void close() {
         if (closed.compareAndSet(false, true) && !context.isKept()) {
-            context.call("cuMemFreeHost", () -> context.driver().cuMemFreeHost(host));
+            context.call("freeing of pinned memory", () -> context.driver().freePinned(host));
         }
     }
 }

@@ -1,4 +1,4 @@
-package org.ep4j.engine.cuda;
+package org.ep4j.engine.driver;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -10,7 +10,7 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpDevice;
 import org.ep4j.EpException;
-import org.ep4j.engine.cuda.MemoryHandle.Kind;
+import org.ep4j.engine.driver.MemoryHandle.Kind;
 import org.ep4j.topology.PciAddress;
 
 /**
@@ -18,36 +18,32 @@ import org.ep4j.topology.PciAddress;
  * threads.
  *
  * <p>How memory is shared depends on who is to reach it. Threads of the owner's process use its address, with peer access
- * between the GPUs. Other processes of the host open a {@code cuIpc} handle, on whatever GPU, the owner's own too. Processes
+ * between the GPUs. Other processes of the host open a {@code cuIpc} or {@code hipIpc} handle, on whatever GPU, the owner's own too. Processes
  * of other hosts in the NVLink domain map a fabric handle. Every rank may close in any order, and die at any time: inside a
  * process the last user frees, and the driver keeps pages for as long as a process has them mapped. (NVIDIA leaves undefined
  * what an importer sees of a {@code cuIpc} allocation once its owner freed it; nobody may read it for its content then, and
  * ep4j does not.)
  */
-public final class CudaSharing {
+public final class GpuSharing {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
-    /** {@code CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS}; the driver allows nothing else. */
-    private static final int LAZY_ENABLE_PEER_ACCESS = 1;
+    private final DriverDevice device;
 
-    private static final int NON_BLOCKING = 1;
-
-    private final CudaDevice device;
-
-    private CudaSharing(CudaDevice device) {
+    private GpuSharing(DriverDevice device) {
         this.device = device;
     }
 
     /**
      * For the memory of a device.
      *
-     * @throws EpArgumentException when it is no CUDA device of ep4j
+     * @param type of devices that the caller can use: {@code cuda} or {@code hip}
+     * @throws EpArgumentException when it is another
      */
-    public static CudaSharing of(EpDevice device) {
-        if (device instanceof CudaDevice cuda) {
-            return new CudaSharing(cuda);
+    public static GpuSharing of(EpDevice device, String type) {
+        if (device instanceof DriverDevice gpu && gpu.id().type().equals(type)) {
+            return new GpuSharing(gpu);
         }
-        throw new EpArgumentException("device", device.id(), "a CUDA device", "set ep.device to cuda");
+        throw new EpArgumentException("device", device.id(), "a device of type " + type, "set ep.device to " + type);
     }
 
     /**
@@ -82,8 +78,8 @@ public final class CudaSharing {
             throw new EpArgumentException("bytes", bytes, "> 0", "pass the size of the memory");
         }
         // A context of its own: the memory may be used for longer than the device is open.
-        CudaContext context =
-                new CudaContext(device.context().driver(), device.id().ordinal());
+        DriverContext context =
+                new DriverContext(device.context().driver(), device.id().ordinal());
         try {
             return kind == Kind.FABRIC ? allocateFabric(context, bytes) : allocatePlain(context, bytes, kind);
         } catch (RuntimeException e) {
@@ -92,21 +88,21 @@ public final class CudaSharing {
         }
     }
 
-    private SharedMemory allocatePlain(CudaContext context, long bytes, Kind kind) {
-        CudaDriver driver = context.driver();
+    private SharedMemory allocatePlain(DriverContext context, long bytes, Kind kind) {
+        GpuDriver driver = context.driver();
         long[] address = new long[1];
         context.call(
-                "cuMemAlloc of " + bytes + " bytes on " + device.id() + freeText(context),
-                () -> driver.cuMemAlloc_v2(address, bytes));
+                "allocation of " + bytes + " bytes on " + device.id() + freeText(context),
+                () -> driver.allocateShared(address, bytes));
         try {
             zero(context, address[0], bytes);
             long[] base = new long[1];
             long[] whole = new long[1];
-            context.call("cuMemGetAddressRange", () -> driver.cuMemGetAddressRange_v2(base, whole, address[0]));
+            context.call("looking for the allocation", () -> driver.addressRange(base, whole, address[0]));
             byte[] handle = new byte[kind == Kind.IPC ? MemoryHandle.HANDLE_BYTES : 0];
             if (kind == Kind.IPC) {
                 // Of the base: small allocations share one, and importers get the whole of it.
-                context.call("cuIpcGetMemHandle", () -> driver.cuIpcGetMemHandle(handle, base[0]));
+                context.call("making a handle for other processes", () -> driver.exportMemory(handle, base[0]));
             }
             MemoryHandle told = new MemoryHandle(
                     kind,
@@ -118,25 +114,25 @@ public final class CudaSharing {
                     whole[0],
                     HexFormat.of().formatHex(handle));
             Runnable release = LocalAllocations.add(address[0], () -> {
-                closing(context, "cuMemFree", () -> driver.cuMemFree_v2(address[0]));
+                closing(context, "freeing shared memory", () -> driver.free(address[0]));
                 context.close();
             });
             return new SharedMemory(memory(address[0], bytes), told, release);
         } catch (RuntimeException e) {
-            closing(context, "cuMemFree", () -> driver.cuMemFree_v2(address[0]));
+            closing(context, "freeing shared memory", () -> driver.free(address[0]));
             throw e;
         }
     }
 
-    private static String freeText(CudaContext context) {
+    private static String freeText(DriverContext context) {
         long[] free = new long[1];
         long[] total = new long[1];
-        int result = context.result(() -> context.driver().cuMemGetInfo_v2(free, total));
+        int result = context.result(() -> context.driver().memoryInfo(free, total));
         return result == 0 ? " with " + free[0] + " of " + total[0] + " bytes free" : "";
     }
 
-    private SharedMemory allocateFabric(CudaContext context, long bytes) {
-        FabricMemory fabric = FabricMemory.create(context, bytes);
+    private SharedMemory allocateFabric(DriverContext context, long bytes) {
+        DomainMemory fabric = device.createDomainMemory(context, bytes);
         try {
             zero(context, fabric.address(), bytes);
             MemoryHandle told = new MemoryHandle(
@@ -152,17 +148,17 @@ public final class CudaSharing {
     }
 
     /** Done when this returns: other GPUs write as soon as they know the memory, and nothing may zero it after that. */
-    private static void zero(CudaContext context, long address, long bytes) {
-        CudaDriver driver = context.driver();
+    private static void zero(DriverContext context, long address, long bytes) {
+        GpuDriver driver = context.driver();
         long[] stream = new long[1];
-        context.call("cuStreamCreate", () -> driver.cuStreamCreate(stream, NON_BLOCKING));
+        context.call("making a stream", () -> driver.createStream(stream));
         try {
             context.call("zeroing " + bytes + " bytes", () -> {
-                int result = driver.cuMemsetD8Async(address, (byte) 0, bytes, stream[0]);
-                return result == 0 ? driver.cuStreamSynchronize(stream[0]) : result;
+                int result = driver.zero(address, bytes, stream[0]);
+                return result == 0 ? driver.synchronize(stream[0]) : result;
             });
         } finally {
-            context.result(() -> driver.cuStreamDestroy_v2(stream[0]));
+            context.result(() -> driver.destroyStream(stream[0]));
         }
     }
 
@@ -172,11 +168,11 @@ public final class CudaSharing {
      * @throws EpException when it cannot be mapped, with what to look at
      */
     public SharedMemory map(MemoryHandle handle) {
-        CudaContext context =
-                new CudaContext(device.context().driver(), device.id().ordinal());
+        DriverContext context =
+                new DriverContext(device.context().driver(), device.id().ordinal());
         try {
             if (handle.kind() == Kind.FABRIC) {
-                FabricMemory fabric = FabricMemory.open(context, handle);
+                DomainMemory fabric = device.openDomainMemory(context, handle);
                 return new SharedMemory(memory(fabric.address() + handle.offset(), handle.bytes()), handle, () -> {
                     fabric.close();
                     context.close();
@@ -189,13 +185,13 @@ public final class CudaSharing {
         }
     }
 
-    private SharedMemory mapLocal(CudaContext context, MemoryHandle handle) {
-        CudaDriver driver = context.driver();
+    private SharedMemory mapLocal(DriverContext context, MemoryHandle handle) {
+        GpuDriver driver = context.driver();
         Runnable release = LocalAllocations.retain(handle.address())
                 .orElseThrow(() -> new EpException("the memory at 0x" + Long.toHexString(handle.address())
                         + " of another rank of this process is gone; see why that rank closed it"));
         try {
-            CudaContext owner = owner(driver, handle.gpu());
+            DriverContext owner = owner(driver, handle.gpu());
             if (owner.device() != context.device()) {
                 try {
                     context.enablePeer(owner);
@@ -216,11 +212,11 @@ public final class CudaSharing {
     }
 
     /** The context of a GPU of this process, by its PCI address. */
-    private static CudaContext owner(CudaDriver driver, String gpu) {
+    private static DriverContext owner(GpuDriver driver, String gpu) {
         int[] count = new int[1];
-        driver.cuDeviceGetCount(count);
+        driver.deviceCount(count);
         for (int ordinal = 0; ordinal < count[0]; ordinal++) {
-            CudaContext context = new CudaContext(driver, ordinal);
+            DriverContext context = new DriverContext(driver, ordinal);
             if (gpu(context).equals(gpu)) {
                 return context;
             }
@@ -229,42 +225,39 @@ public final class CudaSharing {
         throw new EpException("the GPU at " + gpu + " is not among the " + count[0] + " of this process");
     }
 
-    private SharedMemory mapIpc(CudaContext context, MemoryHandle handle) {
-        CudaDriver driver = context.driver();
+    private SharedMemory mapIpc(DriverContext context, MemoryHandle handle) {
+        GpuDriver driver = context.driver();
         if (handle.kind() != Kind.IPC) {
             throw new EpException("another process announced GPU memory for its own threads alone;"
                     + " run the same ep4j version on all ranks");
         }
         long[] base = new long[1];
         byte[] opaque = HexFormat.of().parseHex(handle.handle());
-        int result = context.result(() ->
-                driver.cuIpcOpenMemHandle_v2(base, new CudaDriver.IpcHandle.ByValue(opaque), LAZY_ENABLE_PEER_ACCESS));
+        int result = context.result(() -> driver.openMemory(base, opaque));
         if (result != 0) {
-            throw new EpException("cuIpcOpenMemHandle on " + device.id() + " of memory on the GPU at " + handle.gpu()
+            throw new EpException("opening the handle on " + device.id() + " of memory on the GPU at " + handle.gpu()
                     + " failed: " + context.errors().describe(result)
                     + "; this process must be able to see that GPU (a container needs both), and the processes must share"
                     + " a PID namespace and a user (docker run --pid=host --ipc=host, or all ranks in one container)");
         }
         return new SharedMemory(memory(base[0] + handle.offset(), handle.bytes()), handle, () -> {
-            closing(context, "cuIpcCloseMemHandle", () -> driver.cuIpcCloseMemHandle(base[0]));
+            closing(context, "closing memory of another process", () -> driver.closeMemory(base[0]));
             context.close();
         });
     }
 
-    private static void closing(CudaContext context, String what, IntSupplier call) {
+    private static void closing(DriverContext context, String what, IntSupplier call) {
         int result = context.result(call);
         if (result != 0) {
             LOG.log(
                     System.Logger.Level.WARNING,
-                    () -> what + " on cuda:" + context.ordinal() + " failed: "
+                    () -> what + " on " + context + " failed: "
                             + context.errors().describe(result));
         }
     }
 
-    private static String gpu(CudaContext context) {
-        return CudaGpus.address(context.driver(), context.device())
-                .map(PciAddress::toString)
-                .orElse("");
+    private static String gpu(DriverContext context) {
+        return context.address().map(PciAddress::toString).orElse("");
     }
 
     private DeviceMemory memory(long address, long bytes) {

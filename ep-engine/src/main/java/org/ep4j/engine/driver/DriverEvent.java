@@ -1,4 +1,4 @@
-package org.ep4j.engine.cuda;
+package org.ep4j.engine.driver;
 
 import java.lang.ref.Cleaner;
 import java.time.Duration;
@@ -8,34 +8,31 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.gpu.GpuMarker;
 
 /**
- * A {@code CUevent}. One that a graph recorded is always done: whoever launches the graph waits for that. One that was never
+ * An event. One that a graph recorded is always done: whoever launches the graph waits for that. One that was never
  * recorded has passed.
  */
-final class CudaEvent implements GpuMarker {
-    /** No timing: such events are cheaper to record and to wait for ({@code CU_EVENT_DISABLE_TIMING}). */
-    private static final int DISABLE_TIMING = 2;
-
+final class DriverEvent implements GpuMarker {
     /** Short waits stay on the processor; longer ones give it up between looks. */
     private static final long SPIN_NANOS = 50_000;
 
     private static final long PAUSE_NANOS = 20_000;
 
-    private final CudaContext context;
+    private final DriverContext context;
     private final long handle;
     private final Destroyer destroyer;
 
     /** A new event, until it is closed. */
-    CudaEvent(CudaContext context) {
+    DriverEvent(DriverContext context) {
         this.context = context;
         long[] event = new long[1];
-        context.call("cuEventCreate", () -> context.driver().cuEventCreate(event, DISABLE_TIMING));
+        context.call("making an event", () -> context.driver().createEvent(event, false));
         handle = event[0];
         destroyer = new Destroyer(context, handle, new AtomicBoolean());
     }
 
     /** A new event that is recorded on {@code stream}, and destroyed when it is no longer reachable. */
-    static CudaEvent record(CudaContext context, long stream) {
-        CudaEvent made = new CudaEvent(context);
+    static DriverEvent record(DriverContext context, long stream) {
+        DriverEvent made = new DriverEvent(context);
         Destroyer.CLEANER.register(made, made.destroyer);
         made.record(stream);
         return made;
@@ -44,34 +41,34 @@ final class CudaEvent implements GpuMarker {
     @Override
     public void record(long stream) {
         int result = context.isCurrent()
-                ? context.driver().cuEventRecord(handle, stream)
-                : context.result(() -> context.driver().cuEventRecord(handle, stream));
+                ? context.driver().record(handle, stream)
+                : context.result(() -> context.driver().record(handle, stream));
         if (result != 0) {
-            context.errors().check(result, "cuEventRecord on stream 0x" + Long.toHexString(stream));
+            context.errors().check(result, "recording an event on stream 0x" + Long.toHexString(stream));
         }
     }
 
     private int query() {
         return context.isCurrent()
-                ? context.driver().cuEventQuery(handle)
-                : context.result(() -> context.driver().cuEventQuery(handle));
+                ? context.driver().query(handle)
+                : context.result(() -> context.driver().query(handle));
     }
 
     @Override
     public boolean isDone() {
-        return query() != CudaErrors.NOT_READY;
+        return query() != DriverErrors.NOT_READY;
     }
 
     @Override
     public boolean hasPassed() {
         int result = query();
         // Of an operation in a recorded graph: when that runs is known to those only who launch it.
-        if (result != CudaErrors.NOT_READY
-                && result != CudaErrors.CAPTURED_EVENT
-                && result != CudaErrors.INVALID_VALUE) {
+        if (result != DriverErrors.NOT_READY
+                && result != DriverErrors.CAPTURED_EVENT
+                && result != DriverErrors.INVALID_VALUE) {
             context.errors().check(result, "the work before an event");
         }
-        return result != CudaErrors.NOT_READY;
+        return result != DriverErrors.NOT_READY;
     }
 
     @Override
@@ -107,13 +104,13 @@ final class CudaEvent implements GpuMarker {
     }
 
     /** Destroys the event once; the driver keeps it until the work that it waits for is done. */
-    private record Destroyer(CudaContext context, long event, AtomicBoolean done) implements Runnable {
+    private record Destroyer(DriverContext context, long event, AtomicBoolean done) implements Runnable {
         private static final Cleaner CLEANER = Cleaner.create();
 
         @Override
         public void run() {
             if (done.compareAndSet(false, true)) {
-                context.ifOpen(() -> context.driver().cuEventDestroy_v2(event));
+                context.ifOpen(() -> context.driver().destroyEvent(event));
             }
         }
     }

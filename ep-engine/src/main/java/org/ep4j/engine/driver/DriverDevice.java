@@ -1,0 +1,375 @@
+package org.ep4j.engine.driver;
+
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+import java.util.Optional;
+import java.util.function.Supplier;
+import org.ep4j.Device;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpEvent;
+import org.ep4j.EpException;
+import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.GpuFacts;
+import org.ep4j.engine.gpu.GpuGraph;
+import org.ep4j.engine.gpu.GpuMarker;
+import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.engine.gpu.GpuTimer;
+import org.ep4j.engine.gpu.PinnedMemory;
+import org.ep4j.engine.gpu.Recording;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.OwnedMemory;
+import org.jspecify.annotations.Nullable;
+
+/** One GPU: memory, copies and events in its context. What is different between vendors is in the classes that extend this. */
+public abstract class DriverDevice implements GpuDevice {
+    private static final int CAPTURE_MODE_RELAXED = 2;
+
+    /** The stream that others wait for by its name, which stream 0 is too. */
+    private static final long LEGACY_STREAM = 1;
+
+    private final DriverContext context;
+    private final Device id;
+    private final GpuFacts facts;
+    private final boolean hasPools;
+
+    /** For memory that no other stream uses yet, or any more. */
+    private @Nullable DriverStream memoryStream;
+
+    /** What a thread records now. */
+    private final ThreadLocal<Optional<Recording>> recording = ThreadLocal.withInitial(Optional::empty);
+
+    /**
+     * A GPU in use.
+     *
+     * @param hasPools true when memory can be allocated in the order of a stream
+     */
+    protected DriverDevice(DriverContext context, GpuFacts facts, boolean hasPools) {
+        this.context = context;
+        this.id = new Device(context.driver().type(), context.ordinal());
+        this.facts = facts;
+        this.hasPools = hasPools;
+    }
+
+    /**
+     * New memory that GPUs of other hosts can map, mapped here.
+     *
+     * @throws EpException when the vendor has nothing of the kind, or it does not work
+     */
+    protected abstract DomainMemory createDomainMemory(DriverContext in, long bytes);
+
+    /**
+     * Memory of {@link #createDomainMemory} of another process, mapped here.
+     *
+     * @throws EpException when it cannot be mapped
+     */
+    protected abstract DomainMemory openDomainMemory(DriverContext in, MemoryHandle handle);
+
+    @Override
+    public GpuFacts facts() {
+        return facts;
+    }
+
+    @Override
+    public PinnedMemory allocatePinned(long bytes) {
+        return new DriverPinned(context, id, bytes);
+    }
+
+    @Override
+    public void copy(long to, long from, long bytes, long stream) {
+        context.call(
+                () -> "copy of " + bytes + " bytes from 0x" + Long.toHexString(from) + " to 0x" + Long.toHexString(to),
+                () -> context.driver().copy(to, from, bytes, stream));
+    }
+
+    @Override
+    public void zero(long address, long bytes, long stream) {
+        context.call(
+                () -> "zeroing of " + bytes + " bytes at 0x" + Long.toHexString(address),
+                () -> context.driver().zero(address, bytes, stream));
+    }
+
+    @Override
+    public void launch(long kernel, int blocks, int threads, int sharedBytes, long stream, long parameters) {
+        int result = context.isCurrent()
+                ? context.driver().launch(kernel, blocks, threads, sharedBytes, stream, parameters)
+                : context.result(
+                        () -> context.driver().launch(kernel, blocks, threads, sharedBytes, stream, parameters));
+        checkLaunch(result, blocks, threads, sharedBytes);
+    }
+
+    /** Throws when a launch was refused. */
+    protected final void checkLaunch(int result, int blocks, int threads, int sharedBytes) {
+        if (result != 0) {
+            context.errors()
+                    .check(
+                            result,
+                            "launch of " + blocks + " blocks of " + threads + " threads with " + sharedBytes
+                                    + " bytes of shared memory");
+        }
+    }
+
+    @Override
+    public void launchOverlapping(long kernel, int blocks, int threads, int sharedBytes, long stream, long parameters) {
+        launch(kernel, blocks, threads, sharedBytes, stream, parameters);
+    }
+
+    @Override
+    public boolean isCapturing(long stream) {
+        if (stream == 0 || stream == LEGACY_STREAM) {
+            // It cannot record; and it cannot even be asked while some other stream does.
+            return false;
+        }
+        int[] status = new int[1];
+        context.call(
+                () -> "asking whether something records stream 0x" + Long.toHexString(stream),
+                () -> context.driver().isCapturing(stream, status));
+        return status[0] != 0;
+    }
+
+    @Override
+    public boolean await(long stream, EpEvent event) {
+        long handle = event.nativeHandle();
+        if (handle == 0) {
+            return false;
+        }
+        context.call("waiting of a stream for an event", () -> context.driver().await(stream, handle));
+        return true;
+    }
+
+    @Override
+    public <T> T inside(Supplier<T> work) {
+        return context.inside(work);
+    }
+
+    @Override
+    public void allocating(Runnable work) {
+        int[] mode = {CAPTURE_MODE_RELAXED};
+        context.call(
+                "allowing to allocate while streams record",
+                () -> context.driver().exchangeCaptureMode(mode));
+        try {
+            work.run();
+        } finally {
+            context.call(
+                    "allowing to allocate while streams record",
+                    () -> context.driver().exchangeCaptureMode(mode));
+        }
+    }
+
+    @Override
+    public GpuStream createStream() {
+        return new DriverStream(context);
+    }
+
+    @Override
+    public GpuTimer createTimer() {
+        return new DriverTimer(context);
+    }
+
+    @Override
+    public GpuMarker createMarker() {
+        return new DriverEvent(context);
+    }
+
+    @Override
+    public GpuGraph capture(long stream, Runnable work) {
+        Optional<Recording> outer = recording.get();
+        Recording mine = new Recording(this);
+        recording.set(Optional.of(mine));
+        try {
+            return mine.graph(DriverGraph.capture(context, stream, work));
+        } catch (RuntimeException | Error e) {
+            mine.release();
+            throw e;
+        } finally {
+            recording.set(outer);
+        }
+    }
+
+    @Override
+    public Optional<Recording> recording() {
+        return recording.get();
+    }
+
+    @Override
+    public Device id() {
+        return id;
+    }
+
+    /** The context that everything on this GPU shares. */
+    public DriverContext context() {
+        return context;
+    }
+
+    @Override
+    public DeviceAllocation allocate(long bytes) {
+        checkSize(bytes);
+        if (bytes == 0) {
+            return new OwnedMemory(new DeviceMemory(0, 0, id), () -> {});
+        }
+        GpuDriver driver = context.driver();
+        long[] address = new long[1];
+        context.call("allocation of " + bytes + " bytes on " + id + freeText(), () -> driver.allocate(address, bytes));
+        OwnedMemory allocation = owned(address[0], bytes, 0);
+        // Zeroing is queued, and streams of other kinds do not wait for it by themselves.
+        try (DriverStream stream = new DriverStream(context)) {
+            zeroNow(allocation, stream);
+        }
+        return allocation;
+    }
+
+    private static void checkSize(long bytes) {
+        if (bytes < 0) {
+            throw new EpArgumentException("bytes", bytes, ">= 0", "pass the size of the allocation");
+        }
+    }
+
+    private void zeroNow(DeviceAllocation allocation, DriverStream stream) {
+        try {
+            zero(allocation.memory().address(), allocation.memory().byteSize(), stream.handle());
+            stream.synchronize();
+        } catch (RuntimeException e) {
+            allocation.close();
+            throw e;
+        }
+    }
+
+    @Override
+    public DeviceAllocation allocatePrivate(long bytes) {
+        checkSize(bytes);
+        if (bytes == 0 || !hasPools) {
+            return allocate(bytes);
+        }
+        DriverStream stream = memoryStream();
+        long[] address = new long[1];
+        context.call(
+                () -> "allocation of " + bytes + " bytes on " + id + freeText(),
+                () -> context.driver().allocateQueued(address, bytes, stream.handle()));
+        OwnedMemory allocation = owned(address[0], bytes, stream.handle());
+        zeroNow(allocation, stream);
+        return allocation;
+    }
+
+    private synchronized DriverStream memoryStream() {
+        DriverStream stream = memoryStream;
+        if (stream == null) {
+            stream = new DriverStream(context);
+            memoryStream = stream;
+        }
+        return stream;
+    }
+
+    private String freeText() {
+        long[] free = new long[1];
+        long[] total = new long[1];
+        int result = context.result(() -> context.driver().memoryInfo(free, total));
+        return result == 0 ? " with " + free[0] + " of " + total[0] + " bytes free" : "";
+    }
+
+    @Override
+    public void upload(ByteBuffer source, DeviceMemory target) {
+        checkHere(target);
+        int bytes = source.remaining();
+        checkFits(bytes, target);
+        if (bytes == 0) {
+            return;
+        }
+        ByteBuffer direct = source.isDirect()
+                ? source.duplicate()
+                : ByteBuffer.allocateDirect(bytes).put(source.duplicate()).flip();
+        try {
+            long from = HostMemory.address(direct) + direct.position();
+            context.call(
+                    "copy of " + bytes + " bytes to " + target,
+                    () -> context.driver().upload(target.address(), from, bytes));
+            // The copy returns when the source has been read; streams that do not wait for stream 0 need it at the
+            // target.
+            context.call("copy to " + target, () -> context.driver().synchronize(0));
+        } finally {
+            Reference.reachabilityFence(direct);
+        }
+        source.position(source.limit());
+    }
+
+    @Override
+    public void download(DeviceMemory source, ByteBuffer target) {
+        checkHere(source);
+        int bytes = target.remaining();
+        checkFits(bytes, source);
+        if (bytes == 0) {
+            return;
+        }
+        ByteBuffer direct = target.isDirect() ? target.duplicate() : ByteBuffer.allocateDirect(bytes);
+        try {
+            long to = HostMemory.address(direct) + direct.position();
+            context.call(
+                    "copy of " + bytes + " bytes from " + source,
+                    () -> context.driver().download(to, source.address(), bytes));
+        } finally {
+            Reference.reachabilityFence(direct);
+        }
+        if (target.isDirect()) {
+            target.position(target.limit());
+        } else {
+            target.put(direct);
+        }
+    }
+
+    @Override
+    public DeviceMemory wrap(ByteBuffer direct) {
+        throw new EpArgumentException(
+                "buffer", "host memory", "memory of " + id, "allocate(bytes) on the device and upload the buffer");
+    }
+
+    @Override
+    public ByteBuffer view(DeviceMemory memory) {
+        throw new EpArgumentException("memory", memory, "memory that the host can read", "download it into a buffer");
+    }
+
+    @Override
+    public EpEvent record(long stream) {
+        return DriverEvent.record(context, stream);
+    }
+
+    @Override
+    public synchronized void close() {
+        if (memoryStream != null) {
+            memoryStream.close();
+            memoryStream = null;
+        }
+        context.close();
+    }
+
+    @Override
+    public void keep() {
+        context.keep();
+    }
+
+    private void checkHere(DeviceMemory memory) {
+        if (!memory.device().equals(id)) {
+            throw new EpArgumentException(
+                    "memory", "on " + memory.device(), "on " + id, "use the device that the memory belongs to");
+        }
+    }
+
+    private static void checkFits(long bytes, DeviceMemory memory) {
+        if (bytes > memory.byteSize()) {
+            throw new EpArgumentException(
+                    "buffer", bytes + " bytes", "at most the memory's " + memory.byteSize(), "limit the buffer");
+        }
+    }
+
+    /** Memory that was allocated, in the order of {@code stream} or, where that is 0, at once; it is freed in the same way. */
+    private OwnedMemory owned(long address, long bytes, long stream) {
+        DeviceMemory memory = new DeviceMemory(address, bytes, id);
+        return new OwnedMemory(
+                memory,
+                () -> context.call(
+                        () -> "freeing of " + memory,
+                        () -> stream == 0
+                                ? context.driver().free(address)
+                                : context.driver().freeQueued(address, stream)));
+    }
+}

@@ -1,0 +1,55 @@
+package org.ep4j.engine.driver;
+
+import org.ep4j.EpException;
+import org.ep4j.EpResourceException;
+
+/**
+ * Results of driver calls as exceptions that keep the native number beside its name. The numbers here are those of {@code cuda.h} and of
+ * {@code hip_runtime_api.h}.
+ */
+public final class DriverErrors {
+    /** An argument is wrong, or a call is not possible now. */
+    public static final int INVALID_VALUE = 1;
+
+    /** Memory is short. */
+    public static final int OUT_OF_MEMORY = 2;
+
+    /** What is asked about is not done yet. */
+    public static final int NOT_READY = 600;
+
+    /** The event was recorded into a graph. */
+    public static final int CAPTURED_EVENT = 907;
+
+    /** The access was allowed before. */
+    public static final int PEER_ACCESS_ALREADY_ENABLED = 704;
+
+    private final GpuDriver driver;
+
+    /** Of a driver. */
+    public DriverErrors(GpuDriver driver) {
+        this.driver = driver;
+    }
+
+    /**
+     * Does nothing for success.
+     *
+     * @param what the call and what it was for
+     * @throws EpResourceException when memory is short
+     * @throws EpException otherwise
+     */
+    public void check(int result, String what) {
+        if (result == 0) {
+            return;
+        }
+        String message = what + " failed: " + describe(result);
+        if (result == OUT_OF_MEMORY) {
+            throw new EpResourceException(message + "; lower the shape's token limits, or free memory on the GPU");
+        }
+        throw new EpException(message);
+    }
+
+    /** Name, number and meaning. */
+    public String describe(int result) {
+        return driver.describe(result);
+    }
+}

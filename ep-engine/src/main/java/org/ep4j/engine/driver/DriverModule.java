@@ -1,0 +1,37 @@
+package org.ep4j.engine.driver;
+
+import org.ep4j.engine.gpu.GpuModule;
+
+/** A module of kernels that is loaded on one GPU. */
+public final class DriverModule implements GpuModule {
+    private final DriverContext context;
+    private final long handle;
+
+    /** @param code what the driver loads */
+    public DriverModule(DriverContext context, byte[] code) {
+        this.context = context;
+        long[] module = new long[1];
+        context.call("loading machine code", () -> context.driver().loadModule(module, code));
+        handle = module[0];
+    }
+
+    @Override
+    public long kernel(String name, int sharedBytes) {
+        long[] function = new long[1];
+        GpuDriver driver = context.driver();
+        context.call("looking for the kernel " + name, () -> driver.function(function, handle, name));
+        // Asking for anything of a kernel loads it, where the driver otherwise loads at the first launch.
+        context.call(() -> "loading of " + name, () -> driver.loadFunction(function[0]));
+        if (sharedBytes > 0) {
+            context.call(
+                    name + " with " + sharedBytes + " bytes of shared memory",
+                    () -> driver.allowShared(function[0], sharedBytes));
+        }
+        return function[0];
+    }
+
+    @Override
+    public void close() {
+        context.call("unloading machine code", () -> context.driver().unloadModule(handle));
+    }
+}

@@ -1,0 +1,62 @@
+package org.ep4j.engine.hip;
+
+import java.nio.file.Path;
+import java.util.Map;
+import org.ep4j.EpException;
+import org.ep4j.engine.driver.DomainMemory;
+import org.ep4j.engine.driver.DriverContext;
+import org.ep4j.engine.driver.DriverDevice;
+import org.ep4j.engine.driver.DriverModule;
+import org.ep4j.engine.driver.KernelCache;
+import org.ep4j.engine.driver.MemoryHandle;
+import org.ep4j.engine.gpu.GpuFacts;
+import org.ep4j.engine.gpu.GpuModule;
+
+/** One AMD GPU, or one partition of it: memory, copies and events as HIP has them. */
+public final class HipDevice extends DriverDevice {
+    private final HipRuntime runtime;
+
+    HipDevice(HipRuntime runtime, int ordinal) {
+        this(runtime, new DriverContext(runtime, ordinal));
+    }
+
+    private HipDevice(HipRuntime runtime, DriverContext context) {
+        super(context, facts(runtime, context), context.attribute(HipRuntime.MEMORY_POOLS_SUPPORTED) != 0);
+        this.runtime = runtime;
+    }
+
+    private static GpuFacts facts(HipRuntime runtime, DriverContext context) {
+        return new GpuFacts(
+                runtime.architecture(context.device()).split(":", -1)[0],
+                context.attribute(HipRuntime.MULTIPROCESSOR_COUNT),
+                context.attribute(HipRuntime.MAX_SHARED_MEMORY_PER_BLOCK),
+                context.attribute(HipRuntime.WARP_SIZE),
+                false);
+    }
+
+    @Override
+    public GpuModule load(String name, String source) {
+        Map<String, String> environment = System.getenv();
+        HipCompiler compiler =
+                new HipCompiler(HipInstallation.find(environment, Path.of("/")), KernelCache.of(environment));
+        return new DriverModule(
+                context(),
+                compiler.compile(name, source, runtime.architecture(context().device())));
+    }
+
+    @Override
+    protected DomainMemory createDomainMemory(DriverContext in, long bytes) {
+        throw noDomain();
+    }
+
+    @Override
+    protected DomainMemory openDomainMemory(DriverContext in, MemoryHandle handle) {
+        throw noDomain();
+    }
+
+    private static EpException noDomain() {
+        return new EpException(
+                "xGMI ends at the host, and HIP shares no memory with GPUs of other hosts; connect hosts by"
+                        + " a backend of NICs");
+    }
+}

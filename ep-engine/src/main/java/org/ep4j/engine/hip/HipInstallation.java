@@ -1,0 +1,138 @@
+package org.ep4j.engine.hip;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.ep4j.EpUnavailableException;
+
+/**
+ * An installed HIP.
+ *
+ * @param runtime the library {@code libamdhip64.so.*}
+ * @param compiler the library with HIPRTC: {@code libhiprtc.so.*} of the same version beside it, else the runtime, which has it
+ *     too in ROCm 5
+ */
+record HipInstallation(Path runtime, Path compiler) {
+    /** Environment variable that names the runtime's library or its folder. */
+    static final String VARIABLE = "EP_HIP_RUNTIME";
+
+    /** Newest first; the names without a number are those of development packages and of Python packages. */
+    private static final List<String> NUMBERS = List.of(".7", ".6", ".5", "");
+
+    /**
+     * Finds the one that the environment names, else the newest in the first folder that has any.
+     *
+     * @param environment of the process
+     * @param root {@code /}, or another folder that stands for it
+     * @throws EpUnavailableException when there is none, naming where it was looked for
+     */
+    static HipInstallation find(Map<String, String> environment, Path root) {
+        String named = environment.getOrDefault(VARIABLE, "");
+        if (!named.isBlank()) {
+            Path path = Path.of(named).toAbsolutePath();
+            return (Files.isDirectory(path)
+                            ? in(path)
+                            : Optional.of(path).filter(Files::isRegularFile).map(HipInstallation::of))
+                    .orElseThrow(() -> new EpUnavailableException(
+                            VARIABLE + " is " + named + ", where no libamdhip64.so is; correct or unset it"));
+        }
+        Set<Path> folders = folders(environment, root);
+        return folders.stream()
+                .flatMap(folder -> in(folder).stream())
+                .findFirst()
+                .orElseThrow(
+                        () -> new EpUnavailableException("AMD's HIP runtime libamdhip64.so was not found, looked in "
+                                + folders + "; install ROCm " + HipVersion.OLDEST + " or newer, or set " + VARIABLE
+                                + " to libamdhip64.so or its folder"));
+    }
+
+    private static Set<Path> folders(Map<String, String> environment, Path root) {
+        Set<Path> folders = new LinkedHashSet<>();
+        for (String part : environment.getOrDefault("LD_LIBRARY_PATH", "").split(File.pathSeparator, -1)) {
+            if (part.startsWith("/")) {
+                folders.add(Path.of(part));
+            }
+        }
+        for (String variable : List.of("ROCM_PATH", "ROCM_HOME", "HIP_PATH")) {
+            String text = environment.getOrDefault(variable, "");
+            if (!text.isBlank()) {
+                folders.add(Path.of(text, "lib"));
+            }
+        }
+        folders.add(root.resolve("opt/rocm/lib"));
+        for (Path rocm : versions(root.resolve("opt"))) {
+            folders.add(rocm.resolve("lib"));
+        }
+        for (String folder : List.of("usr/lib/x86_64-linux-gnu", "usr/lib64", "usr/lib")) {
+            folders.add(root.resolve(folder));
+        }
+        return folders;
+    }
+
+    /** {@code /opt/rocm-6.4.1} and the like, the newest first. */
+    private static List<Path> versions(Path folder) {
+        if (!Files.isDirectory(folder)) {
+            return List.of();
+        }
+        try (var entries = Files.newDirectoryStream(folder, "rocm-*")) {
+            List<Path> found = new ArrayList<>();
+            entries.forEach(found::add);
+            found.sort(Comparator.comparing(HipInstallation::numbers).reversed());
+            return found;
+        } catch (IOException e) {
+            return List.of();
+        }
+    }
+
+    /** {@code 006.004.001}, which sorts by number. */
+    private static String numbers(Path folder) {
+        StringBuilder key = new StringBuilder();
+        for (String part :
+                String.valueOf(folder.getFileName()).replaceAll("[^0-9.]", "").split("\\.", -1)) {
+            key.append("0".repeat(Math.max(0, 6 - part.length()))).append(part).append('.');
+        }
+        return key.toString();
+    }
+
+    private static Optional<HipInstallation> in(Path folder) {
+        return NUMBERS.stream()
+                .map(number -> folder.resolve("libamdhip64.so" + number))
+                .filter(Files::isRegularFile)
+                .findFirst()
+                .map(HipInstallation::of);
+    }
+
+    private static HipInstallation of(Path runtime) {
+        Path folder = Optional.ofNullable(runtime.getParent()).orElse(runtime);
+        Optional<Integer> major = HipVersion.of(real(runtime)).map(HipVersion::major);
+        Path compiler = NUMBERS.stream()
+                .map(number -> folder.resolve("libhiprtc.so" + number))
+                .filter(Files::isRegularFile)
+                .filter(file -> major.isEmpty()
+                        || HipVersion.of(real(file)).map(HipVersion::major).equals(major))
+                .findFirst()
+                .orElse(runtime);
+        return new HipInstallation(runtime, compiler);
+    }
+
+    /** Version of HIPRTC by its file's name; the library itself tells the same number in all versions. */
+    Optional<HipVersion> compilerVersion() {
+        return HipVersion.of(real(compiler));
+    }
+
+    private static Path real(Path file) {
+        try {
+            return file.toRealPath();
+        } catch (IOException e) {
+            return file;
+        }
+    }
+}

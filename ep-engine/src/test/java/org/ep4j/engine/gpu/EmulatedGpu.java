@@ -1,0 +1,25 @@
+package org.ep4j.engine.gpu;
+
+import org.ep4j.engine.cuda.EmulatedCuda;
+import org.ep4j.engine.hip.EmulatedHip;
+
+/** Emulated GPUs of the type that the build names: it runs the tests of the engine once for each. */
+final class EmulatedGpu {
+    /** {@code cuda} or {@code hip}. */
+    static final String TYPE = System.getProperty("ep.test.gpu", "cuda");
+
+    private EmulatedGpu() {}
+
+    /** Skips the test, or fails it, when there are none. */
+    static void require() {
+        if (TYPE.equals("hip")) {
+            EmulatedHip.require();
+        } else {
+            EmulatedCuda.require();
+        }
+    }
+
+    static GpuDevice open(int ordinal) {
+        return TYPE.equals("hip") ? EmulatedHip.open(ordinal) : EmulatedCuda.open(ordinal);
+    }
+}

@@ -1,0 +1,20 @@
+package org.ep4j.engine.hip;
+
+import java.util.List;
+
+/** What kernels are compiled with, for tests of other packages. */
+public final class HipOptions {
+    private HipOptions() {}
+
+    /** Options of HIPRTC, which clang has too, but for the architecture. */
+    public static List<String> all() {
+        return HipCompiler.OPTIONS;
+    }
+
+    /** Architectures that kernels are compiled for. */
+    public static List<String> architectures() {
+        return List.of(HipArchitecture.values()).stream()
+                .map(HipArchitecture::target)
+                .toList();
+    }
+}
