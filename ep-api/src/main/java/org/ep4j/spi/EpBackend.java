@@ -15,12 +15,21 @@ public interface EpBackend extends AutoCloseable {
     boolean allocates();
 
     /**
+     * True when this backend, which does not {@linkplain #allocates allocate} symmetric memory, allocates the memory by which
+     * a GPU exchanges with the peers that it connects: buffers of {@link #expose}, which gets no memory then, are
+     * {@link DevicePosted}.
+     */
+    default boolean allocatesWindow() {
+        return false;
+    }
+
+    /**
      * Makes a symmetric buffer reachable. Collective over the ranks of the backend, with the same {@code name} and
      * {@code bytes}; when it fails on one rank it fails on all.
      *
      * @param name unique among the buffers of the group
      * @param bytes size on every rank, a multiple of 4096
-     * @param memory what to register; empty exactly when {@link #allocates()}. Memory of a GPU only for a backend that
+     * @param memory what to register; empty exactly when {@link #allocates()} or {@link #allocatesWindow()}. Memory of a GPU only for a backend that
      *     {@linkplain RegistersDeviceMemory registers} it
      * @param deadline longest time the call may take
      * @throws org.ep4j.EpResourceException when the machine has too little memory for it

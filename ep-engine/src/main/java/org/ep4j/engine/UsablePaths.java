@@ -44,14 +44,10 @@ final class UsablePaths {
     private void check(PairPath path) {
         PathKind kind = path.offer().kind();
         boolean alike = isHost(path.from()) == isHost(path.to());
-        if (kind == PathKind.DEVICE_POSTED) {
-            throw unusable(
-                    path,
-                    isHost(path.from())
-                            ? "ranks on the host have no GPU that could post"
-                            : "kernels of GPUs do not post to NICs so far");
+        if (kind == PathKind.DEVICE_POSTED && isHost(path.from())) {
+            throw unusable(path, "ranks on the host have no GPU that could post");
         }
-        if (kind == PathKind.HOST_POSTED && !alike) {
+        if (kind != PathKind.MAPPED && !alike) {
             throw unusable(path, "one of the two is a GPU and the other is not");
         }
     }
@@ -79,17 +75,22 @@ final class UsablePaths {
             }
             PairPath there = plan.path(rank, r);
             check(there);
-            if (there.offer().kind() == PathKind.HOST_POSTED) {
+            if (isPosted(there)) {
                 postedTo.put(r, as(HostPosted.class, there, byBackend));
             } else {
                 mapped.put(r, as(MappedPeers.class, there, byBackend).peer(r));
             }
             PairPath back = plan.path(r, rank);
-            if (back.offer().kind() == PathKind.HOST_POSTED) {
+            if (isPosted(back)) {
                 postedFrom.put(r, as(HostPosted.class, back, byBackend));
             }
         }
         return new SymmetricMemory(rank, local, mapped, postedTo, postedFrom);
+    }
+
+    private static boolean isPosted(PairPath path) {
+        PathKind kind = path.offer().kind();
+        return kind == PathKind.HOST_POSTED || kind == PathKind.DEVICE_POSTED;
     }
 
     private <C> C as(Class<C> capability, PairPath path, Map<String, SymmetricBuffer> byBackend) {

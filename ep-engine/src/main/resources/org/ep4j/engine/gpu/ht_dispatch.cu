@@ -265,12 +265,22 @@ EP_DEVICE void keep_rows(const Op& op, u64 number, int* first, bool fresh) {
 
 // Posts what lies in the channels. Called by all threads of the last block.
 EP_DEVICE void post_rows(const Op& op, u32 bytes) {
+#if EP_DEVICE_POSTED
+  for (i64 r = 0; r < EP_RANKS; r++) {
+    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    const u64 rows = (u64)load_remote(handle_ints(op, EP_HANDLE_SENT) + r);
+    post_by_block(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, rows * bytes);
+    post_by_block(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, rows * EP_RECORD_BYTES);
+  }
+  sync_block();
+#else
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     if (!is_remote(op, r) || is_masked(op, r)) continue;
     const u64 rows = (u64)load_remote(handle_ints(op, EP_HANDLE_SENT) + r);
     post(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, rows * bytes, PHASE_DISPATCH_ROWS);
     post(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, rows * EP_RECORD_BYTES, PHASE_DISPATCH_ROWS);
   }
+#endif
 }
 #endif
 

@@ -35,6 +35,16 @@ EP_KERNEL(ht_give, 1024) {
   give_weights(op, start);
   if (!last_block(op, 12)) return;
   post_weights(op, start);
+#if EP_DEVICE_POSTED
+  for (i64 r = 0; r < EP_RANKS; r++) {
+    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    post_by_block(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, (u64)(start[r + 1] - start[r]) * EP_BF16_ROW);
+  }
+  sync_block();
+  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
+    if (is_remote(op, r) && !is_masked(op, r)) advance(op, 0, r, HT_DATA, announcement.number, PHASE_COMBINE_ROWS);
+  }
+#else
   // By the threads that have posted the weights: the counter comes last.
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     if (!is_remote(op, r) || is_masked(op, r)) continue;
@@ -42,4 +52,5 @@ EP_KERNEL(ht_give, 1024) {
     post(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, rows * EP_BF16_ROW, PHASE_COMBINE_ROWS);
     advance(op, 0, r, HT_DATA, announcement.number, PHASE_COMBINE_ROWS);
   }
+#endif
 }
