@@ -1,0 +1,172 @@
+package org.ep4j.backend.nvshmem;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import org.ep4j.EpException;
+import org.ep4j.EpResourceException;
+import org.ep4j.engine.collective.Collective;
+import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.collective.ExposeArguments;
+import org.ep4j.engine.collective.OpenBuffers;
+import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.spi.DeviceCode;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.ExposedMemory;
+import org.ep4j.spi.HostPosted;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.SymmetricBuffer;
+
+/** The backend, open on one rank. The heap and NVSHMEM itself stay when it closes. */
+final class NvshmemBackend implements EpBackend {
+    /** Bytes of a counter: a line of the cache each. */
+    static final int COUNTER_BYTES = 64;
+
+    private final OpenContext context;
+    private final Collective collective;
+    private final GpuDevice device;
+    private final DeviceCode code;
+    private final Map<Integer, Integer> numbers;
+    private final NvshmemProcess process = NvshmemProcess.get();
+    private final OpenBuffers<NvshmemBuffer> buffers;
+
+    /** @param numbers PEs by rank */
+    NvshmemBackend(
+            OpenContext context,
+            Collective collective,
+            GpuDevice device,
+            DeviceCode code,
+            Map<Integer, Integer> numbers) {
+        this.context = context;
+        this.collective = collective;
+        this.device = device;
+        this.code = code;
+        this.numbers = Map.copyOf(numbers);
+        this.buffers = new OpenBuffers<>(collective, context.rank());
+    }
+
+    @Override
+    public String id() {
+        return NvshmemProvider.ID;
+    }
+
+    @Override
+    public boolean allocates() {
+        return false;
+    }
+
+    @Override
+    public boolean allocatesWindow() {
+        return true;
+    }
+
+    @Override
+    public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration longest) {
+        buffers.checkOpen();
+        Deadline deadline = Deadline.in(longest);
+        long counters = (long) HostPosted.COUNTERS * context.plan().ranks() * COUNTER_BYTES;
+        long whole = (bytes + counters + Heap.GRANULE - 1) / Heap.GRANULE * Heap.GRANULE;
+        Heap heap = process.heap();
+        List<Heap.Range> mine = new ArrayList<>(1);
+        boolean done = false;
+        try {
+            List<byte[]> told = collective.step("expose/" + name + "/room", deadline, () -> {
+                ExposeArguments.checkAllocated(id(), bytes, memory);
+                return told(bytes, heap);
+            });
+            collective.requireEqualSizes(
+                    name, told.stream().map(one -> ByteBuffer.wrap(one).getLong()).toList());
+            List<Heap.Range> used = told.stream()
+                    .flatMap(one -> Heap.decode(one, Long.BYTES).stream())
+                    .toList();
+            Optional<Heap.Range> room = heap.room(used, whole);
+            if (room.isEmpty()) {
+                collective.step("expose/" + name + "/heap", deadline, () -> {
+                    grow(heap, whole, deadline);
+                    return new byte[0];
+                });
+                room = heap.room(used, whole);
+            }
+            Heap.Range range = room.orElseThrow(
+                    () -> new EpException("the heap has grown and has no room all the same, a defect of " + id()));
+            heap.use(range);
+            mine.add(range);
+            collective.step("expose/" + name + "/zeroed", deadline, () -> {
+                zero(heap.address(range), whole);
+                return new byte[0];
+            });
+            done = true;
+        } finally {
+            if (!done) {
+                mine.forEach(heap::free);
+            }
+        }
+        Heap.Range range = mine.get(0);
+        return buffers.add(new NvshmemBuffer(
+                name,
+                new NvshmemBuffer.Place(
+                        heap.address(range), bytes, counters, context.rank(), context.plan().ranks()),
+                device,
+                code,
+                peers(),
+                context.config().get(NvshmemKeys.STORE),
+                () -> heap.free(range),
+                buffers::remove));
+    }
+
+    private static byte[] told(long bytes, Heap heap) {
+        byte[] used = heap.encode();
+        return ByteBuffer.allocate(8 + used.length).putLong(bytes).put(used).array();
+    }
+
+    private Map<Integer, NvshmemBuffer.Peer> peers() {
+        return collective.ranks().stream()
+                .filter(rank -> collective.connects(context.rank(), rank) || collective.connects(rank, context.rank()))
+                .collect(Collectors.toMap(
+                        rank -> rank,
+                        rank -> new NvshmemBuffer.Peer(numbers.getOrDefault(rank, -1), collective.label(rank))));
+    }
+
+    /** All PEs take part, so all of the world are to be in the group. */
+    private void grow(Heap heap, long bytes, Deadline deadline) {
+        int size = process.world().orElseThrow().size();
+        if (collective.ranks().size() != size) {
+            throw new EpResourceException(NvshmemProbe.HEAP + ": the symmetric heap has no room for " + bytes
+                    + " bytes, and only all " + size + " processes that initialised NVSHMEM can let it grow, of which "
+                    + collective.ranks().size() + " are in this group; set " + NvshmemKeys.CHUNK.name()
+                    + " larger in the first group");
+        }
+        long chunk = Math.max(bytes, context.config().get(NvshmemKeys.CHUNK) / Heap.GRANULE * Heap.GRANULE);
+        long address = process.grow(device, chunk, deadline.left());
+        if (address == 0) {
+            throw new EpResourceException(NvshmemProbe.HEAP + ": NVSHMEM has no " + chunk + " bytes of symmetric heap on "
+                    + device.id() + "; lower the buffer's shape or " + NvshmemKeys.CHUNK.name() + ", or raise "
+                    + NvshmemKeys.HEAP.name() + " where " + NvshmemKeys.CUDA_VMM.name() + " is false");
+        }
+        heap.add(address, chunk);
+    }
+
+    private void zero(long address, long bytes) {
+        try (GpuStream stream = device.createStream()) {
+            device.zero(address, bytes, stream.handle());
+            stream.synchronize();
+        }
+    }
+
+    @Override
+    public void close() {
+        buffers.close();
+    }
+
+    @Override
+    public String toString() {
+        return NvshmemProvider.ID + " between ranks "
+                + collective.ranks().stream().map(String::valueOf).collect(Collectors.joining(", ")) + ", "
+                + code.version();
+    }
+}
