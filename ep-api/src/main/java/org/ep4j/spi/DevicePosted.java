@@ -1,6 +1,5 @@
 package org.ep4j.spi;
 
-import java.util.Optional;
 import org.ep4j.DeviceMemory;
 
 /**
@@ -30,9 +29,6 @@ public interface DevicePosted extends HostPosted {
 
     /** The peer in calls of the device library. */
     int number(int rank);
-
-    /** A peer's memory, where kernels of this rank can store into it without any call, and may. */
-    Optional<DeviceMemory> stored(int rank);
 
     /**
      * The counters of {@link HostPosted}, beside {@link SymmetricBuffer#local()}: that number {@code c} of rank {@code s} of

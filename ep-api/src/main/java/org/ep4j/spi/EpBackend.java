@@ -15,9 +15,8 @@ public interface EpBackend extends AutoCloseable {
     boolean allocates();
 
     /**
-     * True when this backend, which does not {@linkplain #allocates allocate} symmetric memory, allocates the memory by which
-     * a GPU exchanges with the peers that it connects: buffers of {@link #expose}, which gets no memory then, are
-     * {@link DevicePosted}.
+     * True when this backend allocates, beside symmetric memory, the memory by which GPUs exchange with the peers that they
+     * post to: buffers of an {@link #expose} for it, which gets no memory, are {@link DevicePosted}.
      */
     default boolean allocatesWindow() {
         return false;

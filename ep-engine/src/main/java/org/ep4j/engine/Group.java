@@ -216,7 +216,7 @@ final class Group implements EpGroup {
             return Optional.empty();
         }
         return GpuWindow.layout(shape, plan).map(layout -> {
-            SymmetricBuffer buffer = allocator.get().expose(name, layout.bytes(), Optional.empty(), setup);
+            SymmetricBuffer buffer = allocator.get().expose(name + "-window", layout.bytes(), Optional.empty(), setup);
             exposed.add(buffer);
             return GpuWindow.devicePosted(layout, buffer);
         });
@@ -230,7 +230,7 @@ final class Group implements EpGroup {
      * Gets this rank's symmetric memory and reaches its peers'. Backends let go of memory before it is freed, here too when this
      * call fails: a NIC may still write to what it has registered.
      *
-     * @param exposed the window's buffer, where a backend has allocated it; gets the others
+     * @param exposed has the window's buffer, where a backend has allocated it; gets the others
      * @return frees it
      */
     private Runnable symmetricMemory(
@@ -241,9 +241,6 @@ final class Group implements EpGroup {
             List<SymmetricMemory> made,
             List<SymmetricBuffer> exposed) {
         Map<String, SymmetricBuffer> byBackend = new TreeMap<>();
-        backends.byId().values().stream()
-                .filter(EpBackend::allocatesWindow)
-                .forEach(backend -> exposed.forEach(buffer -> byBackend.put(backend.id(), buffer)));
         Optional<EpBackend> allocator =
                 backends.byId().values().stream().filter(EpBackend::allocates).findFirst();
         DeviceMemory local;
@@ -270,7 +267,8 @@ final class Group implements EpGroup {
         }
         try {
             ExposedMemory registered = window.map(GpuWindow::exposed).orElseGet(() -> ExposedMemory.of(local));
-            made.add(paths.reach(local, register(name, setup, registered, exposed, byBackend)));
+            made.add(paths.reach(
+                    local, register(name, setup, registered, exposed, byBackend), window.flatMap(GpuWindow::posted)));
         } catch (RuntimeException e) {
             try {
                 letGo(exposed, freeLocal);
@@ -303,7 +301,7 @@ final class Group implements EpGroup {
             List<SymmetricBuffer> exposed,
             Map<String, SymmetricBuffer> byBackend) {
         for (EpBackend backend : backends.byId().values()) {
-            if (!byBackend.containsKey(backend.id())) {
+            if (!byBackend.containsKey(backend.id()) && !backend.allocatesWindow()) {
                 SymmetricBuffer registered =
                         backend.expose(name, memory.memory().byteSize(), Optional.of(memory), setup);
                 exposed.add(registered);

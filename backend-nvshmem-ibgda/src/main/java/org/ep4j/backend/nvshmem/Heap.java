@@ -4,7 +4,6 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 
@@ -91,7 +90,8 @@ final class Heap {
                 .orElseThrow(() -> new IllegalArgumentException(range + " is not in the heap"));
     }
 
-    synchronized Map<Long, Long> inUse() {
-        return Map.copyOf(used);
+    /** Bytes of all chunks. */
+    synchronized long bytes() {
+        return chunks.stream().mapToLong(Chunk::bytes).sum();
     }
 }

@@ -15,6 +15,7 @@ import org.ep4j.engine.collective.ExposeArguments;
 import org.ep4j.engine.collective.OpenBuffers;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.plan.PathKind;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
@@ -26,6 +27,14 @@ import org.ep4j.spi.SymmetricBuffer;
 final class NvshmemBackend implements EpBackend {
     /** Bytes of a counter: a line of the cache each. */
     static final int COUNTER_BYTES = 64;
+
+    /** NVSHMEM_MAX_MEMORY_PER_GPU by default, and NVSHMEM_CUMEM_GRANULARITY. */
+    private static final long LARGEST = 128L << 30;
+
+    private static final long GRANULARITY = 512L << 20;
+
+    /** What NVSHMEM itself takes of the heap, with room to spare. */
+    private static final long RESERVED = 256L << 20;
 
     private final OpenContext context;
     private final Collective collective;
@@ -57,12 +66,19 @@ final class NvshmemBackend implements EpBackend {
 
     @Override
     public boolean allocates() {
-        return false;
+        return uses(PathKind.MAPPED);
     }
 
     @Override
     public boolean allocatesWindow() {
-        return true;
+        return uses(PathKind.DEVICE_POSTED);
+    }
+
+    /** The same on all ranks, which take part in every buffer. */
+    private boolean uses(PathKind kind) {
+        return collective.ranks().stream().anyMatch(from -> collective.ranks().stream()
+                .filter(to -> collective.connects(from, to))
+                .anyMatch(to -> context.plan().path(from, to).offer().kind() == kind));
     }
 
     @Override
@@ -86,8 +102,13 @@ final class NvshmemBackend implements EpBackend {
                     .toList();
             Optional<Heap.Range> room = heap.room(used, whole);
             if (room.isEmpty()) {
+                long chunk = Math.max(whole, context.config().get(NvshmemKeys.CHUNK) / Heap.GRANULE * Heap.GRANULE);
+                collective.step("expose/" + name + "/fits", deadline, () -> {
+                    checkFits(chunk);
+                    return new byte[0];
+                });
                 collective.step("expose/" + name + "/heap", deadline, () -> {
-                    grow(heap, whole, deadline);
+                    grow(heap, chunk, deadline);
                     return new byte[0];
                 });
                 room = heap.room(used, whole);
@@ -114,7 +135,6 @@ final class NvshmemBackend implements EpBackend {
                 device,
                 code,
                 peers(),
-                context.config().get(NvshmemKeys.STORE),
                 () -> heap.free(range),
                 buffers::remove));
     }
@@ -132,21 +152,35 @@ final class NvshmemBackend implements EpBackend {
                         rank -> new NvshmemBuffer.Peer(numbers.getOrDefault(rank, -1), collective.label(rank))));
     }
 
-    /** All PEs take part, so all of the world are to be in the group. */
-    private void grow(Heap heap, long bytes, Deadline deadline) {
+    /** NVSHMEM ends the process where there is no room, so it is only asked where there is. */
+    private void checkFits(long chunk) {
         int size = process.world().orElseThrow().size();
         if (collective.ranks().size() != size) {
-            throw new EpResourceException(NvshmemProbe.HEAP + ": the symmetric heap has no room for " + bytes
-                    + " bytes, and only all " + size + " processes that initialised NVSHMEM can let it grow, of which "
+            throw new EpResourceException(NvshmemProbe.HEAP + ": the symmetric heap has no room for " + chunk
+                    + " bytes more, and only all " + size
+                    + " processes that initialised NVSHMEM can let it grow, of which "
                     + collective.ranks().size() + " are in this group; set " + NvshmemKeys.CHUNK.name()
                     + " larger in the first group");
         }
-        long chunk = Math.max(bytes, context.config().get(NvshmemKeys.CHUNK) / Heap.GRANULE * Heap.GRANULE);
+        long limit = context.config().get(NvshmemKeys.CUDA_VMM) ? LARGEST : context.config().get(NvshmemKeys.HEAP);
+        long used = process.heap().bytes();
+        if (chunk > limit - used - RESERVED) {
+            throw new EpResourceException(NvshmemProbe.HEAP + ": the symmetric heap would have " + used + " + " + chunk
+                    + " bytes, at most " + (limit - RESERVED) + " of NVSHMEM's " + limit
+                    + " are ours; lower the buffer's shape"
+                    + (context.config().get(NvshmemKeys.CUDA_VMM) ? "" : ", or raise " + NvshmemKeys.HEAP.name()));
+        }
+        if (context.config().get(NvshmemKeys.CUDA_VMM)) {
+            // Throws where the GPU has too little.
+            device.allocate((chunk + GRANULARITY - 1) / GRANULARITY * GRANULARITY).close();
+        }
+    }
+
+    private void grow(Heap heap, long chunk, Deadline deadline) {
         long address = process.grow(device, chunk, deadline.left());
         if (address == 0) {
             throw new EpResourceException(NvshmemProbe.HEAP + ": NVSHMEM has no " + chunk + " bytes of symmetric heap on "
-                    + device.id() + "; lower the buffer's shape or " + NvshmemKeys.CHUNK.name() + ", or raise "
-                    + NvshmemKeys.HEAP.name() + " where " + NvshmemKeys.CUDA_VMM.name() + " is false");
+                    + device.id() + "; lower the buffer's shape or " + NvshmemKeys.CHUNK.name());
         }
         heap.add(address, chunk);
     }

@@ -5,7 +5,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -13,12 +12,14 @@ import java.util.function.Consumer;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.PostedArguments;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.spi.DevicePosted;
+import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.SymmetricBuffer;
 
 /**
@@ -27,13 +28,12 @@ import org.ep4j.spi.SymmetricBuffer;
  * <p>NVSHMEM cannot cut off one peer: {@link #disconnect} ends what this rank sends and hears, and what a peer that lives has
  * on its way may still land until all ranks have closed the buffer.
  */
-final class NvshmemBuffer implements SymmetricBuffer, DevicePosted {
+final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted {
     private final String name;
     private final Place place;
     private final GpuDevice device;
     private final DeviceCode code;
     private final Map<Integer, Peer> peers;
-    private final boolean stores;
     private final Runnable release;
     private final Consumer<NvshmemBuffer> onClose;
     private final GpuStream stream;
@@ -60,7 +60,6 @@ final class NvshmemBuffer implements SymmetricBuffer, DevicePosted {
     /**
      * Over zeroed memory.
      *
-     * @param stores whether kernels store into peers' memory where they can
      * @param release gives the range back
      */
     NvshmemBuffer(
@@ -69,7 +68,6 @@ final class NvshmemBuffer implements SymmetricBuffer, DevicePosted {
             GpuDevice device,
             DeviceCode code,
             Map<Integer, Peer> peers,
-            boolean stores,
             Runnable release,
             Consumer<NvshmemBuffer> onClose) {
         this.name = name;
@@ -77,7 +75,6 @@ final class NvshmemBuffer implements SymmetricBuffer, DevicePosted {
         this.device = device;
         this.code = code;
         this.peers = Map.copyOf(peers);
-        this.stores = stores;
         this.release = release;
         this.onClose = onClose;
         this.stream = device.createStream();
@@ -106,14 +103,24 @@ final class NvshmemBuffer implements SymmetricBuffer, DevicePosted {
 
     @Override
     public int number(int rank) {
-        return peer(rank).pe();
+        return find(rank).pe();
     }
 
+    /** As {@link MappedPeers#peer}, where NVLink or PCIe reaches the peer. */
     @Override
-    public Optional<DeviceMemory> stored(int rank) {
-        int pe = peer(rank).pe();
-        long there = stores ? process.stored(place.address(), pe) : 0;
-        return there == 0 ? Optional.empty() : Optional.of(memory(there, place.bytes()));
+    public DeviceMemory peer(int rank) {
+        checkOpen();
+        if (rank == place.rank()) {
+            return local();
+        }
+        Peer peer = find(rank);
+        long there = process.mapped(place.address(), peer.pe());
+        if (there == 0) {
+            throw new EpUnavailableException("NVSHMEM maps no memory of " + peer.label()
+                    + ", whose GPU this one does not reach: see nvidia-smi topo -p2p rw, or set "
+                    + NvshmemKeys.MAPS.name() + " to false");
+        }
+        return memory(there, place.bytes());
     }
 
     @Override
@@ -168,17 +175,17 @@ final class NvshmemBuffer implements SymmetricBuffer, DevicePosted {
 
     @Override
     public void disconnect(int peer) {
-        peer(peer);
+        find(peer);
         disconnected.add(peer);
     }
 
-    private Peer peer(int rank) {
+    private Peer find(int rank) {
         checkOpen();
         return PostedArguments.link(peers, rank, place.rank(), NvshmemProvider.ID);
     }
 
     private Peer connected(int rank) {
-        Peer peer = peer(rank);
+        Peer peer = find(rank);
         if (disconnected.contains(rank)) {
             throw new EpPeerLostException(
                     peer.label() + " was left out and cut off by this rank; join a new group to reach it again",

@@ -15,6 +15,9 @@ final class NvshmemFacts {
     /** Setting {@link NvshmemKeys#TRANSPORT}. */
     static final String TRANSPORT = "transport";
 
+    /** Setting {@link NvshmemKeys#MAPS}. */
+    static final String MAPS = "maps";
+
     /** Identity: the process. */
     static final String PROCESS = "process";
 

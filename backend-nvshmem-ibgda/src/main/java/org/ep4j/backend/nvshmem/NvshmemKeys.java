@@ -27,11 +27,12 @@ final class NvshmemKeys {
                             + " machine and ibgda elsewhere; with others than ibgda, NVSHMEM's own host thread posts")
             .agreedByAllRanks();
 
-    static final ConfigKey<Boolean> STORE = ConfigKey.flag(
-            "ep.nvshmem.store",
-            true,
-            "whether kernels store into a peer's window without a call where NVLink or PCIe reaches it; otherwise NVSHMEM's"
-                    + " put copies there, which takes longer");
+    static final ConfigKey<Boolean> MAPS = ConfigKey.flag(
+                    "ep.nvshmem.maps",
+                    false,
+                    "whether memory of GPUs of the same host is mapped through NVSHMEM; otherwise kernels put into it by"
+                            + " calls of NVSHMEM, as to other hosts, which takes longer")
+            .agreedByAllRanks();
 
     static final ConfigKey<Long> CHUNK = ConfigKey.bytes(
             "ep.nvshmem.chunk", "256MiB", "the symmetric heap grows by so much, or by the size of a window that is larger");
@@ -71,7 +72,7 @@ final class NvshmemKeys {
             .orVariable("NVSHMEM_IBGDA_NIC_HANDLER");
 
     private static final List<ConfigKey<?>> ALL = List.of(
-            HOME, TRANSPORT, STORE, CHUNK, HEAP, CUDA_VMM, QUEUE_PAIRS, DCIS, DEPTH, NIC_HANDLER);
+            HOME, TRANSPORT, MAPS, CHUNK, HEAP, CUDA_VMM, QUEUE_PAIRS, DCIS, DEPTH, NIC_HANDLER);
 
     private NvshmemKeys() {}
 

@@ -30,6 +30,9 @@ final class NvshmemOffer {
     /** Of what mapped memory gives: rows go through a window. An assumption. */
     private static final double WINDOW = 0.8;
 
+    /** Memory that another backend maps needs no second library. */
+    private static final double MAPPING = 0.99;
+
     private NvshmemOffer() {}
 
     static ProbeReport describe(DescribeRequest request) {
@@ -98,12 +101,16 @@ final class NvshmemOffer {
     }
 
     private static Offer onMachine(RankProfile from, RankProfile to) {
-        Optional<GpuPath> way = GpuPaths.between(from, to);
-        double rate = way.map(path -> path.offer().gigabytesPerSecond())
+        Optional<PathOffer> way = GpuPaths.between(from, to).map(GpuPath::offer);
+        double rate = way.map(PathOffer::gigabytesPerSecond)
                 .orElseGet(() -> Estimates.GPU_LINK_EFFICIENCY
                         * GpuPaths.nvlink(from.locality().architecture()));
-        double micros = way.map(path -> path.offer().latencyMicros()).orElse(Estimates.GPU_LINK_MICROS);
-        return new PathOffer(PathKind.DEVICE_POSTED, WINDOW * rate, micros + Estimates.PCI_MICROS, List.of());
+        double micros = way.map(PathOffer::latencyMicros).orElse(Estimates.GPU_LINK_MICROS);
+        boolean maps = NvshmemFacts.fact(from, NvshmemFacts.MAPS).equals("true");
+        // On hosts that are made up on one machine it does what it does between hosts.
+        return maps && from.hostId().equals(to.hostId())
+                ? new PathOffer(PathKind.MAPPED, MAPPING * rate, micros, List.of())
+                : new PathOffer(PathKind.DEVICE_POSTED, WINDOW * rate, micros + Estimates.PCI_MICROS, List.of());
     }
 
     private static Offer byNic(RankProfile from, RankProfile to) {

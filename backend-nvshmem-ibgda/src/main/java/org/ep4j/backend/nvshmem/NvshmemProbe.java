@@ -77,6 +77,7 @@ final class NvshmemProbe {
         checks.add(process());
         facts.put(NvshmemFacts.VERSION, found.version().toString());
         facts.put(NvshmemFacts.TRANSPORT, request.config().get(NvshmemKeys.TRANSPORT));
+        facts.put(NvshmemFacts.MAPS, Boolean.toString(request.config().get(NvshmemKeys.MAPS)));
         identity.put(NvshmemFacts.PROCESS, GpuSharing.process());
         identity.put(NvshmemFacts.MACHINE, NvshmemFacts.machine());
         return new ProbeReport(checks, facts, identity);

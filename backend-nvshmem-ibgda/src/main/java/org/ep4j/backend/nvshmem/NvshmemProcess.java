@@ -178,8 +178,8 @@ final class NvshmemProcess {
                 () -> locked(() -> device.inside(() -> library().nvshmem_malloc(bytes))));
     }
 
-    /** Where this GPU stores into a peer's memory; 0 where it cannot. */
-    long stored(long address, int pe) {
+    /** Where this GPU loads and stores a peer's memory; 0 where it cannot. */
+    long mapped(long address, int pe) {
         return locked(() -> library().nvshmem_ptr(address, pe));
     }
 

@@ -4,9 +4,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Deque;
 import java.util.List;
-import java.util.Optional;
 import org.ep4j.DeviceAllocation;
-import org.ep4j.DeviceMemory;
 import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.DevicePosted;
@@ -14,7 +12,7 @@ import org.ep4j.spi.DevicePosted;
 /** The peers of a GPU whose kernels post to them by themselves. See {@code remote.cu}. */
 final class DeviceRemotes implements RemoteTable {
     /** Bytes of {@code struct Remote} with {@code EP_DEVICE_POSTED}. */
-    private static final int BYTES = 64;
+    private static final int BYTES = 32;
 
     private final DeviceAllocation table;
 
@@ -41,13 +39,10 @@ final class DeviceRemotes implements RemoteTable {
             int index = remotes.indexOf(r);
             if (index >= 0) {
                 long there = at.incoming(GpuWindow.remotes(plan, r).indexOf(rank));
-                Optional<DeviceMemory> stored = posted.stored(r);
-                words.putLong(stored.map(peer -> peer.address() + there)
-                                .orElse(window.address() + at.outgoing(index)))
+                words.putLong(window.address() + at.outgoing(index))
                         .putLong(window.address() + at.incoming(index))
                         .putLong(window.address() + there)
-                        .putLong(posted.number(r))
-                        .putLong(stored.isPresent() ? 1 : 0);
+                        .putLong(posted.number(r));
             }
             words.position(end);
         }

@@ -254,11 +254,9 @@ EP_KERNEL(ht_selections, EP_COMBINE_WARPS * EP_LANES) {
       if (is_remote(op, to)) {
         char* there = channel_to(op, to) + EP_CHANNEL_ROWS + ((u64)(row - start[to]) * EP_TOPK + k) * EP_BF16_ROW;
         copy_row(carry, there, row_of_k);
-        if (!op.remotes[to].stored) {
-          rows_written();
-          sync_lanes();
-          post_by_wave(op, to, there, EP_BF16_ROW);
-        }
+        rows_written();
+        sync_lanes();
+        post_by_wave(op, to, there, EP_BF16_ROW);
         continue;
       }
 #elif EP_POSTED

@@ -54,16 +54,13 @@ struct Failure {
 };
 
 #if EP_DEVICE_POSTED
-// A peer that is not mapped, which kernels write by calls of a backend's device library: what goes to it is put into a channel of this rank's window and
-// put from there to the same place of the peer's channel for this rank; where this GPU can store into that one, it does, and there is nothing to put.
-// Order of org.ep4j.engine.gpu.DeviceRemotes.
+// A peer that is not mapped, which kernels write by calls of a backend's device library: what goes to it is put into a channel of this rank's window, and
+// from there to the same place of the peer's channel for this rank. Order of org.ep4j.engine.gpu.DeviceRemotes.
 struct Remote {
-  char* out;       // channel to it: in the window, or the peer's own; 0 for a peer that is mapped, and for this rank
+  char* out;       // channel to it in the window; 0 for a peer that is mapped, and for this rank
   const char* in;  // channel from it
   char* there;     // place in this rank's window that stands for the peer's channel from this rank
   i64 number;      // of the peer in calls of the device library
-  i64 stored;      // 1: "out" is the peer's own channel
-  u64 unused[3];
 };
 #elif EP_POSTED
 // A peer that is not mapped: what goes to it is put into a channel of this rank's window, and proxy threads post it to the same place of the

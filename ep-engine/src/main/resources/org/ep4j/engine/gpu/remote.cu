@@ -14,18 +14,18 @@
 // Posts what has been put at "from" in the channel to a rank. Always true: a backend that has no room waits.
 EP_DEVICE bool post(const Op& op, i64 rank, const char* from, u64 bytes, int) {
   const Remote& to = op.remotes[rank];
-  if (!to.stored && bytes != 0) ::ep_posted_put(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
+  if (bytes != 0) ::ep_posted_put(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
   return true;
 }
 
 // As post; called by all threads of a wave or a block, all of which see what is there.
 EP_DEVICE void post_by_wave(const Op& op, i64 rank, const char* from, u64 bytes) {
   const Remote& to = op.remotes[rank];
-  if (!to.stored && bytes != 0) ::ep_posted_put_wave(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
+  if (bytes != 0) ::ep_posted_put_wave(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
 }
 EP_DEVICE void post_by_block(const Op& op, i64 rank, const char* from, u64 bytes) {
   const Remote& to = op.remotes[rank];
-  if (!to.stored && bytes != 0) ::ep_posted_put_block(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
+  if (bytes != 0) ::ep_posted_put_block(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
 }
 
 // What stands for this rank's counter at a peer.
@@ -82,8 +82,8 @@ EP_DEVICE bool await_remotes(const Op& op, int counter, u64 number, int phase) {
 EP_DEVICE void advance(const Op& op, char* peer, i64 rank, int counter, u64 value, int phase) {
 #if EP_DEVICE_POSTED
   if (is_remote(op, rank)) {
-    // Rows alone are posted without a signal of their own. What is stored is of the whole grid: see last_block.
-    if (counter == HT_DATA && !op.remotes[rank].stored) ::ep_posted_quiet();
+    // Rows alone are posted without a signal of their own, by the whole grid: see last_block.
+    if (counter == HT_DATA) ::ep_posted_quiet();
     fence_system();
     ::ep_posted_signal(counter_there(op, counter), value, (int)op.remotes[rank].number);
     return;
@@ -172,7 +172,7 @@ EP_DEVICE const u64* combine_flag_from(const Op& op, u64 number, i64 source, i64
 #if EP_DEVICE_POSTED
 // Says that messages or slots, of which "bytes" bytes count, are there: each lane of a wave has one, or none, and has seen all of it. Called by a wave.
 EP_DEVICE void publish_by_wave(const Op& op, bool mine, i64 rank, const char* what, u64 bytes, u64* flag, u64 number) {
-  const bool posted = mine && is_remote(op, rank) && !op.remotes[rank].stored;
+  const bool posted = mine && is_remote(op, rank);
   if (mine && !posted) store_release(flag, number);
   for (Lanes left = ballot(posted); left; left &= left - 1) {
     const int k = lowest(left);
@@ -186,7 +186,7 @@ EP_DEVICE void publish_by_wave(const Op& op, bool mine, i64 rank, const char* wh
 
 // As above, for a thread alone.
 EP_DEVICE void publish(const Op& op, i64 rank, const char* what, u64 bytes, u64* flag, u64 number, int) {
-  if (is_remote(op, rank) && !op.remotes[rank].stored) {
+  if (is_remote(op, rank)) {
     const Remote& to = op.remotes[rank];
     ::ep_posted_put_signal(
         to.there + (what - to.out), what, EP_ALIGNED_16(bytes), (unsigned long long*)(to.there + ((const char*)flag - to.out)), number, (int)to.number);
