@@ -71,8 +71,7 @@ final class UsablePaths {
      *
      * @param window by which kernels post, where they do
      */
-    SymmetricMemory reach(
-            DeviceMemory local, Map<String, SymmetricBuffer> byBackend, Optional<DevicePosted> window) {
+    SymmetricMemory reach(DeviceMemory local, Map<String, SymmetricBuffer> byBackend, Optional<DevicePosted> window) {
         Map<Integer, DeviceMemory> mapped = new TreeMap<>();
         Map<Integer, HostPosted> postedTo = new TreeMap<>();
         Map<Integer, HostPosted> postedFrom = new TreeMap<>();
@@ -100,8 +99,7 @@ final class UsablePaths {
         return kind == PathKind.HOST_POSTED || kind == PathKind.DEVICE_POSTED;
     }
 
-    private HostPosted posted(
-            PairPath path, Map<String, SymmetricBuffer> byBackend, Optional<DevicePosted> window) {
+    private HostPosted posted(PairPath path, Map<String, SymmetricBuffer> byBackend, Optional<DevicePosted> window) {
         return path.offer().kind() == PathKind.DEVICE_POSTED
                 ? window.orElseThrow(() -> unusable(path, "its backend allocates no window, a defect of it"))
                 : as(HostPosted.class, path, byBackend);

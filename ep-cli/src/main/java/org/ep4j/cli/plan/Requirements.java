@@ -12,12 +12,6 @@ final class Requirements {
     /** The device is of a kind that the backend serves. */
     static final String DEVICE = "EP-PLAN-002";
 
-    /** There is a NIC that it drives. */
-    static final String NIC = "EP-PLAN-003";
-
-    /** The NIC reaches the memory of the device. */
-    static final String DIRECT = "EP-PLAN-004";
-
     private final List<Check> checks = new ArrayList<>();
 
     Requirements device(Device device, String type, String what, String remedy) {

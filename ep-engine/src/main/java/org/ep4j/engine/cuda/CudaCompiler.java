@@ -40,7 +40,11 @@ final class CudaCompiler {
         synchronized (ONE_AT_A_TIME) {
             CudaCompiler compiler = of(driver);
             return compiler.link(
-                    name, source, code, architecture, () -> NvJitLink.find(System.getenv(), compiler.nvrtc.installation()));
+                    name,
+                    source,
+                    code,
+                    architecture,
+                    () -> NvJitLink.find(System.getenv(), compiler.nvrtc.installation()));
         }
     }
 
@@ -79,21 +83,33 @@ final class CudaCompiler {
      * @param linker found where the cache has nothing
      */
     byte[] link(String name, String source, DeviceCode code, String architecture, Supplier<NvJitLink> linker) {
-        String whole = code.source() + "\n" + KernelSource.in("cuda.cu", source);
-        List<String> options = new ArrayList<>(OPTIONS);
-        options.add("-arch=" + architecture);
-        options.add("-rdc=true");
-        options.addAll(code.options());
-        List<String> parts = new ArrayList<>(options);
+        List<String> parts = new ArrayList<>(options(code, architecture));
         parts.add("nvrtc " + nvrtc.version() + " " + nvrtc.installation().compiler());
         parts.add(code.version());
         new TreeMap<>(code.headers()).forEach((file, text) -> parts.add(file + "\n" + text));
         code.libraries().forEach(library -> parts.add(library.toString()));
-        parts.add(whole);
-        return cache.get(parts, () -> {
-            byte[] object = nvrtc.compile(name, whole, options, code.headers());
-            return linker.get().link(name, object, code.libraries(), architecture);
-        });
+        parts.add(whole(source, code));
+        return cache.get(
+                parts,
+                () -> linker.get()
+                        .link(name, object(name, source, code, architecture), code.libraries(), architecture));
+    }
+
+    /** Machine code that is not linked yet. */
+    byte[] object(String name, String source, DeviceCode code, String architecture) {
+        return nvrtc.compile(name, whole(source, code), options(code, architecture), code.headers());
+    }
+
+    private static String whole(String source, DeviceCode code) {
+        return code.source() + "\n" + KernelSource.in("cuda.cu", source);
+    }
+
+    private static List<String> options(DeviceCode code, String architecture) {
+        List<String> options = new ArrayList<>(OPTIONS);
+        options.add("-arch=" + architecture);
+        options.add("-rdc=true");
+        options.addAll(code.options());
+        return options;
     }
 
     private byte[] compile(String name, String whole, List<String> architecture) {

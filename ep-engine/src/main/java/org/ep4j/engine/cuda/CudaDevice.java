@@ -8,8 +8,8 @@ import org.ep4j.engine.driver.DriverModule;
 import org.ep4j.engine.driver.MemoryHandle;
 import org.ep4j.engine.gpu.GpuFacts;
 import org.ep4j.engine.gpu.GpuModule;
-import org.ep4j.spi.DeviceCode;
 import org.ep4j.engine.gpu.NicMemory;
+import org.ep4j.spi.DeviceCode;
 
 /** One NVIDIA GPU: memory, copies and events in its primary context. */
 public final class CudaDevice extends DriverDevice {

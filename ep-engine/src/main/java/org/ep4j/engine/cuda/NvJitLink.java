@@ -67,9 +67,11 @@ final class NvJitLink {
                 return new NvJitLink(found.get());
             }
         }
-        throw new EpUnavailableException("kernels that call a device library are linked on this machine, and there is no"
-                + " libnvJitLink.so." + compiler.major() + " in " + folders + "; install the CUDA toolkit or the Python"
-                + " package nvidia-nvjitlink, or set " + VARIABLE + " to the library or its folder");
+        throw new EpUnavailableException(
+                "kernels that call a device library are linked on this machine, and there is no"
+                        + " libnvJitLink.so." + compiler.major() + " in " + folders
+                        + "; install the CUDA toolkit or the Python"
+                        + " package nvidia-nvjitlink, or set " + VARIABLE + " to the library or its folder");
     }
 
     private static Set<Path> folders(Map<String, String> environment, NvrtcInstallation compiler) {
@@ -138,8 +140,8 @@ final class NvJitLink {
 
     private void check(long[] handle, int result, String what) {
         if (result != 0) {
-            throw new EpException(
-                    "nvJitLink in " + file + " cannot link " + what + ": nvJitLinkResult " + result + "\n" + log(handle[0]));
+            throw new EpException("nvJitLink in " + file + " cannot link " + what + ": nvJitLinkResult " + result + "\n"
+                    + log(handle[0]));
         }
     }
 

@@ -209,7 +209,8 @@ public final class GpuBuffers {
     private static GpuModule load(
             GpuDevice device, String source, Optional<DevicePosted> posted, Deque<Runnable> owned) {
         String name = "ep4j kernels";
-        GpuModule module = posted.map(p -> device.load(name, source, p.code())).orElseGet(() -> device.load(name, source));
+        GpuModule module =
+                posted.map(p -> device.load(name, source, p.code())).orElseGet(() -> device.load(name, source));
         owned.push(module::close);
         posted.ifPresent(p -> {
             p.attach(module.handle());

@@ -64,7 +64,8 @@ public record GpuWindow(
 
     private static void refuseMixed(EpPlan plan, int rank) {
         Map<PathKind, Integer> kinds = new EnumMap<>(PathKind.class);
-        remotes(plan, rank).forEach(peer -> kinds.put(plan.path(rank, peer).offer().kind(), peer));
+        remotes(plan, rank)
+                .forEach(peer -> kinds.put(plan.path(rank, peer).offer().kind(), peer));
         if (kinds.size() > 1) {
             throw new EpUnavailableException(plan.profiles().get(rank).label() + " posts to "
                     + kinds.entrySet().stream()
@@ -110,8 +111,7 @@ public record GpuWindow(
             Runnable flush,
             Runnable free) {
         DeviceMemory counters = new DeviceMemory(words.deviceAddress(), layout.counterBytes(), Device.HOST);
-        return new GpuWindow(
-                layout, exposed, address, Optional.of(words), counters, Optional.empty(), flush, free);
+        return new GpuWindow(layout, exposed, address, Optional.of(words), counters, Optional.empty(), flush, free);
     }
 
     /**
@@ -148,8 +148,7 @@ public record GpuWindow(
         try {
             PinnedMemory pinned = device.allocatePinned(layout.bytes());
             DeviceMemory memory = new DeviceMemory(pinned.hostAddress(), layout.bytes(), Device.HOST);
-            return hostPosted(
-                    layout, ExposedMemory.of(memory), pinned.deviceAddress(), words, () -> {}, pinned::close);
+            return hostPosted(layout, ExposedMemory.of(memory), pinned.deviceAddress(), words, () -> {}, pinned::close);
         } catch (RuntimeException e) {
             words.close();
             throw e;

@@ -48,8 +48,8 @@ public final class HipDevice extends DriverDevice {
 
     @Override
     public GpuModule load(String name, String source, DeviceCode code) {
-        throw new EpUnavailableException("kernels of AMD GPUs are linked with no device library, and "
-                + code.version() + " is one; leave its backend out with ep.backend.exclude");
+        throw new EpUnavailableException("kernels of AMD GPUs are linked with no device library, and " + code.version()
+                + " is one; leave its backend out with ep.backend.exclude");
     }
 
     @Override
