@@ -26,7 +26,8 @@ final class Heap {
     record Range(long start, long end) {}
 
     synchronized void add(long address, long bytes) {
-        long offset = chunks.stream().mapToLong(c -> c.offset() + c.bytes()).max().orElse(0);
+        long offset =
+                chunks.stream().mapToLong(c -> c.offset() + c.bytes()).max().orElse(0);
         chunks.add(new Chunk(offset, address, bytes));
     }
 

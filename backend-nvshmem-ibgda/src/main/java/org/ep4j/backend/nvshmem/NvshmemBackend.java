@@ -76,9 +76,10 @@ final class NvshmemBackend implements EpBackend {
 
     /** The same on all ranks, which take part in every buffer. */
     private boolean uses(PathKind kind) {
-        return collective.ranks().stream().anyMatch(from -> collective.ranks().stream()
-                .filter(to -> collective.connects(from, to))
-                .anyMatch(to -> context.plan().path(from, to).offer().kind() == kind));
+        return collective.ranks().stream()
+                .anyMatch(from -> collective.ranks().stream()
+                        .filter(to -> collective.connects(from, to))
+                        .anyMatch(to -> context.plan().path(from, to).offer().kind() == kind));
     }
 
     @Override
@@ -96,7 +97,8 @@ final class NvshmemBackend implements EpBackend {
                 return told(bytes, heap);
             });
             collective.requireEqualSizes(
-                    name, told.stream().map(one -> ByteBuffer.wrap(one).getLong()).toList());
+                    name,
+                    told.stream().map(one -> ByteBuffer.wrap(one).getLong()).toList());
             List<Heap.Range> used = told.stream()
                     .flatMap(one -> Heap.decode(one, Long.BYTES).stream())
                     .toList();
@@ -131,7 +133,11 @@ final class NvshmemBackend implements EpBackend {
         return buffers.add(new NvshmemBuffer(
                 name,
                 new NvshmemBuffer.Place(
-                        heap.address(range), bytes, counters, context.rank(), context.plan().ranks()),
+                        heap.address(range),
+                        bytes,
+                        counters,
+                        context.rank(),
+                        context.plan().ranks()),
                 device,
                 code,
                 peers(),
@@ -162,7 +168,9 @@ final class NvshmemBackend implements EpBackend {
                     + collective.ranks().size() + " are in this group; set " + NvshmemKeys.CHUNK.name()
                     + " larger in the first group");
         }
-        long limit = context.config().get(NvshmemKeys.CUDA_VMM) ? LARGEST : context.config().get(NvshmemKeys.HEAP);
+        long limit = context.config().get(NvshmemKeys.CUDA_VMM)
+                ? LARGEST
+                : context.config().get(NvshmemKeys.HEAP);
         long used = process.heap().bytes();
         if (chunk > limit - used - RESERVED) {
             throw new EpResourceException(NvshmemProbe.HEAP + ": the symmetric heap would have " + used + " + " + chunk
@@ -172,15 +180,17 @@ final class NvshmemBackend implements EpBackend {
         }
         if (context.config().get(NvshmemKeys.CUDA_VMM)) {
             // Throws where the GPU has too little.
-            device.allocate((chunk + GRANULARITY - 1) / GRANULARITY * GRANULARITY).close();
+            device.allocate((chunk + GRANULARITY - 1) / GRANULARITY * GRANULARITY)
+                    .close();
         }
     }
 
     private void grow(Heap heap, long chunk, Deadline deadline) {
         long address = process.grow(device, chunk, deadline.left());
         if (address == 0) {
-            throw new EpResourceException(NvshmemProbe.HEAP + ": NVSHMEM has no " + chunk + " bytes of symmetric heap on "
-                    + device.id() + "; lower the buffer's shape or " + NvshmemKeys.CHUNK.name());
+            throw new EpResourceException(
+                    NvshmemProbe.HEAP + ": NVSHMEM has no " + chunk + " bytes of symmetric heap on " + device.id()
+                            + "; lower the buffer's shape or " + NvshmemKeys.CHUNK.name());
         }
         heap.add(address, chunk);
     }

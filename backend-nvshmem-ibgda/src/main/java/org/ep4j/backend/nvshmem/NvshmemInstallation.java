@@ -105,7 +105,8 @@ record NvshmemInstallation(Path host, Path device, Path include, NvshmemVersion 
 
     /** @param partly gets what is missing where a part is there */
     private static Optional<NvshmemInstallation> at(Path home, List<String> partly) {
-        for (String libraries : List.of("lib", "lib64", "lib/x86_64-linux-gnu/nvshmem/13", "lib/x86_64-linux-gnu/nvshmem/12")) {
+        for (String libraries :
+                List.of("lib", "lib64", "lib/x86_64-linux-gnu/nvshmem/13", "lib/x86_64-linux-gnu/nvshmem/12")) {
             Path host = home.resolve(libraries).resolve(HOST);
             if (!Files.isRegularFile(host)) {
                 continue;

@@ -35,7 +35,9 @@ final class NvshmemKeys {
             .agreedByAllRanks();
 
     static final ConfigKey<Long> CHUNK = ConfigKey.bytes(
-            "ep.nvshmem.chunk", "256MiB", "the symmetric heap grows by so much, or by the size of a window that is larger");
+            "ep.nvshmem.chunk",
+            "256MiB",
+            "the symmetric heap grows by so much, or by the size of a window that is larger");
 
     static final ConfigKey<Long> HEAP = ConfigKey.bytes(
                     "ep.nvshmem.heap",
@@ -47,7 +49,11 @@ final class NvshmemKeys {
             "ep.nvshmem.cuda-vmm", true, "whether the symmetric heap is of CUDA's virtual memory, which can grow");
 
     static final ConfigKey<Integer> QUEUE_PAIRS = ConfigKey.integer(
-                    "ep.nvshmem.queue-pairs", 0, 0, 256, "RC queue pairs to each peer with ibgda; 0 takes the plan's lanes")
+                    "ep.nvshmem.queue-pairs",
+                    0,
+                    0,
+                    256,
+                    "RC queue pairs to each peer with ibgda; 0 takes the plan's lanes")
             .orVariable("NVSHMEM_IBGDA_NUM_RC_PER_PE")
             .agreedByAllRanks();
 
@@ -71,8 +77,8 @@ final class NvshmemKeys {
                     "who rings a NIC's doorbell with ibgda; gpu needs the driver's option PeerMappingOverride=1")
             .orVariable("NVSHMEM_IBGDA_NIC_HANDLER");
 
-    private static final List<ConfigKey<?>> ALL = List.of(
-            HOME, TRANSPORT, MAPS, CHUNK, HEAP, CUDA_VMM, QUEUE_PAIRS, DCIS, DEPTH, NIC_HANDLER);
+    private static final List<ConfigKey<?>> ALL =
+            List.of(HOME, TRANSPORT, MAPS, CHUNK, HEAP, CUDA_VMM, QUEUE_PAIRS, DCIS, DEPTH, NIC_HANDLER);
 
     private NvshmemKeys() {}
 

@@ -26,8 +26,8 @@ final class NvshmemLibrary {
             Native.register(NvshmemLibrary.class, NativeLibrary.getInstance(file.toString()));
         } catch (LinkageError e) {
             throw new EpUnavailableException(
-                    NvshmemProbe.LIBRARY + ": " + file + " cannot be loaded: " + e.getMessage()
-                            + "; see ldd " + file + ", or set " + NvshmemKeys.HOME.name() + " to another NVSHMEM",
+                    NvshmemProbe.LIBRARY + ": " + file + " cannot be loaded: " + e.getMessage() + "; see ldd " + file
+                            + ", or set " + NvshmemKeys.HOME.name() + " to another NVSHMEM",
                     e);
         }
     }

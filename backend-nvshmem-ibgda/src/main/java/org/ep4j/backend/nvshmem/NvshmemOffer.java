@@ -60,8 +60,8 @@ final class NvshmemOffer {
 
     /** Whether the nearest NIC reaches the memory of the GPU. */
     static Check direct(NicPaths nics) {
-        String nearest = nics.nearest().name() + " is "
-                + nics.nearest().nic().distance().type();
+        String nearest =
+                nics.nearest().name() + " is " + nics.nearest().nic().distance().type();
         if (nics.direct()) {
             return Check.pass(NvshmemProbe.DIRECT, nearest);
         }

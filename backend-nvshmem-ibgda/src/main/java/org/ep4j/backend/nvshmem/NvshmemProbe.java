@@ -125,9 +125,7 @@ final class NvshmemProbe {
         Check direct = NvshmemOffer.direct(nics.get());
         // GPUs of this machine are reached all the same.
         checks.add(
-                direct.status() == Check.Status.FAIL
-                        ? Check.warn(DIRECT, direct.detail(), direct.remedy())
-                        : direct);
+                direct.status() == Check.Status.FAIL ? Check.warn(DIRECT, direct.detail(), direct.remedy()) : direct);
     }
 
     /** A machine that cannot be read has no NICs that are known. */

@@ -1,5 +1,6 @@
 package org.ep4j.backend.nvshmem;
 
+import java.lang.ref.Reference;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
@@ -40,7 +41,8 @@ final class NvshmemProcess {
      */
     private record Started(World world, Device device, Heap heap) {}
 
-    private NvshmemProcess() {}
+    /** For tests; all others share {@link #get}. */
+    NvshmemProcess() {}
 
     static NvshmemProcess get() {
         return THIS;
@@ -53,8 +55,9 @@ final class NvshmemProcess {
 
     /** The heap of that world. */
     Heap heap() {
-        return locked(() -> started.orElseThrow(() -> new EpStateException("NVSHMEM is not initialised in this process"))
-                .heap());
+        return locked(
+                () -> started.orElseThrow(() -> new EpStateException("NVSHMEM is not initialised in this process"))
+                        .heap());
     }
 
     private <T> T locked(Supplier<T> work) {
@@ -122,32 +125,43 @@ final class NvshmemProcess {
      * @throws EpUnavailableException when NVSHMEM says that it did not work
      */
     void start(GpuDevice device, Map<String, String> variables, byte[] id, World world, Duration deadline) {
-        timed("the initialisation of NVSHMEM", deadline, () -> locked(() -> {
-            // Its state is the context's, and outlives the group.
-            device.keep();
-            new ProcessEnvironment().set(variables);
-            NativeRecord unique = Structures.id(id);
-            NativeRecord attributes =
-                    Structures.attributes(opened.orElseThrow().installation().version());
-            int set = library().nvshmemx_set_attr_uniqueid_args(
-                    world.pe(), world.size(), unique.address(), attributes.address());
-            int result = set != 0
-                    ? set
-                    : device.inside(() -> library()
-                            .nvshmemx_hostlib_init_attr(NvshmemLibrary.INIT_WITH_ID, attributes.address()));
-            int status = library().nvshmemx_init_status();
-            // The arguments refer to the id.
-            java.lang.ref.Reference.reachabilityFence(unique);
-            if (result != 0 || status < NvshmemLibrary.INITIALISED) {
-                throw new EpUnavailableException(NvshmemProbe.INITIALISED + ": NVSHMEM could not be initialised on "
-                        + device.id() + " as PE " + world.pe() + " of " + world.size() + ": result " + result
-                        + ", status " + status + ", which must be " + NvshmemLibrary.INITIALISED
-                        + " or more; set NVSHMEM_DEBUG=INFO to see why; " + NvshmemKeys.TRANSPORT.name() + " is "
-                        + variables.get("NVSHMEM_REMOTE_TRANSPORT"));
-            }
-            started = Optional.of(new Started(world, device.id(), new Heap()));
-            return world;
-        }));
+        timed(
+                "the initialisation of NVSHMEM",
+                deadline,
+                () -> locked(() -> {
+                    // Its state is the context's, and outlives the group.
+                    device.keep();
+                    new ProcessEnvironment().set(variables);
+                    NativeRecord unique = Structures.id(id);
+                    NativeRecord attributes = Structures.attributes(
+                            opened.orElseThrow().installation().version());
+                    int result;
+                    try {
+                        int set = library()
+                                .nvshmemx_set_attr_uniqueid_args(
+                                        world.pe(), world.size(), unique.address(), attributes.address());
+                        result = set != 0
+                                ? set
+                                : device.inside(() -> library()
+                                        .nvshmemx_hostlib_init_attr(NvshmemLibrary.INIT_WITH_ID, attributes.address()));
+                    } finally {
+                        // The attributes refer to the id.
+                        Reference.reachabilityFence(unique);
+                        Reference.reachabilityFence(attributes);
+                    }
+                    int status = library().nvshmemx_init_status();
+                    if (result != 0 || status < NvshmemLibrary.INITIALISED) {
+                        throw new EpUnavailableException(NvshmemProbe.INITIALISED
+                                + ": NVSHMEM could not be initialised on "
+                                + device.id() + " as PE " + world.pe() + " of " + world.size() + ": result " + result
+                                + ", status " + status + ", which must be " + NvshmemLibrary.INITIALISED
+                                + " or more; set NVSHMEM_DEBUG=INFO to see why; " + NvshmemKeys.TRANSPORT.name()
+                                + " is "
+                                + variables.get("NVSHMEM_REMOTE_TRANSPORT"));
+                    }
+                    started = Optional.of(new Started(world, device.id(), new Heap()));
+                    return world;
+                }));
     }
 
     /**
@@ -158,7 +172,8 @@ final class NvshmemProcess {
     void checkDevice(Device device) {
         locked(() -> {
             started.filter(one -> !one.device().equals(device)).ifPresent(one -> {
-                throw new EpStateException(NvshmemProbe.PROCESS + ": this process is PE " + one.world().pe() + " of "
+                throw new EpStateException(NvshmemProbe.PROCESS + ": this process is PE "
+                        + one.world().pe() + " of "
                         + one.world().size() + " on " + one.device() + ", and " + device
                         + " is wanted: NVSHMEM has one PE a process; start one process for each GPU");
             });

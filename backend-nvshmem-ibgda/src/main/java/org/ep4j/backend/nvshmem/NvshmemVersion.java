@@ -23,8 +23,8 @@ record NvshmemVersion(int major, int minor, int patch) implements Comparable<Nvs
             String text = Files.readString(include.resolve("non_abi/nvshmem_version.h"));
             return number(text, "MAJOR")
                     .flatMap(major -> number(text, "MINOR")
-                            .flatMap(minor -> number(text, "PATCH")
-                                    .map(patch -> new NvshmemVersion(major, minor, patch))));
+                            .flatMap(minor ->
+                                    number(text, "PATCH").map(patch -> new NvshmemVersion(major, minor, patch))));
         } catch (IOException e) {
             return Optional.empty();
         }

@@ -59,8 +59,7 @@ final class Opening {
         }
         for (int i = 0; i < worlds.size(); i++) {
             int pe = i;
-            numbers.put(
-                    collective.ranks().get(i), worlds.get(i).map(World::pe).orElse(pe));
+            numbers.put(collective.ranks().get(i), worlds.get(i).map(World::pe).orElse(pe));
         }
         return new NvshmemBackend(context, collective, gpu(), code.get(0), numbers);
     }
@@ -77,8 +76,7 @@ final class Opening {
     private DeviceCode prepare() {
         Map<String, String> environment = System.getenv();
         Path root = Path.of("/");
-        NvshmemInstallation found =
-                NvshmemInstallation.find(context.config().get(NvshmemKeys.HOME), environment, root);
+        NvshmemInstallation found = NvshmemInstallation.find(context.config().get(NvshmemKeys.HOME), environment, root);
         process.checkDevice(gpu().id());
         process.load(found);
         return code(found, CudaHeaders.find(found.include(), environment, root));
@@ -86,8 +84,9 @@ final class Opening {
 
     static DeviceCode code(NvshmemInstallation found, List<Path> cuda) {
         if (cuda.isEmpty()) {
-            throw new EpUnavailableException(NvshmemProbe.HEADERS + ": kernels that call NVSHMEM need the headers of CUDA;"
-                    + " install the CUDA toolkit or set CUDA_HOME");
+            throw new EpUnavailableException(
+                    NvshmemProbe.HEADERS + ": kernels that call NVSHMEM need the headers of CUDA;"
+                            + " install the CUDA toolkit or set CUDA_HOME");
         }
         List<String> options = new ArrayList<>();
         options.add("-I" + found.include());
@@ -118,15 +117,17 @@ final class Opening {
                 .step("id", deadline, () -> pe == 0 ? process.newId(gpu(), variables) : new byte[0])
                 .get(0);
         collective.step("initialisation", deadline, () -> {
-            World world = new World(HexFormat.of().formatHex(id), pe, collective.ranks().size());
+            World world = new World(
+                    HexFormat.of().formatHex(id), pe, collective.ranks().size());
             process.start(gpu(), variables, id, world, deadline.left());
             return new byte[0];
         });
     }
 
     private Map<String, String> variables() {
-        List<RankProfile> ranks =
-                collective.ranks().stream().map(r -> context.plan().profiles().get(r)).toList();
+        List<RankProfile> ranks = collective.ranks().stream()
+                .map(r -> context.plan().profiles().get(r))
+                .toList();
         boolean near = ranks.stream().allMatch(r -> NvshmemFacts.same(r, ranks.get(0), NvshmemFacts.MACHINE));
         String wanted = context.config().get(NvshmemKeys.TRANSPORT);
         String transport = !wanted.equals("auto") ? wanted : near ? "none" : "ibgda";
@@ -150,9 +151,14 @@ final class Opening {
 
     /** All of them are PEs of one world, of which there may be more. */
     private void checkWorld(List<Optional<World>> worlds) {
-        String first = worlds.stream().flatMap(Optional::stream).findFirst().orElseThrow().id();
+        String first = worlds.stream()
+                .flatMap(Optional::stream)
+                .findFirst()
+                .orElseThrow()
+                .id();
         for (int i = 0; i < worlds.size(); i++) {
-            boolean here = worlds.get(i).filter(world -> world.id().equals(first)).isPresent();
+            boolean here =
+                    worlds.get(i).filter(world -> world.id().equals(first)).isPresent();
             if (!here) {
                 throw new EpStateException(NvshmemProbe.PROCESS + ": "
                         + collective.label(collective.ranks().get(i)) + " is not among the processes that"
@@ -166,8 +172,7 @@ final class Opening {
                 .distinct()
                 .count();
         if (different != worlds.size()) {
-            throw new EpException(
-                    NvshmemProbe.PROCESS + ": two ranks are one PE; start one process for each GPU");
+            throw new EpException(NvshmemProbe.PROCESS + ": two ranks are one PE; start one process for each GPU");
         }
     }
 }

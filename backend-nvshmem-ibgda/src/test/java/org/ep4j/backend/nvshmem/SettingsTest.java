@@ -55,6 +55,9 @@ final class SettingsTest {
 
     @Test
     void everyKeyHasItsOwnName() {
-        assertThat(NvshmemKeys.all()).extracting(key -> key.name()).doesNotHaveDuplicates().allMatch(name -> name.startsWith("ep.nvshmem."));
+        assertThat(NvshmemKeys.all())
+                .extracting(key -> key.name())
+                .doesNotHaveDuplicates()
+                .allMatch(name -> name.startsWith("ep.nvshmem."));
     }
 }
