@@ -1,7 +1,7 @@
 package org.ep4j.backend.rocm;
 
 import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -37,7 +37,7 @@ import org.ep4j.topology.read.LinuxTopology;
  */
 record AmdMachine(
         int cards,
-        int[] hiveOf,
+        List<Integer> hiveOf,
         int partitions,
         boolean readable,
         boolean functions,
@@ -50,19 +50,17 @@ record AmdMachine(
 
     /** All cards in one hive, as MI300X. */
     static AmdMachine oneHive(int cards) {
-        int[] hives = new int[cards];
-        Arrays.fill(hives, 1);
-        return of(hives, 1);
+        return of(Collections.nCopies(cards, 1), 1);
     }
 
-    static AmdMachine of(int[] hives, int partitions) {
+    static AmdMachine of(List<Integer> hives, int partitions) {
         return new AmdMachine(
-                hives.length,
+                hives.size(),
                 hives,
                 partitions,
                 true,
                 true,
-                upTo(hives.length * partitions),
+                upTo(hives.size() * partitions),
                 List.of(),
                 PROCESS,
                 Map.of());
@@ -111,11 +109,11 @@ record AmdMachine(
     }
 
     private int hive(int gpu) {
-        return hiveOf[gpu / partitions];
+        return hiveOf.get(gpu / partitions);
     }
 
     private boolean xgmi(int a, int b) {
-        return hive(a) != 0 && hive(a) == hive(b) || a / partitions == b / partitions;
+        return (hive(a) != 0 && hive(a) == hive(b)) || a / partitions == b / partitions;
     }
 
     /** As the kernel has it: the partition is the function. */

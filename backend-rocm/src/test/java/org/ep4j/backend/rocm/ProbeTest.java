@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.function.Predicate;
 import org.ep4j.Device;
 import org.ep4j.EpUnavailableException;
@@ -71,7 +72,7 @@ final class ProbeTest {
 
     @Test
     void twoHivesHavePciBetweenThem() {
-        ProbeReport report = AmdMachine.of(new int[] {1, 1, 2, 2}, 1).probe(0);
+        ProbeReport report = AmdMachine.of(List.of(1, 1, 2, 2), 1).probe(0);
         assertThat(check(report, "EP-ROC-005").detail()).contains("PCIe, peer access: hip:0 - hip:2");
         assertThat(check(report, "EP-ROC-007").detail()).contains("2 hives of 2");
         assertThat(check(report, "EP-ROC-008").status()).isEqualTo(Status.PASS);
@@ -80,22 +81,21 @@ final class ProbeTest {
 
     @Test
     void fineGrainedMemoryOverPciWantsItsVariable() {
-        AmdMachine host = AmdMachine.of(new int[] {0, 0}, 1);
+        AmdMachine host = AmdMachine.of(List.of(0, 0), 1);
         Check warned = check(host.probe(0), "EP-ROC-008");
         assertThat(warned.status()).isEqualTo(Status.WARN);
         assertThat(warned.remedy()).contains("HSA_FORCE_FINE_GRAIN_PCIE=1");
         assertThat(check(host.with("HSA_FORCE_FINE_GRAIN_PCIE", "1").probe(0), "EP-ROC-008")
                         .status())
                 .isEqualTo(Status.PASS);
-        assertThat(check(AmdMachine.of(new int[] {1, 2}, 1).probe(0), "EP-ROC-008")
-                        .detail())
+        assertThat(check(AmdMachine.of(List.of(1, 2), 1).probe(0), "EP-ROC-008").detail())
                 .contains("fine-grained");
     }
 
     @Test
     void partitionsAreCountedAndTheirModesRead() {
-        AmdMachine host = AmdMachine.of(new int[] {1, 1}, 8);
-        Map<String, String> files = new java.util.TreeMap<>(((AmdMachine.Memory) host.files()).files());
+        AmdMachine host = AmdMachine.of(List.of(1, 1), 8);
+        Map<String, String> files = new TreeMap<>(((AmdMachine.Memory) host.files()).files());
         files.put("/sys/bus/pci/devices/0000:10:00.0/current_compute_partition", "CPX");
         files.put("/sys/bus/pci/devices/0000:10:00.0/current_memory_partition", "NPS4");
         ProbeReport report = probe(host, new AmdMachine.Memory(files), file -> true);
@@ -105,7 +105,7 @@ final class ProbeTest {
 
     @Test
     void partitionsThatCannotBeToldApartAreRefused() {
-        AmdMachine host = AmdMachine.of(new int[] {1, 1}, 4).withoutFunctions();
+        AmdMachine host = AmdMachine.of(List.of(1, 1), 4).withoutFunctions();
         assertThat(host.probe(0).usable()).isTrue();
         for (List<Integer> shown : List.of(List.of(2), List.of(1, 2), List.of(4, 5, 6))) {
             ProbeReport report = host.showing(shown).probe(0);
