@@ -254,7 +254,7 @@ public final class Verifier {
     /**
      * What travelled with the rows of a high-throughput dispatch.
      *
-     * @param fp8 true when the rows are the workload's FP8 rows with scales, false for its BF16 rows
+     * @param rows type of the rows; scales come along with FP8
      * @param idType INT32 or INT64
      * @param weights true when weights were sent
      * @param zeroPadding true when padding must be zero
