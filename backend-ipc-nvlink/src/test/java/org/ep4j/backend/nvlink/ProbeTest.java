@@ -11,6 +11,7 @@ import org.ep4j.backend.nvlink.Ranks.Joined;
 import org.ep4j.config.EpConfig;
 import org.ep4j.engine.cuda.CudaGpu;
 import org.ep4j.engine.cuda.CudaGpus;
+import org.ep4j.engine.driver.ProcessFacts;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 import org.ep4j.spi.ProbeReport;

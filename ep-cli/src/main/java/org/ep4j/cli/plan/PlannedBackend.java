@@ -27,7 +27,7 @@ public record PlannedBackend(
         boolean installed,
         Function<DescribeRequest, ProbeReport> describe,
         BiFunction<RankProfile, RankProfile, Offer> offer) {
-    private static final List<BackendRule> RULES = List.of(new IbgdaRule(), new RocmRule());
+    private static final List<BackendRule> RULES = List.of(new IbgdaRule());
 
     /** The backends that are installed, and the rules of those that are not; by name. */
     public static List<PlannedBackend> all() {

@@ -1,4 +1,4 @@
-package org.ep4j.engine.cuda;
+package org.ep4j.engine.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -11,10 +11,9 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.ep4j.DeviceMemory;
-import org.ep4j.engine.driver.GpuSharing;
-import org.ep4j.engine.driver.MemoryHandle;
+import org.ep4j.engine.cuda.CudaDevice;
+import org.ep4j.engine.cuda.EmulatedCuda;
 import org.ep4j.engine.driver.MemoryHandle.Kind;
-import org.ep4j.engine.driver.SharedMemory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
