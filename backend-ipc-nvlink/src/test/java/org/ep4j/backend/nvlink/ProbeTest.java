@@ -179,12 +179,4 @@ final class ProbeTest {
                 .allSatisfy(check -> assertThat(check.remedy()).isNotEmpty());
         assertThat(provider.probe(request).facts()).isEqualTo(report.facts());
     }
-
-    @Test
-    void theEffectiveUserIsTheSecondNumber() {
-        assertThat(ProcessFacts.effectiveUser("Name:\tjava\nUid:\t1000\t1001\t1002\t1003\nGid:\t5\t5\t5\t5\n"))
-                .isEqualTo("1001");
-        assertThat(ProcessFacts.effectiveUser("Uid:")).isEmpty();
-        assertThat(ProcessFacts.effectiveUser("")).isEmpty();
-    }
 }

@@ -62,7 +62,8 @@ public final class PeerOrdering implements AutoCloseable {
     }
 
     /**
-     * This GPU's half of a test; the peer does the other half at the same time.
+     * This GPU's half of a test; the peer does the other half at the same time. Both must have ended before either begins
+     * another one.
      *
      * @param own memory of this GPU, {@link #BYTES} long, which the peer writes
      * @param peer the peer's as it is mapped here

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Phaser;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.ep4j.DeviceMemory;
@@ -50,9 +51,12 @@ final class PeerOrderingTest {
 
     @Test
     void memoryThatKeepsTheOrderPassesTestAfterTest() throws Exception {
+        Phaser both = new Phaser(2);
         assertThat(run((rank, own, peer, test) -> {
                     for (int number = 0; number < 3; number++) {
                         Optional<String> wrong = test.check(own, peer, rank == 0, number, 7 + number, WAIT);
+                        // As in a backend: who is done must not write what the other still reads.
+                        both.arriveAndAwaitAdvance();
                         if (wrong.isPresent()) {
                             return wrong;
                         }
