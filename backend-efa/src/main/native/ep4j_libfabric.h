@@ -516,7 +516,7 @@ static inline int ep4j_fi_write(void *handle, int64_t remote, int64_t key, void 
     message.rma_iov_count = 1;
     message.context = &point->contexts[slot];
     message.data = static_cast<uint32_t>(immediate);
-    uint64_t when = delivered ? FI_DELIVERY_COMPLETE : FI_TRANSMIT_COMPLETE;
+    uint64_t when = delivered ? FI_DELIVERY_COMPLETE : FI_INJECT_COMPLETE;
     return static_cast<int>(fi_writemsg(point->ep, &message, FI_REMOTE_CQ_DATA | FI_COMPLETION | when));
 }
 
