@@ -29,8 +29,7 @@ final class FabricWire implements Wire {
     public int write(
             int rail, long remote, long key, long local, long descriptor, long length, int slot, int immediate) {
         boolean early = inOrder && Immediate.kind(immediate) == Immediate.DATA;
-        return Libfabric.write(
-                endpoints[rail], remote, key, local, descriptor, length, slot, immediate, early ? 0 : 1);
+        return Libfabric.write(endpoints[rail], remote, key, local, descriptor, length, slot, immediate, early ? 0 : 1);
     }
 
     @Override
