@@ -205,6 +205,7 @@ final class PlanCommand implements Callable<Integer> {
         return new PlanRequest(
                 simulation,
                 settings.options(objective()),
+                settings.window(),
                 settings.ofProcess(),
                 model.hidden,
                 model.experts,

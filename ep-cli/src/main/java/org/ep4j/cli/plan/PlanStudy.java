@@ -84,7 +84,7 @@ public final class PlanStudy {
                 PlanPaths.table(plan),
                 PlanPaths.groups(plan),
                 PlanPaths.nics(plan),
-                PlanPaths.posting(plan),
+                PlanPaths.posting(plan, request.window()),
                 sizes,
                 forecasts);
     }

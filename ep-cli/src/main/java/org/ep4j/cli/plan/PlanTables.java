@@ -165,13 +165,14 @@ public final class PlanTables {
             return;
         }
         title("Posted by host threads (ranks of the first host)");
-        TextTable table = new TextTable(List.of("ranks", "backend", "NICs", "proxy threads", "flow control"));
+        TextTable table = new TextTable(List.of("ranks", "backend", "NICs", "proxy threads", "memory", "flow control"));
         for (Posting posting : report.posting()) {
             table.row(List.of(
                     ranks(posting.ranks()),
                     mark(posting.backend()),
                     Integer.toString(posting.nics()),
                     posting.proxies() == 0 ? "-" : Integer.toString(posting.proxies()),
+                    posting.memory(),
                     posting.flow()));
         }
         indented(table);
