@@ -57,10 +57,9 @@ public record PlanReport(
      * A backend.
      *
      * @param id its name
-     * @param installed false when its rules alone were planned with
      * @param used whether some pair takes it
      */
-    public record Backend(String id, boolean installed, boolean used) {}
+    public record Backend(String id, boolean used) {}
 
     /**
      * Pairs of ranks with like paths.

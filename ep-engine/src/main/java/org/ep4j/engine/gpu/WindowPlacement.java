@@ -147,7 +147,7 @@ public final class WindowPlacement {
             ExposedMemory exposed = new ExposedMemory(memory, file.map(NicMemory.File::dmaBuf));
             backends.forEach(backend -> ((RegistersDeviceMemory) backend).tryRegister(exposed));
             boolean flushed = NicWrites.of(nics.facts()) == NicWrites.FLUSHED;
-            return new GpuWindow(
+            return GpuWindow.hostPosted(
                     layout,
                     exposed,
                     memory.address(),
