@@ -70,7 +70,6 @@ EP_DEVICE float emulated_exp2(float v) { return exp2_near(v); }
 #undef blockIdx
 #undef blockDim
 #undef gridDim
-#undef EP_IN_STEP
 #undef EP_LANES
 #undef EP_ALL_LANES
 #undef EP_NAMED_BARRIERS

@@ -1,5 +1,5 @@
 // Stands in for libhiprtc.so: compiles kernels in the HIP dialect by NVRTC. The text of hip.cu stays as it is, except for how functions and
-// shared variables are declared; the builtins of AMD's compiler that it uses are in amdgcn.cu, by the names of cuda.cu.
+// shared variables are declared, and whether threads run in step; the builtins of AMD's compiler that it uses are in amdgcn.cu, by the names of cuda.cu.
 #include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -54,9 +54,9 @@ void* nvrtc() {
 
 #define NVRTC(name, ...) forward::call(nvrtc(), #name, __VA_ARGS__)
 
-// Lines of hip.cu for which those of cuda.cu stand.
+// Lines of hip.cu for which those of cuda.cu stand: declarations, and that threads run in step, which those of CUDA do not.
 bool is_replaced(const std::string& line) {
-  for (const char* begin : {"#define EP_DEVICE ", "#define EP_KERNEL(", "#define EP_KERNEL_BESIDE(", "#define EP_SHARED ", "#define EP_DYNAMIC_SHARED(", "typedef u32 Words "}) {
+  for (const char* begin : {"#define EP_DEVICE ", "#define EP_KERNEL(", "#define EP_KERNEL_BESIDE(", "#define EP_SHARED ", "#define EP_DYNAMIC_SHARED(", "#define EP_IN_STEP ", "typedef u32 Words "}) {
     if (line.rfind(begin, 0) == 0) return true;
   }
   return false;

@@ -6,6 +6,11 @@ public enum DataType {
     BF16(2),
     /** 8-bit float E4M3 "fn": 1 sign, 4 exponent and 3 mantissa bits, no infinities, largest magnitude 448. */
     FP8_E4M3(1),
+    /**
+     * 8-bit float E4M3 "fnuz", which gfx942 (MI300) computes in: no negative zero, no infinities, one NaN (0x80), largest
+     * magnitude 240. A byte that is finite in both formats has half the value here that it has as {@link #FP8_E4M3}.
+     */
+    FP8_E4M3_FNUZ(1),
     /** IEEE 754 binary32. */
     FP32(4),
     /** Power-of-two scale: the biased exponent of a binary32, nothing else. */
@@ -19,6 +24,11 @@ public enum DataType {
 
     DataType(int bytes) {
         this.bytes = bytes;
+    }
+
+    /** True for 8-bit floats. */
+    public boolean isFp8() {
+        return this == FP8_E4M3 || this == FP8_E4M3_FNUZ;
     }
 
     /** Size of one element in bytes. */

@@ -5,7 +5,8 @@ import java.util.Optional;
 /**
  * What a high-throughput dispatch sends.
  *
- * @param x {@code [T, H]} BF16, or FP8_E4M3 with scales
+ * @param x {@code [T, H]} BF16, or FP8_E4M3 or FP8_E4M3_FNUZ with scales; the same type on all ranks, and the rows arrive as
+ *     it: nothing is converted
  * @param scales {@code [T, S]} FP32 where {@code x} is FP8, one for each 128 channels; carried along unchanged
  * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none; empty with a cached handle
  * @param topkWeights {@code [T, K]} FP32, carried along

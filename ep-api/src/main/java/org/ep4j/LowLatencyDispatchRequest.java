@@ -27,7 +27,10 @@ public record LowLatencyDispatchRequest(
         Optional<Tensor> waitStats,
         boolean hook,
         OpOptions options) {
-    /** What a low-latency dispatch sends and delivers; scales are one for each 128 channels. */
+    /**
+     * What a low-latency dispatch sends and delivers; scales are one for each 128 channels. FP8 is OCP's E4M3 on every device,
+     * gfx942 among them, so ranks of all kinds of GPUs agree.
+     */
     public enum WireFormat {
         /** The rows as they are. */
         BF16,

@@ -66,6 +66,7 @@ final class ArchitectureTest {
                 "org.ep4j.engine",
                 "org.ep4j.backend.host",
                 "org.ep4j.backend.nvlink",
+                "org.ep4j.backend.rocm",
                 "org.ep4j.backend.ibrc",
                 "org.ep4j.backend.efa",
                 "org.ep4j.tck",

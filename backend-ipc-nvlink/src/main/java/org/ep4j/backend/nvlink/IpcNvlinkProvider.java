@@ -1,9 +1,6 @@
 package org.ep4j.backend.nvlink;
 
-import org.ep4j.engine.collective.Collective;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.collective.MappedBackend;
-import org.ep4j.engine.driver.GpuSharing;
+import org.ep4j.engine.driver.MappedGpus;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.EpBackend;
@@ -58,14 +55,6 @@ public final class IpcNvlinkProvider implements EpBackendProvider {
      */
     @Override
     public EpBackend open(OpenContext context) {
-        Collective collective = new Collective(ID, context);
-        Deadline deadline = Deadline.in(context.deadline());
-        GpuSharing sharing = collective.apart("open", deadline, () -> GpuSharing.of(context.device(), "cuda"));
-        new OrderingCheck(context, collective, sharing, OrderingCheck.ROUNDS).run(deadline);
-        return new MappedBackend(
-                context,
-                collective,
-                "on " + context.device().id(),
-                name -> new Exposure(context, collective, sharing, name));
+        return MappedGpus.open(context, NvlinkFacts.ALL, "cuda", NvlinkOffer::byPci);
     }
 }

@@ -3,6 +3,7 @@ package org.ep4j.backend.nvlink;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.ep4j.engine.driver.PeerFacts;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.ProbeReport;
@@ -23,16 +24,16 @@ final class NvlinkDescription {
         return new ProbeReport(
                 List.of(device),
                 Map.of(
-                        NvlinkFacts.GPU,
+                        PeerFacts.GPU,
                         "#" + around.gpu(),
-                        NvlinkFacts.GPUS,
-                        NvlinkFacts.gpus(indexes),
-                        NvlinkFacts.INTERPROCESS,
-                        NvlinkFacts.YES,
+                        PeerFacts.GPUS,
+                        PeerFacts.gpus(indexes),
+                        PeerFacts.INTERPROCESS,
+                        PeerFacts.YES,
                         NvlinkFacts.FABRIC,
-                        NvlinkFacts.YES,
-                        NvlinkFacts.ARCHITECTURE,
+                        PeerFacts.YES,
+                        PeerFacts.ARCHITECTURE,
                         around.architecture()),
-                Map.of(NvlinkFacts.PIDS, request.hostId(), NvlinkFacts.USER, "0"));
+                Map.of(PeerFacts.PIDS, request.hostId(), PeerFacts.USER, "0"));
     }
 }

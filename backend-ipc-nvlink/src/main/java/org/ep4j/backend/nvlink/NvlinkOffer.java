@@ -2,13 +2,13 @@ package org.ep4j.backend.nvlink;
 
 import java.util.List;
 import java.util.Optional;
+import org.ep4j.engine.driver.PeerFacts;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.topology.LinkType;
-import org.ep4j.topology.Locality;
 import org.ep4j.topology.PathType;
 
 /**
@@ -27,7 +27,7 @@ final class NvlinkOffer {
                         "device " + rank.device().type() + " is not an NVIDIA GPU",
                         "set ep.device to cuda on all ranks, or use a backend for that device");
             }
-            if (NvlinkFacts.fact(rank, NvlinkFacts.GPU).isEmpty()) {
+            if (NvlinkFacts.ALL.fact(rank, PeerFacts.GPU).isEmpty()) {
                 return new NoPath(
                         "a rank did not report its GPU",
                         "run the same ep4j version on all ranks, and see the checks of its probe");
@@ -64,7 +64,7 @@ final class NvlinkOffer {
                             + " (--domain-hosts plans with one); otherwise a NIC backend connects them"));
         }
         for (RankProfile rank : List.of(from, to)) {
-            if (!NvlinkFacts.fact(rank, NvlinkFacts.FABRIC).equals(NvlinkFacts.YES)) {
+            if (!NvlinkFacts.ALL.fact(rank, NvlinkFacts.FABRIC).equals(PeerFacts.YES)) {
                 return Optional.of(new NoPath(
                         "they are in one NVLink domain, but the driver of one has no fabric handles",
                         "install a driver for Hopper or newer with multi-node NVLink (550 or newer) and start IMEX"));
@@ -74,24 +74,24 @@ final class NvlinkOffer {
     }
 
     private static Optional<NoPath> onHost(RankProfile from, RankProfile to) {
-        return visibility(from, to).or(() -> visibility(to, from)).or(() -> processes(from, to));
+        return visibility(from, to).or(() -> visibility(to, from)).or(() -> NvlinkFacts.ALL.processes(from, to));
     }
 
     private static Optional<NoPath> visibility(RankProfile from, RankProfile to) {
-        String gpu = NvlinkFacts.fact(to, NvlinkFacts.GPU);
-        if (gpu.equals(NvlinkFacts.fact(from, NvlinkFacts.GPU))) {
+        String gpu = NvlinkFacts.ALL.fact(to, PeerFacts.GPU);
+        if (gpu.equals(NvlinkFacts.ALL.fact(from, PeerFacts.GPU))) {
             return Optional.empty();
         }
-        if (NvlinkFacts.index(from, gpu).isEmpty()) {
+        if (NvlinkFacts.ALL.index(from, gpu).isEmpty()) {
             return Optional.of(new NoPath(
                     "the GPU at " + gpu + " does not exist for the rank with the GPU at "
-                            + NvlinkFacts.fact(from, NvlinkFacts.GPU),
+                            + NvlinkFacts.ALL.fact(from, PeerFacts.GPU),
                     "give every container the GPUs of all ranks of the host (docker run --gpus all) and choose with"
                             + " ep.device or CUDA_VISIBLE_DEVICES"));
         }
-        if (NvlinkFacts.lists(from, NvlinkFacts.DENIED, gpu)) {
+        if (NvlinkFacts.ALL.lists(from, PeerFacts.DENIED, gpu)) {
             return Optional.of(new NoPath(
-                    "CUDA denies peer access between the GPUs at " + NvlinkFacts.fact(from, NvlinkFacts.GPU) + " and "
+                    "CUDA denies peer access between the GPUs at " + NvlinkFacts.ALL.fact(from, PeerFacts.GPU) + " and "
                             + gpu,
                     "see nvidia-smi topo -p2p rw; with NVSwitch start the fabric manager, with PCIe turn off ACS and"
                             + " the IOMMU for these GPUs, or let their bytes take a NIC or host memory"));
@@ -99,29 +99,9 @@ final class NvlinkOffer {
         return Optional.empty();
     }
 
-    private static Optional<NoPath> processes(RankProfile from, RankProfile to) {
-        if (NvlinkFacts.sameProcess(from, to)) {
-            return Optional.empty();
-        }
-        if (!NvlinkFacts.same(from, to, NvlinkFacts.PIDS)) {
-            return Optional.of(new NoPath(
-                    "the ranks are in different PID namespaces, across which CUDA opens no memory of another process",
-                    "run the ranks of a host in one container, or their containers with --pid=host --ipc=host"));
-        }
-        if (!NvlinkFacts.same(from, to, NvlinkFacts.USER)) {
-            return Optional.of(new NoPath(
-                    "the ranks run as different users, and CUDA opens memory of processes of the same user alone",
-                    "run all ranks of a machine as the same user"));
-        }
-        for (RankProfile rank : List.of(from, to)) {
-            if (!NvlinkFacts.fact(rank, NvlinkFacts.INTERPROCESS).equals(NvlinkFacts.YES)) {
-                return Optional.of(new NoPath(
-                        "memory of the GPU at " + NvlinkFacts.fact(rank, NvlinkFacts.GPU)
-                                + " cannot be shared between processes",
-                        "run the ranks as threads of one process"));
-            }
-        }
-        return Optional.empty();
+    /** True when the bytes of two ranks take PCIe. */
+    static boolean byPci(RankProfile from, RankProfile to) {
+        return path(from, to).filter(path -> !path.gpuLinks()).isPresent();
     }
 
     /** The way, when there is one; whether it may be used is another question. */
@@ -129,35 +109,20 @@ final class NvlinkOffer {
         if (!from.hostId().equals(to.hostId())) {
             return GpuPaths.between(from, to);
         }
-        String mine = NvlinkFacts.fact(from, NvlinkFacts.GPU);
-        String theirs = NvlinkFacts.fact(to, NvlinkFacts.GPU);
+        String mine = NvlinkFacts.ALL.fact(from, PeerFacts.GPU);
+        String theirs = NvlinkFacts.ALL.fact(to, PeerFacts.GPU);
         if (mine.equals(theirs)) {
             return Optional.of(nvlink(from, PathType.LOC));
         }
-        // Each rank numbers the GPUs that it sees, so the peer's own number may mean another one here.
-        int index = NvlinkFacts.index(from, theirs).orElse(-1);
-        Optional<GpuPath> known =
-                index < 0 ? Optional.empty() : GpuPaths.between(from, to.withLocality(at(to.locality(), index)));
-        boolean atomics = NvlinkFacts.lists(from, NvlinkFacts.ATOMICS, theirs);
+        Optional<GpuPath> known = NvlinkFacts.ALL.described(from, to);
+        boolean atomics = NvlinkFacts.ALL.lists(from, NvlinkFacts.ATOMICS, theirs);
         return known.isPresent() || !atomics ? known : Optional.of(nvlink(from, PathType.NVL));
-    }
-
-    private static Locality at(Locality locality, int index) {
-        return new Locality(
-                index,
-                locality.vendor(),
-                locality.architecture(),
-                locality.numa(),
-                locality.gpus(),
-                locality.peers(),
-                locality.nics(),
-                locality.processors());
     }
 
     private static GpuPath nvlink(RankProfile from, PathType distance) {
         String architecture = from.locality().architecture();
         double bandwidth = GpuPaths.nvlink(
-                architecture.isEmpty() ? NvlinkFacts.fact(from, NvlinkFacts.ARCHITECTURE) : architecture);
+                architecture.isEmpty() ? NvlinkFacts.ALL.fact(from, PeerFacts.ARCHITECTURE) : architecture);
         return new GpuPath(LinkType.NVLINK, distance, bandwidth, true);
     }
 }

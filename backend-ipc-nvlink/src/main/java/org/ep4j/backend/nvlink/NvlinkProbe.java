@@ -12,6 +12,8 @@ import org.ep4j.Device;
 import org.ep4j.EpException;
 import org.ep4j.engine.cuda.CudaGpu;
 import org.ep4j.engine.cuda.CudaGpus;
+import org.ep4j.engine.driver.PeerFacts;
+import org.ep4j.engine.driver.ProcessFacts;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
@@ -142,13 +144,13 @@ final class NvlinkProbe {
 
     private void look(CudaGpu mine, CudaGpus gpus) {
         String address = mine.address().orElseThrow().toString();
-        facts.put(NvlinkFacts.GPU, address);
-        facts.put(NvlinkFacts.ARCHITECTURE, mine.architecture());
+        facts.put(PeerFacts.GPU, address);
+        facts.put(PeerFacts.ARCHITECTURE, mine.architecture());
         checks.add(Check.pass(
                 GPU, "cuda:" + mine.ordinal() + " is " + mine.name() + ", " + mine.architecture() + ", at " + address));
         GpuPairs pairs = new GpuPairs(gpus, topology());
-        facts.put(NvlinkFacts.GPUS, NvlinkFacts.gpus(pairs.indexes()));
-        facts.put(NvlinkFacts.DENIED, pairs.peers(mine, access -> !access.possible()));
+        facts.put(PeerFacts.GPUS, PeerFacts.gpus(pairs.indexes()));
+        facts.put(PeerFacts.DENIED, pairs.peers(mine, access -> !access.possible()));
         facts.put(NvlinkFacts.ATOMICS, pairs.peers(mine, access -> access.possible() && access.atomics()));
         checks.add(pairs(mine, pairs));
         checks.add(processes(mine));
@@ -187,10 +189,10 @@ final class NvlinkProbe {
 
     private Check processes(CudaGpu mine) {
         ProcessFacts process = sources.process().get();
-        identity.put(NvlinkFacts.PROCESS, process.process());
-        identity.put(NvlinkFacts.USER, process.user());
-        identity.put(NvlinkFacts.PIDS, process.pids());
-        facts.put(NvlinkFacts.INTERPROCESS, mine.interprocess() ? NvlinkFacts.YES : NvlinkFacts.NO);
+        identity.put(PeerFacts.PROCESS, process.process());
+        identity.put(PeerFacts.USER, process.user());
+        identity.put(PeerFacts.PIDS, process.pids());
+        facts.put(PeerFacts.INTERPROCESS, mine.interprocess() ? PeerFacts.YES : PeerFacts.NO);
         String detail = "user " + unknown(process.user()) + ", namespaces " + unknown(process.pids()) + " and "
                 + unknown(process.ipc());
         return mine.interprocess()
@@ -221,7 +223,7 @@ final class NvlinkProbe {
         String clique = pairs.clique(mine);
         List<String> channels = ImexChannels.of(sources.files());
         boolean usable = mine.fabric() && !channels.isEmpty();
-        facts.put(NvlinkFacts.FABRIC, usable ? NvlinkFacts.YES : NvlinkFacts.NO);
+        facts.put(NvlinkFacts.FABRIC, usable ? PeerFacts.YES : PeerFacts.NO);
         if (clique.isEmpty()) {
             return Check.pass(DOMAIN, "NVLink ends at this host");
         }

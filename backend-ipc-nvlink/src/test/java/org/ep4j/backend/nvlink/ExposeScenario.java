@@ -23,7 +23,11 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.cuda.CudaDeviceProvider;
+import org.ep4j.engine.driver.GpuExposure;
 import org.ep4j.engine.driver.GpuSharing;
+import org.ep4j.engine.driver.MemoryHandle;
+import org.ep4j.engine.driver.PeerFacts;
+import org.ep4j.engine.driver.PeerOrderingCheck;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.Planner;
@@ -215,11 +219,11 @@ public final class ExposeScenario implements Scenario {
     private void pci(RankContext context, EpDevice device, ProbeReport report, EpConfig config) {
         int here = device.id().ordinal();
         Map<String, String> facts = new HashMap<>(report.facts());
-        facts.put(NvlinkFacts.GPUS, facts.getOrDefault(NvlinkFacts.GPUS, "").replaceAll("(\\d+=|-1=)", ""));
-        List<String> gpus = List.of(facts.getOrDefault(NvlinkFacts.GPUS, "").split(",", -1));
+        facts.put(PeerFacts.GPUS, facts.getOrDefault(PeerFacts.GPUS, "").replaceAll("(\\d+=|-1=)", ""));
+        List<String> gpus = List.of(facts.getOrDefault(PeerFacts.GPUS, "").split(",", -1));
         Map<String, Integer> indexes = new TreeMap<>();
         gpus.forEach(gpu -> indexes.put(gpu, indexes.size()));
-        facts.put(NvlinkFacts.GPUS, NvlinkFacts.gpus(indexes));
+        facts.put(PeerFacts.GPUS, PeerFacts.gpus(indexes));
         List<GpuPeer> peers = IntStream.range(0, gpus.size())
                 .filter(index -> index != here)
                 .mapToObj(index -> new GpuPeer(index, new Distance(PathType.PIX, 24, 2), LinkType.PCI))
@@ -241,11 +245,13 @@ public final class ExposeScenario implements Scenario {
                 profiles, List.of(new Planner.Candidate(provider.id(), provider::offer)), BackendChoice.AUTO);
         List<Integer> ranks = IntStream.range(0, context.size()).boxed().toList();
         int all = context.size() * (context.size() - 1) / 2;
-        assertThat(OrderingCheck.pairs(plan, ranks)).hasSize(all);
         OpenContext open =
                 new OpenContext(plan, context.rank(), ranks, context.newBootstrap(), device, config, DEADLINE);
         Collective collective = new Collective(provider.id(), open);
-        new OrderingCheck(open, collective, GpuSharing.of(device, "cuda"), 20).run(Deadline.in(DEADLINE));
+        GpuSharing sharing = GpuSharing.of(device, "cuda");
+        GpuExposure exposure = new GpuExposure(open, collective, sharing, MemoryHandle.Kind.IPC, "of-ordering");
+        PeerOrderingCheck check = new PeerOrderingCheck(open, collective, exposure, NvlinkOffer::byPci, 20);
+        assertThat(check.run(Deadline.in(DEADLINE))).isEqualTo(all);
     }
 
     /** Buffers come and go; their memory does not mix. */

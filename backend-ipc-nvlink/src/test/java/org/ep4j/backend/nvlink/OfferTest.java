@@ -9,6 +9,7 @@ import org.ep4j.Device;
 import org.ep4j.backend.nvlink.Ranks.Joined;
 import org.ep4j.engine.cuda.CudaGpu;
 import org.ep4j.engine.cuda.CudaGpus;
+import org.ep4j.engine.driver.ProcessFacts;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.NoPath;

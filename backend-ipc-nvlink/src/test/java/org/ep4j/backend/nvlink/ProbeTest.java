@@ -11,6 +11,7 @@ import org.ep4j.backend.nvlink.Ranks.Joined;
 import org.ep4j.config.EpConfig;
 import org.ep4j.engine.cuda.CudaGpu;
 import org.ep4j.engine.cuda.CudaGpus;
+import org.ep4j.engine.driver.ProcessFacts;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 import org.ep4j.spi.ProbeReport;
@@ -177,13 +178,5 @@ final class ProbeTest {
         assertThat(report.failures())
                 .allSatisfy(check -> assertThat(check.remedy()).isNotEmpty());
         assertThat(provider.probe(request).facts()).isEqualTo(report.facts());
-    }
-
-    @Test
-    void theEffectiveUserIsTheSecondNumber() {
-        assertThat(ProcessFacts.effectiveUser("Name:\tjava\nUid:\t1000\t1001\t1002\t1003\nGid:\t5\t5\t5\t5\n"))
-                .isEqualTo("1001");
-        assertThat(ProcessFacts.effectiveUser("Uid:")).isEmpty();
-        assertThat(ProcessFacts.effectiveUser("")).isEmpty();
     }
 }

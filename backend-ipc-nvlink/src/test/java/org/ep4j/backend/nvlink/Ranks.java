@@ -8,6 +8,7 @@ import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.engine.cuda.CudaGpu;
 import org.ep4j.engine.cuda.CudaGpus;
+import org.ep4j.engine.driver.ProcessFacts;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.spi.ProbeReport;

@@ -10,23 +10,24 @@ package org.ep4j.topology.read;
  * @param mostMegabytes bandwidth of all links together; 0 when unknown
  * @param flags bit 0 says that it is enabled, bits 2 and 3 that it has no atomics of 32 and 64 bits
  */
-record KfdLink(int to, long type, long weight, long leastMegabytes, long mostMegabytes, long flags) {
+public record KfdLink(int to, long type, long weight, long leastMegabytes, long mostMegabytes, long flags) {
     private static final int XGMI = 11;
     private static final int XGMI_WEIGHT = 15;
     private static final int INSIDE_WEIGHT = 13;
     private static final int NO_ATOMICS = 0b1100;
 
-    boolean xgmi() {
+    /** True for xGMI. */
+    public boolean xgmi() {
         return type == XGMI;
     }
 
     /** Between partitions of one GPU. */
-    boolean inside() {
+    public boolean inside() {
         return xgmi() && weight == INSIDE_WEIGHT;
     }
 
     /** xGMI links on the way; with partitions, the ways to and from the link inside the packages are no hops. */
-    int hops() {
+    public int hops() {
         long between = weight;
         for (int inside = INSIDE_WEIGHT; inside <= 2 * INSIDE_WEIGHT; inside += INSIDE_WEIGHT) {
             between = (weight - inside) % XGMI_WEIGHT == 0 ? weight - inside : between;
@@ -35,13 +36,14 @@ record KfdLink(int to, long type, long weight, long leastMegabytes, long mostMeg
     }
 
     /** Parallel links. */
-    int count() {
+    public int count() {
         return inside() || leastMegabytes <= 0 || mostMegabytes < leastMegabytes
                 ? 1
                 : (int) Math.min(99, mostMegabytes / leastMegabytes);
     }
 
-    boolean atomics() {
+    /** True when it carries atomics of 32 and 64 bits. */
+    public boolean atomics() {
         return (flags & NO_ATOMICS) == 0;
     }
 }

@@ -12,17 +12,25 @@ import org.ep4j.topology.PciAddress;
  * @param properties what the driver tells of it, by name
  * @param links ways to other nodes, of {@code io_links} and of {@code p2p_links}
  */
-record KfdNode(int number, Map<String, Long> properties, List<KfdLink> links) {
+public record KfdNode(int number, Map<String, Long> properties, List<KfdLink> links) {
+    /** Copies both. */
+    public KfdNode {
+        properties = Map.copyOf(properties);
+        links = List.copyOf(links);
+    }
+
     /** A property, 0 when it is missing. */
-    long get(String property) {
+    public long get(String property) {
         return properties.getOrDefault(property, 0L);
     }
 
-    boolean gpu() {
+    /** True for a GPU, or a partition of one. */
+    public boolean gpu() {
         return get("simd_count") > 0;
     }
 
-    boolean processor() {
+    /** True for a processor, or a GPU in one package with one. */
+    public boolean processor() {
         return get("cpu_cores_count") > 0;
     }
 
@@ -30,7 +38,7 @@ record KfdNode(int number, Map<String, Long> properties, List<KfdLink> links) {
      * Where it is: {@code location_id} holds bus, device and function. The function is that of the partition, and there need
      * be no such function on PCI.
      */
-    Optional<PciAddress> address() {
+    public Optional<PciAddress> address() {
         long place = get("location_id");
         return place <= 0 || place > 0xffff
                 ? Optional.empty()
@@ -39,7 +47,7 @@ record KfdNode(int number, Map<String, Long> properties, List<KfdLink> links) {
     }
 
     /** Name of its instruction set: 90402 is {@code gfx942}, 90010 is {@code gfx90a}. */
-    String architecture() {
+    public String architecture() {
         long version = get("gfx_target_version");
         return version <= 0
                 ? ""

@@ -7,13 +7,14 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /** Reads the nodes of AMD's compute driver, KFD. */
-final class KfdNodes {
-    static final String FOLDER = "/sys/class/kfd/kfd/topology";
+public final class KfdNodes {
+    /** Where the kernel has them. */
+    public static final String FOLDER = "/sys/class/kfd/kfd/topology";
 
     private KfdNodes() {}
 
     /** All that can be read, by number: those of GPUs that a container may not use cannot. */
-    static Map<Integer, KfdNode> read(FileTree tree) {
+    public static Map<Integer, KfdNode> read(FileTree tree) {
         Map<Integer, KfdNode> nodes = new TreeMap<>();
         for (String name : tree.list(FOLDER + "/nodes")) {
             String folder = FOLDER + "/nodes/" + name;

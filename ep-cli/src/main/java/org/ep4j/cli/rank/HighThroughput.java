@@ -58,7 +58,8 @@ final class HighThroughput implements Exchange {
         DispatchResult dispatched = context.recorder()
                 .time(Operations.HT_DISPATCH, sent, () -> context.buffer().dispatch(request()));
         if (validate) {
-            Carried carried = new Carried(part.wire() == Wire.FP8, DataType.INT64, true, false, true);
+            Carried carried = new Carried(
+                    part.wire() == Wire.FP8 ? DataType.FP8_E4M3 : DataType.BF16, DataType.INT64, true, false, true);
             context.checks()
                     .check(Operations.HT_DISPATCH, () -> context.verifier().dispatch(dispatched, table, carried));
         }

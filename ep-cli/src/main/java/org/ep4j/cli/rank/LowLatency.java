@@ -143,7 +143,8 @@ final class LowLatency implements Exchange {
                 .time(Operations.LL_BY_HT, sent, () -> context.buffer().dispatch(request));
         if (validate) {
             RowTable table = RowTable.of(workload, context.rank(), RowLayout.BY_EXPERT, 1, Set.of());
-            Carried carried = new Carried(part.wire() == Wire.FP8, DataType.INT64, false, false, true);
+            Carried carried = new Carried(
+                    part.wire() == Wire.FP8 ? DataType.FP8_E4M3 : DataType.BF16, DataType.INT64, false, false, true);
             context.checks().check(Operations.LL_BY_HT, () -> context.verifier().dispatch(dispatched, table, carried));
         }
     }

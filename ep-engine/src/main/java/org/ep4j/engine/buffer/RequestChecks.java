@@ -21,7 +21,7 @@ import org.ep4j.engine.layout.LocalLayout;
 
 /** What requests must satisfy on every device, as far as it can be said without reading device contents. */
 public final class RequestChecks {
-    private static final List<DataType> ROW_TYPES = List.of(DataType.BF16, DataType.FP8_E4M3);
+    private static final List<DataType> ROW_TYPES = List.of(DataType.BF16, DataType.FP8_E4M3, DataType.FP8_E4M3_FNUZ);
     private static final List<DataType> BF16 = List.of(DataType.BF16);
     private static final List<DataType> FP32 = List.of(DataType.FP32);
     private static final List<DataType> INT32 = List.of(DataType.INT32);
@@ -67,7 +67,7 @@ public final class RequestChecks {
     public int dispatch(DispatchRequest request) {
         int tokens = args.tokens("x", request.x(), shape.maxTokens(), "maxTokens");
         args.rows("x", request.x(), ROW_TYPES, tokens, shape.hidden());
-        boolean fp8 = request.x().type() == DataType.FP8_E4M3;
+        boolean fp8 = request.x().type().isFp8();
         if (fp8 != request.scales().isPresent()) {
             throw new EpArgumentException(
                     "scales",

@@ -211,7 +211,7 @@ public final class GpuSharing {
         }
     }
 
-    /** The context of a GPU of this process, by its PCI address. */
+    /** The context of a GPU of this process. */
     private static DriverContext owner(GpuDriver driver, String gpu) {
         int[] count = new int[1];
         driver.deviceCount(count);
@@ -222,7 +222,7 @@ public final class GpuSharing {
             }
             context.close();
         }
-        throw new EpException("the GPU at " + gpu + " is not among the " + count[0] + " of this process");
+        throw new EpException(gpu + " is not among the " + count[0] + " of this process");
     }
 
     private SharedMemory mapIpc(DriverContext context, MemoryHandle handle) {
@@ -235,7 +235,7 @@ public final class GpuSharing {
         byte[] opaque = HexFormat.of().parseHex(handle.handle());
         int result = context.result(() -> driver.openMemory(base, opaque));
         if (result != 0) {
-            throw new EpException("opening the handle on " + device.id() + " of memory on the GPU at " + handle.gpu()
+            throw new EpException("opening the handle on " + device.id() + " of memory on the owner's " + handle.gpu()
                     + " failed: " + context.errors().describe(result)
                     + "; this process must be able to see that GPU (a container needs both), and the processes must share"
                     + " a PID namespace and a user (docker run --pid=host --ipc=host, or all ranks in one container)");
@@ -256,8 +256,9 @@ public final class GpuSharing {
         }
     }
 
+    /** By number, which no other GPU of the process has; partitions of one GPU may have one address. */
     private static String gpu(DriverContext context) {
-        return context.address().map(PciAddress::toString).orElse("");
+        return context + " at " + context.address().map(PciAddress::toString).orElse("an unknown address");
     }
 
     private DeviceMemory memory(long address, long bytes) {

@@ -13,7 +13,7 @@ import org.ep4j.EpException;
  *
  * @param kind what the handle is
  * @param process who owns it, as {@link GpuSharing#process}
- * @param gpu PCI address of the GPU that it is on
+ * @param gpu the GPU that it is on, by its number in the owner's process and its PCI address
  * @param address where it begins in the owner's process
  * @param offset where it begins in its allocation, in bytes
  * @param bytes its length

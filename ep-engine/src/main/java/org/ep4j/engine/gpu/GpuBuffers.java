@@ -127,12 +127,8 @@ public final class GpuBuffers {
                 m -> new DeviceWords(copies, device.id(), m, flush(window, m)),
                 Deadline.in(timeout));
         Waits waits = new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
-        Processors processors = Processors.of(
-                config,
-                device,
-                shape,
-                symmetric.local().address(),
-                symmetric.mapped().values().stream().map(DeviceMemory::address).toList());
+        Processors processors =
+                Processors.of(config, device, shape, group.plan().profiles(), rank);
         owned.push(processors::close);
         GpuState state = new GpuState(
                 device,

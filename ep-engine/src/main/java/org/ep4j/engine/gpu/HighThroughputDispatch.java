@@ -21,6 +21,7 @@ final class HighThroughputDispatch {
     private static final long CACHED_DISPATCH = 2;
     private static final long FP8_FLAG = 1;
     private static final long WEIGHTS_FLAG = 2;
+    private static final long FNUZ_FLAG = 4;
 
     private static final int MOST_THREADS = 1024;
 
@@ -114,10 +115,16 @@ final class HighThroughputDispatch {
                 arguments);
     }
 
+    private long flags() {
+        return (fp8 ? FP8_FLAG : 0)
+                | (request.topkWeights().isPresent() ? WEIGHTS_FLAG : 0)
+                | (request.x().type() == DataType.FP8_E4M3_FNUZ ? FNUZ_FLAG : 0);
+    }
+
     private Arguments arguments(Queue queue, HighThroughputHandle handle) {
         return queue.arguments()
                 .set(Param.KIND, cached.isPresent() ? CACHED_DISPATCH : DISPATCH)
-                .set(Param.FLAGS, (fp8 ? FP8_FLAG : 0) | (request.topkWeights().isPresent() ? WEIGHTS_FLAG : 0))
+                .set(Param.FLAGS, flags())
                 .set(Param.TOKENS, tokens)
                 .set(Param.X, request.x().address())
                 .set(Param.IDS, address(request.topkIds()))

@@ -35,6 +35,7 @@ import org.ep4j.engine.sync.Peers;
 final class HighThroughputDispatch {
     private static final long FP8_FLAG = 1;
     private static final long WEIGHTS_FLAG = 2;
+    private static final long FNUZ_FLAG = 4;
 
     private final HighThroughput mode;
     private final HostState state;
@@ -76,7 +77,9 @@ final class HighThroughputDispatch {
     /** Runs it. */
     HighThroughputResult run(Deadline deadline) {
         Routing routing = cached.map(HighThroughputHandle::routing).orElseGet(this::readRouting);
-        long flags = (scales > 0 ? FP8_FLAG : 0) | (weights.isPresent() ? WEIGHTS_FLAG : 0);
+        long flags = (scales > 0 ? FP8_FLAG : 0)
+                | (weights.isPresent() ? WEIGHTS_FLAG : 0)
+                | (request.x().type() == DataType.FP8_E4M3_FNUZ ? FNUZ_FLAG : 0);
         long handleNumber = cached.map(HighThroughputHandle::number).orElse(0L);
         state.checks().room(request, worstRows);
         int[] passedBy = passed.counts(routing, state.waits().mask());

@@ -10,6 +10,9 @@ public final class OperationNames {
     /** Kinds of high-throughput operations, from 1. */
     private static final String[] KINDS = {"dispatch", "cached dispatch", "combine rows", "combine selections"};
 
+    /** Of the options of a high-throughput dispatch. */
+    private static final long FNUZ = 4;
+
     private OperationNames() {}
 
     /** Name of a kind of high-throughput operation. */
@@ -32,6 +35,7 @@ public final class OperationNames {
 
     private static String describe(long[] words) {
         return kind(words[1]) + " (options 0x" + Long.toHexString(words[2])
+                + ((words[2] & FNUZ) == 0 ? "" : ", FP8 rows in FNUZ codes")
                 + (words[3] == 0 ? "" : ", routing of dispatch " + words[3]) + ")";
     }
 

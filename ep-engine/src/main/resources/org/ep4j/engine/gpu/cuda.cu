@@ -52,6 +52,9 @@ EP_DEVICE u64 load_acquire(const void* p) {
   asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
   return v;
 }
+// What is waited for is polled with acquire here, and needs no more when it has come.
+EP_DEVICE u64 load_polled(const void* p) { return load_acquire(p); }
+EP_DEVICE void acquire_polled() {}
 EP_DEVICE void store_release(void* p, u64 v) { asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory"); }
 EP_DEVICE void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 // Within the block.

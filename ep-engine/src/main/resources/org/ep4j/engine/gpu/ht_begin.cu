@@ -4,7 +4,8 @@
 // on: they are few enough to be on the GPU at once, see Processors. Its blocks then find all tickets of State.scratch (0: tokens of ht_send, 1: rows of
 // ht_expand) zero.
 enum Kind { KIND_DISPATCH = 1, KIND_CACHED_DISPATCH, KIND_COMBINE_ROWS, KIND_COMBINE_SELECTIONS };
-enum Flag { FLAG_FP8 = 1, FLAG_WEIGHTS = 2 };
+// FNUZ beside FP8 says which codes the rows have; it is compared and nothing else.
+enum Flag { FLAG_FP8 = 1, FLAG_WEIGHTS = 2, FLAG_FNUZ = 4 };
 enum Ticket { TICKET_SEND, TICKET_EXPAND };
 
 #define EP_NO_TOKEN 0xffffffffffffffffull

@@ -274,9 +274,13 @@ EP_DEVICE bool await_word(const Op& op, const u64* p, bool packed, u64* seen, in
   while (true) {
     for (int i = 0; i < 64; i++) {
       // In this order: what the other word stands for may have come with it.
-      const bool more = other && reached(load_acquire(other), number, true);
-      *seen = load_acquire(p);
-      if (more || reached(*seen, number, packed)) return true;
+      const bool more = other && reached(load_polled(other), number, true);
+      if (more) acquire_polled();
+      *seen = load_polled(p);
+      if (more || reached(*seen, number, packed)) {
+        acquire_polled();
+        return true;
+      }
       pause();
     }
     u64 now = nanoseconds();

@@ -22,9 +22,9 @@ public final class Inputs {
         return x;
     }
 
-    /** {@code [T, H]} FP8 rows of {@code rank}. */
-    public Tensor fp8Rows(int rank) {
-        Tensor x = arena.allocate(DataType.FP8_E4M3, workload.tokens(rank), workload.hidden());
+    /** {@code [T, H]} FP8 rows of {@code rank}; the bytes are the same for both types. */
+    public Tensor fp8Rows(int rank, DataType type) {
+        Tensor x = arena.allocate(type, workload.tokens(rank), workload.hidden());
         arena.fillBytes(x, (token, out) -> workload.fp8Row(rank, token, out));
         return x;
     }

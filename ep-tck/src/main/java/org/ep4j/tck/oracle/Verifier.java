@@ -159,7 +159,7 @@ public final class Verifier {
 
     private long fp8Rows(DispatchResult result, RowTable table, Carried carried) {
         Workload workload = table.workload();
-        shape("x", result.x(), DataType.FP8_E4M3, -1, workload.hidden());
+        shape("x", result.x(), carried.rows(), -1, workload.hidden());
         byte[] expected = new byte[workload.hidden()];
         arena.readBytes(result.x(), table.rows(), (row, seen) -> {
             if (table.sourceRank()[row] >= 0) {
@@ -254,15 +254,20 @@ public final class Verifier {
     /**
      * What travelled with the rows of a high-throughput dispatch.
      *
-     * @param fp8 true when the rows are the workload's FP8 rows with scales, false for its BF16 rows
+     * @param rows type of the rows; scales come along with FP8
      * @param idType INT32 or INT64
      * @param weights true when weights were sent
      * @param zeroPadding true when padding must be zero
      * @param exactCounts false when the result has worst-case size
      */
-    public record Carried(boolean fp8, DataType idType, boolean weights, boolean zeroPadding, boolean exactCounts) {
+    public record Carried(DataType rows, DataType idType, boolean weights, boolean zeroPadding, boolean exactCounts) {
         /** BF16 rows with INT32 ids and weights, exact counts. */
-        public static final Carried BF16 = new Carried(false, DataType.INT32, true, false, true);
+        public static final Carried BF16 = new Carried(DataType.BF16, DataType.INT32, true, false, true);
+
+        /** True where scales come along. */
+        public boolean fp8() {
+            return rows.isFp8();
+        }
     }
 
     /**

@@ -86,7 +86,7 @@ final class GraphedHighThroughput implements AutoCloseable {
         if (sent == null || back == null) {
             throw new IllegalStateException("nothing was queued");
         }
-        verifier.dispatch(sent, table, new Verifier.Carried(false, DataType.INT32, true, false, false));
+        verifier.dispatch(sent, table, new Verifier.Carried(DataType.BF16, DataType.INT32, true, false, false));
         verifier.combine(
                 back,
                 new CombineOracle(workload, workload.randomOutputs(), Set.of()),

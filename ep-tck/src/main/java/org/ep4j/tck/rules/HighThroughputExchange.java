@@ -61,7 +61,7 @@ final class HighThroughputExchange implements AutoCloseable {
 
     DispatchResult dispatch() {
         Tensor ids = inputs.ids(rank, options.idType());
-        Tensor x = options.fp8() ? inputs.fp8Rows(rank) : inputs.rows(rank);
+        Tensor x = options.fp8() ? inputs.fp8Rows(rank, options.rows()) : inputs.rows(rank);
         LateInputs late = new LateInputs(arena, options.after(), ids, x);
         DispatchRequest.Builder request = DispatchRequest.of(x, ids)
                 .layout(options.layout())
@@ -90,8 +90,7 @@ final class HighThroughputExchange implements AutoCloseable {
         if (!options.out()) {
             return settled(buffer.dispatch(request.build()));
         }
-        Tensor out =
-                arena.allocate(options.fp8() ? DataType.FP8_E4M3 : DataType.BF16, table.rows() + 3L, workload.hidden());
+        Tensor out = arena.allocate(options.rows(), table.rows() + 3L, workload.hidden());
         DispatchResult result = settled(buffer.dispatch(request.out(out).build()));
         Checks.equal("address of x where out was given", result.x().address(), out.address());
         return result;
@@ -110,7 +109,7 @@ final class HighThroughputExchange implements AutoCloseable {
         Workload other = workload.withData(workload.seed() + 1);
         Inputs fresh = new Inputs(arena, other);
         DispatchRequest.Builder request = DispatchRequest.cached(
-                        options.fp8() ? fresh.fp8Rows(rank) : fresh.rows(rank), handle)
+                        options.fp8() ? fresh.fp8Rows(rank, options.rows()) : fresh.rows(rank), handle)
                 .expertAlignment(options.alignment())
                 .options(opOptions(LateInputs.NONE));
         addSizing(request);

@@ -13,7 +13,7 @@ import org.ep4j.tck.oracle.Verifier;
  * @param alignment of experts
  * @param zeroPadding whether padding is zeroed
  * @param exactCounts false for worst-case results
- * @param fp8 FP8 rows with scales
+ * @param rows type of the rows; FP8 has scales
  * @param idType INT32 or INT64
  * @param weights carried along
  * @param precision of the combine
@@ -31,7 +31,7 @@ record HighThroughputOptions(
         int alignment,
         boolean zeroPadding,
         boolean exactCounts,
-        boolean fp8,
+        DataType rows,
         DataType idType,
         boolean weights,
         CombinePrecision precision,
@@ -50,7 +50,7 @@ record HighThroughputOptions(
                 params.number("align", 1),
                 params.has("pad"),
                 !params.has("worst"),
-                params.has("fp8"),
+                params.has("fnuz") ? DataType.FP8_E4M3_FNUZ : params.has("fp8") ? DataType.FP8_E4M3 : DataType.BF16,
                 params.has("id64") ? DataType.INT64 : DataType.INT32,
                 !params.has("noweights"),
                 params.one(CombinePrecision.class, "precision", CombinePrecision.EXACT),
@@ -71,7 +71,7 @@ record HighThroughputOptions(
                 alignment,
                 zeroPadding,
                 exactCounts,
-                fp8,
+                rows,
                 idType,
                 weights,
                 precision,
@@ -85,8 +85,12 @@ record HighThroughputOptions(
                 handle);
     }
 
+    boolean fp8() {
+        return rows.isFp8();
+    }
+
     Verifier.Carried carried() {
-        return new Verifier.Carried(fp8, idType, weights, zeroPadding, exactCounts);
+        return new Verifier.Carried(rows, idType, weights, zeroPadding, exactCounts);
     }
 
     Verifier.CombineWant want() {

@@ -159,7 +159,13 @@ public final class HighThroughputRules {
                         "a combined result is stale once the next combine begins",
                         StaleScenario.class,
                         "case=ht-combine",
-                        Capability.HIGH_THROUGHPUT));
+                        Capability.HIGH_THROUGHPUT),
+                rule(
+                        "3.77",
+                        "FP8 rows in FNUZ codes are carried unchanged, as what they are",
+                        "out fnuz tokens=23 hidden=272",
+                        Capability.PREALLOCATED,
+                        Capability.FP8_ROWS));
     }
 
     private static Rule rule(String id, String text, String params, Capability... needs) {

@@ -82,6 +82,9 @@ final class MismatchScenario implements Scenario {
         Params type = Params.parse(context.isRank(0) ? "fp8" : "");
         mismatch("rows of different types", () -> LifecycleScenario.highThroughput(context, buffer, type));
         goOn(context, buffer);
+        Params codes = Params.parse(context.isRank(0) ? "fnuz" : "fp8");
+        mismatch("FP8 rows in different codes", () -> LifecycleScenario.highThroughput(context, buffer, codes));
+        goOn(context, buffer);
     }
 
     private static void combineOptions(RankContext context) {

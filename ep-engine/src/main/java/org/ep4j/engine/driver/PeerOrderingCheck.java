@@ -1,55 +1,67 @@
-package org.ep4j.backend.nvlink;
+package org.ep4j.engine.driver;
 
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
+import java.util.function.BiPredicate;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.cuda.PeerOrdering;
-import org.ep4j.engine.driver.GpuSharing;
 import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.offer.GpuPath;
+import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.OpenContext;
 
 /**
- * Tries, when the backend is opened, every pair of GPUs whose path is PCIe: whether data stays before its flag there is a
- * property of the machine. NVLink needs no such test.
+ * Tries, when a backend is opened, every pair of GPUs whose path is PCIe: whether data stays before its flag there is a
+ * property of the machine. NVLink and xGMI need no such test.
  */
-final class OrderingCheck {
+public final class PeerOrderingCheck {
     /** Takes a tenth of a second a pair. */
-    static final int ROUNDS = 10_000;
+    public static final int ROUNDS = 10_000;
 
     private static final Duration WAIT = Duration.ofSeconds(10);
 
-    record Pair(int first, int second) {}
+    private record Pair(int first, int second) {}
 
     private final OpenContext context;
     private final Collective collective;
-    private final GpuSharing sharing;
+    private final GpuExposure exposure;
+    private final BiPredicate<RankProfile, RankProfile> byPci;
     private final int rounds;
 
-    OrderingCheck(OpenContext context, Collective collective, GpuSharing sharing, int rounds) {
+    /**
+     * A check that has not begun.
+     *
+     * @param exposure of memory for the tests, not begun either
+     * @param byPci true for two ranks whose bytes take PCIe
+     * @param rounds data and flags that are sent for each pair
+     */
+    public PeerOrderingCheck(
+            OpenContext context,
+            Collective collective,
+            GpuExposure exposure,
+            BiPredicate<RankProfile, RankProfile> byPci,
+            int rounds) {
         this.context = context;
         this.collective = collective;
-        this.sharing = sharing;
+        this.exposure = exposure;
+        this.byPci = byPci;
         this.rounds = rounds;
     }
 
     /**
      * Runs; all ranks find the same pairs in the plan.
      *
+     * @return number of pairs that were tried
      * @throws EpUnavailableException or another failure, on all ranks, when the order of a pair is broken
      */
-    void run(Deadline deadline) {
-        List<Pair> pairs = pairs(context.plan(), collective.ranks());
+    public int run(Deadline deadline) {
+        List<Pair> pairs = pairs();
         if (pairs.isEmpty()) {
-            return;
+            return 0;
         }
-        Exposure exposure = new Exposure(context, collective, sharing, "of-ordering");
         List<PeerOrdering> tests = new ArrayList<>(1);
         try {
             exposure.allocate(PeerOrdering.BYTES, deadline);
@@ -62,7 +74,7 @@ final class OrderingCheck {
                 Pair pair = pairs.get(number);
                 int test = number;
                 collective.step("ordering/" + pair.first() + "-" + pair.second(), deadline, () -> {
-                    check(pair, test, exposure, tests.get(0));
+                    check(pair, test, tests.get(0));
                     return new byte[0];
                 });
             }
@@ -70,13 +82,18 @@ final class OrderingCheck {
             tests.forEach(PeerOrdering::close);
             exposure.undo();
         }
+        return pairs.size();
     }
 
-    static List<Pair> pairs(EpPlan plan, List<Integer> ranks) {
+    private List<Pair> pairs() {
+        EpPlan plan = context.plan();
         List<Pair> pairs = new ArrayList<>();
-        for (int a : ranks) {
-            for (int b : ranks) {
-                if (a < b && (uses(plan, a, b) || uses(plan, b, a)) && byPci(plan, a, b)) {
+        for (int a : collective.ranks()) {
+            for (int b : collective.ranks()) {
+                boolean used = collective.connects(a, b) || collective.connects(b, a);
+                if (a < b
+                        && used
+                        && byPci.test(plan.profiles().get(a), plan.profiles().get(b))) {
                     pairs.add(new Pair(a, b));
                 }
             }
@@ -84,17 +101,7 @@ final class OrderingCheck {
         return pairs;
     }
 
-    private static boolean uses(EpPlan plan, int from, int to) {
-        return plan.path(from, to).backend().equals(IpcNvlinkProvider.ID);
-    }
-
-    private static boolean byPci(EpPlan plan, int a, int b) {
-        Optional<GpuPath> path =
-                NvlinkOffer.path(plan.profiles().get(a), plan.profiles().get(b));
-        return path.isPresent() && !path.get().gpuLinks();
-    }
-
-    private void check(Pair pair, int number, Exposure exposure, PeerOrdering test) {
+    private void check(Pair pair, int number, PeerOrdering test) {
         boolean first = context.rank() == pair.first();
         if (!first && context.rank() != pair.second()) {
             return;
@@ -104,7 +111,7 @@ final class OrderingCheck {
         test.check(own, peer, first, number, rounds, WAIT).ifPresent(wrong -> {
             throw new EpUnavailableException("PCIe from " + collective.label(pair.first()) + " to "
                     + collective.label(pair.second()) + " does not keep the order of writes: " + wrong + "; set "
-                    + EpKeys.EXCLUDE.name() + " to " + IpcNvlinkProvider.ID
+                    + EpKeys.EXCLUDE.name() + " to " + collective.backend()
                     + ", or turn off relaxed ordering and ACS redirection of the switches between these GPUs");
         });
     }

@@ -1,4 +1,4 @@
-package org.ep4j.engine.cuda;
+package org.ep4j.engine.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -8,13 +8,13 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Phaser;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.ep4j.DeviceMemory;
-import org.ep4j.engine.driver.GpuSharing;
-import org.ep4j.engine.driver.MemoryHandle;
+import org.ep4j.engine.cuda.CudaDevice;
+import org.ep4j.engine.cuda.EmulatedCuda;
 import org.ep4j.engine.driver.MemoryHandle.Kind;
-import org.ep4j.engine.driver.SharedMemory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -51,9 +51,12 @@ final class PeerOrderingTest {
 
     @Test
     void memoryThatKeepsTheOrderPassesTestAfterTest() throws Exception {
+        Phaser both = new Phaser(2);
         assertThat(run((rank, own, peer, test) -> {
                     for (int number = 0; number < 3; number++) {
                         Optional<String> wrong = test.check(own, peer, rank == 0, number, 7 + number, WAIT);
+                        // As in a backend: who is done must not write what the other still reads.
+                        both.arriveAndAwaitAdvance();
                         if (wrong.isPresent()) {
                             return wrong;
                         }

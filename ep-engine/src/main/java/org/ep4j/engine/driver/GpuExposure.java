@@ -1,4 +1,4 @@
-package org.ep4j.backend.nvlink;
+package org.ep4j.engine.driver;
 
 import java.nio.ByteBuffer;
 import java.util.List;
@@ -9,28 +9,31 @@ import org.ep4j.EpException;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.SymmetricAllocation;
-import org.ep4j.engine.driver.GpuSharing;
-import org.ep4j.engine.driver.MemoryHandle;
-import org.ep4j.engine.driver.SharedMemory;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.OpenContext;
 
-/** The making of one symmetric buffer on one rank: agree on the size, allocate, map the peers' memory. For one thread. */
-final class Exposure implements SymmetricAllocation {
-    private final EpPlan plan;
+/** The making of one symmetric buffer of GPU memory on one rank: agree on the size, allocate, map the peers' memory. For one
+ * thread. */
+public final class GpuExposure implements SymmetricAllocation {
     private final int rank;
     private final Collective collective;
     private final GpuSharing sharing;
+    private final MemoryHandle.Kind kind;
     private final String name;
     private final Map<Integer, SharedMemory> memory = new TreeMap<>();
     private List<MemoryHandle> handles = List.of();
 
-    Exposure(OpenContext context, Collective collective, GpuSharing sharing, String name) {
-        this.plan = context.plan();
+    /**
+     * One buffer.
+     *
+     * @param kind the nearest that serves all peers of this rank: a plain allocation wherever no other process maps it
+     * @param name of the buffer, the same on all ranks
+     */
+    public GpuExposure(
+            OpenContext context, Collective collective, GpuSharing sharing, MemoryHandle.Kind kind, String name) {
         this.rank = context.rank();
         this.collective = collective;
         this.sharing = sharing;
+        this.kind = kind;
         this.name = name;
     }
 
@@ -50,7 +53,7 @@ final class Exposure implements SymmetricAllocation {
             check.run();
             return ByteBuffer.allocate(Long.BYTES).putLong(bytes).array();
         });
-        collective.requireEqualSizes(name, told.stream().map(Exposure::size).toList());
+        collective.requireEqualSizes(name, told.stream().map(GpuExposure::size).toList());
     }
 
     private static long size(byte[] told) {
@@ -64,27 +67,11 @@ final class Exposure implements SymmetricAllocation {
     /** Second step: every rank allocates its own memory, zeroed, and says how to map it. */
     void allocate(long bytes, Deadline deadline) {
         List<byte[]> told = collective.step(step("allocate"), deadline, () -> {
-            SharedMemory own = sharing.allocate(bytes, kind());
+            SharedMemory own = sharing.allocate(bytes, kind);
             memory.put(rank, own);
             return own.handle().encode();
         });
         handles = told.stream().map(MemoryHandle::decode).toList();
-    }
-
-    /** The nearest kind that serves all peers of this rank: a plain allocation wherever no other host maps it. */
-    private MemoryHandle.Kind kind() {
-        RankProfile mine = plan.profiles().get(rank);
-        MemoryHandle.Kind kind = MemoryHandle.Kind.PROCESS;
-        for (int other : collective.ranks()) {
-            RankProfile peer = plan.profiles().get(other);
-            if (collective.connects(other, rank) && !peer.hostId().equals(mine.hostId())) {
-                return MemoryHandle.Kind.FABRIC;
-            }
-            if (collective.connects(other, rank) && !NvlinkFacts.sameProcess(mine, peer)) {
-                kind = MemoryHandle.Kind.IPC;
-            }
-        }
-        return kind;
     }
 
     /** Third step: every rank maps the memory of the peers that the plan connects it to over this backend. */

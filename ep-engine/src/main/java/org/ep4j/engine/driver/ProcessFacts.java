@@ -1,18 +1,18 @@
-package org.ep4j.backend.nvlink;
+package org.ep4j.engine.driver;
 
-import org.ep4j.engine.driver.GpuSharing;
 import org.ep4j.topology.read.FileTree;
 
 /**
- * What decides whether CUDA lets two processes of a host open each other's memory.
+ * What decides whether CUDA or HIP lets two processes of a host open each other's memory.
  *
  * @param process names the process among all of the host
  * @param user effective user id; empty when unknown
  * @param pids PID namespace; empty when unknown
  * @param ipc IPC namespace; empty when unknown
  */
-record ProcessFacts(String process, String user, String pids, String ipc) {
-    static ProcessFacts of(FileTree files) {
+public record ProcessFacts(String process, String user, String pids, String ipc) {
+    /** Of this process. */
+    public static ProcessFacts of(FileTree files) {
         return new ProcessFacts(
                 GpuSharing.process(),
                 effectiveUser(files.text("/proc/self/status").orElse("")),

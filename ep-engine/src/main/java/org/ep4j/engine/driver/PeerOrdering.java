@@ -1,4 +1,4 @@
-package org.ep4j.engine.cuda;
+package org.ep4j.engine.driver;
 
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
@@ -13,12 +13,13 @@ import java.util.Optional;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpDevice;
+import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuModule;
 import org.ep4j.engine.gpu.GpuStream;
 
 /**
- * Tests that data which one GPU writes into the memory of another is there once the flag after it is. NVLink promises that;
- * what PCIe bridges and switches do on the way between two GPUs has to be tried. For one thread.
+ * Tests that data which one GPU writes into the memory of another is there once the flag after it is. NVLink and xGMI
+ * promise that; what PCIe bridges and switches do on the way between two GPUs has to be tried. For one thread.
  */
 public final class PeerOrdering implements AutoCloseable {
     /** Bytes of each GPU's memory that the test uses. */
@@ -30,7 +31,7 @@ public final class PeerOrdering implements AutoCloseable {
     private static final long RESULT = FLAG + 4096;
     private static final int THREADS = 256;
 
-    private final CudaDevice device;
+    private final GpuDevice device;
     private final GpuModule module;
     private final long kernel;
 
@@ -40,11 +41,11 @@ public final class PeerOrdering implements AutoCloseable {
     }
 
     PeerOrdering(EpDevice device, String source) {
-        if (!(device instanceof CudaDevice cuda)) {
-            throw new EpArgumentException("device", device.id(), "a CUDA device", "set ep.device to cuda");
+        if (!(device instanceof GpuDevice gpu)) {
+            throw new EpArgumentException("device", device.id(), "a GPU", "set ep.device to cuda or hip");
         }
-        this.device = cuda;
-        this.module = cuda.load("ordering", source);
+        this.device = gpu;
+        this.module = gpu.load("ordering", source);
         this.kernel = module.kernel("ordering", 0);
     }
 
@@ -61,7 +62,8 @@ public final class PeerOrdering implements AutoCloseable {
     }
 
     /**
-     * This GPU's half of a test; the peer does the other half at the same time.
+     * This GPU's half of a test; the peer does the other half at the same time. Both must have ended before either begins
+     * another one.
      *
      * @param own memory of this GPU, {@link #BYTES} long, which the peer writes
      * @param peer the peer's as it is mapped here

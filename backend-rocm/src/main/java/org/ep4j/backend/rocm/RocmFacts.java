@@ -1,0 +1,29 @@
+package org.ep4j.backend.rocm;
+
+import java.util.Optional;
+import org.ep4j.engine.driver.PeerFacts;
+import org.ep4j.plan.RankProfile;
+
+/** What a rank tells the others about its GPU, beside what {@link PeerFacts} has. */
+final class RocmFacts {
+    /** GPUs that HIP says to be joined to the rank's by xGMI, with the hops: {@code 0000:0c:00.0/1,...}. */
+    static final String XGMI = "xgmi";
+
+    /** The other GPUs, which PCIe joins. */
+    static final String PCI = "pci";
+
+    /** The facts of all ranks. */
+    static final PeerFacts ALL = new PeerFacts(RocmProvider.ID);
+
+    private RocmFacts() {}
+
+    /** Hops over xGMI from a rank's GPU to another, as HIP tells; empty where it tells of none. */
+    static Optional<Integer> hops(RankProfile rank, String gpu) {
+        for (String entry : ALL.fact(rank, XGMI).split(",", -1)) {
+            if (entry.startsWith(gpu + "/") && entry.substring(gpu.length() + 1).matches("[1-9]\\d{0,3}")) {
+                return Optional.of(Integer.parseInt(entry.substring(gpu.length() + 1)));
+            }
+        }
+        return Optional.empty();
+    }
+}

@@ -1,0 +1,8 @@
+/**
+ * The transport {@code rocm}: plain loads and stores into the memory of other AMD GPUs of a host, over xGMI, or over PCIe where
+ * it keeps the order of writes. Ranks may be processes or threads, and may share a GPU.
+ */
+@NullMarked
+package org.ep4j.backend.rocm;
+
+import org.jspecify.annotations.NullMarked;

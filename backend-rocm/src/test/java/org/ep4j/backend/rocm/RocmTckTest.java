@@ -1,0 +1,48 @@
+package org.ep4j.backend.rocm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import java.util.Set;
+import org.ep4j.tck.EpBackendTck;
+import org.ep4j.tck.Rule;
+import org.ep4j.tck.RuleBook;
+import org.ep4j.tck.Subjects;
+import org.ep4j.tck.TckSubject;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The whole kit on real GPUs, which ranks share where there are fewer; on emulated ones its first chapter and one rule of each
+ * mode of exchange. Without a GPU every rule is skipped with the reason, and fails where {@code EP_TCK_REQUIRE} names the
+ * backend.
+ */
+final class RocmTckTest extends EpBackendTck {
+    private static final boolean EMULATED = System.getenv("EP_TEST_EMULATED") != null;
+    private static final Set<String> EXCHANGES = Set.of("3.1", "4.1");
+
+    @Override
+    protected TckSubject subject() {
+        return TckSubject.of(RocmProvider.ID, "hip");
+    }
+
+    @Override
+    protected List<Integer> ranks() {
+        return EMULATED ? List.of(2) : List.of(4, 3, 2);
+    }
+
+    @Override
+    protected List<Rule> selected() {
+        return RuleBook.all().stream()
+                .filter(rule -> !EMULATED || rule.chapter() == 1 || EXCHANGES.contains(rule.id()))
+                .toList();
+    }
+
+    /** Otherwise every rule would be skipped, and nobody would see it. */
+    @Test
+    void emulatedGpusAreThereWhereTheyAreRequired() {
+        if (EMULATED && "1".equals(System.getenv("EP_REQUIRE_EMULATOR"))) {
+            assertThat(Subjects.unavailable(subject())).isEmpty();
+        }
+        assertThat(selected()).extracting(Rule::id).containsAll(EXCHANGES);
+    }
+}
