@@ -494,9 +494,10 @@ static inline int ep4j_fi_peer(void *handle, void *name) {
     return result == 1 ? 0 : (result < 0 ? result : -FI_EADDRNOTAVAIL);
 }
 
-// Posts a write with an immediate. -FI_EAGAIN where the queue is full, or the connection is not there yet.
+// Posts a write with an immediate. delivered: 1 completes it when it has arrived, 0 when its source may be written again.
+// -FI_EAGAIN where the queue is full, or the connection is not there yet.
 static inline int ep4j_fi_write(void *handle, int64_t remote, int64_t key, void *local, void *descriptor, int64_t length,
-                                int slot, int immediate) {
+                                int slot, int immediate, int delivered) {
     ep4j::EndPoint *point = static_cast<ep4j::EndPoint *>(handle);
     iovec from;
     from.iov_base = local;
@@ -515,8 +516,8 @@ static inline int ep4j_fi_write(void *handle, int64_t remote, int64_t key, void 
     message.rma_iov_count = 1;
     message.context = &point->contexts[slot];
     message.data = static_cast<uint32_t>(immediate);
-    return static_cast<int>(
-        fi_writemsg(point->ep, &message, FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_DELIVERY_COMPLETE));
+    uint64_t when = delivered ? FI_DELIVERY_COMPLETE : FI_INJECT_COMPLETE;
+    return static_cast<int>(fi_writemsg(point->ep, &message, FI_REMOTE_CQ_DATA | FI_COMPLETION | when));
 }
 
 // Takes completions out, and makes progress. Returns how many.

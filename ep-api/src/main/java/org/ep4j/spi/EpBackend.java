@@ -15,12 +15,20 @@ public interface EpBackend extends AutoCloseable {
     boolean allocates();
 
     /**
+     * True when this backend allocates, beside symmetric memory, the memory by which GPUs exchange with the peers that they
+     * post to: buffers of an {@link #expose} for it, which gets no memory, are {@link DevicePosted}.
+     */
+    default boolean allocatesWindow() {
+        return false;
+    }
+
+    /**
      * Makes a symmetric buffer reachable. Collective over the ranks of the backend, with the same {@code name} and
      * {@code bytes}; when it fails on one rank it fails on all.
      *
      * @param name unique among the buffers of the group
      * @param bytes size on every rank, a multiple of 4096
-     * @param memory what to register; empty exactly when {@link #allocates()}. Memory of a GPU only for a backend that
+     * @param memory what to register; empty exactly when {@link #allocates()} or {@link #allocatesWindow()}. Memory of a GPU only for a backend that
      *     {@linkplain RegistersDeviceMemory registers} it
      * @param deadline longest time the call may take
      * @throws org.ep4j.EpResourceException when the machine has too little memory for it

@@ -36,7 +36,6 @@ import picocli.CommandLine.Spec;
             "Show what ep4j would do on this machine, or on a cluster of described ones.",
             "For every pair of ranks: the backend, the NICs, and why better paths are not there; what buffers, queue pairs and"
                     + " threads it takes; and the predicted time of a dispatch and a combine, with what limits it."
-                    + " Backends that are not installed are planned by their rules, and marked."
         })
 final class PlanCommand implements Callable<Integer> {
     private static final String STDOUT = "-";
@@ -205,6 +204,7 @@ final class PlanCommand implements Callable<Integer> {
         return new PlanRequest(
                 simulation,
                 settings.options(objective()),
+                settings.window(),
                 settings.ofProcess(),
                 model.hidden,
                 model.experts,

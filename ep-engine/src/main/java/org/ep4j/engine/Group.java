@@ -140,6 +140,7 @@ final class Group implements EpGroup {
         }
         GpuBuffers.check(shape, size(), gpu);
         return GpuWindow.layout(shape, plan)
+                .filter(layout -> !GpuWindow.isDevicePosted(plan, rank()))
                 .map(layout ->
                         new WindowPlacement(gpu, plan, rank(), backends.byId().values(), config).place(layout));
     }
@@ -167,12 +168,14 @@ final class Group implements EpGroup {
         }
     }
 
-    private EpBuffer expose(String name, EpShape shape, BufferSize size, Optional<GpuWindow> window, Duration setup) {
+    private EpBuffer expose(String name, EpShape shape, BufferSize size, Optional<GpuWindow> placed, Duration setup) {
         EpBuffer buffer;
         try {
             List<SymmetricMemory> made = new ArrayList<>();
+            List<SymmetricBuffer> exposed = new ArrayList<>();
+            Optional<GpuWindow> window = placed.or(() -> allocatedWindow(name, shape, setup, exposed));
             long bytes = size.symmetric() - window.map(w -> w.layout().bytes()).orElse(0L);
-            Runnable freeMemory = symmetricMemory(name, bytes, window, setup, made);
+            Runnable freeMemory = symmetricMemory(name, bytes, window, setup, made, exposed);
             SymmetricMemory symmetric = made.get(0);
             Runnable free = () -> {
                 forget(name);
@@ -203,6 +206,22 @@ final class Group implements EpGroup {
         return buffer;
     }
 
+    /** Of a rank whose kernels post: all ranks of the backend allocate together. */
+    private Optional<GpuWindow> allocatedWindow(
+            String name, EpShape shape, Duration setup, List<SymmetricBuffer> exposed) {
+        Optional<EpBackend> allocator = backends.byId().values().stream()
+                .filter(EpBackend::allocatesWindow)
+                .findFirst();
+        if (allocator.isEmpty() || !(device instanceof GpuDevice)) {
+            return Optional.empty();
+        }
+        return GpuWindow.layout(shape, plan).map(layout -> {
+            SymmetricBuffer buffer = allocator.get().expose(name + "-window", layout.bytes(), Optional.empty(), setup);
+            exposed.add(buffer);
+            return GpuWindow.devicePosted(layout, buffer);
+        });
+    }
+
     private synchronized void forget(String name) {
         buffers.remove(name);
     }
@@ -211,11 +230,17 @@ final class Group implements EpGroup {
      * Gets this rank's symmetric memory and reaches its peers'. Backends let go of memory before it is freed, here too when this
      * call fails: a NIC may still write to what it has registered.
      *
+     * @param exposed has the window's buffer, where a backend has allocated it; gets the others
      * @return frees it
      */
     private Runnable symmetricMemory(
-            String name, long bytes, Optional<GpuWindow> window, Duration setup, List<SymmetricMemory> made) {
-        List<SymmetricBuffer> exposed = new ArrayList<>();
+            String name,
+            long bytes,
+            Optional<GpuWindow> window,
+            Duration setup,
+            List<SymmetricMemory> made,
+            List<SymmetricBuffer> exposed) {
+        Map<String, SymmetricBuffer> byBackend = new TreeMap<>();
         Optional<EpBackend> allocator =
                 backends.byId().values().stream().filter(EpBackend::allocates).findFirst();
         DeviceMemory local;
@@ -225,6 +250,7 @@ final class Group implements EpGroup {
             if (allocator.isPresent()) {
                 SymmetricBuffer own = allocator.get().expose(name, bytes, Optional.empty(), setup);
                 exposed.add(own);
+                byBackend.put(allocator.get().id(), own);
                 local = own.local();
                 freeLocal = freeWindow;
             } else {
@@ -236,12 +262,13 @@ final class Group implements EpGroup {
                 };
             }
         } catch (RuntimeException e) {
-            freeWindow.run();
+            letGo(exposed, freeWindow);
             throw e;
         }
         try {
             ExposedMemory registered = window.map(GpuWindow::exposed).orElseGet(() -> ExposedMemory.of(local));
-            made.add(paths.reach(local, register(name, setup, registered, exposed)));
+            made.add(paths.reach(
+                    local, register(name, setup, registered, exposed, byBackend), window.flatMap(GpuWindow::posted)));
         } catch (RuntimeException e) {
             try {
                 letGo(exposed, freeLocal);
@@ -268,12 +295,13 @@ final class Group implements EpGroup {
     }
 
     private Map<String, SymmetricBuffer> register(
-            String name, Duration setup, ExposedMemory memory, List<SymmetricBuffer> exposed) {
-        Map<String, SymmetricBuffer> byBackend = new TreeMap<>();
+            String name,
+            Duration setup,
+            ExposedMemory memory,
+            List<SymmetricBuffer> exposed,
+            Map<String, SymmetricBuffer> byBackend) {
         for (EpBackend backend : backends.byId().values()) {
-            if (backend.allocates()) {
-                byBackend.put(backend.id(), exposed.get(0));
-            } else {
+            if (!byBackend.containsKey(backend.id()) && !backend.allocatesWindow()) {
                 SymmetricBuffer registered =
                         backend.expose(name, memory.memory().byteSize(), Optional.of(memory), setup);
                 exposed.add(registered);

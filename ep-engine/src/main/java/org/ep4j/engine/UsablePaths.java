@@ -1,6 +1,7 @@
 package org.ep4j.engine;
 
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
@@ -11,6 +12,7 @@ import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
+import org.ep4j.spi.DevicePosted;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.SymmetricBuffer;
@@ -44,14 +46,10 @@ final class UsablePaths {
     private void check(PairPath path) {
         PathKind kind = path.offer().kind();
         boolean alike = isHost(path.from()) == isHost(path.to());
-        if (kind == PathKind.DEVICE_POSTED) {
-            throw unusable(
-                    path,
-                    isHost(path.from())
-                            ? "ranks on the host have no GPU that could post"
-                            : "kernels of GPUs do not post to NICs so far");
+        if (kind == PathKind.DEVICE_POSTED && isHost(path.from())) {
+            throw unusable(path, "ranks on the host have no GPU that could post");
         }
-        if (kind == PathKind.HOST_POSTED && !alike) {
+        if (kind != PathKind.MAPPED && !alike) {
             throw unusable(path, "one of the two is a GPU and the other is not");
         }
     }
@@ -68,8 +66,12 @@ final class UsablePaths {
                 + "=" + path.backend());
     }
 
-    /** This rank's memory and its peers', reached as the plan says. */
-    SymmetricMemory reach(DeviceMemory local, Map<String, SymmetricBuffer> byBackend) {
+    /**
+     * This rank's memory and its peers', reached as the plan says.
+     *
+     * @param window by which kernels post, where they do
+     */
+    SymmetricMemory reach(DeviceMemory local, Map<String, SymmetricBuffer> byBackend, Optional<DevicePosted> window) {
         Map<Integer, DeviceMemory> mapped = new TreeMap<>();
         Map<Integer, HostPosted> postedTo = new TreeMap<>();
         Map<Integer, HostPosted> postedFrom = new TreeMap<>();
@@ -79,17 +81,28 @@ final class UsablePaths {
             }
             PairPath there = plan.path(rank, r);
             check(there);
-            if (there.offer().kind() == PathKind.HOST_POSTED) {
-                postedTo.put(r, as(HostPosted.class, there, byBackend));
+            if (isPosted(there)) {
+                postedTo.put(r, posted(there, byBackend, window));
             } else {
                 mapped.put(r, as(MappedPeers.class, there, byBackend).peer(r));
             }
             PairPath back = plan.path(r, rank);
-            if (back.offer().kind() == PathKind.HOST_POSTED) {
-                postedFrom.put(r, as(HostPosted.class, back, byBackend));
+            if (isPosted(back)) {
+                postedFrom.put(r, posted(back, byBackend, window));
             }
         }
         return new SymmetricMemory(rank, local, mapped, postedTo, postedFrom);
+    }
+
+    private static boolean isPosted(PairPath path) {
+        PathKind kind = path.offer().kind();
+        return kind == PathKind.HOST_POSTED || kind == PathKind.DEVICE_POSTED;
+    }
+
+    private HostPosted posted(PairPath path, Map<String, SymmetricBuffer> byBackend, Optional<DevicePosted> window) {
+        return path.offer().kind() == PathKind.DEVICE_POSTED
+                ? window.orElseThrow(() -> unusable(path, "its backend allocates no window, a defect of it"))
+                : as(HostPosted.class, path, byBackend);
     }
 
     private <C> C as(Class<C> capability, PairPath path, Map<String, SymmetricBuffer> byBackend) {

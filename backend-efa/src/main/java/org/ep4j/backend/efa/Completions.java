@@ -5,7 +5,7 @@ import org.ep4j.engine.memory.NativeRecord;
 
 /** Completions that a poll found, as {@code ep4j::Completion} lays them out. */
 final class Completions {
-    /** A write of this rank has arrived. */
+    /** A write of this rank is done: see {@link Wire#write}. */
     static final int SENT = 0;
 
     /** An immediate has come, and the bytes that it came with are in memory. */

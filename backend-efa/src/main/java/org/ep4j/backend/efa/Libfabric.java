@@ -73,7 +73,8 @@ final class Libfabric {
             @Cast("void*") long descriptor,
             long length,
             int slot,
-            int immediate);
+            int immediate,
+            int delivered);
 
     @Name("ep4j_fi_poll")
     static native int poll(@Cast("void*") long endpoint, @Cast("void*") long out, int capacity);

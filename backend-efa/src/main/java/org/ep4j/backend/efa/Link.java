@@ -235,7 +235,7 @@ final class Link {
         return false;
     }
 
-    /** Waits until everything that was posted has arrived. */
+    /** Waits until the sources of what was posted may be written again, and all that was ended by an advance has arrived. */
     void drain(Duration duration) {
         lock.lock();
         try {

@@ -220,7 +220,9 @@ final class Opening {
 
     private static Wire wire(Half half, LinkMemory memory) {
         long[] endpoints = half.endpoints().stream().mapToLong(Long::longValue).toArray();
-        Wire wire = new FabricWire(endpoints, half.resources()::close);
+        boolean inOrder =
+                endpoints.length == 1 && Providers.inOrder(half.route().provider());
+        Wire wire = new FabricWire(endpoints, inOrder, half.resources()::close);
         if (!Providers.parts(half.route().provider())) {
             return wire;
         }

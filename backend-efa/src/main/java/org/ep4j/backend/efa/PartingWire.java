@@ -51,10 +51,21 @@ final class PartingWire implements Wire {
         private boolean said;
         private boolean answered;
         private int emptyPolls;
-        private long emptySince = System.nanoTime();
+        private long emptySince;
 
         Rail(int slot) {
             this.slot = slot;
+        }
+
+        /** A poll of the closing has found so many. */
+        void polled(int count) {
+            if (count != 0 || emptyPolls == 0) {
+                emptyPolls = 0;
+                emptySince = System.nanoTime();
+            }
+            if (count == 0) {
+                emptyPolls++;
+            }
         }
 
         boolean isParted() {
@@ -107,12 +118,6 @@ final class PartingWire implements Wire {
                 default -> of.failed = true;
             }
         }
-        if (count == 0) {
-            of.emptyPolls++;
-        } else {
-            of.emptyPolls = 0;
-            of.emptySince = System.nanoTime();
-        }
         return count;
     }
 
@@ -137,7 +142,9 @@ final class PartingWire implements Wire {
             boolean moved = false;
             for (int r = 0; r < rails.length; r++) {
                 say(r);
-                moved |= poll(r, into) > 0 || rails[r].failed;
+                int count = poll(r, into);
+                rails[r].polled(count);
+                moved |= count > 0 || rails[r].failed;
                 open |= !rails[r].isParted();
             }
             if (!moved) {

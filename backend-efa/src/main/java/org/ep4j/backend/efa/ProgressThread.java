@@ -1,6 +1,7 @@
 package org.ep4j.backend.efa;
 
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
@@ -28,6 +29,9 @@ final class ProgressThread implements AutoCloseable {
 
     /** As long after something has happened it looks all the time: sleeping and waking take longer than most writes. */
     private static final long WAKE_NANOS = 100_000;
+
+    /** Of a thread that does not end, so many calls are told. */
+    private static final int FRAMES = 12;
 
     private final List<Link> links;
     private final PeerWatch peers;
@@ -84,9 +88,13 @@ final class ProgressThread implements AutoCloseable {
         if (!ThreadEnds.await(List.of(thread), JOIN).isEmpty()) {
             LOGGER.log(
                     System.Logger.Level.WARNING,
-                    "{0} did not end within {1} s of closing; see what it does (jstack)",
+                    "{0} did not end within {1} s of closing; it is at {2}",
                     thread.getName(),
-                    JOIN.toSeconds());
+                    JOIN.toSeconds(),
+                    Arrays.stream(thread.getStackTrace())
+                            .limit(FRAMES)
+                            .map(StackTraceElement::toString)
+                            .collect(Collectors.joining(", ")));
         }
         reports.report();
     }

@@ -35,6 +35,11 @@ final class Providers {
         return sockets(provider) || FabricInfo.core(provider).equals(SHM);
     }
 
+    /** True for providers that send what goes from one endpoint to another by one stream. */
+    static boolean inOrder(String provider) {
+        return FabricInfo.core(provider).equals(TCP);
+    }
+
     /** True for providers whose endpoints close safely only where nothing comes in any more: see {@link PartingWire}. */
     static boolean parts(String provider) {
         return provider.equals("verbs;ofi_rxm");

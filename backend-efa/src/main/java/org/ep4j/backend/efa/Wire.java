@@ -3,7 +3,9 @@ package org.ep4j.backend.efa;
 /** The calls that a {@link Link} makes, on endpoints that have one peer. For one thread at a time. */
 interface Wire {
     /**
-     * Posts a write with an immediate.
+     * Posts a write with an immediate. It is done when its source may be written again and, where it carries anything but
+     * {@link Immediate#DATA}, it and all such writes before it on its rail have arrived; where links have several rails, or rails
+     * keep no order, when it has arrived.
      *
      * @param rail which endpoint
      * @param slot comes back with its completion

@@ -24,21 +24,41 @@ final class Errno {
     static final int ETIMEDOUT = 110;
     static final int EHOSTUNREACH = 113;
 
+    /** What a call was about, which decides what its failure can mean. */
+    enum About {
+        /** Devices, ports, queues. */
+        DEVICE,
+        /** Registering memory of the host. */
+        HOST_MEMORY,
+        /** Registering memory of a GPU. */
+        GPU_MEMORY;
+
+        /** For memory that is to be registered. */
+        static About of(Kind kind) {
+            return kind == Kind.HOST ? HOST_MEMORY : GPU_MEMORY;
+        }
+    }
+
     private Errno() {}
 
     /**
      * Refuses a negated error number.
      *
      * @param result what a function of {@link Verbs} gave
-     * @param call what was tried, with its values
+     * @param call what was tried, with its values; it registers no memory
      * @return the result
      */
     static long check(long result, String call) {
+        return check(result, About.DEVICE, call);
+    }
+
+    /** The same, of calls that may register memory. */
+    static long check(long result, About about, String call) {
         if (result >= 0) {
             return result;
         }
         int error = (int) -result;
-        String message = call + " failed: " + text(error) + remedy(error, call, locked());
+        String message = call + " failed: " + text(error) + remedy(error, about, locked());
         throw error == ENOMEM || error == ENOSPC || error == EAGAIN
                 ? new EpResourceException(message)
                 : new EpException(message);
@@ -60,13 +80,13 @@ final class Errno {
     }
 
     /** What to do about an error of a call, in a process that may lock so much memory. */
-    static String remedy(int error, String call, Optional<LockedMemory> locked) {
-        if (call.contains(" of " + Kind.DMA_BUF) || call.contains(" of " + Kind.PEER_MEMORY)) {
+    static String remedy(int error, About about, Optional<LockedMemory> locked) {
+        if (about == About.GPU_MEMORY) {
             return "; the kernel's log may say why: drivers of GPU and NIC that do not fit each other, too little BAR1 of the GPU, or"
                     + " an IOMMU between them";
         }
         return switch (error) {
-            case ENOMEM, EAGAIN, ENOSPC -> noRoom(call.startsWith("ibv_reg_"), locked);
+            case ENOMEM, EAGAIN, ENOSPC -> noRoom(about == About.HOST_MEMORY, locked);
             // libibverbs has ENOENT for a device file that it may not open, after it has looked for another one.
             case EPERM, EACCES, ENOENT ->
                 "; the process may not use the device, or its file is missing: give its user or group the right to read and write"

@@ -97,13 +97,15 @@ final class NicDevice implements AutoCloseable {
         NativeRecord keys = new NativeRecord(8);
         long address = memory.memory().address();
         long bytes = memory.memory().byteSize();
+        Errno.About about = Errno.About.of(memory.kind());
         String where = " of " + bytes + " bytes of " + memory.kind() + " on " + name;
         long region = memory.dmaBuf()
                 .map(file -> Errno.check(
                         Verbs.regDmabufMr(pd, file.offset(), bytes, address, file.descriptor(), access, keys.address()),
+                        about,
                         "ibv_reg_dmabuf_mr" + where))
-                .orElseGet(() ->
-                        Errno.check(Verbs.regMr(pd, address, bytes, access, keys.address()), "ibv_reg_mr" + where));
+                .orElseGet(() -> Errno.check(
+                        Verbs.regMr(pd, address, bytes, access, keys.address()), about, "ibv_reg_mr" + where));
         return new Registration(region, keys.get(0), keys.get(1));
     }
 

@@ -32,13 +32,12 @@ class GpuMemoryTest {
 
     @Test
     void aRegistrationThatFailsIsNotBlamedOnLimitsOfTheProcess() {
-        for (String call :
-                List.of("ibv_reg_dmabuf_mr of 1 bytes of dma-buf on a", "ibv_reg_mr of 1 bytes of peer memory on a")) {
-            assertThat(Errno.remedy(Errno.ENOMEM, call, Optional.empty()))
+        for (Kind kind : List.of(Kind.DMA_BUF, Kind.PEER_MEMORY)) {
+            assertThat(Errno.remedy(Errno.ENOMEM, Errno.About.of(kind), Optional.empty()))
                     .contains("kernel's log", "BAR1", "IOMMU")
                     .doesNotContain("limit");
         }
-        assertThat(Errno.remedy(Errno.ENOMEM, "ibv_reg_mr of 1 bytes of host memory on a", Optional.empty()))
+        assertThat(Errno.remedy(Errno.ENOMEM, Errno.About.of(Kind.HOST), Optional.empty()))
                 .contains("limit");
     }
 }

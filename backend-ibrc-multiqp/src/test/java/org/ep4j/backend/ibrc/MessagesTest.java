@@ -31,13 +31,13 @@ final class MessagesTest {
     void aLimitIsBlamedOnlyWhereThereIsOne() throws IOException {
         Optional<LockedMemory> little = Optional.of(LockedMemory.of(LIMITS, USER));
         Optional<LockedMemory> any = Optional.of(LockedMemory.of(LIMITS, ROOT));
-        assertThat(Errno.remedy(Errno.ENOMEM, "ibv_reg_mr of 1 bytes on mlx5_0", little))
+        assertThat(Errno.remedy(Errno.ENOMEM, Errno.About.HOST_MEMORY, little))
                 .contains("may lock 8 MiB of memory: raise the limit", "buffers smaller")
                 .doesNotContain("ep.lanes");
-        assertThat(Errno.remedy(Errno.ENOMEM, "ibv_reg_mr of 1 bytes on mlx5_0", any))
+        assertThat(Errno.remedy(Errno.ENOMEM, Errno.About.HOST_MEMORY, any))
                 .contains("buffers smaller", "the machine or the NIC")
                 .doesNotContain("raise the limit", "ep.lanes");
-        assertThat(Errno.remedy(Errno.ENOMEM, "ibv_create_qp number 1 of 4", any))
+        assertThat(Errno.remedy(Errno.ENOMEM, Errno.About.DEVICE, any))
                 .contains("ep.ibrc.depth or ep.lanes")
                 .doesNotContain("raise the limit", "smaller");
     }

@@ -48,6 +48,8 @@ public final class ForecastPage {
                         + " collectors");
         line("- [rocm.md](rocm.md): AMD GPUs: requirements, what was verified how, what awaits hardware");
         line(
+                "- [bring-up.md](bring-up.md): from bare machines to GPUs that post to NICs: steps, settings, what was run where");
+        line(
                 "- [../README.md](../README.md): what ep4j is, how to build and use it; [../CONTRIBUTING.md](../CONTRIBUTING.md): how");
         line("  to work on it");
         line("");

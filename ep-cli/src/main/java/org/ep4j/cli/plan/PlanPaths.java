@@ -8,6 +8,8 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import org.ep4j.config.EpKeys;
+import org.ep4j.engine.gpu.FarNics;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairGroup;
 import org.ep4j.plan.PairPath;
@@ -92,11 +94,16 @@ final class PlanPaths {
         return rows;
     }
 
-    /** How host threads post for the ranks of the first host, in the order of ranks. */
-    static List<PlanReport.Posting> posting(EpPlan plan) {
+    /**
+     * How host threads post for the ranks of the first host, in the order of ranks.
+     *
+     * @param wanted {@link EpKeys#WINDOW}
+     */
+    static List<PlanReport.Posting> posting(EpPlan plan, String wanted) {
         Map<PlanReport.Posting, List<Integer>> alike = new LinkedHashMap<>();
         for (int rank : plan.hostRanks(0)) {
             Set<PlanReport.Posting> own = new LinkedHashSet<>();
+            String memory = memory(plan, rank, wanted);
             for (int to = 0; to < plan.ranks(); to++) {
                 PairPath path = plan.path(rank, to);
                 if (path.offer().kind() == PathKind.HOST_POSTED) {
@@ -105,6 +112,7 @@ final class PlanPaths {
                             List.of(),
                             path.nics().size(),
                             plan.proxies(rank),
+                            memory,
                             path.offer().flow()));
                 }
             }
@@ -117,8 +125,23 @@ final class PlanPaths {
                         entry.getValue(),
                         entry.getKey().nics(),
                         entry.getKey().proxies(),
+                        entry.getKey().memory(),
                         entry.getKey().flow()))
                 .toList();
+    }
+
+    /** By which memory a rank exchanges. Whether drivers register that of a GPU is found when the group is joined. */
+    private static String memory(EpPlan plan, int rank, String wanted) {
+        if (plan.profiles().get(rank).device().type().equals("host")) {
+            return "host";
+        }
+        if (!wanted.equals("auto")) {
+            return (wanted.equals("host") ? "host, pinned" : "GPU") + " (" + EpKeys.WINDOW.name() + ")";
+        }
+        return FarNics.first(plan, rank)
+                .map(nic -> "host, pinned: " + nic.name() + " is far ("
+                        + nic.distance().type() + ")")
+                .orElse(plan.nics(rank).isEmpty() ? "host, pinned: no NIC" : "GPU, where NICs register it");
     }
 
     private static String describe(RankProfile profile, String port) {

@@ -57,10 +57,9 @@ public record PlanReport(
      * A backend.
      *
      * @param id its name
-     * @param installed false when its rules alone were planned with
      * @param used whether some pair takes it
      */
-    public record Backend(String id, boolean installed, boolean used) {}
+    public record Backend(String id, boolean used) {}
 
     /**
      * Pairs of ranks with like paths.
@@ -121,9 +120,10 @@ public record PlanReport(
      * @param ranks which
      * @param nics ports of each of them
      * @param proxies threads for each of them; 0 on the host device, whose own threads post
+     * @param memory by which they exchange, for people
      * @param flow what is under way at once at most
      */
-    public record Posting(String backend, List<Integer> ranks, int nics, int proxies, String flow) {
+    public record Posting(String backend, List<Integer> ranks, int nics, int proxies, String memory, String flow) {
         /** Copies the list. */
         public Posting {
             ranks = List.copyOf(ranks);

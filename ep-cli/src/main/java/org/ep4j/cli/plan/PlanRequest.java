@@ -8,6 +8,7 @@ import org.ep4j.plan.PlanOptions;
  *
  * @param simulation how the machine becomes a cluster
  * @param options what is wished of backends, NICs and paths
+ * @param window {@link org.ep4j.config.EpKeys#WINDOW}
  * @param settings settings of this process that count, for people
  * @param hidden H
  * @param experts E
@@ -21,6 +22,7 @@ import org.ep4j.plan.PlanOptions;
 public record PlanRequest(
         SimulationOptions simulation,
         PlanOptions options,
+        String window,
         List<String> settings,
         int hidden,
         int experts,

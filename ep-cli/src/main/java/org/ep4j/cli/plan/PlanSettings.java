@@ -28,6 +28,7 @@ public final class PlanSettings {
             EpKeys.OBJECTIVE,
             EpKeys.LANES,
             EpKeys.PROXY_THREADS,
+            EpKeys.WINDOW,
             EpKeys.NIC_MAP,
             EpKeys.NIC_INCLUDE,
             EpKeys.NIC_EXCLUDE,
@@ -70,6 +71,11 @@ public final class PlanSettings {
                 set ? Objective.from(config) : usual,
                 config.get(EpKeys.LANES),
                 config.get(EpKeys.PROXY_THREADS));
+    }
+
+    /** By which memory GPUs are to exchange: {@link EpKeys#WINDOW}. */
+    public String window() {
+        return config.get(EpKeys.WINDOW);
     }
 
     /** Those that count and were not given as options, for people. */

@@ -79,12 +79,12 @@ public final class PlanStudy {
                 List.copyOf(assumptions),
                 machine.warnings(),
                 backends.stream()
-                        .map(b -> new PlanReport.Backend(b.id(), b.installed(), used.contains(b.id())))
+                        .map(b -> new PlanReport.Backend(b.id(), used.contains(b.id())))
                         .toList(),
                 PlanPaths.table(plan),
                 PlanPaths.groups(plan),
                 PlanPaths.nics(plan),
-                PlanPaths.posting(plan),
+                PlanPaths.posting(plan, request.window()),
                 sizes,
                 forecasts);
     }

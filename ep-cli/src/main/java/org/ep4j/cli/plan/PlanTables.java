@@ -64,11 +64,6 @@ public final class PlanTables {
         report.warnings().forEach(text -> line("  odd: %s", text));
     }
 
-    private String mark(String backend) {
-        boolean described = report.backends().stream().anyMatch(b -> b.id().equals(backend) && !b.installed());
-        return described ? backend + "*" : backend;
-    }
-
     private void matrix() {
         List<List<String>> table = report.table();
         if (report.ranks() < 2 || table.get(0).size() > WIDEST_TABLE) {
@@ -96,7 +91,7 @@ public final class PlanTables {
         line(
                 "  %s",
                 letters.entrySet().stream()
-                        .map(e -> e.getValue() + " = " + mark(e.getKey()))
+                        .map(e -> e.getValue() + " = " + e.getKey())
                         .collect(Collectors.joining(", ")));
     }
 
@@ -120,7 +115,7 @@ public final class PlanTables {
             table.row(List.of(
                     Long.toString(group.pairs()),
                     group.from() + "->" + group.to(),
-                    mark(group.backend()),
+                    group.backend(),
                     group.kind(),
                     number(group.gigabytesPerSecond()),
                     number(group.micros()),
@@ -128,9 +123,6 @@ public final class PlanTables {
                     group.staged() ? "host memory" : ""));
         }
         indented(table);
-        if (report.backends().stream().anyMatch(b -> b.used() && !b.installed())) {
-            line("  * described, not installed: planned by its rules");
-        }
         for (Paths group : report.paths()) {
             if (group.note().isEmpty() && group.rejected().isEmpty()) {
                 continue;
@@ -165,13 +157,14 @@ public final class PlanTables {
             return;
         }
         title("Posted by host threads (ranks of the first host)");
-        TextTable table = new TextTable(List.of("ranks", "backend", "NICs", "proxy threads", "flow control"));
+        TextTable table = new TextTable(List.of("ranks", "backend", "NICs", "proxy threads", "memory", "flow control"));
         for (Posting posting : report.posting()) {
             table.row(List.of(
                     ranks(posting.ranks()),
-                    mark(posting.backend()),
+                    posting.backend(),
                     Integer.toString(posting.nics()),
                     posting.proxies() == 0 ? "-" : Integer.toString(posting.proxies()),
+                    posting.memory(),
                     posting.flow()));
         }
         indented(table);
@@ -197,7 +190,7 @@ public final class PlanTables {
         }
         sizes.lanesPerRank()
                 .forEach((backend, lanes) -> table.row(List.of(
-                        "lanes of " + mark(backend),
+                        "lanes of " + backend,
                         lanes.toString(),
                         sizes.lanesPerHost().getOrDefault(backend, 0L).toString())));
         if (sizes.proxiesPerRank() > 0) {

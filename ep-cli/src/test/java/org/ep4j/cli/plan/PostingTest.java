@@ -25,6 +25,8 @@ final class PostingTest {
             "Broadcom Thor-2: 1.5 MiB of a rank, divided between peers, 1 write a queue pair";
     private static final String POLLARA = "AMD Pollara: 2.0 MiB of a rank, divided between peers, 1 write a queue pair";
 
+    private static final String NEAR = "GPU, where NICs register it";
+
     @TempDir
     private Path folder;
 
@@ -34,6 +36,7 @@ final class PostingTest {
                 new PlanRequest(
                         new SimulationOptions(2, 0, 0, GpuLinks.ALL, ""),
                         PlanSettings.of(settings).options(Objective.BALANCED),
+                        PlanSettings.of(settings).window(),
                         List.of(),
                         7168,
                         256,
@@ -83,27 +86,29 @@ final class PostingTest {
     @Test
     void hopperWithEfa() throws Exception {
         Topology machine = machine(nvidia(0x2330, 90), "vendor=\"0x1d0f\" device=\"0xefa1\"", 4, "ffffffff,ffffffff");
-        assertThat(plan(machine, Map.of()).posting()).containsExactly(new Posting("efa", List.of(0, 1), 4, 8, EFA));
+        assertThat(plan(machine, Map.of()).posting())
+                .containsExactly(new Posting("efa", List.of(0, 1), 4, 8, NEAR, EFA));
     }
 
     @Test
     void blackwellWithEfa() throws Exception {
         Topology machine = machine(nvidia(0x2901, 100), "vendor=\"0x1d0f\" device=\"0xefa3\"", 1, "ffffffff,ffffffff");
-        assertThat(plan(machine, Map.of()).posting()).containsExactly(new Posting("efa", List.of(0, 1), 1, 1, EFA));
+        assertThat(plan(machine, Map.of()).posting())
+                .containsExactly(new Posting("efa", List.of(0, 1), 1, 1, NEAR, EFA));
     }
 
     @Test
     void instinctWithThor2() throws Exception {
         Topology machine = machine(amd(0x74a1, "gfx942"), "vendor=\"0x14e4\" device=\"0x1760\"", 1, "ffffffff");
         assertThat(plan(machine, Map.of()).posting())
-                .containsExactly(new Posting("ibrc-multiqp", List.of(0, 1), 1, 4, THOR));
+                .containsExactly(new Posting("ibrc-multiqp", List.of(0, 1), 1, 4, NEAR, THOR));
     }
 
     @Test
     void instinctWithPollara() throws Exception {
         Topology machine = machine(amd(0x75a3, "gfx950"), "vendor=\"0x1dd8\" device=\"0x1002\"", 1, "ffffffff");
         PlanReport report = plan(machine, Map.of());
-        assertThat(report.posting()).containsExactly(new Posting("ibrc-multiqp", List.of(0, 1), 1, 4, POLLARA));
+        assertThat(report.posting()).containsExactly(new Posting("ibrc-multiqp", List.of(0, 1), 1, 4, NEAR, POLLARA));
         assertThat(report.assumptions()).noneMatch(text -> text.contains("EP-IBR-001"));
         assertThat(PlanTables.of(report))
                 .contains("Posted by host threads", "0-1  ibrc-multiqp", POLLARA, "proxy threads");
@@ -123,6 +128,25 @@ final class PostingTest {
         assertThat(plan(machine, Map.of("ep.proxy.threads", "5")).posting())
                 .extracting(Posting::proxies)
                 .containsExactly(5);
+    }
+
+    @Test
+    void memoryIsThatOfTheHostWhereItIsSetOrNicsAreFar() throws Exception {
+        Topology near = machine(nvidia(0x2330, 90), "vendor=\"0x1d0f\" device=\"0xefa1\"", 1, "ffffffff");
+        assertThat(plan(near, Map.of("ep.gpu.window", "host")).posting())
+                .extracting(Posting::memory)
+                .containsExactly("host, pinned (ep.gpu.window)");
+        Topology far = Topologies.read(Files.writeString(
+                folder.resolve("far.xml"),
+                "<system version=\"1\"><cpu numaid=\"0\" arch=\"x86_64\" affinity=\"ffffffff\">"
+                        + "<pci busid=\"0000:10:00.0\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\" "
+                        + nvidia(0x2330, 90).replace("DEV", "0")
+                        + "</pci><pci busid=\"0000:20:00.0\" class=\"0x020000\" link_speed=\"32.0 GT/s PCIe\""
+                        + " link_width=\"16\" vendor=\"0x1d0f\" device=\"0xefa1\"><nic><net name=\"nic0\" dev=\"0\""
+                        + " speed=\"200000\" port=\"1\" guid=\"0x1\" gdr=\"1\"/></nic></pci></cpu></system>"));
+        assertThat(plan(far, Map.of()).posting())
+                .extracting(Posting::memory)
+                .containsExactly("host, pinned: nic0 is far (PHB)");
     }
 
     @Test

@@ -2,6 +2,7 @@ package org.ep4j.engine.collective;
 
 import java.util.List;
 import java.util.function.Supplier;
+import jdk.jfr.FlightRecorder;
 import org.ep4j.spi.LinkTraffic;
 
 /** Writes the traffic of all links of a rank as events {@code org.ep4j.Traffic} of the flight recorder. For one thread at a time. */
@@ -34,9 +35,12 @@ public final class TrafficReports {
         }
     }
 
-    /** Reports now. */
+    /**
+     * Reports now, where the flight recorder runs. Elsewhere the class of the event is not even loaded: the first one of a
+     * process costs a tenth of a second, and whoever calls this has a link to see to.
+     */
     public void report() {
-        if (new TrafficEvent().isEnabled()) {
+        if (FlightRecorder.isInitialized() && new TrafficEvent().isEnabled()) {
             for (LinkTraffic link : traffic.get()) {
                 link.lanes()
                         .forEach(lane ->

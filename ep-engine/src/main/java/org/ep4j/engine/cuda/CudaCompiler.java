@@ -4,10 +4,13 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.Supplier;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.driver.DriverErrors;
 import org.ep4j.engine.driver.KernelCache;
 import org.ep4j.engine.gpu.KernelSource;
+import org.ep4j.spi.DeviceCode;
 
 /** Kernels as machine code of one GPU: from the cache, else from NVRTC; as PTX where NVRTC is older than the GPU. */
 final class CudaCompiler {
@@ -29,6 +32,19 @@ final class CudaCompiler {
     static byte[] compile(CudaDriver driver, String name, String source, String architecture) {
         synchronized (ONE_AT_A_TIME) {
             return of(driver).compile(name, source, architecture);
+        }
+    }
+
+    /** Machine code of {@code source} behind that of a backend, linked with its libraries. */
+    static byte[] link(CudaDriver driver, String name, String source, DeviceCode code, String architecture) {
+        synchronized (ONE_AT_A_TIME) {
+            CudaCompiler compiler = of(driver);
+            return compiler.link(
+                    name,
+                    source,
+                    code,
+                    architecture,
+                    () -> NvJitLink.find(System.getenv(), compiler.nvrtc.installation()));
         }
     }
 
@@ -58,6 +74,42 @@ final class CudaCompiler {
                             + "; the driver translates kernels instead");
             return compile(name, whole, List.of("-arch=" + nvrtc.newestVirtual()));
         }
+    }
+
+    /**
+     * Compiles and links.
+     *
+     * @param source without the dialect
+     * @param linker found where the cache has nothing
+     */
+    byte[] link(String name, String source, DeviceCode code, String architecture, Supplier<NvJitLink> linker) {
+        List<String> parts = new ArrayList<>(options(code, architecture));
+        parts.add("nvrtc " + nvrtc.version() + " " + nvrtc.installation().compiler());
+        parts.add(code.version());
+        new TreeMap<>(code.headers()).forEach((file, text) -> parts.add(file + "\n" + text));
+        code.libraries().forEach(library -> parts.add(library.toString()));
+        parts.add(whole(source, code));
+        return cache.get(
+                parts,
+                () -> linker.get()
+                        .link(name, object(name, source, code, architecture), code.libraries(), architecture));
+    }
+
+    /** Machine code that is not linked yet. */
+    byte[] object(String name, String source, DeviceCode code, String architecture) {
+        return nvrtc.compile(name, whole(source, code), options(code, architecture), code.headers());
+    }
+
+    private static String whole(String source, DeviceCode code) {
+        return code.source() + "\n" + KernelSource.in("cuda.cu", source);
+    }
+
+    private static List<String> options(DeviceCode code, String architecture) {
+        List<String> options = new ArrayList<>(OPTIONS);
+        options.add("-arch=" + architecture);
+        options.add("-rdc=true");
+        options.addAll(code.options());
+        return options;
     }
 
     private byte[] compile(String name, String whole, List<String> architecture) {

@@ -9,6 +9,7 @@ import org.ep4j.engine.driver.MemoryHandle;
 import org.ep4j.engine.gpu.GpuFacts;
 import org.ep4j.engine.gpu.GpuModule;
 import org.ep4j.engine.gpu.NicMemory;
+import org.ep4j.spi.DeviceCode;
 
 /** One NVIDIA GPU: memory, copies and events in its primary context. */
 public final class CudaDevice extends DriverDevice {
@@ -50,6 +51,11 @@ public final class CudaDevice extends DriverDevice {
     @Override
     public GpuModule load(String name, String source) {
         return new DriverModule(context(), CudaCompiler.compile(driver, name, source, facts().architecture()));
+    }
+
+    @Override
+    public GpuModule load(String name, String source, DeviceCode code) {
+        return new DriverModule(context(), CudaCompiler.link(driver, name, source, code, facts().architecture()));
     }
 
     @Override

@@ -7,6 +7,9 @@ import com.sun.jna.StringArray;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 
@@ -32,7 +35,8 @@ final class Nvrtc {
 
     native int nvrtcVersion(int[] major, int[] minor);
 
-    native int nvrtcCreateProgram(long[] program, String source, String name, int headers, long sources, long names);
+    native int nvrtcCreateProgram(
+            long[] program, String source, String name, int headers, Pointer sources, Pointer names);
 
     native int nvrtcDestroyProgram(long[] program);
 
@@ -89,9 +93,18 @@ final class Nvrtc {
      * @throws EpException with the compiler's own messages
      */
     byte[] compile(String name, String source, List<String> options) {
+        return compile(name, source, options, Map.of());
+    }
+
+    /**
+     * As above.
+     *
+     * @param headers that the source may include, by name
+     */
+    byte[] compile(String name, String source, List<String> options, Map<String, String> headers) {
         requireKnown(options);
         long[] program = new long[1];
-        check(nvrtcCreateProgram(program, source, name, 0, 0, 0), "nvrtcCreateProgram");
+        check(create(program, source, name, new TreeMap<>(headers)), "nvrtcCreateProgram");
         try {
             int result =
                     nvrtcCompileProgram(program[0], options.size(), new StringArray(options.toArray(String[]::new)));
@@ -110,6 +123,15 @@ final class Nvrtc {
         } finally {
             nvrtcDestroyProgram(program);
         }
+    }
+
+    private int create(long[] program, String source, String name, SortedMap<String, String> headers) {
+        if (headers.isEmpty()) {
+            return nvrtcCreateProgram(program, source, name, 0, Pointer.NULL, Pointer.NULL);
+        }
+        StringArray texts = new StringArray(headers.values().toArray(String[]::new));
+        StringArray names = new StringArray(headers.keySet().toArray(String[]::new));
+        return nvrtcCreateProgram(program, source, name, headers.size(), texts, names);
     }
 
     private void requireKnown(List<String> options) {

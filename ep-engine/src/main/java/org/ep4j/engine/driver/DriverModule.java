@@ -31,6 +31,11 @@ public final class DriverModule implements GpuModule {
     }
 
     @Override
+    public long handle() {
+        return handle;
+    }
+
+    @Override
     public void close() {
         context.call("unloading machine code", () -> context.driver().unloadModule(handle));
     }

@@ -25,6 +25,7 @@ import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.engine.sync.Waits;
 import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.DevicePosted;
 
 /** Makes buffers of the GPU engine. */
 public final class GpuBuffers {
@@ -126,12 +127,8 @@ public final class GpuBuffers {
                 m -> new DeviceWords(copies, device.id(), m, flush(window, m)),
                 Deadline.in(timeout));
         Waits waits = new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
-        Processors processors = Processors.of(
-                config,
-                device,
-                shape,
-                symmetric.local().address(),
-                symmetric.mapped().values().stream().map(DeviceMemory::address).toList());
+        Processors processors =
+                Processors.of(config, device, shape, group.plan().profiles(), rank);
         owned.push(processors::close);
         GpuState state = new GpuState(
                 device,
@@ -152,11 +149,13 @@ public final class GpuBuffers {
         owned.push(abort::close);
         Failures failures = new Failures(device.allocatePinned(Failures.BYTES), shape, waits);
         owned.push(failures::close);
-        String source = KernelSource.of(shape, ranks, device.facts().sharedBytes(), window.map(GpuWindow::layout));
-        GpuModule module = device.load("ep4j kernels", source);
-        owned.push(module::close);
-        Optional<Remotes> remotes = window.map(
-                w -> new Remotes(device, copies, group.plan(), symmetric, w, peers.layout(), config, abort, owned));
+        Optional<DevicePosted> posted = window.flatMap(GpuWindow::posted);
+        String source = KernelSource.of(
+                shape, ranks, device.facts().sharedBytes(), window.map(GpuWindow::layout), posted.isPresent());
+        GpuModule module = load(device, source, posted, owned);
+        Optional<RemoteTable> remotes = window.map(w -> posted.isPresent()
+                ? new DeviceRemotes(device, copies, group.plan(), rank, w, posted.get(), owned)
+                : new Remotes(device, copies, group.plan(), symmetric, w, peers.layout(), config, abort, owned));
         Launcher launcher = new Launcher(device, module, KernelSource.kernels(source));
         Arguments common = new Arguments()
                 .set(
@@ -177,9 +176,9 @@ public final class GpuBuffers {
                 .set(Param.OWNER, experts(device, copies, shape, owned, placement::rankOf))
                 .set(Param.LOCAL_OF, experts(device, copies, shape, owned, placement::localIndex))
                 .set(Param.TEMPORARY, state.temporary().address())
-                .set(Param.REMOTES, remotes.map(Remotes::tableAddress).orElse(0L))
+                .set(Param.REMOTES, remotes.map(RemoteTable::tableAddress).orElse(0L))
                 .set(Param.WINDOW, window.map(GpuWindow::address).orElse(0L))
-                .set(Param.WORDS, window.map(w -> w.words().deviceAddress()).orElse(0L));
+                .set(Param.WORDS, window.map(w -> w.counters().address()).orElse(0L));
         Posting posting = remotes.map(r -> (Posting) r).orElse(Posting.NONE);
         Operations operations = new Operations(
                 device, launcher, failures, deviceState, abort, waits, processors, posting, common, timeout, CLEANER);
@@ -201,6 +200,19 @@ public final class GpuBuffers {
                 posting,
                 timeout,
                 free);
+    }
+
+    private static GpuModule load(
+            GpuDevice device, String source, Optional<DevicePosted> posted, Deque<Runnable> owned) {
+        String name = "ep4j kernels";
+        GpuModule module =
+                posted.map(p -> device.load(name, source, p.code())).orElseGet(() -> device.load(name, source));
+        owned.push(module::close);
+        posted.ifPresent(p -> {
+            p.attach(module.handle());
+            owned.push(() -> p.detach(module.handle()));
+        });
+        return module;
     }
 
     /** NICs write into the window alone. */

@@ -5,6 +5,7 @@ import java.util.function.Supplier;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpDevice;
 import org.ep4j.EpEvent;
+import org.ep4j.spi.DeviceCode;
 
 /** A GPU as the engine uses it. Streams, kernels and addresses are the driver's own handles. Safe for several threads. */
 public interface GpuDevice extends EpDevice {
@@ -23,6 +24,13 @@ public interface GpuDevice extends EpDevice {
      * @param source without the dialect, which the device puts before it
      */
     GpuModule load(String name, String source);
+
+    /**
+     * As above, with what a backend contributes: compiled after its source and linked with its libraries.
+     *
+     * @throws org.ep4j.EpUnavailableException when this kind of GPU has no such backend, or no linker is installed
+     */
+    GpuModule load(String name, String source, DeviceCode code);
 
     /**
      * Zeroed memory that kernels and copies of this GPU alone reach: no other GPU and no other process does. Where the driver

@@ -1,31 +1,47 @@
 package org.ep4j.engine.gpu;
 
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PathKind;
+import org.ep4j.spi.DevicePosted;
 import org.ep4j.spi.ExposedMemory;
+import org.ep4j.spi.SymmetricBuffer;
 
 /**
- * Memory by which a GPU exchanges with peers that host threads post to: the GPU's own, where NICs reach it, else pinned memory
+ * Memory by which a GPU exchanges with peers that it does not map: the GPU's own, where NICs reach it, else pinned memory
  * of the host, which both reach on any machine. {@link WindowPlacement} decides.
  *
  * @param layout where everything lies, but the counters
  * @param exposed the memory, as backends register it
  * @param address where kernels see it
- * @param words counters, which threads of the host write and kernels poll: always memory of the host
+ * @param words counters, which threads of the host write and kernels poll; memory of the host, empty where kernels of the peers
+ *     write them
+ * @param counters the counters where kernels see them
+ * @param posted by which kernels write the peers, where not the host does
  * @param flush makes this GPU see what has arrived, before the counters say so
  * @param free gives the memory back
  */
 public record GpuWindow(
-        WindowLayout layout, ExposedMemory exposed, long address, PinnedMemory words, Runnable flush, Runnable free)
+        WindowLayout layout,
+        ExposedMemory exposed,
+        long address,
+        Optional<PinnedMemory> words,
+        DeviceMemory counters,
+        Optional<DevicePosted> posted,
+        Runnable flush,
+        Runnable free)
         implements AutoCloseable {
     /**
      * The layout that a plan needs, the same on all ranks; empty where all GPUs map each other's memory.
@@ -41,8 +57,24 @@ public record GpuWindow(
                     .filter(peer -> !isPosted(plan, peer, rank))
                     .findFirst()
                     .ifPresent(peer -> refuse(plan, rank, peer));
+            refuseMixed(plan, rank);
         }
         return most == 0 ? Optional.empty() : Optional.of(new WindowLayout(shape, plan.ranks(), most));
+    }
+
+    private static void refuseMixed(EpPlan plan, int rank) {
+        Map<PathKind, Integer> kinds = new EnumMap<>(PathKind.class);
+        remotes(plan, rank)
+                .forEach(peer -> kinds.put(plan.path(rank, peer).offer().kind(), peer));
+        if (kinds.size() > 1) {
+            throw new EpUnavailableException(plan.profiles().get(rank).label() + " posts to "
+                    + kinds.entrySet().stream()
+                            .map(one -> plan.profiles().get(one.getValue()).label() + " by " + one.getKey() + " over "
+                                    + plan.path(rank, one.getValue()).backend())
+                            .collect(Collectors.joining(" and to "))
+                    + "; kernels post in one way to all peers: exclude one of the two backends with "
+                    + EpKeys.EXCLUDE.name());
+        }
     }
 
     private static void refuse(EpPlan plan, int rank, int peer) {
@@ -62,7 +94,52 @@ public record GpuWindow(
     }
 
     private static boolean isPosted(EpPlan plan, int from, int to) {
-        return from != to && plan.path(from, to).offer().kind() == PathKind.HOST_POSTED;
+        PathKind kind = plan.path(from, to).offer().kind();
+        return from != to && (kind == PathKind.HOST_POSTED || kind == PathKind.DEVICE_POSTED);
+    }
+
+    /**
+     * A window that threads of the host post from.
+     *
+     * @param words for the counters; closed with the window
+     */
+    static GpuWindow hostPosted(
+            WindowLayout layout,
+            ExposedMemory exposed,
+            long address,
+            PinnedMemory words,
+            Runnable flush,
+            Runnable free) {
+        DeviceMemory counters = new DeviceMemory(words.deviceAddress(), layout.counterBytes(), Device.HOST);
+        return new GpuWindow(layout, exposed, address, Optional.of(words), counters, Optional.empty(), flush, free);
+    }
+
+    /**
+     * A window that a backend has allocated, whose kernels post.
+     *
+     * @param buffer which the caller closes
+     * @throws EpUnavailableException when the backend's buffers are not {@link DevicePosted}, a defect of it
+     */
+    public static GpuWindow devicePosted(WindowLayout layout, SymmetricBuffer buffer) {
+        DevicePosted posted = buffer.as(DevicePosted.class)
+                .orElseThrow(() -> new EpUnavailableException(
+                        buffer + " is none that kernels post from, a defect of its backend; exclude that"));
+        DeviceMemory memory = buffer.local();
+        return new GpuWindow(
+                layout,
+                ExposedMemory.of(memory),
+                memory.address(),
+                Optional.empty(),
+                posted.counters(),
+                Optional.of(posted),
+                () -> {},
+                () -> {});
+    }
+
+    /** True when kernels of {@code rank} post to its remote peers; all of them are reached in one way. */
+    public static boolean isDevicePosted(EpPlan plan, int rank) {
+        return remotes(plan, rank).stream()
+                .anyMatch(peer -> plan.path(rank, peer).offer().kind() == PathKind.DEVICE_POSTED);
     }
 
     /** In pinned memory of the host. */
@@ -71,8 +148,7 @@ public record GpuWindow(
         try {
             PinnedMemory pinned = device.allocatePinned(layout.bytes());
             DeviceMemory memory = new DeviceMemory(pinned.hostAddress(), layout.bytes(), Device.HOST);
-            return new GpuWindow(
-                    layout, ExposedMemory.of(memory), pinned.deviceAddress(), words, () -> {}, pinned::close);
+            return hostPosted(layout, ExposedMemory.of(memory), pinned.deviceAddress(), words, () -> {}, pinned::close);
         } catch (RuntimeException e) {
             words.close();
             throw e;
@@ -83,7 +159,8 @@ public record GpuWindow(
     SymmetricMemory.Window asWindow() {
         return new SymmetricMemory.Window(
                 exposed.memory(),
-                new DeviceMemory(words.hostAddress(), layout.counterBytes(), Device.HOST),
+                words.map(pinned -> new DeviceMemory(pinned.hostAddress(), layout.counterBytes(), Device.HOST))
+                        .orElse(counters),
                 layout.staging(),
                 layout.stagingBytes());
     }
@@ -94,7 +171,7 @@ public record GpuWindow(
         try {
             free.run();
         } finally {
-            words.close();
+            words.ifPresent(PinnedMemory::close);
         }
     }
 }

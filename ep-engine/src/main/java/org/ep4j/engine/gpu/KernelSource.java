@@ -38,9 +38,23 @@ public final class KernelSource {
      * @param window by which it exchanges with peers that are not mapped, if there are any
      */
     public static String of(EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window) {
+        return of(shape, ranks, sharedBytes, window, false);
+    }
+
+    /**
+     * All kernels of a buffer, without the dialect.
+     *
+     * @param window by which it exchanges with peers that are not mapped, if there are any
+     * @param postedByDevice true where kernels write these by {@link org.ep4j.spi.DevicePosted}, whose source goes before
+     */
+    public static String of(
+            EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window, boolean postedByDevice) {
         StringBuilder text = new StringBuilder(KernelConstants.of(shape, ranks, sharedBytes, window));
+        if (postedByDevice) {
+            text.append("#define EP_DEVICE_POSTED 1\n");
+        }
         List<String> parts = new ArrayList<>(
-                window.isPresent()
+                window.isPresent() && !postedByDevice
                         ? List.of("fifo.cu", "op.cu", "proxy.cu", "remote.cu")
                         : List.of("op.cu", "remote.cu"));
         if (shape.maxTokens() > 0) {

@@ -10,6 +10,7 @@ import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.plan.RankProfile;
 
 /**
  * How many blocks, one on each multiprocessor, move rows of one buffer.
@@ -41,40 +42,41 @@ final class Processors implements AutoCloseable {
     private final int asked;
     private final int askedLow;
     private final boolean low;
-    private final long own;
-    private final List<Long> peers;
+    private final List<RankProfile> group;
+    private final int rank;
     private volatile boolean counts;
     private volatile int highThroughput;
     private volatile int lowLatency;
     private volatile boolean alone;
     private volatile boolean withPeers;
 
-    private Processors(Device device, int all, int asked, int askedLow, boolean low, long own, List<Long> peers) {
+    private Processors(
+            Device device, int all, int asked, int askedLow, boolean low, List<RankProfile> group, int rank) {
         this.device = device;
         this.all = all;
         this.asked = asked;
         this.askedLow = askedLow;
         this.low = low;
-        this.own = own;
-        this.peers = List.copyOf(peers);
+        this.group = List.copyOf(group);
+        this.rank = rank;
         this.counts = low;
     }
 
     /**
      * Of a new buffer; until it is closed.
      *
-     * @param own where this rank's symmetric memory lies
-     * @param peers where that of the others lies; in this process by its own address
+     * @param group what its ranks reported
+     * @param rank of the buffer
      */
-    static Processors of(EpConfig config, GpuDevice device, EpShape shape, long own, List<Long> peers) {
+    static Processors of(EpConfig config, GpuDevice device, EpShape shape, List<RankProfile> group, int rank) {
         Processors made = new Processors(
                 device.id(),
                 device.facts().processors(),
                 config.get(EpKeys.SMS),
                 config.get(EpKeys.LOW_LATENCY_SMS),
                 shape.maxLowLatencyTokens() > 0,
-                own,
-                peers);
+                group,
+                rank);
         synchronized (OPEN) {
             OPEN.computeIfAbsent(made.device, d -> new LinkedHashSet<>()).add(made);
             share(made.device);
@@ -98,7 +100,7 @@ final class Processors implements AutoCloseable {
         int low = (int) open.stream().filter(p -> p.low).count();
         for (Processors one : open) {
             one.share(one.counts ? counted : counted + 1, low);
-            one.withPeers = open.stream().anyMatch(other -> other != one && one.peers.contains(other.own));
+            one.withPeers = open.stream().anyMatch(other -> other.rank != one.rank && other.group.equals(one.group));
         }
     }
 

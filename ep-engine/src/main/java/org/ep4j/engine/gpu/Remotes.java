@@ -19,6 +19,7 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.WindowLayout;
+import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.proxy.CommandRing;
 import org.ep4j.engine.proxy.CommandSink;
 import org.ep4j.engine.proxy.ProxyThreads;
@@ -31,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  * The peers of a GPU that are not mapped: its kernels put commands into rings, and proxy threads post for them and bring what
  * has come to words that kernels look at. See {@code remote.cu}.
  */
-final class Remotes implements Posting {
+final class Remotes implements RemoteTable {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
     /** Bytes of {@code struct Remote}. */
@@ -48,6 +49,7 @@ final class Remotes implements Posting {
     private final GpuDevice device;
     private final Copies copies;
     private final GpuWindow window;
+    private final HostMemory words;
     private final SymmetricMemory symmetric;
     private final BufferLayout layout;
     private final Abort abort;
@@ -90,6 +92,7 @@ final class Remotes implements Posting {
         this.device = device;
         this.copies = copies;
         this.window = window;
+        this.words = window.words().orElseThrow().memory();
         this.symmetric = symmetric;
         this.layout = layout;
         this.abort = abort;
@@ -172,8 +175,8 @@ final class Remotes implements Posting {
         return words;
     }
 
-    /** Where kernels find them. */
-    long tableAddress() {
+    @Override
+    public long tableAddress() {
         return table.memory().address();
     }
 
@@ -282,7 +285,7 @@ final class Remotes implements Posting {
             long value = come[source][number];
             if (value > shown[source][number]) {
                 shown[source][number] = value;
-                window.words().memory().putLongRelease(layout.counter(AWAITED.get(c), source), value);
+                words.putLongRelease(layout.counter(AWAITED.get(c), source), value);
             }
         }
     }

@@ -16,7 +16,6 @@ import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.ExposedMemory.Kind;
 import org.ep4j.spi.RegistersDeviceMemory;
-import org.ep4j.topology.NicReach;
 
 /**
  * Decides where the window of a GPU lies, and makes it: memory of the GPU that all backends register as dma-buf, else by its
@@ -100,12 +99,7 @@ public final class WindowPlacement {
 
     /** A NIC that is far from the GPU is slower with its memory than with the host's. */
     private Optional<String> tooFar() {
-        List<NicReach> near = plan.profiles().get(rank).locality().nics();
-        return GpuWindow.remotes(plan, rank).stream()
-                .flatMap(peer -> plan.path(rank, peer).offer().nics().stream())
-                .flatMap(port -> near.stream().filter(nic -> nic.name().equals(port.split(":", 2)[0])))
-                .filter(nic -> !nic.distance().type().gpuDirect())
-                .findFirst()
+        return FarNics.first(plan, rank)
                 .map(nic ->
                         nic.name() + " is too far from it (" + nic.distance().type()
                                 + ") for GPUDirect RDMA; where that is wrong, as in a virtual machine that hides PCIe switches, set "
@@ -153,7 +147,7 @@ public final class WindowPlacement {
             ExposedMemory exposed = new ExposedMemory(memory, file.map(NicMemory.File::dmaBuf));
             backends.forEach(backend -> ((RegistersDeviceMemory) backend).tryRegister(exposed));
             boolean flushed = NicWrites.of(nics.facts()) == NicWrites.FLUSHED;
-            return new GpuWindow(
+            return GpuWindow.hostPosted(
                     layout,
                     exposed,
                     memory.address(),

@@ -3,6 +3,7 @@ package org.ep4j.engine.hip;
 import java.nio.file.Path;
 import java.util.Map;
 import org.ep4j.EpException;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.driver.DomainMemory;
 import org.ep4j.engine.driver.DriverContext;
 import org.ep4j.engine.driver.DriverDevice;
@@ -11,6 +12,7 @@ import org.ep4j.engine.driver.KernelCache;
 import org.ep4j.engine.driver.MemoryHandle;
 import org.ep4j.engine.gpu.GpuFacts;
 import org.ep4j.engine.gpu.GpuModule;
+import org.ep4j.spi.DeviceCode;
 
 /** One AMD GPU, or one partition of it: memory, copies and events as HIP has them. */
 public final class HipDevice extends DriverDevice {
@@ -42,6 +44,12 @@ public final class HipDevice extends DriverDevice {
         return new DriverModule(
                 context(),
                 compiler.compile(name, source, runtime.architecture(context().device())));
+    }
+
+    @Override
+    public GpuModule load(String name, String source, DeviceCode code) {
+        throw new EpUnavailableException("kernels of AMD GPUs are linked with no device library, and " + code.version()
+                + " is one; leave its backend out with ep.backend.exclude");
     }
 
     @Override

@@ -63,7 +63,12 @@ EP_DEVICE void ht_announce(const Op& op, const Announcement& a, u64 handle, cons
     }
     // What the warp wrote comes before what its first lane releases.
     sync_lanes();
-#if EP_POSTED
+#if EP_DEVICE_POSTED
+    if (is_remote(op, r)) {
+      if (lane() == 0) post_block(op, r, BLOCK_HT, a.number, HT_ENTER);
+      continue;
+    }
+#elif EP_POSTED
     if (lane() == 0 && is_remote(op, r)) post_block(op, r, BLOCK_HT, a.number, PHASE_BEGIN);
 #endif
     if (lane() == 0) advance(op, a.peers[r], r, HT_ENTER, a.number, PHASE_BEGIN);

@@ -199,10 +199,18 @@ EP_DEVICE void give_weights(const Op& op, const int* start) {
 
 // Called by all threads of the last block, each for its ranks.
 EP_DEVICE void post_weights(const Op& op, const int* start) {
+#if EP_DEVICE_POSTED
+  for (i64 r = 0; op.weights && r < EP_RANKS; r++) {
+    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    post_by_block(op, r, channel_to(op, r) + EP_CHANNEL_WEIGHTS, (u64)(start[r + 1] - start[r]) * EP_TOPK * 4);
+  }
+  sync_block();
+#else
   for (i64 r = threadIdx.x; op.weights && r < EP_RANKS; r += blockDim.x) {
     if (!is_remote(op, r) || is_masked(op, r)) continue;
     post(op, r, channel_to(op, r) + EP_CHANNEL_WEIGHTS, (u64)(start[r + 1] - start[r]) * EP_TOPK * 4, PHASE_COMBINE_ROWS);
   }
+#endif
 }
 #endif
 
@@ -242,7 +250,16 @@ EP_KERNEL(ht_selections, EP_COMBINE_WARPS * EP_LANES) {
     for (Lanes left = ballot(from >= 0); left; left &= left - 1) {
       int k = lowest(left);
       const char* row_of_k = op.x + (u64)shuffle(from, k) * EP_BF16_ROW;
-#if EP_POSTED
+#if EP_DEVICE_POSTED
+      if (is_remote(op, to)) {
+        char* there = channel_to(op, to) + EP_CHANNEL_ROWS + ((u64)(row - start[to]) * EP_TOPK + k) * EP_BF16_ROW;
+        copy_row(carry, there, row_of_k);
+        rows_written();
+        sync_lanes();
+        post_by_wave(op, to, there, EP_BF16_ROW);
+        continue;
+      }
+#elif EP_POSTED
       if (is_remote(op, to)) {
         char* there = channel_to(op, to) + EP_CHANNEL_ROWS + ((u64)(row - start[to]) * EP_TOPK + k) * EP_BF16_ROW;
         copy_row(carry, there, row_of_k);

@@ -248,6 +248,20 @@ EP_DEVICE char* record_to(const Op& op, int rank, i64 row, const int* first) {
   return record_at(op.peers[rank], row);
 }
 
+#if EP_DEVICE_POSTED
+// Posts a row that has been stored into channels: each lane of a wave has one of these, or none. Called by a wave.
+EP_DEVICE void post_row_of_lanes(const Op& op, bool mine, int rank, const char* row, u32 bytes) {
+  const Lanes posts = ballot(mine);
+  if (posts == 0) return;
+  rows_written();
+  sync_lanes();
+  for (Lanes left = posts; left; left &= left - 1) {
+    const int k = lowest(left);
+    post_by_wave(op, shuffle(rank, k), (const char*)shuffle((u64)row, k), bytes);
+  }
+}
+#endif
+
 #if EP_POSTED
 // What a combine needs to know of remote ranks, and cached dispatches. Called by all threads of a block.
 EP_DEVICE void keep_rows(const Op& op, u64 number, int* first, bool fresh) {
@@ -265,12 +279,21 @@ EP_DEVICE void keep_rows(const Op& op, u64 number, int* first, bool fresh) {
 
 // Posts what lies in the channels. Called by all threads of the last block.
 EP_DEVICE void post_rows(const Op& op, u32 bytes) {
+#if EP_DEVICE_POSTED
+  for (i64 r = 0; r < EP_RANKS; r++) {
+    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    // Rows have been posted one by one.
+    post_by_block(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, (u64)load_remote(handle_ints(op, EP_HANDLE_SENT) + r) * EP_RECORD_BYTES);
+  }
+  sync_block();
+#else
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     if (!is_remote(op, r) || is_masked(op, r)) continue;
     const u64 rows = (u64)load_remote(handle_ints(op, EP_HANDLE_SENT) + r);
     post(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, rows * bytes, PHASE_DISPATCH_ROWS);
     post(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, rows * EP_RECORD_BYTES, PHASE_DISPATCH_ROWS);
   }
+#endif
 }
 #endif
 
@@ -342,6 +365,9 @@ EP_KERNEL(ht_send, 1024) {
       char* to = sends ? row_to(op, rank, row, first, bytes) : 0;
       char* its_record = sends && EP_STAGES_RECORDS ? record_to(op, rank, row, first) : 0;
       end_row(carry, from, bytes, to, its_record, carry.stage + piece + count(targets & lanes_below()) * record_bytes, record_bytes);
+#if EP_DEVICE_POSTED
+      post_row_of_lanes(op, sends && is_remote(op, rank), rank, to, bytes);
+#endif
     }
     t = later;
   }

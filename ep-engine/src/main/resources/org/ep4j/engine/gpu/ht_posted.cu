@@ -20,6 +20,26 @@ EP_KERNEL(ht_take, 1024) {
   }
 }
 
+#if EP_DEVICE_POSTED
+// Brings rows of a remote rank's tokens into the channel to it and posts each. Called by all threads of a grid.
+EP_DEVICE void give_rows(const Op& op, i64 rank, const char* x, i64 rows) {
+  const i64 waves = blockDim.x / EP_LANES;
+  for (i64 row = (i64)blockIdx.x * waves + warp(); row < rows; row += (i64)gridDim.x * waves) {
+    const Vec* from = (const Vec*)(x + (u64)row * EP_BF16_ROW);
+    Vec* to = (Vec*)(channel_to(op, rank) + EP_CHANNEL_ROWS + (u64)row * EP_BF16_ROW);
+    for (int i = lane(); i < EP_BF16_ROW / 16; i += 4 * EP_LANES) {
+      Vec v[4];
+#pragma unroll
+      for (int u = 0; u < 4; u++) if (i + u * EP_LANES < EP_BF16_ROW / 16) v[u] = load_remote(from + i + u * EP_LANES);
+#pragma unroll
+      for (int u = 0; u < 4; u++) if (i + u * EP_LANES < EP_BF16_ROW / 16) to[i + u * EP_LANES] = v[u];
+    }
+    sync_lanes();
+    post_by_wave(op, rank, (const char*)to, EP_BF16_ROW);
+  }
+}
+#endif
+
 EP_KERNEL(ht_give, 1024) {
   EP_SHARED Announcement announcement;
   EP_SHARED int start[EP_RANKS + 1];
@@ -30,11 +50,20 @@ EP_KERNEL(ht_give, 1024) {
   for (i64 i = 1; i < EP_RANKS; i++) {
     const i64 r = (op.rank + i) % EP_RANKS;
     if (!is_remote(op, r) || is_masked(op, r)) continue;
+#if EP_DEVICE_POSTED
+    give_rows(op, r, x + (u64)start[r] * EP_BF16_ROW, start[r + 1] - start[r]);
+#else
     copy_all(channel_to(op, r) + EP_CHANNEL_ROWS, x + (u64)start[r] * EP_BF16_ROW, (u64)(start[r + 1] - start[r]) * EP_BF16_ROW);
+#endif
   }
   give_weights(op, start);
   if (!last_block(op, 12)) return;
   post_weights(op, start);
+#if EP_DEVICE_POSTED
+  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
+    if (is_remote(op, r) && !is_masked(op, r)) advance(op, 0, r, HT_DATA, announcement.number, PHASE_COMBINE_ROWS);
+  }
+#else
   // By the threads that have posted the weights: the counter comes last.
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     if (!is_remote(op, r) || is_masked(op, r)) continue;
@@ -42,4 +71,5 @@ EP_KERNEL(ht_give, 1024) {
     post(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, rows * EP_BF16_ROW, PHASE_COMBINE_ROWS);
     advance(op, 0, r, HT_DATA, announcement.number, PHASE_COMBINE_ROWS);
   }
+#endif
 }

@@ -77,6 +77,15 @@ EP_DEVICE void publish_slot(const Op& op, const Sending& all, const Outgoing& ou
   publish(op, out.rank, slot_of(op, all, out, k), EP_COMBINE_SLOT_BYTES, flag, all.number, PHASE_LL_COMBINE_RECEIVE);
 }
 
+#if EP_DEVICE_POSTED
+// As above, by a wave; "mine" in the lane that has seen that it is filled.
+EP_DEVICE void publish_slot_by_wave(const Op& op, const Sending& all, const Outgoing& out, int k, bool mine) {
+  sync_lanes();
+  u64* flag = combine_flag_to(op, out.home, out.rank, all.number, out.token, k);
+  publish_by_wave(op, mine, out.rank, slot_of(op, all, out, k), EP_COMBINE_SLOT_BYTES, flag, all.number);
+}
+#endif
+
 // One piece of the sum of a message's rows, to "to" in shared memory or in a slot.
 EP_DEVICE void sum_piece(const Op& op, const Outgoing& out, int first, Vec* to) {
   float sums[EP_LL_COLUMNS][8];
@@ -138,11 +147,16 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
         bulk_commit();
         if (ends) {
           bulk_wait();
+#if !EP_DEVICE_POSTED
           publish_slot(op, all, out, k);
+#endif
         } else {
           bulk_wait_read();
         }
       }
+#if EP_DEVICE_POSTED
+      if (ends && works && out.here && member == 0) publish_slot_by_wave(op, all, out, k, lane() == 0);
+#endif
       if (!ends || from + gridDim.x * abreast < all.messages) sync_block();
 #else
       if (works && out.here && mine < EP_LL_VECTORS) sum_piece(op, out, mine, (Vec*)(slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD) + mine);
@@ -192,8 +206,13 @@ EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
           bulk_wait_read();
         }
         bulk_wait();
+#if !EP_DEVICE_POSTED
         publish_slot(op, all, out, k);
+#endif
       }
+#if EP_DEVICE_POSTED
+      publish_slot_by_wave(op, all, out, k, lane() == 0);
+#endif
 #else
       for (int i = lane(); i < EP_LL_VECTORS; i += 8 * EP_LANES) {
         Vec v[8];
@@ -239,7 +258,11 @@ EP_DEVICE void send_coded_row(const Op& op, const Sending& all, const Outgoing& 
     sync_lanes();
     at += bytes;
   }
+#if EP_DEVICE_POSTED
+  publish_slot_by_wave(op, all, out, first, lane() == 0);
+#else
   if (lane() == 0) publish_slot(op, all, out, first);
+#endif
 }
 
 EP_DEVICE void send_coded(const Op& op, const Sending& all, char* shared) {
@@ -285,7 +308,15 @@ EP_DEVICE void announce_combine(const Op& op, char* const* peer, u64 number, u64
   }
 }
 
-#if EP_POSTED
+#if EP_DEVICE_POSTED
+// Says to remote ranks what this rank does; slots have flags of their own. Called by the wave that has written the block.
+EP_DEVICE void end_combine(const Op& op, u64 number) {
+  sync_lanes();
+  for (i64 r = lane(); r < EP_RANKS; r += EP_LANES) {
+    if (is_remote(op, r) && !is_masked(op, r)) post_block(op, r, BLOCK_LL_COMBINE, number, LL_COMBINE);
+  }
+}
+#elif EP_POSTED
 // Says to remote ranks that all is there. Called by all threads of the last block.
 EP_DEVICE void end_combine(const Op& op, u64 number) {
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
@@ -346,10 +377,15 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
     return;
   }
   const Sending all = {number, before[EP_RANKS], before, peer};
-  if (blockIdx.x == gridDim.x - 1 && (int)threadIdx.x >= threads - EP_LANES) announce_combine(op, peer, number, dispatch);
+  if (blockIdx.x == gridDim.x - 1 && (int)threadIdx.x >= threads - EP_LANES) {
+    announce_combine(op, peer, number, dispatch);
+#if EP_DEVICE_POSTED
+    end_combine(op, number);
+#endif
+  }
   send(all);
   if (blockIdx.x == 0 && (int)threadIdx.x >= threads - EP_LANES) give_credit(op);
-#if EP_POSTED
+#if EP_POSTED && !EP_DEVICE_POSTED
   if (last_block(op, EP_DONE_LL_COMBINE_END)) end_combine(op, number);
 #endif
 }
@@ -508,7 +544,7 @@ EP_DEVICE void combine_receive(const Op& op, int parts, Receive receive) {
   const u32 refused = load_remote(&state->ll_refused[2 + op.bank]);
   const bool clerk = blockIdx.x == gridDim.x - 1;
   if (!clerk) launch_dependents();
-#if EP_POSTED
+#if EP_POSTED && !EP_DEVICE_POSTED
   const bool there = refused || await_remotes(op, LL_COMBINE, number, PHASE_LL_COMBINE_RECEIVE);
 #else
   const bool there = true;

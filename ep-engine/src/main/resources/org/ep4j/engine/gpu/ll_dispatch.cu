@@ -339,7 +339,17 @@ EP_DEVICE void announce_dispatch(const Op& op, const Tables& tables, char* const
   }
 }
 
-#if EP_POSTED
+#if EP_DEVICE_POSTED
+// Says to remote ranks how much this rank sends and what it does; messages have flags of their own. Called by all threads of the block that has written
+// the counts.
+EP_DEVICE void end_dispatch(const Op& op, u64 number) {
+  for (i64 r = warp(); r < EP_RANKS; r += blockDim.x / EP_LANES) {
+    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    post_by_wave(op, r, (const char*)ll_counts_to(op, 0, r, number), EP_LL_COUNT_BYTES);
+    if (lane() == 0) post_block(op, r, BLOCK_LL_DISPATCH, number, LL_DISPATCH);
+  }
+}
+#elif EP_POSTED
 // Says to remote ranks that all is there. Called by all threads of the last block.
 EP_DEVICE void end_dispatch(const Op& op, u64 number) {
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
@@ -552,7 +562,12 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_BULK
       if (ends) {
         bulk_wait();
+#if EP_DEVICE_POSTED
+        sync_lanes();
+        publish_by_wave(op, to.target != 0, to.rank, to.target, message_bytes, to.flag, number);
+#else
         if (to.target) publish(op, to.rank, to.target, message_bytes, to.flag, number, PHASE_LL_DISPATCH_RECEIVE);
+#endif
       } else {
         bulk_wait_read();
       }
@@ -570,14 +585,24 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_BULK
   if (router) {
     bulk_wait();
+#if EP_DEVICE_POSTED
+    sync_lanes();
+    publish_by_wave(op, to.target != 0, to.rank, to.target, message_bytes, to.flag, number);
+#else
     if (to.target) publish(op, to.rank, to.target, message_bytes, to.flag, number, PHASE_LL_DISPATCH_RECEIVE);
+#endif
   }
 #endif
   if (router && first < end) keep(op, to, end - 1);
   if (last && !router) announce_counts(op, tables, peer, messages, number, threads);
   if (last && warp() == 0) announce_dispatch(op, tables, peer, number);
   if (blockIdx.x == 0 && warp() == 0) give_credit(op);
-#if EP_POSTED
+#if EP_DEVICE_POSTED
+  if (last) {
+    sync_block();
+    end_dispatch(op, number);
+  }
+#elif EP_POSTED
   if (last_block(op, EP_DONE_LL_DISPATCH_END)) end_dispatch(op, number);
 #endif
 }
@@ -870,7 +895,7 @@ EP_KERNEL_BESIDE(ll_dispatch_receive, 4 * EP_LL_GROUP + EP_LL_COUNTERS) {
   // What follows begins when all blocks allow it, so the last one is enough to keep it behind the sending kernel.
   if (!clerk) launch_dependents();
   if (!refused) {
-#if EP_POSTED
+#if EP_POSTED && !EP_DEVICE_POSTED
     good = await_remotes(op, LL_DISPATCH, number, PHASE_LL_DISPATCH_RECEIVE);
 #endif
     if (good && clerk) good = receive_counts(op, number);

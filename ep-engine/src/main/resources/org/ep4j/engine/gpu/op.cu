@@ -53,7 +53,16 @@ struct Failure {
   u64 deadline;  // nanoseconds that waits of the operation could take
 };
 
-#if EP_POSTED
+#if EP_DEVICE_POSTED
+// A peer that is not mapped, which kernels write by calls of a backend's device library: what goes to it is put into a channel of this rank's window, and
+// from there to the same place of the peer's channel for this rank. Order of org.ep4j.engine.gpu.DeviceRemotes.
+struct Remote {
+  char* out;       // channel to it in the window; 0 for a peer that is mapped, and for this rank
+  const char* in;  // channel from it
+  char* there;     // place in this rank's window that stands for the peer's channel from this rank
+  i64 number;      // of the peer in calls of the device library
+};
+#elif EP_POSTED
 // A peer that is not mapped: what goes to it is put into a channel of this rank's window, and proxy threads post it to the same place of the
 // peer's channel for this rank. Order of org.ep4j.engine.gpu.Remotes.
 struct Remote {
@@ -119,7 +128,7 @@ struct Op {
   i64 extra;             // what a kernel of its own needs
   const Remote* remotes; // [R]; with EP_POSTED
   char* window;          // memory that NICs reach: blocks as in symmetric memory, then channels; with EP_POSTED
-  char* words;           // host memory: counters of remote ranks as in symmetric memory; with EP_POSTED
+  char* words;           // counters of remote ranks as in symmetric memory: host memory, with EP_DEVICE_POSTED of the window; with EP_POSTED
 };
 
 #if EP_POSTED
@@ -178,7 +187,8 @@ EP_DEVICE int* handle_ints(const Op& op, u64 offset) { return (int*)(op.handle +
 
 // ---- Symmetric memory.
 EP_DEVICE char* counter_at(char* base, int kind, i64 source) { return base + ((u64)kind * EP_RANKS + source) * 64; }
-// A rank's counter here. Those of remote ranks are in memory of the host, which writes them when this GPU sees what they stand for.
+// A rank's counter here. Those of remote ranks are in memory of the host, which writes them when this GPU sees what they stand for, or with
+// EP_DEVICE_POSTED where their GPUs write them.
 EP_DEVICE const u64* told(const Op& op, int kind, i64 source) { return (const u64*)counter_at(is_remote(op, source) ? op.words : op.local, kind, source); }
 EP_DEVICE char* block_at(char* base, int kind, u64 number, i64 source) {
   return base + EP_BLOCKS + ((kind * 2ull + (number & 1)) * EP_RANKS + source) * EP_BLOCK_BYTES;

@@ -1,4 +1,5 @@
-// Ranks that are not mapped, and those that are, by the same calls. Follows op.cu, and with EP_POSTED proxy.cu.
+// Ranks that are not mapped, and those that are, by the same calls. Follows op.cu, and with EP_POSTED proxy.cu, or with EP_DEVICE_POSTED the source of a
+// backend, which org.ep4j.spi.DevicePosted describes.
 //
 // Given by the compiler as macros, from org.ep4j.engine.layout.WindowLayout: EP_CHANNEL_ROWS, EP_CHANNEL_RECORDS, EP_CHANNEL_WEIGHTS, EP_CHANNEL_MESSAGES,
 // EP_CHANNEL_MESSAGE_FLAGS, EP_CHANNEL_COUNTS, EP_CHANNEL_SLOTS, EP_CHANNEL_SLOT_FLAGS.
@@ -9,7 +10,34 @@
 #define EP_FLAG_BANK EP_ALIGNED_16(8ull * EP_MAX_LL_TOKENS)
 #define EP_SLOT_FLAG_BANK EP_ALIGNED_16(8ull * EP_MAX_LL_TOKENS * EP_TOPK)
 
-#if EP_POSTED
+#if EP_DEVICE_POSTED
+// Posts what has been put at "from" in the channel to a rank. Always true: a backend that has no room waits.
+EP_DEVICE bool post(const Op& op, i64 rank, const char* from, u64 bytes, int) {
+  const Remote& to = op.remotes[rank];
+  if (bytes != 0) ::ep_posted_put(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
+  return true;
+}
+
+// As post; called by all threads of a wave or a block, all of which see what is there.
+EP_DEVICE void post_by_wave(const Op& op, i64 rank, const char* from, u64 bytes) {
+  const Remote& to = op.remotes[rank];
+  if (bytes != 0) ::ep_posted_put_wave(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
+}
+EP_DEVICE void post_by_block(const Op& op, i64 rank, const char* from, u64 bytes) {
+  const Remote& to = op.remotes[rank];
+  if (bytes != 0) ::ep_posted_put_block(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
+}
+
+// What stands for this rank's counter at a peer.
+EP_DEVICE unsigned long long* counter_there(const Op& op, int counter) { return (unsigned long long*)counter_at(op.words, counter, op.rank); }
+
+// Posts this rank's block, which has been written into the window and is the same for all ranks, and advances the counter that says so. Called by one
+// thread.
+EP_DEVICE void post_block(const Op& op, i64 rank, int kind, u64 number, int counter) {
+  char* block = block_at(op.window, kind, number, op.rank);
+  ::ep_posted_put_signal(block, block, EP_BLOCK_BYTES, counter_there(op, counter), number, (int)op.remotes[rank].number);
+}
+#elif EP_POSTED
 // Posts what has been put at "from" in the channel to a rank. Where it returns false the failure is recorded, and whatever the kernel waits for next fails.
 EP_DEVICE bool post(const Op& op, i64 rank, const char* from, u64 bytes, int phase) {
   const Remote& to = op.remotes[rank];
@@ -23,7 +51,9 @@ EP_DEVICE bool post_block(const Op& op, i64 rank, int kind, u64 number, int phas
   const u64 at = (u64)(block - op.window);
   return fifo_write(op, op.remotes[rank].fifo, rank, at, at, EP_BLOCK_BYTES, phase);
 }
+#endif
 
+#if EP_POSTED
 EP_DEVICE char* channel_to(const Op& op, i64 rank) { return op.remotes[rank].out; }
 EP_DEVICE const char* channel_from(const Op& op, i64 rank) { return op.remotes[rank].in; }
 
@@ -50,7 +80,15 @@ EP_DEVICE bool await_remotes(const Op& op, int counter, u64 number, int phase) {
 
 // Advances this rank's counter at another one. Called by one thread.
 EP_DEVICE void advance(const Op& op, char* peer, i64 rank, int counter, u64 value, int phase) {
-#if EP_POSTED
+#if EP_DEVICE_POSTED
+  if (is_remote(op, rank)) {
+    // Rows alone are posted without a signal of their own, by the whole grid: see last_block.
+    if (counter == HT_DATA) ::ep_posted_quiet();
+    fence_system();
+    ::ep_posted_signal(counter_there(op, counter), value, (int)op.remotes[rank].number);
+    return;
+  }
+#elif EP_POSTED
   if (is_remote(op, rank)) {
     fifo_advance(op, op.remotes[rank].fifo, rank, counter, value, phase);
     return;
@@ -131,6 +169,32 @@ EP_DEVICE const u64* combine_flag_from(const Op& op, u64 number, i64 source, i64
   return combine_flag_at(op.local, number, token, k);
 }
 
+#if EP_DEVICE_POSTED
+// Says that messages or slots, of which "bytes" bytes count, are there: each lane of a wave has one, or none, and has seen all of it. Called by a wave.
+EP_DEVICE void publish_by_wave(const Op& op, bool mine, i64 rank, const char* what, u64 bytes, u64* flag, u64 number) {
+  const bool posted = mine && is_remote(op, rank);
+  if (mine && !posted) store_release(flag, number);
+  for (Lanes left = ballot(posted); left; left &= left - 1) {
+    const int k = lowest(left);
+    const Remote& to = op.remotes[shuffle((u64)rank, k)];
+    const char* from = (const char*)shuffle((u64)what, k);
+    const char* from_flag = (const char*)shuffle((u64)flag, k);
+    ::ep_posted_put_signal_wave(
+        to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (unsigned long long*)(to.there + (from_flag - to.out)), number, (int)to.number);
+  }
+}
+
+// As above, for a thread alone.
+EP_DEVICE void publish(const Op& op, i64 rank, const char* what, u64 bytes, u64* flag, u64 number, int) {
+  if (is_remote(op, rank)) {
+    const Remote& to = op.remotes[rank];
+    ::ep_posted_put_signal(
+        to.there + (what - to.out), what, EP_ALIGNED_16(bytes), (unsigned long long*)(to.there + ((const char*)flag - to.out)), number, (int)to.number);
+  } else {
+    store_release(flag, number);
+  }
+}
+#else
 // Says that a message or slot, of which "bytes" bytes count, is there. Those for remote ranks are looked at only when the source's counter has come.
 EP_DEVICE void publish(const Op& op, i64 rank, const char* what, u64 bytes, u64* flag, u64 number, int phase) {
   store_release(flag, number);
@@ -138,3 +202,4 @@ EP_DEVICE void publish(const Op& op, i64 rank, const char* what, u64 bytes, u64*
   if (is_remote(op, rank)) post(op, rank, what, bytes, phase);
 #endif
 }
+#endif

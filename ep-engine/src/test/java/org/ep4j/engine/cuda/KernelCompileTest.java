@@ -21,6 +21,7 @@ import org.ep4j.engine.driver.PeerOrdering;
 import org.ep4j.engine.gpu.KernelSource;
 import org.ep4j.engine.hip.HipOptions;
 import org.ep4j.engine.layout.WindowLayout;
+import org.ep4j.spi.DeviceCode;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -111,6 +112,36 @@ final class KernelCompileTest {
         byte[] code = TestCompilers.cuda().compile(name, sources(architecture).get(name), architecture);
         assertThat(machine(code)).isEqualTo(CUDA_MACHINE);
         assertHolds(code, kernels(name, architecture));
+    }
+
+    /** What backends define, see {@link org.ep4j.spi.DevicePosted}; the linker would find it. */
+    private static final String POSTED_BY_DEVICE = """
+            extern __device__ void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer);
+            extern __device__ void ep_posted_put_wave(char* to, const char* from, unsigned long long bytes, int peer);
+            extern __device__ void ep_posted_put_block(char* to, const char* from, unsigned long long bytes, int peer);
+            extern __device__ void ep_posted_put_signal(char* to, const char* from, unsigned long long bytes,
+                unsigned long long* counter, unsigned long long value, int peer);
+            extern __device__ void ep_posted_put_signal_wave(char* to, const char* from, unsigned long long bytes,
+                unsigned long long* counter, unsigned long long value, int peer);
+            extern __device__ void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer);
+            extern __device__ void ep_posted_quiet();
+            """;
+
+    @ParameterizedTest(name = "{0} tokens and {1} of low latency for {2}")
+    @CsvSource({"5, 3, sm_80", "5, 0, sm_90", "0, 3, sm_90", "5, 3, sm_100"})
+    void kernelsThatPostByThemselvesCompile(int tokens, int lowLatencyTokens, String architecture) {
+        EpShape shape = EpShape.builder(128, 7, 3)
+                .maxTokens(tokens)
+                .maxLowLatencyTokens(lowLatencyTokens)
+                .build();
+        String source = KernelSource.of(shape, 3, SMALL_SHARED, Optional.of(new WindowLayout(shape, 3, 2)), true);
+        DeviceCode code = new DeviceCode("declarations", POSTED_BY_DEVICE, Map.of(), List.of(), List.of());
+        byte[] object = TestCompilers.cuda().object("posted by device", source, code, architecture);
+        assertThat(machine(object)).isEqualTo(CUDA_MACHINE);
+        String text = new String(object, StandardCharsets.ISO_8859_1);
+        // Not through rings: what they call, and nothing of those.
+        assertThat(text).contains("ep_posted_signal", "ep_posted_put");
+        assertThat(source).contains("EP_DEVICE_POSTED").doesNotContain("fifo_put(");
     }
 
     @ParameterizedTest(name = "{0} for {1}")

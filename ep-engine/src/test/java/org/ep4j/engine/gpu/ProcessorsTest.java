@@ -4,9 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import org.ep4j.Device;
 import org.ep4j.EpShape;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.plan.RankProfile;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -23,7 +26,15 @@ final class ProcessorsTest {
     }
 
     private static Processors open(EpConfig config, GpuDevice device, EpShape shape) {
-        return Processors.of(config, device, shape, 1, List.of());
+        return Processors.of(config, device, shape, group("host", "host"), 0);
+    }
+
+    private static List<RankProfile> group(String... hosts) {
+        List<RankProfile> profiles = new ArrayList<>();
+        for (String host : hosts) {
+            profiles.add(new RankProfile(profiles.size(), host, host, 1, Device.HOST, Map.of(), Map.of()));
+        }
+        return profiles;
     }
 
     private static int most(Processors processors) {
@@ -75,6 +86,22 @@ final class ProcessorsTest {
             assertThat(both.isAlone()).isFalse();
             assertThat(both.lowLatency() + high.highThroughput())
                     .isEqualTo(device.facts().processors());
+        }
+    }
+
+    @Test
+    void ranksOfOneGroupShareDefaultStreamsWhateverConnectsThem() {
+        try (GpuDevice device = EmulatedGpu.open(7);
+                Processors first = Processors.of(DEFAULT, device, BOTH, group("a", "b"), 0);
+                Processors sameRank = Processors.of(DEFAULT, device, BOTH, group("a", "b"), 0);
+                Processors otherGroup = Processors.of(DEFAULT, device, BOTH, group("a", "c"), 1)) {
+            assertThat(List.of(first, sameRank, otherGroup)).noneMatch(p -> p.ranksShare(0));
+            try (Processors second = Processors.of(DEFAULT, device, BOTH, group("a", "b"), 1)) {
+                assertThat(List.of(first, sameRank, second)).allMatch(p -> p.ranksShare(0) && p.refuses(0));
+                assertThat(otherGroup.ranksShare(0)).isFalse();
+                assertThat(first.ranksShare(0x1000)).isFalse();
+            }
+            assertThat(first.ranksShare(0)).isFalse();
         }
     }
 

@@ -123,7 +123,7 @@ class WindowPlacementTest {
                 GpuWindow window = place(device, wanted, PathType.PIX, backends)) {
             assertThat(window.exposed().kind()).isEqualTo(expected);
             assertThat(window.exposed().memory().device()).isEqualTo(expected == Kind.HOST ? Device.HOST : device.id());
-            assertThat(window.words().memory().size()).isEqualTo(LAYOUT.counterBytes());
+            assertThat(window.words().orElseThrow().memory().size()).isEqualTo(LAYOUT.counterBytes());
         }
     }
 

@@ -23,8 +23,13 @@ final class AsyncStream {
         RankProfile mine = all.get(group.rank());
         return all.stream()
                 .anyMatch(other -> other.rank() != mine.rank()
-                        && other.hostId().equals(mine.hostId())
+                        && machine(other).equals(machine(mine))
                         && other.pid() == mine.pid()
                         && other.device().equals(mine.device()));
+    }
+
+    /** The host, also where {@code ep.host.ranks} takes it for several ones. */
+    private static String machine(RankProfile rank) {
+        return rank.hostId().replaceFirst("/\\d+$", "");
     }
 }

@@ -24,7 +24,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Which backend each kind of machine gets, and what is said of the others. */
-final class BackendRulesTest {
+final class PlannedBackendTest {
     private static final List<PlannedBackend> BACKENDS = PlannedBackend.all();
 
     private static EpPlan plan(Topology machine, SimulationOptions options) {

@@ -1,0 +1,216 @@
+package org.ep4j.backend.nvshmem;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import org.ep4j.EpException;
+import org.ep4j.EpResourceException;
+import org.ep4j.engine.collective.Collective;
+import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.collective.ExposeArguments;
+import org.ep4j.engine.collective.OpenBuffers;
+import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.plan.PathKind;
+import org.ep4j.spi.DeviceCode;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.ExposedMemory;
+import org.ep4j.spi.HostPosted;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.SymmetricBuffer;
+
+/** The backend, open on one rank. The heap and NVSHMEM itself stay when it closes. */
+final class NvshmemBackend implements EpBackend {
+    /** Bytes of a counter: a line of the cache each. */
+    static final int COUNTER_BYTES = 64;
+
+    /** NVSHMEM_MAX_MEMORY_PER_GPU by default, and NVSHMEM_CUMEM_GRANULARITY. */
+    private static final long LARGEST = 128L << 30;
+
+    private static final long GRANULARITY = 512L << 20;
+
+    /** What NVSHMEM itself takes of the heap, with room to spare. */
+    private static final long RESERVED = 256L << 20;
+
+    private final OpenContext context;
+    private final Collective collective;
+    private final GpuDevice device;
+    private final DeviceCode code;
+    private final Map<Integer, Integer> numbers;
+    private final NvshmemProcess process = NvshmemProcess.get();
+    private final OpenBuffers<NvshmemBuffer> buffers;
+
+    /** @param numbers PEs by rank */
+    NvshmemBackend(
+            OpenContext context,
+            Collective collective,
+            GpuDevice device,
+            DeviceCode code,
+            Map<Integer, Integer> numbers) {
+        this.context = context;
+        this.collective = collective;
+        this.device = device;
+        this.code = code;
+        this.numbers = Map.copyOf(numbers);
+        this.buffers = new OpenBuffers<>(collective, context.rank());
+    }
+
+    @Override
+    public String id() {
+        return NvshmemProvider.ID;
+    }
+
+    @Override
+    public boolean allocates() {
+        return uses(PathKind.MAPPED);
+    }
+
+    @Override
+    public boolean allocatesWindow() {
+        return uses(PathKind.DEVICE_POSTED);
+    }
+
+    /** The same on all ranks, which take part in every buffer. */
+    private boolean uses(PathKind kind) {
+        return collective.ranks().stream()
+                .anyMatch(from -> collective.ranks().stream()
+                        .filter(to -> collective.connects(from, to))
+                        .anyMatch(to -> context.plan().path(from, to).offer().kind() == kind));
+    }
+
+    @Override
+    public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration longest) {
+        buffers.checkOpen();
+        Deadline deadline = Deadline.in(longest);
+        long counters = (long) HostPosted.COUNTERS * context.plan().ranks() * COUNTER_BYTES;
+        long whole = (bytes + counters + Heap.GRANULE - 1) / Heap.GRANULE * Heap.GRANULE;
+        Heap heap = process.heap();
+        List<Heap.Range> mine = new ArrayList<>(1);
+        boolean done = false;
+        try {
+            List<byte[]> told = collective.step("expose/" + name + "/room", deadline, () -> {
+                ExposeArguments.checkAllocated(id(), bytes, memory);
+                return told(bytes, heap);
+            });
+            collective.requireEqualSizes(
+                    name,
+                    told.stream().map(one -> ByteBuffer.wrap(one).getLong()).toList());
+            List<Heap.Range> used = told.stream()
+                    .flatMap(one -> Heap.decode(one, Long.BYTES).stream())
+                    .toList();
+            Optional<Heap.Range> room = heap.room(used, whole);
+            if (room.isEmpty()) {
+                long chunk = Math.max(whole, context.config().get(NvshmemKeys.CHUNK) / Heap.GRANULE * Heap.GRANULE);
+                collective.step("expose/" + name + "/fits", deadline, () -> {
+                    checkFits(chunk);
+                    return new byte[0];
+                });
+                collective.step("expose/" + name + "/heap", deadline, () -> {
+                    grow(heap, chunk, deadline);
+                    return new byte[0];
+                });
+                room = heap.room(used, whole);
+            }
+            Heap.Range range = room.orElseThrow(
+                    () -> new EpException("the heap has grown and has no room all the same, a defect of " + id()));
+            heap.use(range);
+            mine.add(range);
+            collective.step("expose/" + name + "/zeroed", deadline, () -> {
+                zero(heap.address(range), whole);
+                return new byte[0];
+            });
+            done = true;
+        } finally {
+            if (!done) {
+                mine.forEach(heap::free);
+            }
+        }
+        Heap.Range range = mine.get(0);
+        return buffers.add(new NvshmemBuffer(
+                name,
+                new NvshmemBuffer.Place(
+                        heap.address(range),
+                        bytes,
+                        counters,
+                        context.rank(),
+                        context.plan().ranks()),
+                device,
+                code,
+                peers(),
+                () -> heap.free(range),
+                buffers::remove));
+    }
+
+    private static byte[] told(long bytes, Heap heap) {
+        byte[] used = heap.encode();
+        return ByteBuffer.allocate(8 + used.length).putLong(bytes).put(used).array();
+    }
+
+    private Map<Integer, NvshmemBuffer.Peer> peers() {
+        return collective.ranks().stream()
+                .filter(rank -> collective.connects(context.rank(), rank) || collective.connects(rank, context.rank()))
+                .collect(Collectors.toMap(
+                        rank -> rank,
+                        rank -> new NvshmemBuffer.Peer(numbers.getOrDefault(rank, -1), collective.label(rank))));
+    }
+
+    /** NVSHMEM ends the process where there is no room, so it is only asked where there is. */
+    private void checkFits(long chunk) {
+        int size = process.world().orElseThrow().size();
+        if (collective.ranks().size() != size) {
+            throw new EpResourceException(NvshmemProbe.HEAP + ": the symmetric heap has no room for " + chunk
+                    + " bytes more, and only all " + size
+                    + " processes that initialised NVSHMEM can let it grow, of which "
+                    + collective.ranks().size() + " are in this group; set " + NvshmemKeys.CHUNK.name()
+                    + " larger in the first group");
+        }
+        long limit = context.config().get(NvshmemKeys.CUDA_VMM)
+                ? LARGEST
+                : context.config().get(NvshmemKeys.HEAP);
+        long used = process.heap().bytes();
+        if (chunk > limit - used - RESERVED) {
+            throw new EpResourceException(NvshmemProbe.HEAP + ": the symmetric heap would have " + used + " + " + chunk
+                    + " bytes, at most " + (limit - RESERVED) + " of NVSHMEM's " + limit
+                    + " are ours; lower the buffer's shape"
+                    + (context.config().get(NvshmemKeys.CUDA_VMM) ? "" : ", or raise " + NvshmemKeys.HEAP.name()));
+        }
+        if (context.config().get(NvshmemKeys.CUDA_VMM)) {
+            // Throws where the GPU has too little.
+            device.allocate((chunk + GRANULARITY - 1) / GRANULARITY * GRANULARITY)
+                    .close();
+        }
+    }
+
+    private void grow(Heap heap, long chunk, Deadline deadline) {
+        long address = process.grow(device, chunk, deadline.left());
+        if (address == 0) {
+            throw new EpResourceException(
+                    NvshmemProbe.HEAP + ": NVSHMEM has no " + chunk + " bytes of symmetric heap on " + device.id()
+                            + "; lower the buffer's shape or " + NvshmemKeys.CHUNK.name());
+        }
+        heap.add(address, chunk);
+    }
+
+    private void zero(long address, long bytes) {
+        try (GpuStream stream = device.createStream()) {
+            device.zero(address, bytes, stream.handle());
+            stream.synchronize();
+        }
+    }
+
+    @Override
+    public void close() {
+        buffers.close();
+    }
+
+    @Override
+    public String toString() {
+        return NvshmemProvider.ID + " between ranks "
+                + collective.ranks().stream().map(String::valueOf).collect(Collectors.joining(", ")) + ", "
+                + code.version();
+    }
+}

@@ -1,0 +1,131 @@
+package org.ep4j.backend.nvshmem;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+
+/**
+ * The settings of the backend. Variables of NVSHMEM that mean the same are read too; others that NVSHMEM itself reads keep
+ * their values. Which NICs, GID index, service level and traffic class: {@code ep.nic.*}.
+ */
+final class NvshmemKeys {
+    static final ConfigKey<String> HOME = ConfigKey.text(
+                    "ep.nvshmem.home",
+                    "",
+                    "folder of NVSHMEM, with lib and include; empty looks in Python packages and usual places")
+            .orVariable("EP_NVSHMEM")
+            .orVariable("NVSHMEM_HOME");
+
+    static final ConfigKey<String> TRANSPORT = ConfigKey.choice(
+                    "ep.nvshmem.transport",
+                    "auto",
+                    List.of("auto", "none", "ibgda", "ibrc", "ucx", "libfabric", "ibdevx"),
+                    "by what NVSHMEM reaches GPUs that this one cannot store to; auto takes none where all ranks are on one"
+                            + " machine and ibgda elsewhere; with others than ibgda, NVSHMEM's own host thread posts")
+            .agreedByAllRanks();
+
+    static final ConfigKey<Boolean> MAPS = ConfigKey.flag(
+                    "ep.nvshmem.maps",
+                    false,
+                    "whether memory of GPUs of the same host is mapped through NVSHMEM; otherwise kernels put into it by"
+                            + " calls of NVSHMEM, as to other hosts, which takes longer")
+            .agreedByAllRanks();
+
+    static final ConfigKey<Long> CHUNK = ConfigKey.bytes(
+            "ep.nvshmem.chunk",
+            "256MiB",
+            "the symmetric heap grows by so much, or by the size of a window that is larger");
+
+    static final ConfigKey<Long> HEAP = ConfigKey.bytes(
+                    "ep.nvshmem.heap",
+                    "2GiB",
+                    "size of the symmetric heap where NVSHMEM cannot let it grow (ep.nvshmem.cuda-vmm false)")
+            .orVariable("NVSHMEM_SYMMETRIC_SIZE");
+
+    static final ConfigKey<Boolean> CUDA_VMM = ConfigKey.flag(
+            "ep.nvshmem.cuda-vmm", true, "whether the symmetric heap is of CUDA's virtual memory, which can grow");
+
+    static final ConfigKey<Integer> QUEUE_PAIRS = ConfigKey.integer(
+                    "ep.nvshmem.queue-pairs",
+                    0,
+                    0,
+                    256,
+                    "RC queue pairs to each peer with ibgda; 0 takes the plan's lanes")
+            .orVariable("NVSHMEM_IBGDA_NUM_RC_PER_PE")
+            .agreedByAllRanks();
+
+    static final ConfigKey<Integer> DCIS = ConfigKey.integer(
+                    "ep.nvshmem.dcis", 0, 0, 256, "DC initiators of a GPU with ibgda; 0 leaves it to NVSHMEM")
+            .orVariable("NVSHMEM_IBGDA_NUM_DCI")
+            .agreedByAllRanks();
+
+    static final ConfigKey<Integer> DEPTH = ConfigKey.powerOfTwo(
+                    "ep.nvshmem.depth",
+                    1024,
+                    128,
+                    32768,
+                    "work requests that a queue pair holds; where it is full, kernels wait")
+            .orVariable("NVSHMEM_QP_DEPTH");
+
+    static final ConfigKey<String> NIC_HANDLER = ConfigKey.choice(
+                    "ep.nvshmem.nic-handler",
+                    "auto",
+                    List.of("auto", "gpu", "cpu"),
+                    "who rings a NIC's doorbell with ibgda; gpu needs the driver's option PeerMappingOverride=1")
+            .orVariable("NVSHMEM_IBGDA_NIC_HANDLER");
+
+    private static final List<ConfigKey<?>> ALL =
+            List.of(HOME, TRANSPORT, MAPS, CHUNK, HEAP, CUDA_VMM, QUEUE_PAIRS, DCIS, DEPTH, NIC_HANDLER);
+
+    private NvshmemKeys() {}
+
+    static List<ConfigKey<?>> all() {
+        return ALL;
+    }
+
+    /**
+     * NVSHMEM's variables for one process.
+     *
+     * @param transport other than auto
+     * @param lanes queue pairs to a peer
+     * @param nics of this rank, {@code name:port}, best first
+     */
+    static Map<String, String> variables(EpConfig config, String transport, int lanes, List<String> nics) {
+        Map<String, String> all = new LinkedHashMap<>();
+        // A process that uses multicast of NVLink switches and dies can leave them unusable.
+        all.put("NVSHMEM_DISABLE_NVLS", "1");
+        all.put("NVSHMEM_DISABLE_NCCL", "1");
+        all.put("NVSHMEM_SYMMETRIC_SIZE", Long.toString(config.get(HEAP)));
+        all.put("NVSHMEM_DISABLE_CUDA_VMM", config.get(CUDA_VMM) ? "0" : "1");
+        if (transport.equals("none")) {
+            all.put("NVSHMEM_REMOTE_TRANSPORT", "none");
+            all.put("NVSHMEM_DISABLE_LOCAL_ONLY_PROXY", "1");
+            return all;
+        }
+        // Its host calls go by this one; "ibgda" is no value of it.
+        all.put("NVSHMEM_REMOTE_TRANSPORT", transport.equals("ibgda") ? "ibrc" : transport);
+        all.put("NVSHMEM_IB_ENABLE_IBGDA", transport.equals("ibgda") ? "1" : "0");
+        all.put("NVSHMEM_IBGDA_NUM_RC_PER_PE", Integer.toString(lanes));
+        if (config.get(DCIS) > 0) {
+            all.put("NVSHMEM_IBGDA_NUM_DCI", Integer.toString(config.get(DCIS)));
+        }
+        all.put("NVSHMEM_QP_DEPTH", Integer.toString(config.get(DEPTH)));
+        all.put("NVSHMEM_IBGDA_NIC_HANDLER", config.get(NIC_HANDLER));
+        if (!nics.isEmpty()) {
+            all.put("NVSHMEM_HCA_LIST", String.join(",", nics));
+        }
+        number(all, "NVSHMEM_IB_GID_INDEX", config.get(EpKeys.NIC_GID_INDEX));
+        number(all, "NVSHMEM_IB_SL", config.get(EpKeys.NIC_SERVICE_LEVEL));
+        number(all, "NVSHMEM_IB_TRAFFIC_CLASS", config.get(EpKeys.NIC_TRAFFIC_CLASS));
+        return all;
+    }
+
+    private static void number(Map<String, String> all, String name, int value) {
+        if (value >= 0) {
+            all.put(name, Integer.toString(value));
+        }
+    }
+}

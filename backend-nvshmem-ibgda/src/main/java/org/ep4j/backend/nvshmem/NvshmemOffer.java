@@ -1,0 +1,137 @@
+package org.ep4j.backend.nvshmem;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import org.ep4j.Device;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.offer.Estimates;
+import org.ep4j.plan.offer.GpuPath;
+import org.ep4j.plan.offer.GpuPaths;
+import org.ep4j.plan.offer.NicOffers;
+import org.ep4j.plan.offer.NicPaths;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.DescribeRequest;
+import org.ep4j.spi.NoPath;
+import org.ep4j.spi.Offer;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.PathType;
+
+/**
+ * How two ranks are connected: by mlx5 NICs, to which alone NVSHMEM lets GPUs post, and on one machine by NVLink or PCIe,
+ * which takes a copy more than mapped memory.
+ */
+final class NvshmemOffer {
+    /** Of what mapped memory gives: rows go through a window. An assumption. */
+    private static final double WINDOW = 0.8;
+
+    /** Memory that another backend maps needs no second library. */
+    private static final double MAPPING = 0.99;
+
+    private NvshmemOffer() {}
+
+    static ProbeReport describe(DescribeRequest request) {
+        Check device = device(request.device());
+        Optional<NicPaths> nics = nics(request.locality());
+        Check nic = nics.map(found -> Check.pass(
+                        NvshmemProbe.NIC, "mlx5 NIC " + found.nearest().name()))
+                .orElseGet(() -> Check.fail(
+                        NvshmemProbe.NIC,
+                        "there is no mlx5 NIC with a port that is up; NICs here: " + families(request.locality()),
+                        "use ibrc-multiqp (bnxt, ionic, irdma) or efa; where a ConnectX is there, bring its port up"));
+        return nics.isEmpty()
+                ? new ProbeReport(List.of(device, nic), Map.of())
+                : new ProbeReport(List.of(device, nic, direct(nics.get())), Map.of());
+    }
+
+    static Check device(Device device) {
+        return device.type().equals("cuda")
+                ? Check.pass(NvshmemProbe.DEVICE, "device cuda")
+                : Check.fail(
+                        NvshmemProbe.DEVICE,
+                        "device " + device.type() + " is not an NVIDIA GPU",
+                        "use ibrc-multiqp or efa for other devices");
+    }
+
+    /** Whether the nearest NIC reaches the memory of the GPU. */
+    static Check direct(NicPaths nics) {
+        String nearest =
+                nics.nearest().name() + " is " + nics.nearest().nic().distance().type();
+        if (nics.direct()) {
+            return Check.pass(NvshmemProbe.DIRECT, nearest);
+        }
+        boolean flag = !nics.nearest().nic().gpuDirect().orElse(true);
+        return Check.fail(
+                NvshmemProbe.DIRECT,
+                flag
+                        ? nearest + ", but GPU or NIC is said to be unable to do GPUDirect RDMA"
+                        : nearest + ", too far for GPUDirect RDMA, which reaches to " + PathType.P2C,
+                "put GPU and NIC below one PCIe switch, see that dma-buf or nvidia_peermem is there, or use"
+                        + " ibrc-multiqp, which stages");
+    }
+
+    static Offer between(RankProfile from, RankProfile to) {
+        String version = NvshmemFacts.fact(from, NvshmemFacts.VERSION);
+        if (version.isEmpty()) {
+            return byNic(from, to);
+        }
+        String theirs = NvshmemFacts.fact(to, NvshmemFacts.VERSION);
+        if (!version.equals(theirs)) {
+            return new NoPath(
+                    "one has NVSHMEM " + version + ", the other " + theirs, "install the same NVSHMEM on all machines");
+        }
+        if (NvshmemFacts.same(from, to, NvshmemFacts.PROCESS)) {
+            return new NoPath(
+                    "they are threads of one process, and NVSHMEM has one PE a process",
+                    "start one process for each GPU, or use ipc-nvlink");
+        }
+        if (NvshmemFacts.same(from, to, NvshmemFacts.MACHINE)) {
+            return onMachine(from, to);
+        }
+        return NvshmemFacts.fact(from, NvshmemFacts.TRANSPORT).equals("none")
+                ? new NoPath(
+                        "they are on different machines, and " + NvshmemKeys.TRANSPORT.name() + " is none",
+                        "set it to auto or ibgda")
+                : byNic(from, to);
+    }
+
+    private static Offer onMachine(RankProfile from, RankProfile to) {
+        Optional<PathOffer> way = GpuPaths.between(from, to).map(GpuPath::offer);
+        double rate = way.map(PathOffer::gigabytesPerSecond)
+                .orElseGet(() -> Estimates.GPU_LINK_EFFICIENCY
+                        * GpuPaths.nvlink(from.locality().architecture()));
+        double micros = way.map(PathOffer::latencyMicros).orElse(Estimates.GPU_LINK_MICROS);
+        boolean maps = NvshmemFacts.fact(from, NvshmemFacts.MAPS).equals("true");
+        // On hosts that are made up on one machine it does what it does between hosts.
+        return maps && from.hostId().equals(to.hostId())
+                ? new PathOffer(PathKind.MAPPED, MAPPING * rate, micros, List.of())
+                : new PathOffer(PathKind.DEVICE_POSTED, WINDOW * rate, micros + Estimates.PCI_MICROS, List.of());
+    }
+
+    private static Offer byNic(RankProfile from, RankProfile to) {
+        // The GPU's doorbell crosses PCIe once.
+        return NicOffers.between(
+                new NicOffers.Side(from, nics(from.locality())),
+                new NicOffers.Side(to, nics(to.locality())),
+                PathKind.DEVICE_POSTED,
+                Estimates.NETWORK_MICROS + Estimates.PCI_MICROS);
+    }
+
+    static Optional<NicPaths> nics(Locality locality) {
+        return NicPaths.of(locality, nic -> nic.family() == NicFamily.MLX5);
+    }
+
+    private static String families(Locality locality) {
+        String found = locality.nics().stream()
+                .map(nic -> nic.family().name())
+                .distinct()
+                .sorted()
+                .collect(Collectors.joining(", "));
+        return found.isEmpty() ? "none" : found;
+    }
+}

@@ -1,0 +1,155 @@
+package org.ep4j.backend.nvshmem;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import org.ep4j.EpException;
+import org.ep4j.engine.cuda.CudaGpu;
+import org.ep4j.engine.cuda.CudaGpus;
+import org.ep4j.engine.driver.GpuSharing;
+import org.ep4j.plan.offer.NicPaths;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.PciAddress;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.Topologies;
+
+/**
+ * Looks whether this rank can use NVSHMEM. It looks at files alone, and loads and initialises nothing. The codes, of which
+ * messages of later failures begin with the last ones:
+ *
+ * <ul>
+ *   <li>{@code EP-NVS-001} the device is an NVIDIA GPU
+ *   <li>{@code EP-NVS-002} NVSHMEM is installed: host library, device library and headers of one version that ep4j knows
+ *   <li>{@code EP-NVS-003} headers of CUDA, with which kernels are compiled
+ *   <li>{@code EP-NVS-004} there is a NIC to which GPUs post
+ *   <li>{@code EP-NVS-005} it reaches the GPU's memory
+ *   <li>{@code EP-NVS-006} this process has one PE, with one GPU
+ *   <li>{@code EP-NVS-007} NVSHMEM could be initialised
+ *   <li>{@code EP-NVS-008} the symmetric heap has room
+ * </ul>
+ */
+final class NvshmemProbe {
+    static final String DEVICE = "EP-NVS-001";
+    static final String LIBRARY = "EP-NVS-002";
+    static final String HEADERS = "EP-NVS-003";
+    static final String NIC = "EP-NVS-004";
+    static final String DIRECT = "EP-NVS-005";
+    static final String PROCESS = "EP-NVS-006";
+    static final String INITIALISED = "EP-NVS-007";
+    static final String HEAP = "EP-NVS-008";
+
+    private NvshmemProbe() {}
+
+    static ProbeReport probe(ProbeRequest request) {
+        return probe(request, System.getenv(), Path.of("/"));
+    }
+
+    /** As above, with another environment and root. */
+    static ProbeReport probe(ProbeRequest request, Map<String, String> environment, Path root) {
+        List<Check> checks = new ArrayList<>();
+        Map<String, String> facts = new TreeMap<>();
+        Map<String, String> identity = new TreeMap<>();
+        checks.add(NvshmemOffer.device(request.device()));
+        if (checks.get(0).status() == Check.Status.FAIL) {
+            notRun(checks, "the device is not an NVIDIA GPU", LIBRARY, HEADERS, NIC, DIRECT, PROCESS);
+            return new ProbeReport(checks, facts, identity);
+        }
+        NvshmemInstallation found;
+        try {
+            found = NvshmemInstallation.find(request.config().get(NvshmemKeys.HOME), environment, root);
+        } catch (EpException e) {
+            checks.add(Check.fail(
+                    LIBRARY,
+                    String.valueOf(e.getMessage()),
+                    "install it where GPUs are to post to NICs; other backends need none of it"));
+            notRun(checks, "NVSHMEM is not there", HEADERS, NIC, DIRECT, PROCESS);
+            return new ProbeReport(checks, facts, identity);
+        }
+        checks.add(library(found));
+        checks.add(headers(found, environment, root));
+        nics(request, checks);
+        checks.add(process());
+        facts.put(NvshmemFacts.VERSION, found.version().toString());
+        facts.put(NvshmemFacts.TRANSPORT, request.config().get(NvshmemKeys.TRANSPORT));
+        facts.put(NvshmemFacts.MAPS, Boolean.toString(request.config().get(NvshmemKeys.MAPS)));
+        identity.put(NvshmemFacts.PROCESS, GpuSharing.process());
+        identity.put(NvshmemFacts.MACHINE, NvshmemFacts.machine());
+        return new ProbeReport(checks, facts, identity);
+    }
+
+    private static void notRun(List<Check> checks, String why, String... codes) {
+        for (String code : codes) {
+            checks.add(new Check(code, Check.Status.NOT_RUN, why, ""));
+        }
+    }
+
+    private static Check library(NvshmemInstallation found) {
+        String detail = "NVSHMEM " + found.version() + ", " + found.host();
+        return found.version().known()
+                ? Check.pass(LIBRARY, detail)
+                : Check.fail(
+                        LIBRARY,
+                        detail + ", is not a version that ep4j knows",
+                        "install NVSHMEM " + NvshmemVersion.OLDEST + " or newer, below 4");
+    }
+
+    private static Check headers(NvshmemInstallation found, Map<String, String> environment, Path root) {
+        List<Path> folders = CudaHeaders.find(found.include(), environment, root);
+        return folders.isEmpty()
+                ? Check.fail(
+                        HEADERS,
+                        "there is no folder with cuda_runtime.h and CCCL (cuda/std/type_traits), looked in "
+                                + CudaHeaders.folders(found.include(), environment, root),
+                        "install the CUDA toolkit, or the Python packages nvidia-cuda-runtime and nvidia-cuda-cccl, or set"
+                                + " CUDA_HOME")
+                : Check.pass(HEADERS, "headers of CUDA in " + folders.get(0));
+    }
+
+    private static void nics(ProbeRequest request, List<Check> checks) {
+        Optional<NicPaths> nics = locality(request).flatMap(NvshmemOffer::nics);
+        if (nics.isEmpty()) {
+            checks.add(Check.warn(
+                    NIC,
+                    "there is no mlx5 NIC with a port that is up: GPUs of this machine alone are reached",
+                    "use ibrc-multiqp or efa for other NICs; where a ConnectX is there, bring its port up"));
+            notRun(checks, "there is no such NIC", DIRECT);
+            return;
+        }
+        checks.add(Check.pass(NIC, "mlx5 NIC " + nics.get().nearest().name()));
+        Check direct = NvshmemOffer.direct(nics.get());
+        // GPUs of this machine are reached all the same.
+        checks.add(
+                direct.status() == Check.Status.FAIL ? Check.warn(DIRECT, direct.detail(), direct.remedy()) : direct);
+    }
+
+    /** A machine that cannot be read has no NICs that are known. */
+    private static Optional<Locality> locality(ProbeRequest request) {
+        try {
+            Optional<PciAddress> place = CudaGpus.look().all().stream()
+                    .filter(gpu -> gpu.ordinal() == request.device().ordinal())
+                    .findFirst()
+                    .flatMap(CudaGpu::address);
+            Topology topology = Topologies.live();
+            return topology.gpus().stream()
+                    .filter(gpu -> place.isPresent() && gpu.address().equals(place))
+                    .findFirst()
+                    .map(gpu -> Locality.of(topology, gpu));
+        } catch (RuntimeException e) {
+            return Optional.empty();
+        }
+    }
+
+    private static Check process() {
+        return NvshmemProcess.get()
+                .world()
+                .map(world -> Check.pass(
+                        PROCESS, "this process is PE " + world.pe() + " of " + world.size() + " until it ends"))
+                .orElseGet(() -> Check.pass(PROCESS, "this process has initialised no NVSHMEM yet"));
+    }
+}

@@ -1,0 +1,273 @@
+package org.ep4j.backend.nvshmem;
+
+import java.lang.ref.Reference;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+import org.ep4j.Device;
+import org.ep4j.EpException;
+import org.ep4j.EpStateException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.memory.NativeRecord;
+
+/**
+ * NVSHMEM in this process. It is initialised once, by the first group that uses it, and stays so until the process ends:
+ * ending it takes all processes together, and ranks close, and die, in any order. Safe for several threads.
+ */
+final class NvshmemProcess {
+    /** There is one of NVSHMEM's state in a process, so there is one of this. */
+    private static final NvshmemProcess THIS = new NvshmemProcess();
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private Optional<Started> started = Optional.empty();
+    private Optional<Opened> opened = Optional.empty();
+
+    /** The library as it was loaded. */
+    private record Opened(NvshmemInstallation installation, NvshmemLibrary library) {}
+
+    /**
+     * What does not change any more.
+     *
+     * @param device whose GPU is the PE's
+     */
+    private record Started(World world, Device device, Heap heap) {}
+
+    /** For tests; all others share {@link #get}. */
+    NvshmemProcess() {}
+
+    static NvshmemProcess get() {
+        return THIS;
+    }
+
+    /** The world that this process is in. */
+    Optional<World> world() {
+        return locked(() -> started.map(Started::world));
+    }
+
+    /** The heap of that world. */
+    Heap heap() {
+        return locked(
+                () -> started.orElseThrow(() -> new EpStateException("NVSHMEM is not initialised in this process"))
+                        .heap());
+    }
+
+    private <T> T locked(Supplier<T> work) {
+        lock.lock();
+        try {
+            return work.get();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Loads the library.
+     *
+     * @throws EpUnavailableException when another one is loaded, or its version is not that of the headers, or not known
+     */
+    NvshmemLibrary load(NvshmemInstallation installation) {
+        return locked(() -> {
+            if (opened.isEmpty()) {
+                NvshmemLibrary library = new NvshmemLibrary(installation.host());
+                NvshmemVersion version = library.version();
+                if (!version.equals(installation.version()) || !version.known()) {
+                    throw new EpUnavailableException(NvshmemProbe.LIBRARY + ": " + installation.host() + " is NVSHMEM "
+                            + version + ", its headers in " + installation.include() + " are of "
+                            + installation.version() + "; ep4j knows " + NvshmemVersion.OLDEST
+                            + " and newer below 4, library and headers of one version; set " + NvshmemKeys.HOME.name());
+                }
+                opened = Optional.of(new Opened(installation, library));
+            }
+            Path loaded = opened.get().installation().host();
+            if (!loaded.equals(installation.host())) {
+                throw new EpUnavailableException(NvshmemProbe.LIBRARY + ": this process has loaded " + loaded
+                        + " already, and " + installation.host() + " is wanted; use one NVSHMEM in a process");
+            }
+            return opened.get().library();
+        });
+    }
+
+    private NvshmemLibrary library() {
+        return opened.orElseThrow(() -> new EpStateException("NVSHMEM is not loaded in this process"))
+                .library();
+    }
+
+    /** A new unique id, for rank 0 to give to the others. */
+    byte[] newId(GpuDevice device, Map<String, String> variables) {
+        return locked(() -> {
+            new ProcessEnvironment().set(variables);
+            NativeRecord id = Structures.id();
+            int result = device.inside(() -> library().nvshmemx_get_uniqueid(id.address()));
+            if (result != 0) {
+                throw new EpException(NvshmemProbe.INITIALISED + ": nvshmemx_get_uniqueid failed with " + result
+                        + "; set NVSHMEM_DEBUG=INFO, and NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME to the network interface by"
+                        + " which the hosts reach each other");
+            }
+            byte[] bytes = new byte[Structures.ID_BYTES];
+            id.buffer().get(0, bytes);
+            return bytes;
+        });
+    }
+
+    /**
+     * Initialises NVSHMEM, together with the other PEs.
+     *
+     * @param id of rank 0
+     * @throws EpUnavailableException when NVSHMEM says that it did not work
+     */
+    void start(GpuDevice device, Map<String, String> variables, byte[] id, World world, Duration deadline) {
+        timed(
+                "the initialisation of NVSHMEM",
+                deadline,
+                () -> locked(() -> {
+                    // Its state is the context's, and outlives the group.
+                    device.keep();
+                    new ProcessEnvironment().set(variables);
+                    NativeRecord unique = Structures.id(id);
+                    NativeRecord attributes = Structures.attributes(
+                            opened.orElseThrow().installation().version());
+                    int result;
+                    try {
+                        int set = library()
+                                .nvshmemx_set_attr_uniqueid_args(
+                                        world.pe(), world.size(), unique.address(), attributes.address());
+                        result = set != 0
+                                ? set
+                                : device.inside(() -> library()
+                                        .nvshmemx_hostlib_init_attr(NvshmemLibrary.INIT_WITH_ID, attributes.address()));
+                    } finally {
+                        // The attributes refer to the id.
+                        Reference.reachabilityFence(unique);
+                        Reference.reachabilityFence(attributes);
+                    }
+                    int status = library().nvshmemx_init_status();
+                    if (result != 0 || status < NvshmemLibrary.INITIALISED) {
+                        throw new EpUnavailableException(NvshmemProbe.INITIALISED
+                                + ": NVSHMEM could not be initialised on "
+                                + device.id() + " as PE " + world.pe() + " of " + world.size() + ": result " + result
+                                + ", status " + status + ", which must be " + NvshmemLibrary.INITIALISED
+                                + " or more; set NVSHMEM_DEBUG=INFO to see why; " + NvshmemKeys.TRANSPORT.name()
+                                + " is "
+                                + variables.get("NVSHMEM_REMOTE_TRANSPORT"));
+                    }
+                    started = Optional.of(new Started(world, device.id(), new Heap()));
+                    return world;
+                }));
+    }
+
+    /**
+     * Refuses a second GPU in the process.
+     *
+     * @throws EpStateException naming both
+     */
+    void checkDevice(Device device) {
+        locked(() -> {
+            started.filter(one -> !one.device().equals(device)).ifPresent(one -> {
+                throw new EpStateException(NvshmemProbe.PROCESS + ": this process is PE "
+                        + one.world().pe() + " of "
+                        + one.world().size() + " on " + one.device() + ", and " + device
+                        + " is wanted: NVSHMEM has one PE a process; start one process for each GPU");
+            });
+            return device;
+        });
+    }
+
+    /**
+     * A larger heap, together with all PEs.
+     *
+     * @return its new part, 0 where there is no room
+     */
+    long grow(GpuDevice device, long bytes, Duration deadline) {
+        return timed(
+                "nvshmem_malloc of " + bytes + " bytes",
+                deadline,
+                () -> locked(() -> device.inside(() -> library().nvshmem_malloc(bytes))));
+    }
+
+    /** Where this GPU loads and stores a peer's memory; 0 where it cannot. */
+    long mapped(long address, int pe) {
+        return locked(() -> library().nvshmem_ptr(address, pe));
+    }
+
+    void attach(GpuDevice device, long module) {
+        int result = locked(() -> device.inside(() -> library().nvshmemx_cumodule_init(module)));
+        if (result != 0) {
+            throw new EpException("nvshmemx_cumodule_init failed with " + result
+                    + "; library, headers and archive of NVSHMEM must be of one version: "
+                    + opened.map(Opened::installation));
+        }
+    }
+
+    void detach(GpuDevice device, long module) {
+        locked(() -> device.inside(() -> library().nvshmemx_cumodule_finalize(module)));
+    }
+
+    void put(GpuDevice device, long to, long from, long bytes, int pe, long stream) {
+        locked(() -> device.inside(() -> {
+            library().nvshmemx_putmem_on_stream(to, from, bytes, pe, stream);
+            return bytes;
+        }));
+    }
+
+    /** After all that was put on the stream before. */
+    void signal(GpuDevice device, long word, long value, int pe, long stream) {
+        locked(() -> device.inside(() -> {
+            library().nvshmemx_quiet_on_stream(stream);
+            library().nvshmemx_signal_op_on_stream(word, value, NvshmemLibrary.SIGNAL_SET, pe, stream);
+            library().nvshmemx_quiet_on_stream(stream);
+            return value;
+        }));
+    }
+
+    void quiet(GpuDevice device, long stream) {
+        locked(() -> device.inside(() -> {
+            library().nvshmemx_quiet_on_stream(stream);
+            return stream;
+        }));
+    }
+
+    /** NVSHMEM's collective calls wait for all processes without a limit of their own: one that hangs keeps its thread. */
+    private static <T> T timed(String what, Duration deadline, Supplier<T> work) {
+        CompletableFuture<T> result = new CompletableFuture<>();
+        Thread thread = new Thread(
+                () -> {
+                    try {
+                        result.complete(work.get());
+                    } catch (RuntimeException | Error e) {
+                        result.completeExceptionally(e);
+                    }
+                },
+                "ep4j-nvshmem");
+        thread.setDaemon(true);
+        thread.start();
+        try {
+            return result.get(deadline.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (TimeoutException e) {
+            throw new EpTimeoutException(
+                    NvshmemProbe.INITIALISED + ": " + what + " did not end in " + deadline.toMillis()
+                            + " ms; another process may have died in it: start all of them again, with"
+                            + " NVSHMEM_DEBUG=INFO",
+                    "nvshmem",
+                    -1,
+                    1,
+                    0);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new EpStateException("interrupted during " + what);
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof RuntimeException failure) {
+                throw failure;
+            }
+            throw new EpException(what + " failed: " + e.getCause(), e.getCause());
+        }
+    }
+}

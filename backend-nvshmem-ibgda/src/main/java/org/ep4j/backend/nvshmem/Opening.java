@@ -1,0 +1,178 @@
+package org.ep4j.backend.nvshmem;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
+import org.ep4j.EpArgumentException;
+import org.ep4j.EpException;
+import org.ep4j.EpStateException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.collective.Collective;
+import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.DeviceCode;
+import org.ep4j.spi.OpenContext;
+
+/** Opens the backend on one rank: agrees on a world of processes, which is made where there is none. For one thread. */
+final class Opening {
+    private final OpenContext context;
+    private final Collective collective;
+    private final NvshmemProcess process = NvshmemProcess.get();
+
+    Opening(OpenContext context) {
+        this.context = context;
+        this.collective = new Collective(NvshmemProvider.ID, context);
+    }
+
+    NvshmemBackend run() {
+        Deadline deadline = Deadline.in(context.deadline());
+        List<DeviceCode> code = new ArrayList<>();
+        List<Optional<World>> worlds = collective
+                .step("process", deadline, () -> {
+                    code.add(prepare());
+                    return World.encode(process.world());
+                })
+                .stream()
+                .map(World::decode)
+                .toList();
+        Map<Integer, Integer> numbers = new TreeMap<>();
+        boolean fresh = worlds.stream().allMatch(Optional::isEmpty);
+        if (fresh) {
+            initialise(deadline);
+        } else {
+            collective.step("world", deadline, () -> {
+                checkWorld(worlds);
+                return new byte[0];
+            });
+        }
+        for (int i = 0; i < worlds.size(); i++) {
+            int pe = i;
+            numbers.put(collective.ranks().get(i), worlds.get(i).map(World::pe).orElse(pe));
+        }
+        return new NvshmemBackend(context, collective, gpu(), code.get(0), numbers);
+    }
+
+    private GpuDevice gpu() {
+        if (context.device() instanceof GpuDevice gpu) {
+            return gpu;
+        }
+        throw new EpArgumentException(
+                "device", context.device().id(), "an NVIDIA GPU", "set ep.device to cuda, or leave the backend out");
+    }
+
+    /** This rank's part that needs no other. */
+    private DeviceCode prepare() {
+        Map<String, String> environment = System.getenv();
+        Path root = Path.of("/");
+        NvshmemInstallation found = NvshmemInstallation.find(context.config().get(NvshmemKeys.HOME), environment, root);
+        process.checkDevice(gpu().id());
+        process.load(found);
+        return code(found, CudaHeaders.find(found.include(), environment, root));
+    }
+
+    static DeviceCode code(NvshmemInstallation found, List<Path> cuda) {
+        if (cuda.isEmpty()) {
+            throw new EpUnavailableException(
+                    NvshmemProbe.HEADERS + ": kernels that call NVSHMEM need the headers of CUDA;"
+                            + " install the CUDA toolkit or set CUDA_HOME");
+        }
+        List<String> options = new ArrayList<>();
+        options.add("-I" + found.include());
+        cuda.forEach(folder -> options.add("-I" + folder));
+        return new DeviceCode(
+                "NVSHMEM " + found.version(),
+                resource("posted.cu"),
+                Map.of("cuda/std/cstdint", resource("cstdint.h")),
+                options,
+                List.of(found.device()));
+    }
+
+    private static String resource(String name) {
+        try (InputStream in = Opening.class.getResourceAsStream(name)) {
+            if (in == null) {
+                throw new IllegalStateException(name + " is missing from the backend's jar");
+            }
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UncheckedIOException(name + " cannot be read from the backend's jar", e);
+        }
+    }
+
+    private void initialise(Deadline deadline) {
+        Map<String, String> variables = variables();
+        int pe = collective.ranks().indexOf(context.rank());
+        byte[] id = collective
+                .step("id", deadline, () -> pe == 0 ? process.newId(gpu(), variables) : new byte[0])
+                .get(0);
+        collective.step("initialisation", deadline, () -> {
+            World world = new World(
+                    HexFormat.of().formatHex(id), pe, collective.ranks().size());
+            process.start(gpu(), variables, id, world, deadline.left());
+            return new byte[0];
+        });
+    }
+
+    private Map<String, String> variables() {
+        List<RankProfile> ranks = collective.ranks().stream()
+                .map(r -> context.plan().profiles().get(r))
+                .toList();
+        boolean near = ranks.stream().allMatch(r -> NvshmemFacts.same(r, ranks.get(0), NvshmemFacts.MACHINE));
+        String wanted = context.config().get(NvshmemKeys.TRANSPORT);
+        String transport = !wanted.equals("auto") ? wanted : near ? "none" : "ibgda";
+        int queuePairs = context.config().get(NvshmemKeys.QUEUE_PAIRS);
+        Set<String> nics = new LinkedHashSet<>();
+        IntStream.range(0, context.plan().ranks())
+                .filter(peer -> collective.connects(context.rank(), peer))
+                .forEach(peer -> nics.addAll(
+                        context.plan().path(context.rank(), peer).offer().nics()));
+        int lanes = queuePairs > 0 ? queuePairs : Math.max(1, lanes());
+        return NvshmemKeys.variables(context.config(), transport, lanes, List.copyOf(nics));
+    }
+
+    private int lanes() {
+        return IntStream.range(0, context.plan().ranks())
+                .filter(peer -> collective.connects(context.rank(), peer))
+                .map(peer -> context.plan().path(context.rank(), peer).lanes())
+                .max()
+                .orElse(1);
+    }
+
+    /** All of them are PEs of one world, of which there may be more. */
+    private void checkWorld(List<Optional<World>> worlds) {
+        String first = worlds.stream()
+                .flatMap(Optional::stream)
+                .findFirst()
+                .orElseThrow()
+                .id();
+        for (int i = 0; i < worlds.size(); i++) {
+            boolean here =
+                    worlds.get(i).filter(world -> world.id().equals(first)).isPresent();
+            if (!here) {
+                throw new EpStateException(NvshmemProbe.PROCESS + ": "
+                        + collective.label(collective.ranks().get(i)) + " is not among the processes that"
+                        + " initialised NVSHMEM before, which a process does once; start all of them again, and let the"
+                        + " first group have all ranks");
+            }
+        }
+        long different = worlds.stream()
+                .flatMap(Optional::stream)
+                .map(World::pe)
+                .distinct()
+                .count();
+        if (different != worlds.size()) {
+            throw new EpException(NvshmemProbe.PROCESS + ": two ranks are one PE; start one process for each GPU");
+        }
+    }
+}

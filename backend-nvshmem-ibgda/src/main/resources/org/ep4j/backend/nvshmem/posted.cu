@@ -1,0 +1,32 @@
+// What kernels call, by NVSHMEM's device library: see org.ep4j.spi.DevicePosted. A peer's number is its PE.
+//
+// NVSHMEM's headers use these names of the C++ library, which the run-time compiler does not have.
+#include <cuda/std/cstddef>
+#include <cuda/std/type_traits>
+namespace std {
+using cuda::std::conditional;
+using cuda::std::enable_if;
+using cuda::std::is_floating_point;
+using cuda::std::is_integral;
+using cuda::std::is_same;
+using cuda::std::is_signed;
+using cuda::std::is_unsigned;
+}  // namespace std
+#include <nvshmem.h>
+#include <nvshmemx.h>
+
+__device__ __forceinline__ void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer) { nvshmem_putmem_nbi(to, from, bytes, peer); }
+__device__ __forceinline__ void ep_posted_put_wave(char* to, const char* from, unsigned long long bytes, int peer) { nvshmemx_putmem_nbi_warp(to, from, bytes, peer); }
+__device__ __forceinline__ void ep_posted_put_block(char* to, const char* from, unsigned long long bytes, int peer) { nvshmemx_putmem_nbi_block(to, from, bytes, peer); }
+__device__ __forceinline__ void ep_posted_put_signal(
+    char* to, const char* from, unsigned long long bytes, unsigned long long* counter, unsigned long long value, int peer) {
+  nvshmem_putmem_signal_nbi(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer);
+}
+__device__ __forceinline__ void ep_posted_put_signal_wave(
+    char* to, const char* from, unsigned long long bytes, unsigned long long* counter, unsigned long long value, int peer) {
+  nvshmemx_putmem_signal_nbi_warp(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer);
+}
+__device__ __forceinline__ void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer) {
+  nvshmemx_signal_op((uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer);
+}
+__device__ __forceinline__ void ep_posted_quiet() { nvshmem_quiet(); }

@@ -1,0 +1,161 @@
+package org.ep4j.backend.nvshmem;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.ep4j.Device;
+import org.ep4j.config.EpConfig;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.NoPath;
+import org.ep4j.spi.Offer;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+import org.ep4j.topology.Locality;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+final class OfferTest {
+    private static final Device CUDA = new Device("cuda", 0);
+
+    @TempDir
+    Path root;
+
+    private static RankProfile rank(int number, String host, String machine, Map<String, String> other) {
+        Map<String, String> facts = new HashMap<>(
+                Map.of(NvshmemFacts.VERSION, "3.4.5", NvshmemFacts.TRANSPORT, "auto", NvshmemFacts.MAPS, "false"));
+        facts.putAll(other);
+        Map<String, String> identity = Map.of(
+                NvshmemFacts.PROCESS,
+                facts.getOrDefault("process", "process-" + number),
+                NvshmemFacts.MACHINE,
+                machine);
+        return new RankProfile(
+                number,
+                host,
+                host,
+                number,
+                CUDA,
+                Locality.UNKNOWN,
+                "",
+                Map.of(NvshmemProvider.ID, new RankProfile.BackendProfile(true, "", facts, identity)),
+                Map.of());
+    }
+
+    private static Offer offer(RankProfile from, RankProfile to) {
+        return new NvshmemProvider().offer(from, to);
+    }
+
+    @Test
+    void gpusOfAMachinePutIntoEachOther() {
+        assertThat(offer(rank(0, "a", "m", Map.of()), rank(1, "a", "m", Map.of())))
+                .isInstanceOfSatisfying(PathOffer.class, path -> {
+                    assertThat(path.kind()).isEqualTo(PathKind.DEVICE_POSTED);
+                    assertThat(path.nics()).isEmpty();
+                });
+    }
+
+    @Test
+    void memoryIsMappedWhereThatIsWantedAndNotBetweenHostsThatAreMadeUp() {
+        Map<String, String> maps = Map.of(NvshmemFacts.MAPS, "true");
+        assertThat(offer(rank(0, "a", "m", maps), rank(1, "a", "m", maps)))
+                .isInstanceOfSatisfying(
+                        PathOffer.class, path -> assertThat(path.kind()).isEqualTo(PathKind.MAPPED));
+        assertThat(offer(rank(0, "a", "m", maps), rank(1, "b", "m", maps)))
+                .isInstanceOfSatisfying(
+                        PathOffer.class, path -> assertThat(path.kind()).isEqualTo(PathKind.DEVICE_POSTED));
+    }
+
+    @Test
+    void threadsOfAProcessAreToldToBeProcesses() {
+        Map<String, String> process = Map.of("process", "one");
+        assertThat(offer(rank(0, "a", "m", process), rank(1, "a", "m", process)))
+                .isInstanceOfSatisfying(NoPath.class, no -> {
+                    assertThat(no.reason()).contains("one PE a process");
+                    assertThat(no.remedy()).contains("one process for each GPU");
+                });
+    }
+
+    @Test
+    void versionsMustBeEqual() {
+        assertThat(offer(rank(0, "a", "m", Map.of()), rank(1, "b", "n", Map.of(NvshmemFacts.VERSION, "3.5.0"))))
+                .isInstanceOfSatisfying(
+                        NoPath.class, no -> assertThat(no.reason()).contains("3.4.5", "3.5.0"));
+    }
+
+    @Test
+    void otherMachinesNeedNicsAndATransport() {
+        assertThat(offer(rank(0, "a", "m", Map.of()), rank(1, "b", "n", Map.of())))
+                .isInstanceOfSatisfying(
+                        NoPath.class, no -> assertThat(no.reason()).contains("no NIC"));
+        Map<String, String> none = Map.of(NvshmemFacts.TRANSPORT, "none");
+        assertThat(offer(rank(0, "a", "m", none), rank(1, "b", "n", none)))
+                .isInstanceOfSatisfying(
+                        NoPath.class, no -> assertThat(no.reason()).contains("ep.nvshmem.transport is none"));
+    }
+
+    private ProbeReport probe(Device device, Map<String, String> environment) {
+        ProbeRequest request = new ProbeRequest(device, EpConfig.builder().build(), Duration.ofSeconds(5));
+        return NvshmemProbe.probe(request, environment, root);
+    }
+
+    private static Check check(ProbeReport report, String code) {
+        return report.checks().stream()
+                .filter(one -> one.code().equals(code))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    @Test
+    void withoutNvshmemTheProbeSaysWhereItLooked() {
+        ProbeReport report = probe(CUDA, Map.of("HOME", root.toString()));
+        assertThat(report.usable()).isFalse();
+        assertThat(report.facts()).isEmpty();
+        assertThat(check(report, NvshmemProbe.LIBRARY).detail()).contains("not found", "nvidia-nvshmem-cu12");
+        assertThat(check(report, NvshmemProbe.NIC).status()).isEqualTo(Check.Status.NOT_RUN);
+    }
+
+    @Test
+    void onOtherDevicesNothingIsLookedFor() {
+        ProbeReport report = probe(Device.HOST, Map.of());
+        assertThat(report.failures()).extracting(Check::code).containsExactly(NvshmemProbe.DEVICE);
+    }
+
+    @Test
+    void aPythonPackageIsFoundByThePythonOnThePath() throws Exception {
+        Path environment = root.resolve("venv");
+        Path packages = environment.resolve("lib/python3.12/site-packages/nvidia");
+        FakeNvshmem.headers(packages.resolve("nvshmem"), "3.4.5");
+        Files.writeString(packages.resolve("nvshmem/lib/libnvshmem_host.so.3"), "");
+        Files.createDirectories(environment.resolve("bin"));
+        Files.writeString(environment.resolve("bin/python3"), "");
+        Map<String, String> variables = Map.of("PATH", "/nowhere:" + environment.resolve("bin"));
+        ProbeReport without = probe(CUDA, variables);
+        assertThat(check(without, NvshmemProbe.LIBRARY).detail()).contains("NVSHMEM 3.4.5");
+        assertThat(check(without, NvshmemProbe.HEADERS).status()).isEqualTo(Check.Status.FAIL);
+        Path cuda = packages.resolve("cu13/include");
+        Files.createDirectories(cuda.resolve("cccl/cuda/std"));
+        Files.writeString(cuda.resolve("cuda_runtime.h"), "");
+        Files.writeString(cuda.resolve("cccl/cuda/std/type_traits"), "");
+        ProbeReport report = probe(CUDA, variables);
+        assertThat(report.usable()).isTrue();
+        assertThat(check(report, NvshmemProbe.HEADERS).detail()).contains("cu13");
+        assertThat(report.facts()).containsEntry(NvshmemFacts.VERSION, "3.4.5");
+        NvshmemInstallation found = NvshmemInstallation.find("", variables, root);
+        assertThat(Opening.code(found, CudaHeaders.find(found.include(), variables, root)))
+                .satisfies(code -> {
+                    assertThat(code.options())
+                            .isEqualTo(List.of("-I" + found.include(), "-I" + cuda, "-I" + cuda.resolve("cccl")));
+                    assertThat(code.source()).contains("nvshmem.h", "ep_posted_put_signal_wave");
+                    assertThat(code.headers()).containsOnlyKeys("cuda/std/cstdint");
+                    assertThat(code.version()).isEqualTo("NVSHMEM 3.4.5");
+                });
+    }
+}

@@ -1,0 +1,63 @@
+package org.ep4j.backend.nvshmem;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import java.util.Map;
+import org.ep4j.config.EpConfig;
+import org.junit.jupiter.api.Test;
+
+final class SettingsTest {
+    private static EpConfig config(Map<String, String> settings) {
+        EpConfig.Builder builder = EpConfig.builder();
+        settings.forEach(builder::set);
+        return builder.build();
+    }
+
+    @Test
+    void withoutANicNvshmemIsToldSo() {
+        Map<String, String> all = NvshmemKeys.variables(config(Map.of()), "none", 4, List.of());
+        assertThat(all)
+                .containsEntry("NVSHMEM_REMOTE_TRANSPORT", "none")
+                .containsEntry("NVSHMEM_DISABLE_NVLS", "1")
+                .containsEntry("NVSHMEM_DISABLE_CUDA_VMM", "0")
+                .doesNotContainKeys("NVSHMEM_IB_ENABLE_IBGDA", "NVSHMEM_HCA_LIST");
+    }
+
+    @Test
+    void ibgdaIsASwitchAndNoValueOfTheTransport() {
+        Map<String, String> all = NvshmemKeys.variables(
+                config(Map.of("ep.nvshmem.nic-handler", "cpu", "ep.nic.gid-index", "3", "ep.nvshmem.dcis", "2")),
+                "ibgda",
+                6,
+                List.of("mlx5_2:1"));
+        assertThat(all)
+                .containsEntry("NVSHMEM_REMOTE_TRANSPORT", "ibrc")
+                .containsEntry("NVSHMEM_IB_ENABLE_IBGDA", "1")
+                .containsEntry("NVSHMEM_IBGDA_NUM_RC_PER_PE", "6")
+                .containsEntry("NVSHMEM_IBGDA_NUM_DCI", "2")
+                .containsEntry("NVSHMEM_IBGDA_NIC_HANDLER", "cpu")
+                .containsEntry("NVSHMEM_HCA_LIST", "mlx5_2:1")
+                .containsEntry("NVSHMEM_IB_GID_INDEX", "3")
+                .containsEntry("NVSHMEM_QP_DEPTH", "1024")
+                .containsEntry("NVSHMEM_DISABLE_NVLS", "1")
+                .doesNotContainKey("NVSHMEM_IB_SL");
+    }
+
+    @Test
+    void otherTransportsPostFromTheHost() {
+        for (String transport : List.of("ibrc", "ucx", "libfabric", "ibdevx")) {
+            assertThat(NvshmemKeys.variables(config(Map.of()), transport, 1, List.of()))
+                    .containsEntry("NVSHMEM_REMOTE_TRANSPORT", transport)
+                    .containsEntry("NVSHMEM_IB_ENABLE_IBGDA", "0");
+        }
+    }
+
+    @Test
+    void everyKeyHasItsOwnName() {
+        assertThat(NvshmemKeys.all())
+                .extracting(key -> key.name())
+                .doesNotHaveDuplicates()
+                .allMatch(name -> name.startsWith("ep.nvshmem."));
+    }
+}

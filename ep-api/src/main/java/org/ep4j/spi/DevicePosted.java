@@ -1,0 +1,49 @@
+package org.ep4j.spi;
+
+import org.ep4j.DeviceMemory;
+
+/**
+ * Capability of a {@link SymmetricBuffer} whose peers' memory kernels of this rank's GPU write by calls of a device library.
+ * The backend allocates the memory ({@link EpBackend#allocatesWindow}); on all ranks it has the same layout. The host writes
+ * the few words that it sends itself as with any {@link HostPosted} buffer, and sees the counters that kernels advance.
+ *
+ * <p>{@link DeviceCode#source} defines these functions outside of any namespace, for the device. All go to one peer, by its
+ * {@link #number}. {@code to} and {@code counter} are addresses in this rank's memory that stand for the same places of the
+ * peer's; {@code from} is in this rank's memory, stays as it is until the peer has seen what comes with it, and addresses and
+ * sizes are multiples of 16 bytes, counters of 8. Nothing of it fails: where a queue is full, it waits.
+ *
+ * <ul>
+ *   <li>{@code void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer)}: begins to write, by one
+ *       thread; {@code ep_posted_put_wave} and {@code ep_posted_put_block} are called by all threads of a warp or block
+ *   <li>{@code void ep_posted_put_signal(char* to, const char* from, unsigned long long bytes, unsigned long long* counter,
+ *       unsigned long long value, int peer)}: likewise, and sets a word when all of it is there; {@code
+ *       ep_posted_put_signal_wave} is called by all threads of a warp
+ *   <li>{@code void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer)}: sets a word
+ *   <li>{@code void ep_posted_quiet()}: returns when all that threads of this GPU whose writes the calling one has seen have
+ *       put is there
+ * </ul>
+ */
+public interface DevicePosted extends HostPosted {
+    /** What kernels are compiled and linked with; the same for all buffers of the backend. */
+    DeviceCode code();
+
+    /** The peer in calls of the device library. */
+    int number(int rank);
+
+    /**
+     * The counters of {@link HostPosted}, beside {@link SymmetricBuffer#local()}: that number {@code c} of rank {@code s} of
+     * the plan's {@code R} is the word at byte {@code (c * R + s) * 64}.
+     */
+    DeviceMemory counters();
+
+    /**
+     * Makes a loaded module able to call the device library; before any of its kernels is launched, and while no stream of the
+     * calling thread records.
+     *
+     * @param module the driver's handle
+     */
+    void attach(long module);
+
+    /** Ends it, before the module is unloaded. */
+    void detach(long module);
+}

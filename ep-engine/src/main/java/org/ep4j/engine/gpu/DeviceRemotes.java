@@ -1,0 +1,69 @@
+package org.ep4j.engine.gpu;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Deque;
+import java.util.List;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.engine.layout.WindowLayout;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.spi.DevicePosted;
+
+/** The peers of a GPU whose kernels post to them by themselves. See {@code remote.cu}. */
+final class DeviceRemotes implements RemoteTable {
+    /** Bytes of {@code struct Remote} with {@code EP_DEVICE_POSTED}. */
+    private static final int BYTES = 32;
+
+    private final DeviceAllocation table;
+
+    /** @param owned gets what frees the table */
+    DeviceRemotes(
+            GpuDevice device,
+            Copies copies,
+            EpPlan plan,
+            int rank,
+            GpuWindow window,
+            DevicePosted posted,
+            Deque<Runnable> owned) {
+        this.table = device.allocatePrivate((long) plan.ranks() * BYTES);
+        owned.push(table::close);
+        copies.write(table.memory().address(), table(plan, rank, window, posted));
+    }
+
+    private static ByteBuffer table(EpPlan plan, int rank, GpuWindow window, DevicePosted posted) {
+        WindowLayout at = window.layout();
+        List<Integer> remotes = GpuWindow.remotes(plan, rank);
+        ByteBuffer words = Copies.buffer(plan.ranks() * BYTES);
+        for (int r = 0; r < plan.ranks(); r++) {
+            int end = words.position() + BYTES;
+            int index = remotes.indexOf(r);
+            if (index >= 0) {
+                long there = at.incoming(GpuWindow.remotes(plan, r).indexOf(rank));
+                words.putLong(window.address() + at.outgoing(index))
+                        .putLong(window.address() + at.incoming(index))
+                        .putLong(window.address() + there)
+                        .putLong(posted.number(r));
+            }
+            words.position(end);
+        }
+        return words;
+    }
+
+    @Override
+    public long tableAddress() {
+        return table.memory().address();
+    }
+
+    @Override
+    public void wake() {}
+
+    @Override
+    public void quiet() {}
+
+    @Override
+    public void restart(Duration deadline) {}
+
+    /** What kernels have put is waited for with what the host has, by {@link DevicePosted#drain}. */
+    @Override
+    public void finish(Duration deadline) {}
+}

@@ -1,0 +1,24 @@
+package org.ep4j.engine.gpu;
+
+import java.util.List;
+import java.util.Optional;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.topology.NicReach;
+
+/** Which NICs are slower with the memory of a GPU than with the host's. */
+public final class FarNics {
+    private FarNics() {}
+
+    /**
+     * One over which a rank exchanges by posting, and that is too far from its GPU for GPUDirect RDMA; the first where there are
+     * several.
+     */
+    public static Optional<NicReach> first(EpPlan plan, int rank) {
+        List<NicReach> near = plan.profiles().get(rank).locality().nics();
+        return GpuWindow.remotes(plan, rank).stream()
+                .flatMap(peer -> plan.path(rank, peer).offer().nics().stream())
+                .flatMap(port -> near.stream().filter(nic -> nic.name().equals(port.split(":", 2)[0])))
+                .filter(nic -> !nic.distance().type().gpuDirect())
+                .findFirst();
+    }
+}
