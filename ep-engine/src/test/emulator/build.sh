@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the emulator into a folder: libcuda.so.1, libnvrtc.so.13 and libnvrtc-builtins.so.13.0.
+# Builds the emulator into a folder: libcuda.so.1, libnvrtc.so.13, libnvJitLink.so.13 and libnvrtc-builtins.so.13.0.
 # Usage: build.sh FOLDER. Does nothing where all is newer than the sources.
 set -euo pipefail
 
@@ -29,6 +29,7 @@ g++ "${options[@]}" -shared -Wl,-Bsymbolic-functions -Wl,-soname,libemulated_cud
 rm "$part"/*.o
 ln -s libemulated_cuda.so.1 "$part/libcuda.so.1"
 g++ "${options[@]}" -shared -Wl,-soname,libnvrtc.so.13 -DSOURCES="\"$sources\"" -o "$part/libnvrtc.so.13" "$sources"/nvrtc/*.cpp
+g++ "${options[@]}" -shared -Wl,-soname,libnvJitLink.so.13 -o "$part/libnvJitLink.so.13" "$sources"/nvjitlink/*.cpp
 # NVRTC loads the library of its intrinsics by name; here there are none.
 echo | g++ -x c++ -fPIC -shared -Wl,-soname,libnvrtc-builtins.so.13.0 -o "$part/libnvrtc-builtins.so.13.0" -
 g++ -std=c++17 -g -Wall -Wextra -Werror -o "$part/self-test" "$sources/self_test.cpp" -L"$part" -l:libcuda.so.1 -l:libnvrtc.so.13 \

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -27,6 +28,7 @@ extern char** environ;
 namespace {
 struct Program {
   std::string source, name, log, code;
+  std::vector<std::pair<std::string, std::string>> headers;  // names and texts
 };
 
 std::string read(const std::string& path) {
@@ -84,9 +86,10 @@ EXPORT int nvrtcVersion(int* major, int* minor) {
   return SUCCESS;
 }
 
-EXPORT int nvrtcCreateProgram(Program** program, const char* source, const char* name, int headers, const char* const*, const char* const*) {
-  if (!source || headers != 0) return INVALID_INPUT;
-  *program = new Program{source, name ? name : "kernels.cu", "", ""};
+EXPORT int nvrtcCreateProgram(Program** program, const char* source, const char* name, int headers, const char* const* texts, const char* const* names) {
+  if (!source || headers < 0) return INVALID_INPUT;
+  *program = new Program{source, name ? name : "kernels.cu", "", "", {}};
+  for (int i = 0; i < headers; i++) (*program)->headers.emplace_back(names[i], texts[i]);
   return SUCCESS;
 }
 
@@ -109,13 +112,19 @@ EXPORT int nvrtcCompileProgram(Program* program, int count, const char* const* o
   const std::string cpp = folder + "/kernels.cpp", assembly = folder + "/kernels.s", so = folder + "/kernels.so", log = folder + "/log";
   std::vector<std::string> command = {"g++", "-S", "-std=c++17", "-O1", "-g", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-exceptions", "-fstack-clash-protection", "-w"};
   std::string architecture = "900";
+  if (!program->headers.empty()) command.push_back("-I" + folder + "/headers");
+  for (const auto& [name, text] : program->headers) {
+    std::filesystem::path file = folder + "/headers/" + name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << text;
+  }
   for (int i = 0; i < count; i++) {
     const std::string option = options[i];
     size_t digits = option.find("sm_");
     if (digits == std::string::npos) digits = option.find("compute_");
     if (digits != std::string::npos) {
       architecture = std::to_string(10 * std::atoi(option.c_str() + option.find('_', digits) + 1));
-    } else if (option.rfind("-D", 0) == 0 || option.rfind("-U", 0) == 0) {
+    } else if (option.rfind("-D", 0) == 0 || option.rfind("-U", 0) == 0 || option.rfind("-I", 0) == 0) {
       command.push_back(option);
     } else if (option.rfind("--define-macro=", 0) == 0) {
       command.push_back("-D" + option.substr(15));
@@ -137,7 +146,7 @@ EXPORT int nvrtcCompileProgram(Program* program, int count, const char* const* o
   program->code = read(so);
   if (!getenv("EMULATED_KEEP")) {
     for (const std::string& file : {cpp, assembly, so, log}) unlink(file.c_str());
-    rmdir(folder.c_str());
+    std::filesystem::remove_all(folder);
   }
   if (status != 0 && program->log.empty()) program->log = "g++ could not be run\n";
   return status == 0 && fits && !program->code.empty() ? SUCCESS : COMPILATION;

@@ -40,10 +40,9 @@ final class NvshmemKeys {
             "the symmetric heap grows by so much, or by the size of a window that is larger");
 
     static final ConfigKey<Long> HEAP = ConfigKey.bytes(
-                    "ep.nvshmem.heap",
-                    "2GiB",
-                    "size of the symmetric heap where NVSHMEM cannot let it grow (ep.nvshmem.cuda-vmm false)")
-            .orVariable("NVSHMEM_SYMMETRIC_SIZE");
+            "ep.nvshmem.heap",
+            "2GiB",
+            "size of the symmetric heap where NVSHMEM cannot let it grow (ep.nvshmem.cuda-vmm false)");
 
     static final ConfigKey<Boolean> CUDA_VMM = ConfigKey.flag(
             "ep.nvshmem.cuda-vmm", true, "whether the symmetric heap is of CUDA's virtual memory, which can grow");
@@ -98,8 +97,10 @@ final class NvshmemKeys {
         // A process that uses multicast of NVLink switches and dies can leave them unusable.
         all.put("NVSHMEM_DISABLE_NVLS", "1");
         all.put("NVSHMEM_DISABLE_NCCL", "1");
-        all.put("NVSHMEM_SYMMETRIC_SIZE", Long.toString(config.get(HEAP)));
         all.put("NVSHMEM_DISABLE_CUDA_VMM", config.get(CUDA_VMM) ? "0" : "1");
+        if (!config.get(CUDA_VMM)) {
+            all.put("NVSHMEM_SYMMETRIC_SIZE", Long.toString(config.get(HEAP)));
+        }
         if (transport.equals("none")) {
             all.put("NVSHMEM_REMOTE_TRANSPORT", "none");
             all.put("NVSHMEM_DISABLE_LOCAL_ONLY_PROXY", "1");

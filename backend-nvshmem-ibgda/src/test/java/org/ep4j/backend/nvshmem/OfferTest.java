@@ -102,8 +102,8 @@ final class OfferTest {
     }
 
     private ProbeReport probe(Device device, Map<String, String> environment) {
-        ProbeRequest request = new ProbeRequest(device, EpConfig.builder().build(), Duration.ofSeconds(5));
-        return NvshmemProbe.probe(request, environment, root);
+        EpConfig config = EpConfig.builder().set(NvshmemKeys.HOME.name(), "").build();
+        return NvshmemProbe.probe(new ProbeRequest(device, config, Duration.ofSeconds(5)), environment, root);
     }
 
     private static Check check(ProbeReport report, String code) {

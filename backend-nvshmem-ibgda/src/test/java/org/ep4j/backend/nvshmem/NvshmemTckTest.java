@@ -1,0 +1,64 @@
+package org.ep4j.backend.nvshmem;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.List;
+import org.ep4j.Device;
+import org.ep4j.config.EpConfig;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.ProbeRequest;
+import org.ep4j.tck.Capability;
+import org.ep4j.tck.EpBackendTck;
+import org.ep4j.tck.Rule;
+import org.ep4j.tck.RuleBook;
+import org.ep4j.tck.Subjects;
+import org.ep4j.tck.TckSubject;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The whole kit on real GPUs with NVSHMEM, and rules of both modes on emulated ones with an NVSHMEM of their own. Without
+ * them every rule is skipped with the reason, and fails where {@code EP_TCK_REQUIRE} names the backend.
+ */
+final class NvshmemTckTest extends EpBackendTck {
+    private static final boolean EMULATED = System.getenv("EP_TEST_EMULATED") != null;
+    private static final String REQUIRED = String.valueOf(System.getenv("EP_TCK_REQUIRE"));
+
+    /** Exchanges of each mode. */
+    private static final List<String> SOME = List.of("1.1", "3.1", "4.1", "4.7");
+
+    @Override
+    protected TckSubject subject() {
+        // A process is one PE.
+        return TckSubject.of(NvshmemProvider.ID, "cuda").without(Capability.THREADS);
+    }
+
+    @Override
+    protected List<Rule> selected() {
+        return RuleBook.all().stream()
+                .filter(rule -> !EMULATED || SOME.contains(rule.id()))
+                .toList();
+    }
+
+    /** Otherwise every rule would be skipped, and nobody would see it. */
+    @Test
+    void emulatedGpusAreThereWhereTheyAreRequired() {
+        if (EMULATED && "1".equals(System.getenv("EP_REQUIRE_EMULATOR"))) {
+            assertThat(Subjects.unavailable(subject())).isEmpty();
+        }
+    }
+
+    /** With EP_TCK_REQUIRE=nvshmem-ibgda-nic; the kit then goes between hosts under a launcher, see docs/bring-up.md. */
+    @Test
+    void aNicIsThereWhereItIsRequired() {
+        if (List.of(REQUIRED.split(",", -1)).contains("nvshmem-ibgda-nic")) {
+            ProbeRequest request =
+                    new ProbeRequest(new Device("cuda", 0), EpConfig.builder().build(), Duration.ofSeconds(10));
+            assertThat(new NvshmemProvider().probe(request).checks())
+                    .filteredOn(check -> check.code().equals(NvshmemProbe.NIC)
+                            || check.code().equals(NvshmemProbe.DIRECT))
+                    .hasSize(2)
+                    .allMatch(check -> check.status() == Check.Status.PASS);
+        }
+    }
+}
