@@ -92,6 +92,8 @@ EP_DEVICE bool all_threads(bool value) {
 
 #define EMULATED_TOUCH(p, what) emulated_runtime->touch(p, sizeof(*p), what)
 EP_DEVICE u64 load_acquire(const void* p) { emulated_runtime->touch(p, 8, "load_acquire"); return __atomic_load_n((const u64*)p, __ATOMIC_SEQ_CST); }
+EP_DEVICE u64 load_polled(const void* p) { return load_acquire(p); }
+EP_DEVICE void acquire_polled() {}
 EP_DEVICE void store_release(void* p, u64 v) { emulated_runtime->touch(p, 8, "store_release"); __atomic_store_n((u64*)p, v, __ATOMIC_SEQ_CST); }
 EP_DEVICE void fence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 #define EP_NAMED_BARRIERS 0

@@ -50,7 +50,7 @@ public final class PeerOrdering implements AutoCloseable {
     }
 
     /** The kernel, without the dialect. */
-    static String source() {
+    public static String source() {
         try (InputStream in = PeerOrdering.class.getResourceAsStream(SOURCE)) {
             if (in == null) {
                 throw new IllegalStateException(SOURCE + " is missing from the engine's jar");

@@ -17,6 +17,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.ep4j.EpShape;
+import org.ep4j.engine.driver.PeerOrdering;
 import org.ep4j.engine.gpu.KernelSource;
 import org.ep4j.engine.hip.HipOptions;
 import org.ep4j.engine.layout.WindowLayout;
@@ -78,6 +79,7 @@ final class KernelCompileTest {
         sources.put("messages-posted", posted(small, 3, least, 2));
         sources.put("proxies", KernelSource.of(small, 3, least) + KernelSource.proxies() + FifoKernels.OF_THE_ENGINE);
         sources.put("fifo", KernelSource.fifo() + FifoKernels.ALONE);
+        sources.put("ordering", PeerOrdering.source());
         return sources;
     }
 
