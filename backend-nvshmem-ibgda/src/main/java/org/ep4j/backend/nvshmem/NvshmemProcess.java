@@ -27,7 +27,14 @@ final class NvshmemProcess {
     /** There is one of NVSHMEM's state in a process, so there is one of this. */
     private static final NvshmemProcess THIS = new NvshmemProcess();
 
+    /** How often a thread that waits for another one looks whether that hangs. */
+    private static final Duration LOOK = Duration.ofMillis(100);
+
     private final ReentrantLock lock = new ReentrantLock();
+
+    /** The call that did not end by its deadline, and may never. */
+    private volatile Optional<String> hung = Optional.empty();
+
     private Optional<Started> started = Optional.empty();
     private Optional<Opened> opened = Optional.empty();
 
@@ -60,8 +67,20 @@ final class NvshmemProcess {
                         .heap());
     }
 
+    /** Waits for calls of other threads, but not for one that hangs and may have the lock for ever. */
     private <T> T locked(Supplier<T> work) {
-        lock.lock();
+        try {
+            while (!lock.tryLock(LOOK.toMillis(), TimeUnit.MILLISECONDS)) {
+                hung.ifPresent(what -> {
+                    throw new EpStateException(NvshmemProbe.INITIALISED + ": " + what + " hangs in another thread, so"
+                            + " NVSHMEM cannot be called any more in this process; start all processes again, with"
+                            + " NVSHMEM_DEBUG=INFO");
+                });
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new EpStateException("interrupted while other threads call NVSHMEM");
+        }
         try {
             return work.get();
         } finally {
@@ -236,7 +255,7 @@ final class NvshmemProcess {
     }
 
     /** NVSHMEM's collective calls wait for all processes without a limit of their own: one that hangs keeps its thread. */
-    private static <T> T timed(String what, Duration deadline, Supplier<T> work) {
+    private <T> T timed(String what, Duration deadline, Supplier<T> work) {
         CompletableFuture<T> result = new CompletableFuture<>();
         Thread thread = new Thread(
                 () -> {
@@ -252,6 +271,7 @@ final class NvshmemProcess {
         try {
             return result.get(deadline.toNanos(), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
+            hung = Optional.of(what);
             throw new EpTimeoutException(
                     NvshmemProbe.INITIALISED + ": " + what + " did not end in " + deadline.toMillis()
                             + " ms; another process may have died in it: start all of them again, with"

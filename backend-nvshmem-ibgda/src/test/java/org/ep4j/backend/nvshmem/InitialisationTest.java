@@ -93,6 +93,10 @@ final class InitialisationTest {
         assertThatThrownBy(() -> start(Map.of("HANG", 1), "3.4.5", Duration.ofMillis(300)))
                 .isInstanceOf(EpTimeoutException.class)
                 .hasMessageContainingAll(NvshmemProbe.INITIALISED, "300 ms");
+        // It has the lock still.
+        assertThatThrownBy(process::world)
+                .isInstanceOf(EpStateException.class)
+                .hasMessageContainingAll("the initialisation of NVSHMEM", "hangs", "start all processes again");
     }
 
     @ParameterizedTest
