@@ -27,7 +27,7 @@ final class NvshmemProcess {
     /** There is one of NVSHMEM's state in a process, so there is one of this. */
     private static final NvshmemProcess THIS = new NvshmemProcess();
 
-    /** How often a thread that waits for another one looks whether that hangs. */
+    /** How often a thread that waits for the lock looks whether its holder hangs. */
     private static final Duration LOOK = Duration.ofMillis(100);
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -48,7 +48,7 @@ final class NvshmemProcess {
      */
     private record Started(World world, Device device, Heap heap) {}
 
-    /** For tests; all others share {@link #get}. */
+    /** Not initialised; use {@link #get}, the one of this process. */
     NvshmemProcess() {}
 
     static NvshmemProcess get() {
@@ -67,19 +67,19 @@ final class NvshmemProcess {
                         .heap());
     }
 
-    /** Waits for calls of other threads, but not for one that hangs and may have the lock for ever. */
+    /** Holds the lock, and waits for it, but not behind a call that hangs and may have it for ever. */
     private <T> T locked(Supplier<T> work) {
         try {
             while (!lock.tryLock(LOOK.toMillis(), TimeUnit.MILLISECONDS)) {
                 hung.ifPresent(what -> {
-                    throw new EpStateException(NvshmemProbe.INITIALISED + ": " + what + " hangs in another thread, so"
-                            + " NVSHMEM cannot be called any more in this process; start all processes again, with"
-                            + " NVSHMEM_DEBUG=INFO");
+                    throw new EpStateException(
+                            NvshmemProbe.INITIALISED + ": " + what + " hangs and keeps the lock of NVSHMEM;"
+                                    + " start all processes again, with NVSHMEM_DEBUG=INFO");
                 });
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new EpStateException("interrupted while other threads call NVSHMEM");
+            throw new EpStateException("interrupted while waiting for a call of NVSHMEM");
         }
         try {
             return work.get();
@@ -120,7 +120,7 @@ final class NvshmemProcess {
                 .library();
     }
 
-    /** A new unique id, for rank 0 to give to the others. */
+    /** A new unique id, which rank 0 gives to all ranks. */
     byte[] newId(GpuDevice device, Map<String, String> variables) {
         return locked(() -> {
             new ProcessEnvironment().set(variables);
@@ -148,7 +148,7 @@ final class NvshmemProcess {
                 "the initialisation of NVSHMEM",
                 deadline,
                 () -> locked(() -> {
-                    // Its state is the context's, and outlives the group.
+                    // NVSHMEM's state lies in the GPU's primary context, and outlives the group.
                     device.keep();
                     new ProcessEnvironment().set(variables);
                     NativeRecord unique = Structures.id(id);
