@@ -14,6 +14,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.driver.GpuProcess;
 import org.ep4j.engine.driver.GpuSharing;
 import org.ep4j.engine.driver.MemoryHandle;
 import org.ep4j.engine.driver.SharedMemory;
@@ -27,6 +28,8 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(120)
 final class HipDeviceTest {
+    private static final Device FIRST = new Device("hip", 0);
+
     @BeforeEach
     void emulator() {
         EmulatedHip.require();
@@ -155,7 +158,7 @@ final class HipDeviceTest {
                 SharedMemory memory = GpuSharing.of(device, "hip").allocate(100_000, MemoryHandle.Kind.IPC)) {
             device.upload(ByteBuffer.wrap(new byte[] {41}), memory.memory());
             String handle = HexFormat.of().formatHex(memory.handle().encode());
-            assertThat(HipProcess.run(Map.of(), "add", handle)).contains("was 41");
+            assertThat(GpuProcess.run(FIRST, Map.of(), "add", handle)).contains("was 41");
             ByteBuffer first = ByteBuffer.allocate(1);
             device.download(memory.memory().slice(0, 1), first);
             assertThat(first.get(0)).isEqualTo((byte) 42);
@@ -176,13 +179,13 @@ final class HipDeviceTest {
 
     @Test
     void theProbeTellsWhatIsThere() throws IOException, InterruptedException {
-        assertThat(HipProcess.run(Map.of("EMULATED_CUDA_DEVICES", "3"), "probe"))
+        assertThat(GpuProcess.run(FIRST, Map.of("EMULATED_CUDA_DEVICES", "3"), "probe"))
                 .contains("HIP 7.0")
                 .contains("gfx942:sramecc+:xnack-")
                 .contains("HIPRTC 7.0 in ")
                 .contains("count 3")
                 .doesNotContain("FAIL");
-        assertThat(HipProcess.run(Map.of(HipInstallation.VARIABLE, "/nowhere"), "probe"))
+        assertThat(GpuProcess.run(FIRST, Map.of(HipInstallation.VARIABLE, "/nowhere"), "probe"))
                 .contains("EP-HIP-002")
                 .contains("/nowhere")
                 .contains("count 0")
