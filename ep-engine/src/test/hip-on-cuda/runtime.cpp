@@ -1,5 +1,5 @@
-// Stands in for libamdhip64.so: the calls of the HIP runtime that ep4j makes, forwarded to a CUDA driver. Says to be an MI300X. Needs no
-// header of either; the argument orders are those of hip_runtime_api.h and cuda.h.
+// Stands in for libamdhip64.so: the calls of the HIP runtime that ep4j makes, forwarded to a CUDA driver. Says to be an MI300X, or of the
+// architecture that HIP_ON_CUDA_ARCHITECTURE names. Needs no header of either; the argument orders are those of hip_runtime_api.h and cuda.h.
 #include <string.h>
 
 #include <mutex>
@@ -91,7 +91,8 @@ EXPORT int hipDeviceGetAttribute(int* value, int number, int device) {
 EXPORT int hipGetDevicePropertiesR0600(char* properties, int device) {
   if (!context(device)) return INVALID_DEVICE;
   memset(properties, 0, 1472);
-  strcpy(properties + 1160, "gfx942:sramecc+:xnack-");
+  const char* named = getenv("HIP_ON_CUDA_ARCHITECTURE");
+  strncpy(properties + 1160, named ? named : "gfx942:sramecc+:xnack-", 255);
   return SUCCESS;
 }
 EXPORT int hipDeviceGetPCIBusId(char* text, int length, int device) { return CALL(cuDeviceGetPCIBusId, text, length, device); }

@@ -29,7 +29,7 @@ public final class HipDevice extends DriverDevice {
 
     private static GpuFacts facts(HipRuntime runtime, DriverContext context) {
         return new GpuFacts(
-                runtime.architecture(context.device()).split(":", -1)[0],
+                HipArchitecture.target(runtime.architecture(context.device())),
                 context.attribute(HipRuntime.MULTIPROCESSOR_COUNT),
                 context.attribute(HipRuntime.MAX_SHARED_MEMORY_PER_BLOCK),
                 context.attribute(HipRuntime.WARP_SIZE),

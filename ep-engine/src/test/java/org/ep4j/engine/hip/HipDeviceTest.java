@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HexFormat;
 import java.util.Map;
@@ -25,6 +26,7 @@ import org.ep4j.engine.gpu.PinnedMemory;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(120)
 final class HipDeviceTest {
@@ -190,6 +192,26 @@ final class HipDeviceTest {
                 .contains("/nowhere")
                 .contains("count 0")
                 .doesNotContain("Exception in thread");
+    }
+
+    @Test
+    void theProbeTriesAnArchitectureThatHiprtcIsNotKnownToKnow(@TempDir Path kept)
+            throws IOException, InterruptedException {
+        String name = "gfx1250";
+        String cache = kept.toString();
+        assertThat(GpuProcess.run(FIRST, Map.of("HIP_ON_CUDA_ARCHITECTURE", name, "EP_CACHE_DIR", cache), "probe"))
+                .contains("EP-HIP-003 WARN")
+                .contains("EP-HIP-004 FAIL: HIPRTC 7.0 in ")
+                .contains("asked for gfx1250 in a process of its own, ended it by signal 6 (SIGABRT)")
+                .contains("supports gfx1250")
+                .contains("count ");
+        assertThat(GpuProcess.run(
+                        FIRST,
+                        Map.of("HIP_ON_CUDA_ARCHITECTURE", name, "EP_CACHE_DIR", cache, "HIP_ON_CUDA_KNOWS", name),
+                        "probe"))
+                .contains("EP-HIP-003 WARN")
+                .contains("EP-HIP-004 PASS: HIPRTC 7.0 in ")
+                .contains("compiles in a process of its own");
     }
 
     @Test
