@@ -67,9 +67,10 @@ bool is_replaced(const std::string& line) {
 // In the place of the source; empty when it is not in the HIP dialect.
 std::string translated(const std::string& source) {
   const std::string begin = "namespace ep {\n#line 1 \"hip.cu\"\n";
-  if (source.rfind(begin, 0) != 0) return "";
-  std::string out = std::string("namespace ep {\n#line 1 \"cuda.cu\"\n") + dialect + "#line 1 \"amdgcn.cu\"\n" + builtins + "namespace amd {\n#line 1 \"hip.cu\"\n";
-  for (size_t at = begin.size(); at < source.size();) {
+  const size_t dialect_at = source.find(begin);
+  if (dialect_at == std::string::npos) return "";
+  std::string out = source.substr(0, dialect_at) + "namespace ep {\n#line 1 \"cuda.cu\"\n" + dialect + "#line 1 \"amdgcn.cu\"\n" + builtins + "namespace amd {\n#line 1 \"hip.cu\"\n";
+  for (size_t at = dialect_at + begin.size(); at < source.size();) {
     size_t end = source.find('\n', at);
     end = end == std::string::npos ? source.size() : end + 1;
     std::string line = source.substr(at, end - at);
@@ -125,7 +126,7 @@ EXPORT int hiprtcCompileProgram(Program* program, int count, const char* const* 
   }
   std::string source = translated(program->source);
   if (source.empty()) {
-    program->log = "the source does not begin with hip.cu\n";
+    program->log = "the source is not in the dialect of hip.cu\n";
     return COMPILATION;
   }
   std::vector<std::string> translated_options = {"--std=c++17", "-default-device", "--fmad=false", "-arch=" + gpu()};

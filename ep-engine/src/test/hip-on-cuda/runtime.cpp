@@ -1,5 +1,6 @@
-// Stands in for libamdhip64.so: the calls of the HIP runtime that ep4j makes, forwarded to a CUDA driver. Says to be an MI300X, or of the
-// architecture that HIP_ON_CUDA_ARCHITECTURE names. Needs no header of either; the argument orders are those of hip_runtime_api.h and cuda.h.
+// Stands in for libamdhip64.so: the calls of the HIP runtime that ep4j makes, forwarded to a CUDA driver. Says to be MI300X joined by xGMI, or of the
+// architecture that HIP_ON_CUDA_ARCHITECTURE names, and joined by what HIP_ON_CUDA_LINKS names (pcie). Needs no header of either; the argument
+// orders are those of hip_runtime_api.h and cuda.h.
 #include <string.h>
 
 #include <mutex>
@@ -103,6 +104,8 @@ EXPORT int hipDeviceGetP2PAttribute(int* value, int number, int device, int peer
 EXPORT int hipExtGetLinkTypeAndHopCount(int device, int peer, unsigned* type, unsigned* hops) {
   int can = 0;
   int result = CALL(cuDeviceCanAccessPeer, &can, device, peer);
+  const char* named = getenv("HIP_ON_CUDA_LINKS");
+  if (named && strcmp(named, "pcie") == 0) can = 0;
   *type = can ? 4 : 2;
   *hops = can ? 1 : 2;
   return result;

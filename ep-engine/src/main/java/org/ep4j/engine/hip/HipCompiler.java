@@ -15,6 +15,9 @@ final class HipCompiler {
     /** The standard that the sources are written in; and no fused operations that the sources do not ask for. */
     static final List<String> OPTIONS = List.of("-std=c++17", "-O3", "-ffp-contract=off");
 
+    /** Counters and flags are published by relaxed stores. */
+    static final String RELAXED_STORES = "#define EP_RELAXED_STORES 1\n";
+
     /** The least that is a kernel. */
     private static final String TRIAL = "struct Op { int nothing; };\nEP_KERNEL(ep4j_trial, 64) {}\n";
 
@@ -53,10 +56,19 @@ final class HipCompiler {
      * @throws org.ep4j.EpException with the compiler's words; when the compiler does not know the architecture, with the remedy
      */
     byte[] compile(String name, String source, String gcnArchName) {
+        return compile(name, "", source, gcnArchName);
+    }
+
+    /**
+     * As above.
+     *
+     * @param macros that the dialect looks at: lines of {@code #define}
+     */
+    byte[] compile(String name, String macros, String source, String gcnArchName) {
         String target = HipArchitecture.target(gcnArchName);
         Optional<HipVersion> known = installation.compilerVersion();
         String version = version(installation);
-        String whole = KernelSource.in("hip.cu", source);
+        String whole = KernelSource.in(macros, "hip.cu", source);
         List<String> parts = new ArrayList<>(OPTIONS);
         parts.add(target);
         parts.add("hiprtc " + version + " " + installation.compiler());
