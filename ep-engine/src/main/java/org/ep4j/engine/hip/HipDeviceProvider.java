@@ -29,6 +29,7 @@ import org.ep4j.spi.SpiVersion;
  *   <li>{@code EP-HIP-002} the runtime can be called
  *   <li>{@code EP-HIP-003} the GPU exists, and ep4j is made for its architecture
  *   <li>{@code EP-HIP-004} kernels can be compiled for it
+ *   <li>{@code EP-HIP-005} streams have hardware queues of their own
  * </ul>
  */
 public final class HipDeviceProvider implements DeviceProvider {
@@ -108,7 +109,7 @@ public final class HipDeviceProvider implements DeviceProvider {
                         detail,
                         "ep4j is made for " + HipArchitecture.served() + " and was never tried on this one: run"
                                 + " ep conformance before you use it");
-        return List.of(gpu, compiler(architecture, deadline));
+        return List.of(gpu, compiler(architecture, deadline), HipQueues.check(System.getenv(), device));
     }
 
     private static Check compiler(String architecture, Duration deadline) {

@@ -185,6 +185,7 @@ final class HipDeviceTest {
                 .contains("HIP 7.0")
                 .contains("gfx942:sramecc+:xnack-")
                 .contains("HIPRTC 7.0 in ")
+                .contains("EP-HIP-005")
                 .contains("count 3")
                 .doesNotContain("FAIL");
         assertThat(GpuProcess.run(FIRST, Map.of(HipInstallation.VARIABLE, "/nowhere"), "probe"))
