@@ -57,6 +57,7 @@ struct Execution : Block {
   void* fault_address = nullptr;
   std::mt19937_64 random;
   bool shuffles = false;
+  int idle_rounds = 0;  // rounds of blocks since a thread did anything but pause
 
   Execution();
   ~Execution();
@@ -67,6 +68,7 @@ struct Execution : Block {
   void begin(emulated::Index block);
   void run_blocks(const std::vector<emulated::Index>& order);
   bool run_block(bool others);
+  void let_others_run();
   void rest();
   void go_on();
   void finish();

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <algorithm>
 
@@ -142,13 +143,25 @@ bool Execution::run_block(bool others) {
       current = nullptr;
       fail(719, "block (" + std::to_string(block.x) + "," + std::to_string(block.y) + "," + std::to_string(block.z) + "): " + deadlock());
     } else if (spins) {
-      sched_yield();
+      let_others_run();
       if (++idle >= PATIENCE && others) return false;
     } else {
-      idle = 0;
+      idle = idle_rounds = 0;
     }
   }
   return true;
+}
+
+// After a round in which all threads paused. What the kernel waits for comes from other system threads, of which there may be many more than processors:
+// soon it sleeps, so that those get on that have something to do.
+void Execution::let_others_run() {
+  constexpr int AWAKE = 256;
+  constexpr timespec A_WHILE = {0, 100000};
+  if (++idle_rounds <= AWAKE) {
+    sched_yield();
+  } else {
+    nanosleep(&A_WHILE, nullptr);
+  }
 }
 
 // The block waits until it is its turn again.
