@@ -96,6 +96,8 @@ EP_DEVICE u64 load_polled(const void* p) { return load_acquire(p); }
 EP_DEVICE void acquire_polled() {}
 EP_DEVICE void store_release(void* p, u64 v) { emulated_runtime->touch(p, 8, "store_release"); __atomic_store_n((u64*)p, v, __ATOMIC_SEQ_CST); }
 EP_DEVICE void fence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+EP_DEVICE void store_published(void* p, u64 v) { store_release(p, v); }
+EP_DEVICE void fence_published() { fence_system(); }
 #define EP_NAMED_BARRIERS 0
 EP_DEVICE void fence_block() {}
 EP_DEVICE void fence_device() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }

@@ -23,6 +23,9 @@ EP_DEVICE void __builtin_amdgcn_fence(int, const char* scope) {
   else if (scope[1] == 'o') fence_block();
 }
 
+// Waits for the wave's loads and stores: no more than a fence does.
+EP_DEVICE void __builtin_amdgcn_s_waitcnt(int) { fence_system(); }
+
 #ifndef __ATOMIC_RELAXED
 #define __ATOMIC_RELAXED 0
 #define __ATOMIC_ACQUIRE 2

@@ -1,8 +1,10 @@
 // Stands in for libhiprtc.so: compiles kernels in the HIP dialect by NVRTC. The text of hip.cu stays as it is, except for how functions and
 // shared variables are declared, and whether threads run in step; the builtins of AMD's compiler that it uses are in amdgcn.cu, by the names of cuda.cu.
+// Knows gfx90a, gfx942, gfx950 and what HIP_ON_CUDA_KNOWS names; never answers for what HIP_ON_CUDA_HANGS_FOR names; aborts for all others.
 #include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <string>
 #include <vector>
@@ -65,9 +67,10 @@ bool is_replaced(const std::string& line) {
 // In the place of the source; empty when it is not in the HIP dialect.
 std::string translated(const std::string& source) {
   const std::string begin = "namespace ep {\n#line 1 \"hip.cu\"\n";
-  if (source.rfind(begin, 0) != 0) return "";
-  std::string out = std::string("namespace ep {\n#line 1 \"cuda.cu\"\n") + dialect + "#line 1 \"amdgcn.cu\"\n" + builtins + "namespace amd {\n#line 1 \"hip.cu\"\n";
-  for (size_t at = begin.size(); at < source.size();) {
+  const size_t dialect_at = source.find(begin);
+  if (dialect_at == std::string::npos) return "";
+  std::string out = source.substr(0, dialect_at) + "namespace ep {\n#line 1 \"cuda.cu\"\n" + dialect + "#line 1 \"amdgcn.cu\"\n" + builtins + "namespace amd {\n#line 1 \"hip.cu\"\n";
+  for (size_t at = dialect_at + begin.size(); at < source.size();) {
     size_t end = source.find('\n', at);
     end = end == std::string::npos ? source.size() : end + 1;
     std::string line = source.substr(at, end - at);
@@ -77,12 +80,18 @@ std::string translated(const std::string& source) {
   return out + "}\n";
 }
 
-// sm_90
+// sm_90. The process may have asked for nothing but a compilation yet.
 std::string gpu() {
   int major = 0, minor = 0, device = 0;
+  forward::call(forward::driver(), "cuInit", 0u);
   forward::call(forward::driver(), "cuDeviceGetAttribute", &major, 75, device);
   forward::call(forward::driver(), "cuDeviceGetAttribute", &minor, 76, device);
   return "sm_" + std::to_string(major) + std::to_string(minor);
+}
+// Whether an environment variable is the name of an architecture.
+bool named(const char* variable, const std::string& architecture) {
+  const char* value = getenv(variable);
+  return value && architecture == value;
 }
 }  // namespace
 
@@ -104,7 +113,8 @@ EXPORT int hiprtcCompileProgram(Program* program, int count, const char* const* 
     const std::string option = options[i];
     if (option.rfind(architecture, 0) == 0) {
       const std::string name = option.substr(architecture.size());
-      if (name == "gfx90a" || name == "gfx942" || name == "gfx950") continue;
+      if (named("HIP_ON_CUDA_HANGS_FOR", name)) pause();
+      if (name == "gfx90a" || name == "gfx942" || name == "gfx950" || named("HIP_ON_CUDA_KNOWS", name)) continue;
       // As the real one does.
       fprintf(stderr, "munmap_chunk(): invalid pointer\n");
       abort();
@@ -116,7 +126,7 @@ EXPORT int hiprtcCompileProgram(Program* program, int count, const char* const* 
   }
   std::string source = translated(program->source);
   if (source.empty()) {
-    program->log = "the source does not begin with hip.cu\n";
+    program->log = "the source is not in the dialect of hip.cu\n";
     return COMPILATION;
   }
   std::vector<std::string> translated_options = {"--std=c++17", "-default-device", "--fmad=false", "-arch=" + gpu()};

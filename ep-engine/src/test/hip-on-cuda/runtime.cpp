@@ -1,5 +1,6 @@
-// Stands in for libamdhip64.so: the calls of the HIP runtime that ep4j makes, forwarded to a CUDA driver. Says to be an MI300X. Needs no
-// header of either; the argument orders are those of hip_runtime_api.h and cuda.h.
+// Stands in for libamdhip64.so: the calls of the HIP runtime that ep4j makes, forwarded to a CUDA driver. Says to be MI300X joined by xGMI, or of the
+// architecture that HIP_ON_CUDA_ARCHITECTURE names, and joined by what HIP_ON_CUDA_LINKS names (pcie). Needs no header of either; the argument
+// orders are those of hip_runtime_api.h and cuda.h.
 #include <string.h>
 
 #include <mutex>
@@ -59,6 +60,9 @@ int attribute(int attribute, int device) {
     return current.result ? current.result : CALL(cuda, __VA_ARGS__); \
   }
 
+// CUDA too puts streams beyond so many on hardware queues that others have; read when the driver begins.
+__attribute__((constructor)) void ask_for_queues() { setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); }
+
 EXPORT int hipInit(unsigned flags) { return CALL(cuInit, flags); }
 EXPORT int hipRuntimeGetVersion(int* version) { *version = 70000000; return SUCCESS; }
 EXPORT int hipGetDeviceCount(int* count) { return count_devices(count); }
@@ -91,7 +95,8 @@ EXPORT int hipDeviceGetAttribute(int* value, int number, int device) {
 EXPORT int hipGetDevicePropertiesR0600(char* properties, int device) {
   if (!context(device)) return INVALID_DEVICE;
   memset(properties, 0, 1472);
-  strcpy(properties + 1160, "gfx942:sramecc+:xnack-");
+  const char* named = getenv("HIP_ON_CUDA_ARCHITECTURE");
+  strncpy(properties + 1160, named ? named : "gfx942:sramecc+:xnack-", 255);
   return SUCCESS;
 }
 EXPORT int hipDeviceGetPCIBusId(char* text, int length, int device) { return CALL(cuDeviceGetPCIBusId, text, length, device); }
@@ -102,6 +107,8 @@ EXPORT int hipDeviceGetP2PAttribute(int* value, int number, int device, int peer
 EXPORT int hipExtGetLinkTypeAndHopCount(int device, int peer, unsigned* type, unsigned* hops) {
   int can = 0;
   int result = CALL(cuDeviceCanAccessPeer, &can, device, peer);
+  const char* named = getenv("HIP_ON_CUDA_LINKS");
+  if (named && strcmp(named, "pcie") == 0) can = 0;
   *type = can ? 4 : 2;
   *hops = can ? 1 : 2;
   return result;

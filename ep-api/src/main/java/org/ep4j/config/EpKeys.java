@@ -181,6 +181,14 @@ public final class EpKeys {
             "memory by which a GPU exchanges on paths that the host posts to: auto takes that of the GPU where the NIC is near and"
                     + " registers it (by dma-buf, else peer memory), else pinned memory of the host; device takes nothing else");
 
+    /** How a GPU tells others that data is there. */
+    public static final ConfigKey<String> PUBLISH = ConfigKey.choice(
+            "ep.gpu.publish",
+            "release",
+            List.of("release", "relaxed"),
+            "how an AMD GPU tells those that it reaches over xGMI that data is there: release writes its caches back first, relaxed"
+                    + " does not, and is refused where shared memory is not uncached");
+
     /** Rings of each proxy thread. */
     public static final ConfigKey<Integer> PROXY_RINGS = ConfigKey.integer(
             "ep.proxy.rings",
@@ -232,6 +240,7 @@ public final class EpKeys {
                 SMS,
                 LOW_LATENCY_SMS,
                 WINDOW,
+                PUBLISH,
                 PROXY_RINGS,
                 PROXY_RING_COMMANDS,
                 PROXY_IDLE_SPIN);

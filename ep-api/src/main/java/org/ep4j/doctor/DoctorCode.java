@@ -220,7 +220,8 @@ public enum DoctorCode {
             "EP-LIB-002",
             "HIPRTC knows the architecture of the GPUs",
             "the versions of HIPRTC that are found, and the architectures of the GPUs",
-            "a HIPRTC that does not know an architecture gives no error, it ends the process",
+            "a HIPRTC that does not know an architecture gives no error, it ends the process; ep4j asks it in a process of its own"
+                    + " where it is not sure (EP-HIP-004)",
             "install a ROCm that knows the GPU, and no older one beside it",
             "measured with HIPRTC 5.2.3, 5.7.1 and 6.4.3"),
     /** NVRTC. */

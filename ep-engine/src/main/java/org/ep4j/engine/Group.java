@@ -27,6 +27,7 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.gpu.GpuBuffers;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuWindow;
+import org.ep4j.engine.gpu.Publishing;
 import org.ep4j.engine.gpu.WindowPlacement;
 import org.ep4j.engine.host.HostBuffers;
 import org.ep4j.engine.memory.HostDevice;
@@ -139,6 +140,7 @@ final class Group implements EpGroup {
             return Optional.empty();
         }
         GpuBuffers.check(shape, size(), gpu);
+        Publishing.check(gpu, backends.byId().values(), config);
         return GpuWindow.layout(shape, plan)
                 .filter(layout -> !GpuWindow.isDevicePosted(plan, rank()))
                 .map(layout ->

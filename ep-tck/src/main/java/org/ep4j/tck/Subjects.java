@@ -75,7 +75,7 @@ public final class Subjects {
     }
 
     /** True when {@value #REQUIRE} names the backend. */
-    static boolean required(TckSubject subject, Map<String, String> environment) {
+    public static boolean required(TckSubject subject, Map<String, String> environment) {
         return List.of(environment.getOrDefault(REQUIRE, "").split(",", -1)).stream()
                 .anyMatch(name -> name.trim().equals(subject.backend()));
     }

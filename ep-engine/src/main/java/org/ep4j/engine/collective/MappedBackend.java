@@ -22,6 +22,7 @@ public final class MappedBackend implements EpBackend {
     private final String where;
     private final Function<String, SymmetricAllocation> allocation;
     private final OpenBuffers<MappedBuffer> buffers;
+    private final Optional<String> detour;
 
     /**
      * Opens it; nothing is allocated yet.
@@ -34,6 +35,21 @@ public final class MappedBackend implements EpBackend {
             Collective collective,
             String where,
             Function<String, SymmetricAllocation> allocation) {
+        this(context, collective, where, Optional.of("it is not memory of GPUs"), allocation);
+    }
+
+    /**
+     * As above.
+     *
+     * @param detour see {@link #detour}
+     */
+    public MappedBackend(
+            OpenContext context,
+            Collective collective,
+            String where,
+            Optional<String> detour,
+            Function<String, SymmetricAllocation> allocation) {
+        this.detour = detour;
         this.rank = context.rank();
         this.collective = collective;
         this.where = where;
@@ -44,6 +60,11 @@ public final class MappedBackend implements EpBackend {
     @Override
     public String id() {
         return collective.backend();
+    }
+
+    /** Which peer is not reached over links between GPUs alone, and by what; empty when all are. */
+    public Optional<String> detour() {
+        return detour;
     }
 
     @Override

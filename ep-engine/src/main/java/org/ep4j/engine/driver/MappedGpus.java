@@ -1,9 +1,12 @@
 package org.ep4j.engine.driver;
 
+import java.util.List;
+import java.util.Optional;
 import java.util.function.BiPredicate;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.MappedBackend;
+import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.OpenContext;
@@ -37,6 +40,19 @@ public final class MappedGpus {
                 context,
                 collective,
                 "on " + context.device().id(),
+                overPci(context, byPci),
                 name -> new GpuExposure(context, collective, sharing, kind, name));
+    }
+
+    private static Optional<String> overPci(OpenContext context, BiPredicate<RankProfile, RankProfile> byPci) {
+        List<RankProfile> profiles = context.plan().profiles();
+        RankProfile mine = profiles.get(context.rank());
+        return context.ranks().stream()
+                .map(profiles::get)
+                .filter(peer ->
+                        context.plan().path(mine.rank(), peer.rank()).offer().kind() == PathKind.MAPPED)
+                .filter(peer -> byPci.test(mine, peer))
+                .findFirst()
+                .map(peer -> peer.label() + " is reached over PCIe");
     }
 }

@@ -152,7 +152,7 @@ public final class GpuBuffers {
         Optional<DevicePosted> posted = window.flatMap(GpuWindow::posted);
         String source = KernelSource.of(
                 shape, ranks, device.facts().sharedBytes(), window.map(GpuWindow::layout), posted.isPresent());
-        GpuModule module = load(device, source, posted, owned);
+        GpuModule module = load(device, source, posted, Publishing.isRelaxed(config), owned);
         Optional<RemoteTable> remotes = window.map(w -> posted.isPresent()
                 ? new DeviceRemotes(device, copies, group.plan(), rank, w, posted.get(), owned)
                 : new Remotes(device, copies, group.plan(), symmetric, w, peers.layout(), config, abort, owned));
@@ -203,10 +203,10 @@ public final class GpuBuffers {
     }
 
     private static GpuModule load(
-            GpuDevice device, String source, Optional<DevicePosted> posted, Deque<Runnable> owned) {
+            GpuDevice device, String source, Optional<DevicePosted> posted, boolean relaxed, Deque<Runnable> owned) {
         String name = "ep4j kernels";
-        GpuModule module =
-                posted.map(p -> device.load(name, source, p.code())).orElseGet(() -> device.load(name, source));
+        GpuModule module = posted.map(p -> device.load(name, source, p.code()))
+                .orElseGet(() -> relaxed ? device.loadRelaxed(name, source) : device.load(name, source));
         owned.push(module::close);
         posted.ifPresent(p -> {
             p.attach(module.handle());

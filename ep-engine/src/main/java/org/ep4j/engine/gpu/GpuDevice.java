@@ -5,6 +5,7 @@ import java.util.function.Supplier;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpDevice;
 import org.ep4j.EpEvent;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.spi.DeviceCode;
 
 /** A GPU as the engine uses it. Streams, kernels and addresses are the driver's own handles. Safe for several threads. */
@@ -31,6 +32,24 @@ public interface GpuDevice extends EpDevice {
      * @throws org.ep4j.EpUnavailableException when this kind of GPU has no such backend, or no linker is installed
      */
     GpuModule load(String name, String source, DeviceCode code);
+
+    /**
+     * Why kernels of this GPU cannot publish by relaxed stores into the memory that it shares with others; empty where they can:
+     * see {@link Publishing}.
+     */
+    default Optional<String> unfitForRelaxedStores() {
+        return Optional.of("a release of " + id() + " writes no cache back, so there is nothing to save");
+    }
+
+    /**
+     * As {@link #load(String, String)}, with kernels that publish by relaxed stores.
+     *
+     * @throws org.ep4j.EpUnavailableException where they cannot: {@link #unfitForRelaxedStores}
+     */
+    default GpuModule loadRelaxed(String name, String source) {
+        throw new EpUnavailableException(
+                unfitForRelaxedStores().orElse("kernels of " + id() + " have no relaxed stores"));
+    }
 
     /**
      * Zeroed memory that kernels and copies of this GPU alone reach: no other GPU and no other process does. Where the driver

@@ -101,7 +101,16 @@ public final class KernelSource {
      * @param dialect name of the resource: {@code cuda.cu}
      */
     public static String in(String dialect, String source) {
-        return "namespace ep {\n#line 1 \"" + dialect + "\"\n" + part(dialect) + source + "}\n";
+        return in("", dialect, source);
+    }
+
+    /**
+     * As above.
+     *
+     * @param macros that the dialect looks at: lines of {@code #define}
+     */
+    public static String in(String macros, String dialect, String source) {
+        return macros + "namespace ep {\n#line 1 \"" + dialect + "\"\n" + part(dialect) + source + "}\n";
     }
 
     private static String part(String name) {

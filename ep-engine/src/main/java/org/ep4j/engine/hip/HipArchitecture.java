@@ -4,11 +4,10 @@ import java.util.Arrays;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Collectors;
-import org.ep4j.EpUnavailableException;
 
 /**
- * Architectures that kernels are compiled for, with the first HIPRTC that knows each. A HIPRTC that does not know an
- * architecture ends the process instead of failing, and so does one whose number is wrong: nothing else is ever asked of it.
+ * Architectures that ep4j is made for, with the first HIPRTC that knows each. A HIPRTC that does not know an architecture ends the
+ * process instead of failing, and so does one whose number is wrong: nothing else is asked of it in this process.
  */
 enum HipArchitecture {
     /** MI210, MI250, MI250X. */
@@ -36,28 +35,32 @@ enum HipArchitecture {
         return new HipVersion(major, minor);
     }
 
-    /** Of a name with features: {@code gfx942:sramecc+:xnack-}. */
+    /** {@code gfx942} of {@code gfx942:sramecc+:xnack-}. */
+    static String target(String gcnArchName) {
+        return gcnArchName.split(":", -1)[0];
+    }
+
+    /** Of a name with or without features; empty for one that ep4j is not made for. */
     static Optional<HipArchitecture> of(String gcnArchName) {
-        String target = gcnArchName.split(":", -1)[0];
+        String target = target(gcnArchName);
         return Arrays.stream(values())
                 .filter(one -> one.target().equals(target))
                 .findFirst();
     }
 
-    /**
-     * The architecture, if a HIPRTC may be asked for it.
-     *
-     * @throws EpUnavailableException when not, with the remedy
-     */
-    static HipArchitecture require(String gcnArchName, HipVersion compiler) {
-        HipArchitecture found = of(gcnArchName)
-                .orElseThrow(() -> new EpUnavailableException("kernels are compiled for " + served()
-                        + ", and this GPU is " + gcnArchName + "; use one of these GPUs, or ep.device host"));
-        if (!compiler.isAtLeast(found.since())) {
-            throw new EpUnavailableException("HIPRTC " + compiler + " does not know " + found.target()
-                    + " and would end the process; install ROCm " + found.since() + " or newer");
-        }
-        return found;
+    /** True where a HIPRTC is known to know it, and may be asked in this process. */
+    static boolean isKnown(String gcnArchName, Optional<HipVersion> compiler) {
+        return of(gcnArchName)
+                .flatMap(found -> compiler.filter(version -> version.isAtLeast(found.since())))
+                .isPresent();
+    }
+
+    /** What to do where a HIPRTC does not know it. */
+    static String remedy(String gcnArchName) {
+        String release = of(gcnArchName)
+                .map(found -> "ROCm " + found.since() + " or newer")
+                .orElse("the first ROCm release that supports " + target(gcnArchName) + ", or a newer one");
+        return "install " + release + ", or set " + HipInstallation.VARIABLE + " to its lib folder";
     }
 
     /** All of them, for messages. */

@@ -2,6 +2,7 @@ package org.ep4j.engine.hip;
 
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Optional;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.driver.DomainMemory;
@@ -29,7 +30,7 @@ public final class HipDevice extends DriverDevice {
 
     private static GpuFacts facts(HipRuntime runtime, DriverContext context) {
         return new GpuFacts(
-                runtime.architecture(context.device()).split(":", -1)[0],
+                HipArchitecture.target(runtime.architecture(context.device())),
                 context.attribute(HipRuntime.MULTIPROCESSOR_COUNT),
                 context.attribute(HipRuntime.MAX_SHARED_MEMORY_PER_BLOCK),
                 context.attribute(HipRuntime.WARP_SIZE),
@@ -38,12 +39,34 @@ public final class HipDevice extends DriverDevice {
 
     @Override
     public GpuModule load(String name, String source) {
+        return load(name, "", source);
+    }
+
+    @Override
+    public Optional<String> unfitForRelaxedStores() {
+        if (HipArchitecture.of(facts().architecture()).isEmpty()) {
+            return Optional.of(
+                    "it is made for " + HipArchitecture.served() + ", and " + id() + " is a " + facts().architecture());
+        }
+        return runtime.sharesUncached(id().ordinal())
+                ? Optional.empty()
+                : Optional.of("symmetric memory of " + id()
+                        + " is fine-grained, since of the GPUs that this process sees none is joined to it by xGMI");
+    }
+
+    @Override
+    public GpuModule loadRelaxed(String name, String source) {
+        return load(name, HipCompiler.RELAXED_STORES, source);
+    }
+
+    private GpuModule load(String name, String macros, String source) {
         Map<String, String> environment = System.getenv();
         HipCompiler compiler =
                 new HipCompiler(HipInstallation.find(environment, Path.of("/")), KernelCache.of(environment));
         return new DriverModule(
                 context(),
-                compiler.compile(name, source, runtime.architecture(context().device())));
+                compiler.compile(
+                        name, macros, source, runtime.architecture(context().device())));
     }
 
     @Override

@@ -2,6 +2,7 @@ package org.ep4j.engine.hip;
 
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -12,6 +13,7 @@ import org.ep4j.Device;
 import org.ep4j.EpDevice;
 import org.ep4j.EpException;
 import org.ep4j.engine.driver.DriverErrors;
+import org.ep4j.engine.driver.KernelCache;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.ProbeReport;
@@ -25,8 +27,9 @@ import org.ep4j.spi.SpiVersion;
  * <ul>
  *   <li>{@code EP-HIP-001} the runtime is new enough
  *   <li>{@code EP-HIP-002} the runtime can be called
- *   <li>{@code EP-HIP-003} the GPU exists, and its architecture is served
+ *   <li>{@code EP-HIP-003} the GPU exists, and ep4j is made for its architecture
  *   <li>{@code EP-HIP-004} kernels can be compiled for it
+ *   <li>{@code EP-HIP-005} streams have hardware queues of their own
  * </ul>
  */
 public final class HipDeviceProvider implements DeviceProvider {
@@ -59,7 +62,7 @@ public final class HipDeviceProvider implements DeviceProvider {
                                     "EP-HIP-001",
                                     "HIP " + version + ", older than " + HipVersion.OLDEST,
                                     "install ROCm " + HipVersion.OLDEST + " or newer"));
-            checks.addAll(gpu(runtime, request.device(), facts));
+            checks.addAll(gpu(runtime, request.device(), request.deadline(), facts));
         } catch (EpException e) {
             checks.add(Check.fail(
                     "EP-HIP-002",
@@ -81,7 +84,7 @@ public final class HipDeviceProvider implements DeviceProvider {
         }
     }
 
-    private static List<Check> gpu(HipRuntime runtime, Device device, Map<String, String> facts) {
+    private static List<Check> gpu(HipRuntime runtime, Device device, Duration deadline, Map<String, String> facts) {
         DriverErrors errors = new DriverErrors(runtime);
         int[] count = new int[1];
         errors.check(runtime.hipGetDeviceCount(count), "hipGetDeviceCount");
@@ -96,30 +99,37 @@ public final class HipDeviceProvider implements DeviceProvider {
         byte[] bus = new byte[32];
         errors.check(runtime.hipDeviceGetPCIBusId(bus, bus.length, device.ordinal()), "hipDeviceGetPCIBusId");
         String architecture = runtime.architecture(device.ordinal());
-        facts.put("architecture", architecture.split(":", -1)[0]);
+        facts.put("architecture", HipArchitecture.target(architecture));
         facts.put("bus", text(bus).toLowerCase(Locale.ROOT));
         String detail = device + " is " + text(name) + ", " + architecture + ", at " + text(bus);
-        if (HipArchitecture.of(architecture).isEmpty()) {
-            return List.of(Check.fail(
-                    "EP-HIP-003", detail, "kernels are made for " + HipArchitecture.served() + ": use one of these"));
-        }
-        return List.of(Check.pass("EP-HIP-003", detail), compiler(architecture));
+        Check gpu = HipArchitecture.of(architecture).isPresent()
+                ? Check.pass("EP-HIP-003", detail)
+                : Check.warn(
+                        "EP-HIP-003",
+                        detail,
+                        "ep4j is made for " + HipArchitecture.served() + " and was never tried on this one: run"
+                                + " ep conformance before you use it");
+        return List.of(gpu, compiler(architecture, deadline), HipQueues.check(System.getenv(), device));
     }
 
-    private static Check compiler(String architecture) {
+    private static Check compiler(String architecture, Duration deadline) {
         HipInstallation installation = HipInstallation.find(System.getenv(), Path.of("/"));
         Optional<HipVersion> version = installation.compilerVersion();
-        if (version.isEmpty()) {
-            return Check.fail(
+        if (HipArchitecture.isKnown(architecture, version)) {
+            return Check.pass(
                     "EP-HIP-004",
-                    "the version of HIPRTC in " + installation.compiler() + " cannot be told from its name",
-                    "set " + HipInstallation.VARIABLE + " to the lib folder of an installed ROCm");
+                    "HIPRTC " + version.map(HipVersion::toString).orElse("") + " in " + installation.compiler());
         }
+        String what = "HIPRTC " + version.map(HipVersion::toString).orElse("of unknown version") + " in "
+                + installation.compiler();
+        String target = HipArchitecture.target(architecture);
         try {
-            HipArchitecture.require(architecture, version.get());
-            return Check.pass("EP-HIP-004", "HIPRTC " + version.get() + " in " + installation.compiler());
+            new HipCompiler(installation, KernelCache.of(System.getenv()), deadline).tryOut(architecture);
+            return Check.pass(
+                    "EP-HIP-004",
+                    what + ", which is not known to know " + target + " and does: it compiles in a process of its own");
         } catch (EpException e) {
-            return Check.fail("EP-HIP-004", String.valueOf(e.getMessage()), "install a newer ROCm");
+            return Check.fail("EP-HIP-004", String.valueOf(e.getMessage()), HipArchitecture.remedy(architecture));
         }
     }
 

@@ -13,9 +13,10 @@ import org.ep4j.EpUnavailableException;
 /** AMD's run-time compiler, loaded from one place. Results are {@code hiprtcResult}. */
 final class HipRtc {
     private final Path library;
-    private final HipVersion version;
+    private final String version;
 
-    HipRtc(Path library, HipVersion version) {
+    /** @param version of the library, for messages */
+    HipRtc(Path library, String version) {
         this.library = library;
         this.version = version;
         try {
@@ -50,16 +51,15 @@ final class HipRtc {
      *
      * @param name of the source, for messages
      * @param source HIP C++ without includes
-     * @param architecture one that this compiler knows; any other would end the process
+     * @param target {@code gfx942}: one that this compiler knows; any other ends the process
      * @param options as for clang, without the architecture
      * @return a code object
      * @throws EpException with the compiler's own messages
      */
-    byte[] compile(String name, String source, HipArchitecture architecture, List<String> options) {
-        HipArchitecture.require(architecture.target(), version);
+    byte[] compile(String name, String source, String target, List<String> options) {
         String[] all = new String[options.size() + 1];
         options.toArray(all);
-        all[options.size()] = "--offload-arch=" + architecture.target();
+        all[options.size()] = "--offload-arch=" + target;
         long[] program = new long[1];
         check(hiprtcCreateProgram(program, source, name, 0, 0, 0), "hiprtcCreateProgram");
         try {

@@ -335,6 +335,12 @@ final class HipRuntime implements GpuDriver {
                 : hipExtMallocWithFlags(address, bytes, onlyPci(current[0], count[0]) ? FINE_GRAINED : UNCACHED);
     }
 
+    /** Whether {@link #allocateShared} gives memory that no cache holds. */
+    boolean sharesUncached(int device) {
+        int[] count = new int[1];
+        return hipGetDeviceCount(count) == 0 && !onlyPci(device, count[0]);
+    }
+
     private boolean onlyPci(int device, int count) {
         int[] type = new int[1];
         int[] hops = new int[1];

@@ -65,12 +65,27 @@ EP_DEVICE Lanes same(int value) {
   }
   return mine;
 }
+// With EP_RELAXED_STORES, which ep.gpu.publish sets and org.ep4j.engine.gpu.Publishing allows, counters and flags are stored without writing caches back.
+// All that peers read is then in uncached memory, and a store there that has been acknowledged has arrived. A wave counts its own stores alone, so it waits
+// for them before another wave or another GPU can learn of them.
+#ifndef EP_RELAXED_STORES
+#define EP_RELAXED_STORES 0
+#endif
+EP_DEVICE void await_stores() {
+#if EP_RELAXED_STORES
+  // The fences are for the compiler alone.
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "singlethread");
+  __builtin_amdgcn_s_waitcnt(0);
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "singlethread");
+#endif
+}
 EP_DEVICE void sync_lanes() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
   __builtin_amdgcn_wave_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
 }
 EP_DEVICE void sync_block() {
+  await_stores();
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
@@ -94,7 +109,10 @@ EP_DEVICE u64 load_polled(const void* p) { return __hip_atomic_load((const u64*)
 EP_DEVICE void acquire_polled() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, ""); }
 EP_DEVICE void store_release(void* p, u64 v) { __hip_atomic_store((u64*)p, v, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM); }
 EP_DEVICE void fence_system() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, ""); }
-EP_DEVICE void fence_block() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "workgroup"); }
+EP_DEVICE void fence_block() {
+  await_stores();
+  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "workgroup");
+}
 EP_DEVICE void fence_device() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent"); }
 // Past the caches that do not see what other GPUs write.
 EP_DEVICE u64 load_remote(const u64* p) { return __hip_atomic_load(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM); }
@@ -110,6 +128,22 @@ EP_DEVICE void store_remote(int* p, int v) { __hip_atomic_store(p, v, __ATOMIC_R
 EP_DEVICE void store_remote(Vec* p, Vec v) {
   store_remote((u64*)p, v.x | (u64)v.y << 32);
   store_remote((u64*)p + 1, v.z | (u64)v.w << 32);
+}
+// Of counters and flags, which tell other GPUs that data is there; and what comes before the last block stores them.
+EP_DEVICE void store_published(void* p, u64 v) {
+#if EP_RELAXED_STORES
+  await_stores();
+  store_remote((u64*)p, v);
+#else
+  store_release(p, v);
+#endif
+}
+EP_DEVICE void fence_published() {
+#if EP_RELAXED_STORES
+  await_stores();
+#else
+  fence_system();
+#endif
 }
 // Data that is read or written once.
 typedef u32 Words __attribute__((ext_vector_type(4)));

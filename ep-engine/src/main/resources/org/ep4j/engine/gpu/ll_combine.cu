@@ -304,7 +304,7 @@ EP_DEVICE void announce_combine(const Op& op, char* const* peer, u64 number, u64
     u64* words = (u64*)block_at(peer[r], BLOCK_LL_COMBINE, number, op.rank);
     const u64 values[8] = {number, (u64)op.flags, op.state->mask_digest, 0, dispatch, 0, 0, 0};
     for (int w = 0; w < 8; w++) store_remote(words + w, values[w]);
-    if (!is_remote(op, r)) store_release(counter_at(peer[r], LL_COMBINE, op.rank), number);
+    if (!is_remote(op, r)) store_published(counter_at(peer[r], LL_COMBINE, op.rank), number);
   }
 }
 

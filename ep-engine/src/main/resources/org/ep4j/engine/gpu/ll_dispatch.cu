@@ -335,7 +335,7 @@ EP_DEVICE void announce_dispatch(const Op& op, const Tables& tables, char* const
     u64* words = (u64*)block_at(peer[r], BLOCK_LL_DISPATCH, number, op.rank);
     const u64 values[8] = {number, (u64)op.flags, digest, 0, 0, 0, 0, 0};
     for (int w = 0; w < 8; w++) store_remote(words + w, values[w]);
-    if (!is_remote(op, r)) store_release(counter_at(peer[r], LL_DISPATCH, op.rank), number);
+    if (!is_remote(op, r)) store_published(counter_at(peer[r], LL_DISPATCH, op.rank), number);
   }
 }
 

@@ -329,17 +329,26 @@ EP_DEVICE bool same_block(const Op& op, int kind, u64 number, i64 source, int wo
   return false;
 }
 
+// Proxies and NICs read what is posted from memory that may be cached.
+EP_DEVICE void fence_last_block() {
+#if EP_POSTED
+  fence_system();
+#else
+  fence_published();
+#endif
+}
+
 // True for exactly one block of a grid, the last to come here; everything that the others did before is then visible to it, on the
-// whole system after fence_system. Called by all threads of a block; "slot" is one of the kernel's own in State.done.
+// whole system after fence_last_block. Called by all threads of a block; "slot" is one of the kernel's own in State.done.
 EP_DEVICE bool last_block(const Op& op, int slot) {
   EP_SHARED u32 last;
   sync_block();
   if (threadIdx.x == 0) {
-    fence_system();
+    fence_last_block();
     last = add_acq_rel(&op.state->done[slot], 1) == gridDim.x - 1;
     if (last) {
       op.state->done[slot] = 0;
-      fence_system();
+      fence_last_block();
     }
   }
   sync_block();

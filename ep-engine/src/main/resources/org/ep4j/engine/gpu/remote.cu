@@ -94,7 +94,7 @@ EP_DEVICE void advance(const Op& op, char* peer, i64 rank, int counter, u64 valu
     return;
   }
 #endif
-  store_release(counter_at(peer, counter, op.rank), value);
+  store_published(counter_at(peer, counter, op.rank), value);
 }
 
 // Tells all ranks that this one has come to a point. Called by all threads of the last block, see last_block.
@@ -173,7 +173,7 @@ EP_DEVICE const u64* combine_flag_from(const Op& op, u64 number, i64 source, i64
 // Says that messages or slots, of which "bytes" bytes count, are there: each lane of a wave has one, or none, and has seen all of it. Called by a wave.
 EP_DEVICE void publish_by_wave(const Op& op, bool mine, i64 rank, const char* what, u64 bytes, u64* flag, u64 number) {
   const bool posted = mine && is_remote(op, rank);
-  if (mine && !posted) store_release(flag, number);
+  if (mine && !posted) store_published(flag, number);
   for (Lanes left = ballot(posted); left; left &= left - 1) {
     const int k = lowest(left);
     const Remote& to = op.remotes[shuffle((u64)rank, k)];
@@ -191,13 +191,13 @@ EP_DEVICE void publish(const Op& op, i64 rank, const char* what, u64 bytes, u64*
     ::ep_posted_put_signal(
         to.there + (what - to.out), what, EP_ALIGNED_16(bytes), (unsigned long long*)(to.there + ((const char*)flag - to.out)), number, (int)to.number);
   } else {
-    store_release(flag, number);
+    store_published(flag, number);
   }
 }
 #else
 // Says that a message or slot, of which "bytes" bytes count, is there. Those for remote ranks are looked at only when the source's counter has come.
 EP_DEVICE void publish(const Op& op, i64 rank, const char* what, u64 bytes, u64* flag, u64 number, int phase) {
-  store_release(flag, number);
+  store_published(flag, number);
 #if EP_POSTED
   if (is_remote(op, rank)) post(op, rank, what, bytes, phase);
 #endif

@@ -7,7 +7,9 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.HexFormat;
 import java.util.Map;
+import org.ep4j.Device;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.driver.GpuProcess;
 import org.ep4j.engine.driver.GpuSharing;
 import org.ep4j.engine.driver.MemoryHandle;
 import org.ep4j.engine.driver.SharedMemory;
@@ -16,6 +18,7 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 final class CudaDriverTest {
+    private static final Device FIRST = new Device("cuda", 0);
     private static final Map<String, String> MISSING = Map.of(CudaDriver.VARIABLE, "/nowhere/libcuda.so.1");
 
     @Test
@@ -28,7 +31,7 @@ final class CudaDriverTest {
 
     @Test
     void withoutADriverTheProbeFailsAChecksAndThrowsNothing() throws IOException, InterruptedException {
-        assertThat(CudaProcess.run(MISSING, "probe"))
+        assertThat(GpuProcess.run(FIRST, MISSING, "probe"))
                 .contains("EP-CUDA-002")
                 .contains("/nowhere/libcuda.so.1")
                 .contains("count 0")
@@ -38,11 +41,11 @@ final class CudaDriverTest {
     @Test
     void withADriverTheProbePasses() throws IOException, InterruptedException {
         EmulatedCuda.require();
-        assertThat(CudaProcess.run(Map.of("EMULATED_CUDA_DEVICES", "3"), "probe"))
+        assertThat(GpuProcess.run(FIRST, Map.of("EMULATED_CUDA_DEVICES", "3"), "probe"))
                 .contains("driver for CUDA 13.0")
                 .contains("sm_90")
                 .contains("count 3");
-        assertThat(CudaProcess.run(Map.of("EMULATED_CUDA_CAPABILITY", "75"), "probe"))
+        assertThat(GpuProcess.run(FIRST, Map.of("EMULATED_CUDA_CAPABILITY", "75"), "probe"))
                 .contains("older than sm_80");
     }
 
@@ -52,7 +55,7 @@ final class CudaDriverTest {
                 SharedMemory memory = GpuSharing.of(device, "cuda").allocate(100_000, MemoryHandle.Kind.IPC)) {
             device.upload(ByteBuffer.wrap(new byte[] {41}), memory.memory());
             String handle = HexFormat.of().formatHex(memory.handle().encode());
-            assertThat(CudaProcess.run(Map.of(), "add", handle)).contains("was 41");
+            assertThat(GpuProcess.run(FIRST, Map.of(), "add", handle)).contains("was 41");
             ByteBuffer first = ByteBuffer.allocate(1);
             device.download(memory.memory(), first);
             assertThat(first.get(0)).isEqualTo((byte) 42);

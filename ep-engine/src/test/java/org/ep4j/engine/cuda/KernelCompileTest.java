@@ -172,6 +172,48 @@ final class KernelCompileTest {
                 .satisfies(parts -> assertThat(Arrays.stream(parts).skip(1)).allMatch(part -> part.charAt(0) == 64));
     }
 
+    static Stream<String> amd() {
+        return HipOptions.architectures().stream();
+    }
+
+    /** {@code buffer_wbl2} writes the second-level cache back; {@code s_waitcnt vmcnt(0)} waits for what a wave has loaded and stored. */
+    @ParameterizedTest
+    @MethodSource("amd")
+    void relaxedStoresPublishWithoutWritingCachesBack(String architecture) throws IOException, InterruptedException {
+        String kernel = """
+                struct Op { Vec* data; u64* counter; u64 number; };
+                EP_KERNEL(publish, 256) {
+                  store_once(op.data + threadIdx.x, Vec{1, 2, 3, 4});
+                  sync_block();
+                  if (threadIdx.x == 0) store_published(op.counter, op.number);
+                }
+                """;
+        String released = TestCompilers.hipAssembly(work, "released", KernelSource.in("hip.cu", kernel), architecture);
+        assertThat(released).contains("buffer_wbl2", "s_barrier");
+        String relaxed = TestCompilers.hipAssembly(
+                work, "relaxed", KernelSource.in(HipOptions.relaxedStores(), "hip.cu", kernel), architecture);
+        assertThat(relaxed)
+                .doesNotContain("buffer_wbl2")
+                .matches("(?s).*_store_dwordx4 .*s_waitcnt vmcnt\\(0\\).*s_barrier.*_store_dwordx2 .*");
+    }
+
+    @ParameterizedTest
+    @MethodSource("amd")
+    void kernelsWithRelaxedStoresWriteCachesBackLessOften(String architecture)
+            throws IOException, InterruptedException {
+        String source = sources(architecture).get("large");
+        long released =
+                writeBacks(TestCompilers.hipAssembly(work, "large", KernelSource.in("hip.cu", source), architecture));
+        String text = TestCompilers.hipAssembly(
+                work, "large-relaxed", KernelSource.in(HipOptions.relaxedStores(), "hip.cu", source), architecture);
+        System.out.println(architecture + ": " + released + " write-backs, relaxed " + writeBacks(text));
+        assertThat(writeBacks(text)).isLessThan(released);
+    }
+
+    private static long writeBacks(String assembly) {
+        return assembly.lines().filter(line -> line.contains("buffer_wbl2")).count();
+    }
+
     /** Names of the kernels; the primitives have one for bulk copies and one for E4M3, which are not everywhere. */
     private static List<String> kernels(String name, String architecture) {
         Matcher matcher = KERNEL.matcher(sources(architecture).get(name));

@@ -28,6 +28,17 @@ final class TestCompilers {
     /** Machine code of an AMD GPU, by the compiler that HIPRTC is made of and with the options of production. */
     static byte[] hip(Path work, String name, String source, String architecture)
             throws IOException, InterruptedException {
+        return hip(work, name, source, architecture, List.of());
+    }
+
+    /** As above, as text. */
+    static String hipAssembly(Path work, String name, String source, String architecture)
+            throws IOException, InterruptedException {
+        return new String(hip(work, name, source, architecture, List.of("-S")), StandardCharsets.UTF_8);
+    }
+
+    private static byte[] hip(Path work, String name, String source, String architecture, List<String> more)
+            throws IOException, InterruptedException {
         Path folder = folder("llvm");
         Path clang = executable(folder.resolve("clang"));
         executable(folder.resolve("lld"));
@@ -49,6 +60,7 @@ final class TestCompilers {
                 "-Werror",
                 "-Wno-unused-function"));
         command.addAll(HipOptions.all());
+        command.addAll(more);
         command.addAll(List.of("-o", code.toString(), text.toString()));
         run(folder, command);
         return Files.readAllBytes(code);

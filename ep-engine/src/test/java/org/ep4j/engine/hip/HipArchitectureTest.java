@@ -1,10 +1,9 @@
 package org.ep4j.engine.hip;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Path;
-import org.ep4j.EpUnavailableException;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -20,28 +19,27 @@ final class HipArchitectureTest {
         "gfx950:sramecc+:xnack-, 7.0",
         "gfx950, 8.1"
     })
-    void compilersAreAskedForWhatTheyKnow(String name, String version) {
-        HipVersion compiler = HipVersion.of(Path.of("libhiprtc.so." + version)).orElseThrow();
-        assertThat(HipArchitecture.require(name, compiler).target()).isEqualTo(name.split(":", -1)[0]);
+    void compilersAreAskedHereForWhatTheyKnow(String name, String version) {
+        Optional<HipVersion> compiler = HipVersion.of(Path.of("libhiprtc.so." + version));
+        assertThat(HipArchitecture.isKnown(name, compiler)).isTrue();
+        assertThat(HipArchitecture.target(name)).isEqualTo(name.split(":", -1)[0]);
+        assertThat(HipArchitecture.isKnown(name, Optional.empty())).isFalse();
     }
 
     @ParameterizedTest
     @CsvSource({"gfx950, 6.4, 7.0", "gfx950, 5.7, 7.0", "gfx942, 5.2, 5.7", "gfx90a, 5.6, 5.7"})
-    void compilersAreNotAskedForWhatEndsTheProcess(String name, String version, String needed) {
-        HipVersion compiler = HipVersion.of(Path.of("libhiprtc.so." + version)).orElseThrow();
-        assertThatThrownBy(() -> HipArchitecture.require(name, compiler))
-                .isInstanceOf(EpUnavailableException.class)
-                .hasMessageContaining("HIPRTC " + version)
-                .hasMessageContaining(name)
-                .hasMessageContaining("install ROCm " + needed);
+    void compilersAreNotAskedHereForWhatEndsTheProcess(String name, String version, String needed) {
+        assertThat(HipArchitecture.isKnown(name, HipVersion.of(Path.of("libhiprtc.so." + version))))
+                .isFalse();
+        assertThat(HipArchitecture.remedy(name)).contains("install ROCm " + needed);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"gfx906", "gfx9420", "gfx94", "gfx1100", "sm_90", ""})
-    void otherArchitecturesAreRefusedWithThoseThatAreServed(String name) {
-        assertThatThrownBy(() -> HipArchitecture.require(name, new HipVersion(7, 0)))
-                .isInstanceOf(EpUnavailableException.class)
-                .hasMessageContaining("gfx90a, gfx942, gfx950");
+    void noCompilerIsAskedHereForOtherArchitectures(String name) {
+        assertThat(HipArchitecture.isKnown(name, Optional.of(new HipVersion(99, 0))))
+                .isFalse();
+        assertThat(HipArchitecture.remedy(name)).contains("ROCm release that supports " + name);
     }
 
     @Test

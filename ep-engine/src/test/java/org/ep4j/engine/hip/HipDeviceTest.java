@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HexFormat;
 import java.util.Map;
@@ -14,6 +15,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.driver.GpuProcess;
 import org.ep4j.engine.driver.GpuSharing;
 import org.ep4j.engine.driver.MemoryHandle;
 import org.ep4j.engine.driver.SharedMemory;
@@ -24,9 +26,12 @@ import org.ep4j.engine.gpu.PinnedMemory;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(120)
 final class HipDeviceTest {
+    private static final Device FIRST = new Device("hip", 0);
+
     @BeforeEach
     void emulator() {
         EmulatedHip.require();
@@ -155,7 +160,7 @@ final class HipDeviceTest {
                 SharedMemory memory = GpuSharing.of(device, "hip").allocate(100_000, MemoryHandle.Kind.IPC)) {
             device.upload(ByteBuffer.wrap(new byte[] {41}), memory.memory());
             String handle = HexFormat.of().formatHex(memory.handle().encode());
-            assertThat(HipProcess.run(Map.of(), "add", handle)).contains("was 41");
+            assertThat(GpuProcess.run(FIRST, Map.of(), "add", handle)).contains("was 41");
             ByteBuffer first = ByteBuffer.allocate(1);
             device.download(memory.memory().slice(0, 1), first);
             assertThat(first.get(0)).isEqualTo((byte) 42);
@@ -176,17 +181,38 @@ final class HipDeviceTest {
 
     @Test
     void theProbeTellsWhatIsThere() throws IOException, InterruptedException {
-        assertThat(HipProcess.run(Map.of("EMULATED_CUDA_DEVICES", "3"), "probe"))
+        assertThat(GpuProcess.run(FIRST, Map.of("EMULATED_CUDA_DEVICES", "3"), "probe"))
                 .contains("HIP 7.0")
                 .contains("gfx942:sramecc+:xnack-")
                 .contains("HIPRTC 7.0 in ")
+                .contains("EP-HIP-005")
                 .contains("count 3")
                 .doesNotContain("FAIL");
-        assertThat(HipProcess.run(Map.of(HipInstallation.VARIABLE, "/nowhere"), "probe"))
+        assertThat(GpuProcess.run(FIRST, Map.of(HipInstallation.VARIABLE, "/nowhere"), "probe"))
                 .contains("EP-HIP-002")
                 .contains("/nowhere")
                 .contains("count 0")
                 .doesNotContain("Exception in thread");
+    }
+
+    @Test
+    void theProbeTriesAnArchitectureThatHiprtcIsNotKnownToKnow(@TempDir Path kept)
+            throws IOException, InterruptedException {
+        String name = "gfx1250";
+        String cache = kept.toString();
+        assertThat(GpuProcess.run(FIRST, Map.of("HIP_ON_CUDA_ARCHITECTURE", name, "EP_CACHE_DIR", cache), "probe"))
+                .contains("EP-HIP-003 WARN")
+                .contains("EP-HIP-004 FAIL: HIPRTC 7.0 in ")
+                .contains("asked for gfx1250 in a process of its own, ended it by signal 6 (SIGABRT)")
+                .contains("supports gfx1250")
+                .contains("count ");
+        assertThat(GpuProcess.run(
+                        FIRST,
+                        Map.of("HIP_ON_CUDA_ARCHITECTURE", name, "EP_CACHE_DIR", cache, "HIP_ON_CUDA_KNOWS", name),
+                        "probe"))
+                .contains("EP-HIP-003 WARN")
+                .contains("EP-HIP-004 PASS: HIPRTC 7.0 in ")
+                .contains("compiles in a process of its own");
     }
 
     @Test

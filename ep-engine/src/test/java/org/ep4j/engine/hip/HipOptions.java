@@ -11,6 +11,11 @@ public final class HipOptions {
         return HipCompiler.OPTIONS;
     }
 
+    /** What goes before the dialect for kernels that publish by relaxed stores. */
+    public static String relaxedStores() {
+        return HipCompiler.RELAXED_STORES;
+    }
+
     /** Architectures that kernels are compiled for. */
     public static List<String> architectures() {
         return List.of(HipArchitecture.values()).stream()

@@ -36,7 +36,16 @@ public final class ProcessCrew implements RankCrew {
      * @param heap largest heap of each, as in {@code -Xmx}: 512m
      */
     public ProcessCrew(int size, String heap) {
-        Map<String, String> environment = new TreeMap<>();
+        this(size, heap, Map.of());
+    }
+
+    /**
+     * As above.
+     *
+     * @param more environment variables on top of this process's
+     */
+    public ProcessCrew(int size, String heap, Map<String, String> more) {
+        Map<String, String> environment = new TreeMap<>(more);
         environment.put("WORLD_SIZE", Integer.toString(size));
         environment.put("LOCAL_WORLD_SIZE", Integer.toString(size));
         environment.put("MASTER_ADDR", "127.0.0.1");

@@ -1,96 +1,53 @@
-package org.ep4j.backend.nvlink;
+package org.ep4j.tck.mapped;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
-import java.util.stream.IntStream;
-import org.ep4j.Device;
+import java.util.function.UnaryOperator;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpDevice;
 import org.ep4j.EpException;
 import org.ep4j.EpMismatchException;
+import org.ep4j.EpResourceException;
 import org.ep4j.EpStateException;
-import org.ep4j.config.EpConfig;
-import org.ep4j.config.EpKeys;
-import org.ep4j.engine.collective.Collective;
-import org.ep4j.engine.collective.Deadline;
-import org.ep4j.engine.cuda.CudaDeviceProvider;
-import org.ep4j.engine.driver.GpuExposure;
-import org.ep4j.engine.driver.GpuSharing;
-import org.ep4j.engine.driver.MemoryHandle;
-import org.ep4j.engine.driver.PeerFacts;
-import org.ep4j.engine.driver.PeerOrderingCheck;
-import org.ep4j.plan.BackendChoice;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.Planner;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.MappedPeers;
-import org.ep4j.spi.OpenContext;
-import org.ep4j.spi.ProbeReport;
-import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.SymmetricBuffer;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
-import org.ep4j.topology.Distance;
-import org.ep4j.topology.GpuPeer;
-import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.LinkType;
-import org.ep4j.topology.Locality;
-import org.ep4j.topology.PathType;
 
-/** What every rank does in {@link MappedMemoryTest}: plan, open the backend, and one case. */
-public final class ExposeScenario implements Scenario {
-    private static final Duration DEADLINE = Duration.ofSeconds(30);
+/** What every rank does in {@link MappedMemoryTck}: plan, open the backend, and one case. */
+public final class MappedMemoryScenario implements Scenario {
+    /** Parameter: id of the backend. */
+    static final String BACKEND = "backend";
+
+    /** Parameter: {@code data}, {@code close}, {@code death}, {@code refusals} or {@code many}. */
+    static final String CASE = "case";
+
+    private static final Duration DEADLINE = MappedRank.DEADLINE;
     private static final int BYTES = 3 * 4096;
 
-    private final IpcNvlinkProvider provider = new IpcNvlinkProvider();
+    /** For rank crews. */
+    public MappedMemoryScenario() {}
 
     @Override
     public void run(RankContext context) {
-        EpConfig config = context.config(Map.of());
-        try (EpDevice device = new CudaDeviceProvider().open(Device.parse(config.get(EpKeys.DEVICE)))) {
-            ProbeReport report = provider.probe(new ProbeRequest(device.id(), config, DEADLINE));
-            assertThat(report.failures()).isEmpty();
-            if (context.params().text("case", "").equals("pci")) {
-                pci(context, device, report, config);
-                return;
-            }
-            RankProfile mine = new RankProfile(
-                    context.rank(),
-                    "h",
-                    "h",
-                    ProcessHandle.current().pid(),
-                    device.id(),
-                    Map.of(IpcNvlinkProvider.ID, new BackendProfile(true, "", report.facts(), report.identity())),
-                    Map.of());
-            List<RankProfile> profiles = context.exchange(mine.encode()).stream()
-                    .map(RankProfile::decode)
-                    .toList();
-            EpPlan plan = Planner.plan(
-                    profiles, List.of(new Planner.Candidate(provider.id(), provider::offer)), BackendChoice.AUTO);
-            List<Integer> ranks = IntStream.range(0, context.size()).boxed().toList();
-            OpenContext open =
-                    new OpenContext(plan, context.rank(), ranks, context.newBootstrap(), device, config, DEADLINE);
-            try (EpBackend backend = provider.open(open)) {
-                switch (context.params().text("case", "")) {
-                    case "data" -> data(context, device, backend);
-                    case "close" -> close(context, device, backend);
-                    case "death" -> death(context, device, backend);
-                    case "refusals" -> refusals(context, backend);
-                    case "many" -> many(context, device, backend);
-                    default -> throw new IllegalArgumentException("no such case: " + context.params());
-                }
+        String id = context.params().text(BACKEND, "");
+        try (MappedRank rank = MappedRank.of(context, id, UnaryOperator.identity());
+                EpBackend backend = rank.backend()) {
+            EpDevice device = rank.open().device();
+            switch (context.params().text(CASE, "")) {
+                case "data" -> data(context, device, backend);
+                case "close" -> close(context, device, backend);
+                case "death" -> death(context, device, backend);
+                case "refusals" -> refusals(context, device, backend);
+                case "many" -> many(context, device, backend);
+                default -> throw new IllegalArgumentException("no such case: " + context.params());
             }
         }
     }
@@ -190,7 +147,7 @@ public final class ExposeScenario implements Scenario {
         }
     }
 
-    private static void refusals(RankContext context, EpBackend backend) {
+    private static void refusals(RankContext context, EpDevice device, EpBackend backend) {
         long odd = context.isRank(0) ? BYTES : 2L * BYTES;
         assertThatThrownBy(() -> backend.expose("sizes", odd, Optional.empty(), DEADLINE))
                 .isInstanceOf(EpMismatchException.class)
@@ -199,12 +156,12 @@ public final class ExposeScenario implements Scenario {
         assertThatThrownBy(() -> backend.expose("pages", wrong, Optional.empty(), DEADLINE))
                 .isInstanceOf(context.isRank(0) ? EpArgumentException.class : EpException.class)
                 .hasMessageContaining("multiple of 4096");
-        DeviceMemory foreign = new DeviceMemory(4096, 4096, new Device("cuda", 0));
+        DeviceMemory foreign = new DeviceMemory(4096, 4096, device.id());
         assertThatThrownBy(() -> backend.expose("given", BYTES, Optional.of(ExposedMemory.of(foreign)), DEADLINE))
                 .hasMessageContaining("allocates by itself");
         long tooMuch = 1L << 50;
         assertThatThrownBy(() -> backend.expose("large", tooMuch, Optional.empty(), DEADLINE))
-                .isInstanceOf(org.ep4j.EpResourceException.class)
+                .isInstanceOf(EpResourceException.class)
                 .hasMessageContaining("bytes");
         try (SymmetricBuffer fine = expose(backend, "fine")) {
             assertThatThrownBy(() -> peer(fine, context.size())).isInstanceOf(IllegalArgumentException.class);
@@ -213,45 +170,6 @@ public final class ExposeScenario implements Scenario {
         backend.close();
         assertThatThrownBy(() -> expose(backend, "late")).isInstanceOf(EpStateException.class);
         context.meet();
-    }
-
-    /** As if PCIe joined all GPUs: the order of writes is tried for every pair. */
-    private void pci(RankContext context, EpDevice device, ProbeReport report, EpConfig config) {
-        int here = device.id().ordinal();
-        Map<String, String> facts = new HashMap<>(report.facts());
-        facts.put(PeerFacts.GPUS, facts.getOrDefault(PeerFacts.GPUS, "").replaceAll("(\\d+=|-1=)", ""));
-        List<String> gpus = List.of(facts.getOrDefault(PeerFacts.GPUS, "").split(",", -1));
-        Map<String, Integer> indexes = new TreeMap<>();
-        gpus.forEach(gpu -> indexes.put(gpu, indexes.size()));
-        facts.put(PeerFacts.GPUS, PeerFacts.gpus(indexes));
-        List<GpuPeer> peers = IntStream.range(0, gpus.size())
-                .filter(index -> index != here)
-                .mapToObj(index -> new GpuPeer(index, new Distance(PathType.PIX, 24, 2), LinkType.PCI))
-                .toList();
-        Locality locality = new Locality(here, GpuVendor.NVIDIA, "sm_90", 0, gpus.size(), peers, List.of());
-        RankProfile mine = new RankProfile(
-                        context.rank(),
-                        "h",
-                        "h",
-                        1,
-                        device.id(),
-                        Map.of(provider.id(), new BackendProfile(true, "", facts, report.identity())),
-                        Map.of())
-                .withLocality(locality);
-        List<RankProfile> profiles = context.exchange(mine.encode()).stream()
-                .map(RankProfile::decode)
-                .toList();
-        EpPlan plan = Planner.plan(
-                profiles, List.of(new Planner.Candidate(provider.id(), provider::offer)), BackendChoice.AUTO);
-        List<Integer> ranks = IntStream.range(0, context.size()).boxed().toList();
-        int all = context.size() * (context.size() - 1) / 2;
-        OpenContext open =
-                new OpenContext(plan, context.rank(), ranks, context.newBootstrap(), device, config, DEADLINE);
-        Collective collective = new Collective(provider.id(), open);
-        GpuSharing sharing = GpuSharing.of(device, "cuda");
-        GpuExposure exposure = new GpuExposure(open, collective, sharing, MemoryHandle.Kind.IPC, "of-ordering");
-        PeerOrderingCheck check = new PeerOrderingCheck(open, collective, exposure, NvlinkOffer::byPci, 20);
-        assertThat(check.run(Deadline.in(DEADLINE))).isEqualTo(all);
     }
 
     /** Buffers come and go; their memory does not mix. */

@@ -1,4 +1,4 @@
-package org.ep4j.engine.cuda;
+package org.ep4j.engine.driver;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -8,23 +8,34 @@ import java.time.Duration;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.ServiceLoader;
 import org.ep4j.Device;
+import org.ep4j.EpDevice;
 import org.ep4j.config.EpConfig;
-import org.ep4j.engine.driver.GpuSharing;
-import org.ep4j.engine.driver.MemoryHandle;
-import org.ep4j.engine.driver.SharedMemory;
+import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.ProbeRequest;
 
-/** Another process. {@code probe} prints the checks of the device; {@code add HANDLE} maps memory and adds 1 to its first byte. */
-final class CudaProcess {
-    private CudaProcess() {}
+/**
+ * Another process with a GPU. {@code probe} prints the checks of the device; {@code add HANDLE} maps memory and adds 1 to its
+ * first byte.
+ */
+public final class GpuProcess {
+    private GpuProcess() {}
 
-    static String run(Map<String, String> environment, String... arguments) throws IOException, InterruptedException {
+    /**
+     * Lets another process do it, and gives what it printed.
+     *
+     * @param device {@code cuda:0}, {@code hip:0}
+     * @param environment on top of this process's
+     */
+    public static String run(Device device, Map<String, String> environment, String... arguments)
+            throws IOException, InterruptedException {
         ProcessBuilder builder = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-cp",
                         System.getProperty("java.class.path"),
-                        CudaProcess.class.getName())
+                        GpuProcess.class.getName(),
+                        device.toString())
                 .redirectErrorStream(true);
         builder.command().addAll(List.of(arguments));
         builder.environment().putAll(environment);
@@ -35,21 +46,26 @@ final class CudaProcess {
         return output;
     }
 
+    /** The process. */
     public static void main(String[] arguments) {
-        CudaDeviceProvider provider = new CudaDeviceProvider();
-        Device id = new Device("cuda", 0);
-        if (arguments[0].equals("probe")) {
+        Device id = Device.parse(arguments[0]);
+        DeviceProvider provider = ServiceLoader.load(DeviceProvider.class).stream()
+                .map(ServiceLoader.Provider::get)
+                .filter(one -> one.type().equals(id.type()))
+                .findFirst()
+                .orElseThrow();
+        if (arguments[1].equals("probe")) {
             provider.probe(new ProbeRequest(id, EpConfig.load(), Duration.ofSeconds(10)))
                     .checks()
                     .forEach(check -> System.out.println(check));
             System.out.println("count " + provider.count());
             return;
         }
-        MemoryHandle handle = MemoryHandle.decode(HexFormat.of().parseHex(arguments[1]));
-        try (CudaDevice device = (CudaDevice) provider.open(id);
-                SharedMemory memory = GpuSharing.of(device, "cuda").map(handle)) {
+        MemoryHandle handle = MemoryHandle.decode(HexFormat.of().parseHex(arguments[2]));
+        try (EpDevice device = provider.open(id);
+                SharedMemory memory = GpuSharing.of(device, id.type()).map(handle)) {
             ByteBuffer first = ByteBuffer.allocate(1);
-            device.download(memory.memory(), first);
+            device.download(memory.memory().slice(0, 1), first);
             device.upload(ByteBuffer.wrap(new byte[] {(byte) (first.get(0) + 1)}), memory.memory());
             System.out.println("was " + first.get(0));
         }

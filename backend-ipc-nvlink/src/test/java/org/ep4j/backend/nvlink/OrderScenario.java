@@ -1,0 +1,69 @@
+package org.ep4j.backend.nvlink;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
+import org.ep4j.engine.collective.Collective;
+import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.driver.GpuExposure;
+import org.ep4j.engine.driver.GpuSharing;
+import org.ep4j.engine.driver.MemoryHandle;
+import org.ep4j.engine.driver.PeerFacts;
+import org.ep4j.engine.driver.PeerOrderingCheck;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.mapped.MappedRank;
+import org.ep4j.topology.Distance;
+import org.ep4j.topology.GpuPeer;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.PathType;
+
+/** As if PCIe joined all GPUs: the order of writes is tried for every pair. */
+public final class OrderScenario implements Scenario {
+    @Override
+    public void run(RankContext context) {
+        try (MappedRank rank = MappedRank.of(context, IpcNvlinkProvider.ID, OrderScenario::overPci)) {
+            OpenContext open = rank.open();
+            Collective collective = new Collective(IpcNvlinkProvider.ID, open);
+            GpuSharing sharing = GpuSharing.of(open.device(), "cuda");
+            GpuExposure exposure = new GpuExposure(open, collective, sharing, MemoryHandle.Kind.IPC, "of-ordering");
+            PeerOrderingCheck check = new PeerOrderingCheck(open, collective, exposure, NvlinkOffer::byPci, 20);
+            assertThat(check.run(Deadline.in(MappedRank.DEADLINE)))
+                    .isEqualTo(context.size() * (context.size() - 1) / 2);
+        }
+    }
+
+    private static RankProfile overPci(RankProfile mine) {
+        Map<String, String> facts = new TreeMap<>(mine.facts(IpcNvlinkProvider.ID));
+        List<String> gpus = List.of(facts.getOrDefault(PeerFacts.GPUS, "")
+                .replaceAll("(\\d+=|-1=)", "")
+                .split(",", -1));
+        Map<String, Integer> indexes = new TreeMap<>();
+        gpus.forEach(gpu -> indexes.put(gpu, indexes.size()));
+        facts.put(PeerFacts.GPUS, PeerFacts.gpus(indexes));
+        int here = mine.device().ordinal();
+        List<GpuPeer> peers = IntStream.range(0, gpus.size())
+                .filter(index -> index != here)
+                .mapToObj(index -> new GpuPeer(index, new Distance(PathType.PIX, 24, 2), LinkType.PCI))
+                .toList();
+        return new RankProfile(
+                        mine.rank(),
+                        mine.hostId(),
+                        mine.hostName(),
+                        mine.pid(),
+                        mine.device(),
+                        Map.of(
+                                IpcNvlinkProvider.ID,
+                                new BackendProfile(true, "", facts, mine.identity(IpcNvlinkProvider.ID))),
+                        Map.of())
+                .withLocality(new Locality(here, GpuVendor.NVIDIA, "sm_90", 0, gpus.size(), peers, List.of()));
+    }
+}

@@ -1,0 +1,53 @@
+package org.ep4j.backend.rocm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Map;
+import java.util.TreeMap;
+import org.ep4j.engine.collective.Collective;
+import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.driver.GpuExposure;
+import org.ep4j.engine.driver.GpuSharing;
+import org.ep4j.engine.driver.MemoryHandle;
+import org.ep4j.engine.driver.PeerOrderingCheck;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.mapped.MappedRank;
+
+/** As if PCIe joined all GPUs: the order of writes is tried for every pair of them; a GPU and itself need no PCIe. */
+public final class OrderScenario implements Scenario {
+    @Override
+    public void run(RankContext context) {
+        try (MappedRank rank = MappedRank.of(context, RocmProvider.ID, OrderScenario::overPci)) {
+            OpenContext open = rank.open();
+            Collective collective = new Collective(RocmProvider.ID, open);
+            GpuSharing sharing = GpuSharing.of(open.device(), RocmOffer.DEVICE);
+            GpuExposure exposure = new GpuExposure(open, collective, sharing, MemoryHandle.Kind.IPC, "of-ordering");
+            boolean shared = RocmOffer.path(
+                            open.plan().profiles().get(0),
+                            open.plan().profiles().get(1))
+                    .orElseThrow()
+                    .gpuLinks();
+            PeerOrderingCheck check = new PeerOrderingCheck(open, collective, exposure, RocmOffer::byPci, 20);
+            assertThat(check.run(Deadline.in(MappedRank.DEADLINE)))
+                    .isEqualTo(shared ? 0 : context.size() * (context.size() - 1) / 2);
+        }
+    }
+
+    private static RankProfile overPci(RankProfile mine) {
+        Map<String, String> facts = new TreeMap<>(mine.facts(RocmProvider.ID));
+        facts.put(RocmFacts.PCI, facts.getOrDefault(RocmFacts.XGMI, "").replaceAll("/\\d+", ""));
+        facts.put(RocmFacts.XGMI, "");
+        return new RankProfile(
+                mine.rank(),
+                mine.hostId(),
+                mine.hostName(),
+                mine.pid(),
+                mine.device(),
+                Map.of(RocmProvider.ID, new BackendProfile(true, "", facts, mine.identity(RocmProvider.ID))),
+                Map.of());
+    }
+}

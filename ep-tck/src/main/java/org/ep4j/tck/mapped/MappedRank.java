@@ -1,0 +1,83 @@
+package org.ep4j.tck.mapped;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
+import org.ep4j.Device;
+import org.ep4j.EpDevice;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.plan.BackendChoice;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.Planner;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+import org.ep4j.tck.Subjects;
+import org.ep4j.tck.crew.RankContext;
+
+/**
+ * One of several ranks of one host that one backend connects: its device is open and the ranks have a plan.
+ *
+ * @param provider the backend
+ * @param open what the backend is to be opened with
+ */
+public record MappedRank(EpBackendProvider provider, OpenContext open) implements AutoCloseable {
+    /** Longest time that anything may take. */
+    public static final Duration DEADLINE = Duration.ofSeconds(30);
+
+    /**
+     * Probes, and plans with all ranks of the job. Collective.
+     *
+     * @param context the rank, whose settings name the device
+     * @param backend id of the backend
+     * @param change what to make of the rank's profile; it is given back as it is where nothing is to be changed
+     * @throws AssertionError when the backend is not on the class path, or its probe fails here
+     */
+    public static MappedRank of(RankContext context, String backend, UnaryOperator<RankProfile> change) {
+        EpBackendProvider provider = Subjects.backend(backend).orElseThrow(() -> new AssertionError("no " + backend));
+        EpConfig config = context.config(Map.of());
+        Device id = Device.parse(config.get(EpKeys.DEVICE));
+        ProbeReport report = provider.probe(new ProbeRequest(id, config, DEADLINE));
+        if (!report.failures().isEmpty()) {
+            throw new AssertionError(backend + " cannot be used with " + id + ": " + report.failures());
+        }
+        RankProfile mine = change.apply(new RankProfile(
+                context.rank(),
+                "h",
+                "h",
+                ProcessHandle.current().pid(),
+                id,
+                Map.of(backend, new BackendProfile(true, "", report.facts(), report.identity())),
+                Map.of()));
+        List<RankProfile> profiles = context.exchange(mine.encode()).stream()
+                .map(RankProfile::decode)
+                .toList();
+        EpPlan plan =
+                Planner.plan(profiles, List.of(new Planner.Candidate(backend, provider::offer)), BackendChoice.AUTO);
+        List<Integer> ranks = IntStream.range(0, context.size()).boxed().toList();
+        EpDevice device = Subjects.device(id.type())
+                .orElseThrow(() -> new AssertionError("no " + id.type()))
+                .open(id);
+        return new MappedRank(
+                provider,
+                new OpenContext(plan, context.rank(), ranks, context.newBootstrap(), device, config, DEADLINE));
+    }
+
+    /** Opens the backend. Collective. */
+    public EpBackend backend() {
+        return provider.open(open);
+    }
+
+    /** Closes the device. */
+    @Override
+    public void close() {
+        open.device().close();
+    }
+}
