@@ -42,6 +42,15 @@ public final class EpKeys {
                     "what paths are to be good at: small messages, large ones, or rows in between")
             .agreedByAllRanks();
 
+    /** Whether ranks that can map each other's memory do. */
+    public static final ConfigKey<Boolean> HYBRID = ConfigKey.flag(
+                    "ep.plan.hybrid",
+                    true,
+                    "whether ranks that map each other's memory, as inside of an NVLink domain, load and store there, beside posted"
+                            + " paths to the others; false takes a posted path for every pair that is offered one, in both modes")
+            .orVariable("EP_HYBRID_LL")
+            .agreedByAllRanks();
+
     /** Lanes of a pair over NICs. */
     public static final ConfigKey<Integer> LANES = ConfigKey.integer(
                     "ep.lanes",
@@ -215,6 +224,7 @@ public final class EpKeys {
                 PREFER,
                 EXCLUDE,
                 OBJECTIVE,
+                HYBRID,
                 LANES,
                 HOST_RANKS,
                 PROXY_THREADS,
