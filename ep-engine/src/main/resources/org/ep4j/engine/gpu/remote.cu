@@ -184,6 +184,21 @@ EP_DEVICE void publish_by_wave(const Op& op, bool mine, i64 rank, const char* wh
   }
 }
 
+// As above, for things that all threads of a block have seen, all of which call it: one alone is posted by the whole block, several by a wave each.
+EP_DEVICE void publish_by_block(const Op& op, int things, const int* ranks, char* const* what, u64 bytes, u64* const* flags, u64 number) {
+  for (int i = things == 1 ? 0 : warp(); i < things; i += blockDim.x / EP_LANES) {
+    const Remote& to = op.remotes[ranks[i]];
+    char* there = to.there + (what[i] - to.out);
+    unsigned long long* flag = (unsigned long long*)(to.there + ((const char*)flags[i] - to.out));
+    if (things != 1) {
+      ::ep_posted_put_signal_wave(there, what[i], EP_ALIGNED_16(bytes), flag, number, (int)to.number);
+    } else {
+      ::ep_posted_put_signal_block(there, what[i], EP_ALIGNED_16(bytes), flag, number, (int)to.number);
+      break;
+    }
+  }
+}
+
 // As above, for a thread alone.
 EP_DEVICE void publish(const Op& op, i64 rank, const char* what, u64 bytes, u64* flag, u64 number, int) {
   if (is_remote(op, rank)) {

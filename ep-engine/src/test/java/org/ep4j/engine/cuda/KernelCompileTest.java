@@ -123,6 +123,8 @@ final class KernelCompileTest {
                 unsigned long long* counter, unsigned long long value, int peer);
             extern __device__ void ep_posted_put_signal_wave(char* to, const char* from, unsigned long long bytes,
                 unsigned long long* counter, unsigned long long value, int peer);
+            extern __device__ void ep_posted_put_signal_block(char* to, const char* from, unsigned long long bytes,
+                unsigned long long* counter, unsigned long long value, int peer);
             extern __device__ void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer);
             extern __device__ void ep_posted_quiet();
             """;
