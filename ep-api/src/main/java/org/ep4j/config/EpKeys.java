@@ -51,6 +51,14 @@ public final class EpKeys {
             .orVariable("EP_HYBRID_LL")
             .agreedByAllRanks();
 
+    /** Whether rows go to a host once. */
+    public static final ConfigKey<Boolean> RAILS = ConfigKey.flag(
+                    "ep.plan.rails",
+                    true,
+                    "whether high throughput posts a token for several ranks that map each other's memory, as those of another host,"
+                            + " to one of them, the one with the sender's place, which passes it on; false posts it to each")
+            .agreedByAllRanks();
+
     /** Lanes of a pair over NICs. */
     public static final ConfigKey<Integer> LANES = ConfigKey.integer(
                     "ep.lanes",
@@ -225,6 +233,7 @@ public final class EpKeys {
                 EXCLUDE,
                 OBJECTIVE,
                 HYBRID,
+                RAILS,
                 LANES,
                 HOST_RANKS,
                 PROXY_THREADS,

@@ -64,7 +64,8 @@ class PlanChoicesTest {
 
     @Test
     void postedPathsAreTakenWhereAPlanIsNotToBeHybrid() {
-        Candidate posting = new Candidate(Machines.POSTED, (a, b) -> new PathOffer(PathKind.HOST_POSTED, 1, 50, List.of(), true));
+        Candidate posting =
+                new Candidate(Machines.POSTED, (a, b) -> new PathOffer(PathKind.HOST_POSTED, 1, 50, List.of(), true));
         Candidate inside = new Candidate(
                 "ipc",
                 (a, b) -> a.hostId().equals(b.hostId())
@@ -107,7 +108,8 @@ class PlanChoicesTest {
     private static PlanOptions options(BackendChoice backends, Map<String, String> variables) {
         PlanOptions read =
                 PlanOptions.from(EpConfig.builder(Map.of(), variables).build());
-        return new PlanOptions(backends, read.nics(), read.objective(), read.lanes(), read.proxies(), read.hybrid());
+        return new PlanOptions(
+                backends, read.nics(), read.objective(), read.lanes(), read.proxies(), read.hybrid(), read.rails());
     }
 
     @Test

@@ -27,6 +27,7 @@ public final class PlanSettings {
             EpKeys.EXCLUDE,
             EpKeys.OBJECTIVE,
             EpKeys.HYBRID,
+            EpKeys.RAILS,
             EpKeys.LANES,
             EpKeys.PROXY_THREADS,
             EpKeys.WINDOW,
@@ -72,7 +73,8 @@ public final class PlanSettings {
                 set ? Objective.from(config) : usual,
                 config.get(EpKeys.LANES),
                 config.get(EpKeys.PROXY_THREADS),
-                config.get(EpKeys.HYBRID));
+                config.get(EpKeys.HYBRID),
+                config.get(EpKeys.RAILS));
     }
 
     /** By which memory GPUs are to exchange: {@link EpKeys#WINDOW}. */
