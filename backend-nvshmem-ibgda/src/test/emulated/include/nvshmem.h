@@ -19,6 +19,9 @@ static inline void nvshmem_putmem_signal_nbi(void* to, const void* from, unsigne
   nvshmem_putmem_nbi(to, from, bytes, pe);
   nvshmemx_signal_op(word, value, operation, pe);
 }
+static inline void nvshmemx_putmem_signal_nbi_block(void* to, const void* from, unsigned long bytes, uint64_t* word, uint64_t value, int operation, int pe) {
+  nvshmem_putmem_signal_nbi(to, from, bytes, word, value, operation, pe);
+}
 static inline void nvshmemx_putmem_signal_nbi_warp(void* to, const void* from, unsigned long bytes, uint64_t* word, uint64_t value, int operation, int pe) {
   nvshmem_putmem_signal_nbi(to, from, bytes, word, value, operation, pe);
 }

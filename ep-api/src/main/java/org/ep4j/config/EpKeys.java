@@ -42,6 +42,23 @@ public final class EpKeys {
                     "what paths are to be good at: small messages, large ones, or rows in between")
             .agreedByAllRanks();
 
+    /** Whether ranks that can map each other's memory do. */
+    public static final ConfigKey<Boolean> HYBRID = ConfigKey.flag(
+                    "ep.plan.hybrid",
+                    true,
+                    "whether ranks that map each other's memory, as inside of an NVLink domain, load and store there, beside posted"
+                            + " paths to the others; false takes a posted path for every pair that is offered one, in both modes")
+            .orVariable("EP_HYBRID_LL")
+            .agreedByAllRanks();
+
+    /** Whether rows go to a host once. */
+    public static final ConfigKey<Boolean> RAILS = ConfigKey.flag(
+                    "ep.plan.rails",
+                    true,
+                    "whether high throughput posts a token for several ranks that map each other's memory, as those of another host,"
+                            + " to one of them, the one with the sender's place, which passes it on; false posts it to each")
+            .agreedByAllRanks();
+
     /** Lanes of a pair over NICs. */
     public static final ConfigKey<Integer> LANES = ConfigKey.integer(
                     "ep.lanes",
@@ -223,6 +240,8 @@ public final class EpKeys {
                 PREFER,
                 EXCLUDE,
                 OBJECTIVE,
+                HYBRID,
+                RAILS,
                 LANES,
                 HOST_RANKS,
                 PROXY_THREADS,

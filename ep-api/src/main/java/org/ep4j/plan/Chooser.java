@@ -5,16 +5,21 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import org.ep4j.config.EpKeys;
 import org.ep4j.plan.Rejection.Cause;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
 
-/** Picks the best offer for a pair of ranks: preferred ones first, then unstaged ones, then by cost, then by id. */
+/**
+ * Picks the best offer for a pair of ranks: preferred ones first, then unstaged ones, then by cost, then by id. In a plan that
+ * is not to be hybrid all offers of posted paths come before those of mapped memory.
+ */
 final class Chooser {
     private final List<Planner.Candidate> candidates;
     private final BackendChoice choice;
     private final Objective objective;
+    private final boolean hybrid;
 
     Chooser(List<Planner.Candidate> candidates, PlanOptions options) {
         this.candidates = candidates.stream()
@@ -22,6 +27,7 @@ final class Chooser {
                 .toList();
         this.choice = options.backends();
         this.objective = options.objective();
+        this.hybrid = options.hybrid();
     }
 
     private record Scored(String id, PathOffer offer, int preference, double micros) {}
@@ -50,7 +56,8 @@ final class Chooser {
                 rejected.add(new Rejection(id, Cause.TEXT, none.reason() + remedy));
             }
         }
-        scored.sort(Comparator.comparingInt(Scored::preference)
+        scored.sort(Comparator.comparing(this::comesLast)
+                .thenComparingInt(Scored::preference)
                 .thenComparing(score -> score.offer().staged())
                 .thenComparingDouble(Scored::micros)
                 .thenComparing(Scored::id));
@@ -79,7 +86,14 @@ final class Chooser {
                 .orElse(Optional.of(absent));
     }
 
+    private boolean comesLast(Scored score) {
+        return !hybrid && score.offer().kind() == PathKind.MAPPED;
+    }
+
     private String beaten(Scored other, Scored winner) {
+        if (comesLast(other) && !comesLast(winner)) {
+            return "maps memory, which is taken last with " + EpKeys.HYBRID.name() + "=false";
+        }
         String why = other.preference() > winner.preference()
                 ? "not preferred"
                 : other.offer().staged() && !winner.offer().staged()

@@ -94,12 +94,21 @@ final class EpPlanCodec {
         writeText(out, options.objective().name());
         out.writeInt(options.lanes());
         out.writeInt(options.proxies());
+        out.writeBoolean(options.hybrid());
+        out.writeBoolean(options.rails());
     }
 
     private static PlanOptions readOptions(DataInputStream in) throws IOException {
         BackendChoice backends = new BackendChoice(readTexts(in), readTexts(in), readTexts(in));
         NicChoice nics = new NicChoice(readText(in), readText(in), readText(in));
-        return new PlanOptions(backends, nics, Objective.valueOf(readText(in)), in.readInt(), in.readInt());
+        return new PlanOptions(
+                backends,
+                nics,
+                Objective.valueOf(readText(in)),
+                in.readInt(),
+                in.readInt(),
+                in.readBoolean(),
+                in.readBoolean());
     }
 
     /** Kinds that were decided alike refer to one decision. */

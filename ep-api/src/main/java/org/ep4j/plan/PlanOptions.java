@@ -11,14 +11,28 @@ import org.ep4j.config.EpKeys;
  * @param objective what paths are to be good at
  * @param lanes lanes of a pair over NICs; 0 lets the planner compute it
  * @param proxies host threads that post for a GPU; 0 lets the planner compute it
+ * @param hybrid whether mapped memory competes with posted paths; otherwise it is taken where nothing is posted
+ * @param rails whether rows go once to ranks that map each other's memory, and are passed on there
  */
-public record PlanOptions(BackendChoice backends, NicChoice nics, Objective objective, int lanes, int proxies) {
+public record PlanOptions(
+        BackendChoice backends,
+        NicChoice nics,
+        Objective objective,
+        int lanes,
+        int proxies,
+        boolean hybrid,
+        boolean rails) {
     /** Nothing wished for. */
     public static final PlanOptions AUTO = new PlanOptions(BackendChoice.AUTO, NicChoice.AUTO, Objective.BALANCED);
 
     /** Options with a computed number of lanes and proxies. */
     public PlanOptions(BackendChoice backends, NicChoice nics, Objective objective) {
         this(backends, nics, objective, 0, 0);
+    }
+
+    /** Options of a plan that maps memory where that is best, and passes rows on. */
+    public PlanOptions(BackendChoice backends, NicChoice nics, Objective objective, int lanes, int proxies) {
+        this(backends, nics, objective, lanes, proxies, true, true);
     }
 
     /** Reads the settings that all ranks share. Those of NICs may differ between ranks, so they come with the profiles. */
@@ -28,6 +42,8 @@ public record PlanOptions(BackendChoice backends, NicChoice nics, Objective obje
                 NicChoice.AUTO,
                 Objective.from(config),
                 config.get(EpKeys.LANES),
-                config.get(EpKeys.PROXY_THREADS));
+                config.get(EpKeys.PROXY_THREADS),
+                config.get(EpKeys.HYBRID),
+                config.get(EpKeys.RAILS));
     }
 }

@@ -17,7 +17,7 @@ import org.ep4j.DeviceMemory;
  *       thread; {@code ep_posted_put_wave} and {@code ep_posted_put_block} are called by all threads of a warp or block
  *   <li>{@code void ep_posted_put_signal(char* to, const char* from, unsigned long long bytes, unsigned long long* counter,
  *       unsigned long long value, int peer)}: likewise, and sets a word when all of it is there; {@code
- *       ep_posted_put_signal_wave} is called by all threads of a warp
+ *       ep_posted_put_signal_wave} and {@code ep_posted_put_signal_block} are called by all threads of a warp or block
  *   <li>{@code void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer)}: sets a word
  *   <li>{@code void ep_posted_quiet()}: returns when all that threads of this GPU whose writes the calling one has seen have
  *       put is there

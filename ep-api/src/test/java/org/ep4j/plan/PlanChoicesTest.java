@@ -1,14 +1,17 @@
 package org.ep4j.plan;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
+import org.ep4j.EpConfigException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.Planner.Candidate;
+import org.ep4j.spi.NoPath;
 import org.ep4j.spi.PathOffer;
 import org.junit.jupiter.api.Test;
 
@@ -57,6 +60,56 @@ class PlanChoicesTest {
         assertThat(alone.explain()).contains("staged through host memory since nothing better is there");
         assertThat(plan(Objective.BALANCED, "ipc", staged, WIDE).path(0, 1).backend())
                 .isEqualTo("ipc");
+    }
+
+    @Test
+    void postedPathsAreTakenWhereAPlanIsNotToBeHybrid() {
+        Candidate posting =
+                new Candidate(Machines.POSTED, (a, b) -> new PathOffer(PathKind.HOST_POSTED, 1, 50, List.of(), true));
+        Candidate inside = new Candidate(
+                "ipc",
+                (a, b) -> a.hostId().equals(b.hostId())
+                        ? new PathOffer(PathKind.MAPPED, 300, 1, List.of())
+                        : new NoPath("another host", ""));
+        List<RankProfile> profiles = Machines.hosts(List.of(2, 2), gpu -> Machines.ownNics(gpu, 2, 1));
+        BackendChoice prefer = new BackendChoice(List.of(), List.of("ipc"), List.of());
+        EpPlan hybrid = Planner.plan(profiles, List.of(posting, inside), options(prefer, Map.of()));
+        assertThat(hybrid.hybrid()).isTrue();
+        assertThat(hybrid.path(0, 1).backend()).isEqualTo("ipc");
+        assertThat(hybrid.path(0, 2).backend()).isEqualTo(Machines.POSTED);
+
+        EpPlan posted = Planner.plan(profiles, List.of(posting, inside), options(prefer, Map.of("EP_HYBRID_LL", "0")));
+        assertThat(posted.hybrid()).isFalse();
+        assertThat(posted.groups()).allMatch(group -> group.example().offer().kind() == PathKind.HOST_POSTED);
+        assertThat(posted.path(0, 1).rejected())
+                .containsExactly("ipc: maps memory, which is taken last with ep.plan.hybrid=false");
+        assertThat(EpPlan.decode(posted.encode())).isEqualTo(posted);
+        assertThat(posted).isNotEqualTo(hybrid);
+        // Where nothing is posted there is no choice.
+        assertThat(Planner.plan(profiles.subList(0, 2), List.of(inside), options(prefer, Map.of("EP_HYBRID_LL", "0")))
+                        .path(0, 1)
+                        .backend())
+                .isEqualTo("ipc");
+    }
+
+    @Test
+    void whetherAPlanIsHybridIsYesOrNo() {
+        assertThat(options(BackendChoice.AUTO, Map.of()).hybrid()).isTrue();
+        assertThat(options(BackendChoice.AUTO, Map.of("EP_HYBRID_LL", "1", "EP_PLAN_HYBRID", "off"))
+                        .hybrid())
+                .as("the own variable counts first")
+                .isFalse();
+        assertThatThrownBy(() -> options(BackendChoice.AUTO, Map.of("EP_HYBRID_LL", "2")))
+                .isInstanceOf(EpConfigException.class)
+                .hasMessageStartingWith(
+                        "ep.plan.hybrid is \"2\" (from ENVIRONMENT EP_HYBRID_LL), must be true or false; whether ranks");
+    }
+
+    private static PlanOptions options(BackendChoice backends, Map<String, String> variables) {
+        PlanOptions read =
+                PlanOptions.from(EpConfig.builder(Map.of(), variables).build());
+        return new PlanOptions(
+                backends, read.nics(), read.objective(), read.lanes(), read.proxies(), read.hybrid(), read.rails());
     }
 
     @Test

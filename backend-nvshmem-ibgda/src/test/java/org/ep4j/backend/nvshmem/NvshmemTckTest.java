@@ -25,7 +25,7 @@ final class NvshmemTckTest extends EpBackendTck {
     private static final String REQUIRED = String.valueOf(System.getenv("EP_TCK_REQUIRE"));
 
     /** Exchanges of each mode. */
-    private static final List<String> SOME = List.of("1.1", "3.1", "4.1", "4.7");
+    private static final List<String> SOME = List.of("1.1", "3.1", "4.1", "4.7", "4.30", "4.33");
 
     @Override
     protected TckSubject subject() {

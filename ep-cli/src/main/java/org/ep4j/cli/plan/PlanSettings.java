@@ -26,6 +26,8 @@ public final class PlanSettings {
             EpKeys.PREFER,
             EpKeys.EXCLUDE,
             EpKeys.OBJECTIVE,
+            EpKeys.HYBRID,
+            EpKeys.RAILS,
             EpKeys.LANES,
             EpKeys.PROXY_THREADS,
             EpKeys.WINDOW,
@@ -70,7 +72,9 @@ public final class PlanSettings {
                 NicChoice.from(config),
                 set ? Objective.from(config) : usual,
                 config.get(EpKeys.LANES),
-                config.get(EpKeys.PROXY_THREADS));
+                config.get(EpKeys.PROXY_THREADS),
+                config.get(EpKeys.HYBRID),
+                config.get(EpKeys.RAILS));
     }
 
     /** By which memory GPUs are to exchange: {@link EpKeys#WINDOW}. */

@@ -6,13 +6,15 @@ import java.util.Deque;
 import java.util.List;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.engine.layout.WindowLayout;
+import org.ep4j.engine.sync.Mask;
+import org.ep4j.engine.sync.Rails;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.DevicePosted;
 
 /** The peers of a GPU whose kernels post to them by themselves. See {@code remote.cu}. */
 final class DeviceRemotes implements RemoteTable {
     /** Bytes of {@code struct Remote} with {@code EP_DEVICE_POSTED}. */
-    private static final int BYTES = 32;
+    private static final int BYTES = 48;
 
     private final DeviceAllocation table;
 
@@ -33,6 +35,7 @@ final class DeviceRemotes implements RemoteTable {
     private static ByteBuffer table(EpPlan plan, int rank, GpuWindow window, DevicePosted posted) {
         WindowLayout at = window.layout();
         List<Integer> remotes = GpuWindow.remotes(plan, rank);
+        Rails rails = Rails.of(plan);
         ByteBuffer words = Copies.buffer(plan.ranks() * BYTES);
         for (int r = 0; r < plan.ranks(); r++) {
             int end = words.position() + BYTES;
@@ -42,7 +45,9 @@ final class DeviceRemotes implements RemoteTable {
                 words.putLong(window.address() + at.outgoing(index))
                         .putLong(window.address() + at.incoming(index))
                         .putLong(window.address() + there)
-                        .putLong(posted.number(r));
+                        .putLong(posted.number(r))
+                        .putLong(rails.via(rank, r, Mask.NONE))
+                        .putLong(rails.via(r, rank, Mask.NONE));
             }
             words.position(end);
         }

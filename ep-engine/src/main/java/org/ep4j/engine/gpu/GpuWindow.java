@@ -12,6 +12,7 @@ import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.WindowLayout;
+import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PathKind;
@@ -59,7 +60,10 @@ public record GpuWindow(
                     .ifPresent(peer -> refuse(plan, rank, peer));
             refuseMixed(plan, rank);
         }
-        return most == 0 ? Optional.empty() : Optional.of(new WindowLayout(shape, plan.ranks(), most));
+        return most == 0
+                ? Optional.empty()
+                : Optional.of(new WindowLayout(
+                        shape, plan.ranks(), most, Rails.of(plan).passes()));
     }
 
     private static void refuseMixed(EpPlan plan, int rank) {

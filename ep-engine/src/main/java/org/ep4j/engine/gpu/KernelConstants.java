@@ -52,7 +52,9 @@ final class KernelConstants {
         values.put("PIECE", (long) Pieces.PIECE);
         values.put("STAGED_RECORDS", Pieces.stagesRecords(shape, layout, ranks) ? 1L : 0L);
         values.put("POSTED", window.isPresent() ? 1L : 0L);
+        values.put("RAILS", window.filter(WindowLayout::rails).isPresent() ? 1L : 0L);
         window.ifPresent(w -> {
+            values.put("PASSED_RECORD_BYTES", (long) w.passedRecordBytes());
             values.put("CHANNEL_ROWS", w.rows());
             values.put("CHANNEL_RECORDS", w.records());
             values.put("CHANNEL_WEIGHTS", w.weights());

@@ -23,6 +23,8 @@ import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.proxy.CommandRing;
 import org.ep4j.engine.proxy.CommandSink;
 import org.ep4j.engine.proxy.ProxyThreads;
+import org.ep4j.engine.sync.Mask;
+import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.HostPosted;
@@ -36,7 +38,7 @@ final class Remotes implements RemoteTable {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
     /** Bytes of {@code struct Remote}. */
-    private static final int BYTES = 64;
+    private static final int BYTES = 72;
 
     private static final int HEAD_BYTES = 16;
     private static final Duration END = Duration.ofSeconds(5);
@@ -154,6 +156,8 @@ final class Remotes implements RemoteTable {
     private ByteBuffer table(EpPlan plan, List<Integer> remotes, long ringBytes, int commands) {
         WindowLayout at = window.layout();
         long base = window.address();
+        int me = symmetric.rank();
+        Rails rails = Rails.of(plan);
         ByteBuffer words = Copies.buffer(plan.ranks() * BYTES);
         for (int r = 0; r < plan.ranks(); r++) {
             int index = remotes.indexOf(r);
@@ -161,7 +165,7 @@ final class Remotes implements RemoteTable {
                 words.position(words.position() + BYTES);
                 continue;
             }
-            int there = GpuWindow.remotes(plan, r).indexOf(symmetric.rank());
+            int there = GpuWindow.remotes(plan, r).indexOf(me);
             int ring = index % ringCount;
             words.putLong(base + at.outgoing(index))
                     .putLong(base + at.incoming(index))
@@ -170,7 +174,8 @@ final class Remotes implements RemoteTable {
                     .putLong(ringMemory.deviceAddress() + ring * ringBytes)
                     .putLong(heads.memory().address() + (long) ring * HEAD_BYTES)
                     .putLong(commands)
-                    .putLong(0);
+                    .putLong(rails.via(me, r, Mask.NONE))
+                    .putLong(rails.via(r, me, Mask.NONE));
         }
         return words;
     }

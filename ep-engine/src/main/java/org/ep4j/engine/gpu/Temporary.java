@@ -12,6 +12,6 @@ final class Temporary {
         long rows = Math.max(shape.maxTokens() == 0 ? 0 : shape.receiveCapacity(ranks), shape.lowLatencyRows(ranks));
         long chunks = (rows + 255) / 256 + 1;
         long counts = Math.max(chunks * shape.experts() + 2L * shape.experts() * ranks, Pieces.counts(shape, ranks));
-        return 4 * (counts + 4096);
+        return 4 * (counts + 4096 + (ranks + 63L) / 64 * 64);
     }
 }

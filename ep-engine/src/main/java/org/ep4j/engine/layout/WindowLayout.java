@@ -15,6 +15,8 @@ public final class WindowLayout {
     private static final int LINE = 256;
 
     private final int channels;
+    private final boolean rails;
+    private final int passedRecordBytes;
     private final long counterBytes;
     private final long staging;
     private final long stagingBytes;
@@ -33,10 +35,13 @@ public final class WindowLayout {
      *
      * @param ranks of the group
      * @param channels remote peers of the rank that has the most
+     * @param rails whether some ranks pass on what others send; their records take more
      */
-    public WindowLayout(EpShape shape, int ranks, int channels) {
+    public WindowLayout(EpShape shape, int ranks, int channels, boolean rails) {
         BufferLayout layout = new BufferLayout(shape, ranks);
         this.channels = channels;
+        this.rails = rails;
+        this.passedRecordBytes = layout.recordBytes() + (int) align(4L * shape.topK(), 16);
         this.counterBytes = layout.counterBytes();
         this.staging = layout.rows();
         this.stagingBytes = align(4L * layout.blockBytes(), PAGE);
@@ -44,7 +49,7 @@ public final class WindowLayout {
         long low = shape.maxLowLatencyTokens();
         // Where the row of every selection comes back on its own there are as many as selections.
         records = align(tokens * shape.topK() * layout.rowBytes(), LINE);
-        weights = align(records + tokens * layout.recordBytes(), LINE);
+        weights = align(records + (rails ? 16 + tokens * passedRecordBytes : tokens * layout.recordBytes()), LINE);
         messages = align(weights + tokens * shape.topK() * 4, LINE);
         messageFlags = align(messages + 2 * low * layout.messageBytes(), LINE);
         counts = align(messageFlags + 2 * align(8 * low, 16), LINE);
@@ -52,6 +57,11 @@ public final class WindowLayout {
         slotFlags = align(slots + 2 * low * shape.topK() * layout.combineSlotBytes(), LINE);
         channelBytes = align(slotFlags + 2 * align(8 * low * shape.topK(), 16), PAGE);
         outgoing = staging + (long) ranks * stagingBytes;
+    }
+
+    /** The window of a shape where no rank passes on what others send. */
+    public WindowLayout(EpShape shape, int ranks, int channels) {
+        this(shape, ranks, channels, false);
     }
 
     private static long align(long value, int to) {
@@ -93,9 +103,19 @@ public final class WindowLayout {
         return 0;
     }
 
-    /** Records of rows. */
+    /** Records of rows; of rows that are to be passed on 16 bytes later, behind their number. */
     public long records() {
         return records;
+    }
+
+    /** True when some ranks pass on what others send. */
+    public boolean rails() {
+        return rails;
+    }
+
+    /** A record of a row that is to be passed on: the record, with global expert ids, then K rows at the ranks that it is for. */
+    public int passedRecordBytes() {
+        return passedRecordBytes;
     }
 
     /** K weights of each row that comes back. */

@@ -35,8 +35,11 @@ public final class Rails {
 
     /** The rails of a plan. */
     public static Rails of(EpPlan plan) {
-        if (plan.groups().stream().noneMatch(g -> g.example().offer().kind() == PathKind.HOST_POSTED)) {
+        if (plan.groups().stream().allMatch(g -> isMapped(g.example().offer().kind()))) {
             return none();
+        }
+        if (!plan.options().rails()) {
+            return straight();
         }
         MappedPairs mapped = new MappedPairs(plan, new HashMap<>());
         int[] island = new int[plan.ranks()];
@@ -60,7 +63,15 @@ public final class Rails {
             }
         }
         // Where islands overlap, rows go straight to where they belong.
-        return new Rails(true, whole ? island : new int[0], whole ? members : List.of());
+        return whole ? new Rails(true, island, members) : straight();
+    }
+
+    private static Rails straight() {
+        return new Rails(true, new int[0], List.of());
+    }
+
+    private static boolean isMapped(PathKind kind) {
+        return kind == PathKind.MAPPED || kind == PathKind.LOCAL;
     }
 
     /** Which pairs of different ranks map memory. There are few kinds of pairs, and to make a path takes long. */
@@ -74,6 +85,11 @@ public final class Rails {
     /** True when some ranks post to others. */
     public boolean posted() {
         return posted;
+    }
+
+    /** True when some ranks pass on what others send. */
+    public boolean passes() {
+        return members.size() > 1 && members.stream().anyMatch(island -> island.size() > 1);
     }
 
     /** True when {@code a} and {@code b} are of one island, or nothing is passed on. */

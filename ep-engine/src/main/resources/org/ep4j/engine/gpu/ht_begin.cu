@@ -12,10 +12,15 @@ enum Ticket { TICKET_SEND, TICKET_EXPAND };
 #define EP_MAX_BLOCKS 2048
 #define EP_RECORD_HEAD (4 + 8 * EP_TOPK)
 
-// ---- Temporary memory: for each block of ht_send the first bad id; then counts [slices, R] of ht_send, or counts [chunks, L] from ht_receive to
-// ht_expand.
+// ---- Temporary memory: for each block of ht_send the first bad id; with EP_RAILS how many rows each rank passes on for this one; then counts [slices, R]
+// of ht_send, or counts [chunks, L] from ht_receive to ht_expand.
 EP_DEVICE u64* first_bad_id(const Op& op) { return (u64*)op.temporary; }
+#if EP_RAILS
+EP_DEVICE int* passed_rows(const Op& op) { return (int*)(op.temporary + 8 * EP_MAX_BLOCKS); }
+EP_DEVICE int* temporary_counts(const Op& op) { return (int*)(op.temporary + 8 * EP_MAX_BLOCKS + EP_ALIGNED(4 * EP_RANKS)); }
+#else
 EP_DEVICE int* temporary_counts(const Op& op) { return (int*)(op.temporary + 8 * EP_MAX_BLOCKS); }
+#endif
 
 EP_DEVICE HandleHead* handle_head(const Op& op) { return (HandleHead*)op.handle; }
 EP_DEVICE bool is_fp8(const Op& op) { return (op.flags & FLAG_FP8) != 0; }
@@ -187,6 +192,9 @@ EP_DEVICE bool ht_enter(const Op& op, const Announcement& a, Prepare prepare) {
     const bool good = prepare(&handle, &rows);
     if (good) ht_announce(op, a, handle, rows);
     if (threadIdx.x < 16) op.state->scratch[threadIdx.x] = 0;
+#if EP_RAILS
+    for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) passed_rows(op)[r] = 0;
+#endif
     sync_block();
     if (threadIdx.x == 0) {
       if (good) {

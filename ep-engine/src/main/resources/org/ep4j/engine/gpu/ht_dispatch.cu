@@ -262,6 +262,18 @@ EP_DEVICE void post_row_of_lanes(const Op& op, bool mine, int rank, const char* 
 }
 #endif
 
+#if EP_RAILS
+EP_DEVICE char* passed_row(const char* channel, i64 index, u32 bytes) { return (char*)channel + EP_CHANNEL_ROWS + (u64)index * bytes; }
+EP_DEVICE u32* passed_record(const char* channel, i64 index) { return (u32*)(channel + EP_CHANNEL_RECORDS + 16 + (u64)index * EP_PASSED_RECORD_BYTES); }
+
+// What a token's record tells the rank that passes it on: the ids of experts that it does so for, and where the row goes. "by" is who does so for the
+// lane's selection, "row" is -1 where the selection is not its rank's first. Called by a wave.
+EP_DEVICE void write_passed_record(const Op& op, i64 t, int via, int by, const Selection& s, i64 row, u32* record) {
+  write_record(op, t, via, by, s.id, s.weight, [=](int word, u32 value) { store_remote(record + word, value); });
+  if (lane() < EP_TOPK) store_remote(record + EP_RECORD_BYTES / 4 + lane(), by == via ? (u32)row : 0xffffffffu);
+}
+#endif
+
 #if EP_POSTED
 // What a combine needs to know of remote ranks, and cached dispatches. Called by all threads of a block.
 EP_DEVICE void keep_rows(const Op& op, u64 number, int* first, bool fresh) {
@@ -279,16 +291,38 @@ EP_DEVICE void keep_rows(const Op& op, u64 number, int* first, bool fresh) {
 
 // Posts what lies in the channels. Called by all threads of the last block.
 EP_DEVICE void post_rows(const Op& op, u32 bytes) {
+#if EP_RAILS
+  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
+    if (!is_remote(op, r) || via_to(op, r) != r) continue;
+    store_remote((u64*)(channel_to(op, r) + EP_CHANNEL_RECORDS), (u64)load_remote(passed_rows(op) + r));
+  }
+  fence_system();
+  sync_block();
+#endif
 #if EP_DEVICE_POSTED
   for (i64 r = 0; r < EP_RANKS; r++) {
     if (!is_remote(op, r) || is_masked(op, r)) continue;
     // Rows have been posted one by one.
+#if EP_RAILS
+    const int via = via_to(op, r);
+    if (via == r) post_by_block(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, 16 + (u64)load_remote(passed_rows(op) + r) * EP_PASSED_RECORD_BYTES);
+    if (via >= 0) continue;
+#endif
     post_by_block(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, (u64)load_remote(handle_ints(op, EP_HANDLE_SENT) + r) * EP_RECORD_BYTES);
   }
   sync_block();
 #else
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     if (!is_remote(op, r) || is_masked(op, r)) continue;
+#if EP_RAILS
+    const int via = via_to(op, r);
+    if (via == r) {
+      const u64 passed = (u64)load_remote(passed_rows(op) + r);
+      post(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, passed * bytes, PHASE_DISPATCH_ROWS);
+      post(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, 16 + passed * EP_PASSED_RECORD_BYTES, PHASE_DISPATCH_ROWS);
+    }
+    if (via >= 0) continue;
+#endif
     const u64 rows = (u64)load_remote(handle_ints(op, EP_HANDLE_SENT) + r);
     post(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, rows * bytes, PHASE_DISPATCH_ROWS);
     post(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, rows * EP_RECORD_BYTES, PHASE_DISPATCH_ROWS);
@@ -346,7 +380,23 @@ EP_KERNEL(ht_send, 1024) {
     }
     int local = s.id < 0 ? -1 : op.local_of[s.id];
     int n = 0;
-    for (Lanes left = targets; left; left &= left - 1, n++) {
+#if EP_RAILS
+    // Ranks that pass the token on get it once; its place there is any, since the record says where it goes.
+    const int by = rank < 0 || !is_remote(op, rank) || is_masked(op, rank) ? -1 : via_to(op, rank);
+    const Lanes alike = same(sends ? by : -1);
+    const bool passes = sends && by >= 0 && lowest(alike) == lane();
+    const int place = passes ? add(passed_rows(op) + by, 1) : 0;
+    for (Lanes left = ballot(passes); left; left &= left - 1) {
+      const int k = lowest(left), via = shuffle(by, k);
+      write_passed_record(op, t, via, by, s, sends ? row : -1, passed_record(channel_to(op, via), shuffle(place, k)));
+    }
+    const bool straight = sends && by < 0;
+    const Lanes recorded = ballot(straight);
+#else
+    const bool straight = sends;
+    const Lanes recorded = targets;
+#endif
+    for (Lanes left = recorded; left; left &= left - 1, n++) {
       int k = lowest(left);
       int to = shuffle(rank, k);
 #if EP_STAGES_RECORDS
@@ -362,10 +412,15 @@ EP_KERNEL(ht_send, 1024) {
     sync_lanes();
 #endif
     if (targets) {
-      char* to = sends ? row_to(op, rank, row, first, bytes) : 0;
-      char* its_record = sends && EP_STAGES_RECORDS ? record_to(op, rank, row, first) : 0;
-      end_row(carry, from, bytes, to, its_record, carry.stage + piece + count(targets & lanes_below()) * record_bytes, record_bytes);
-#if EP_DEVICE_POSTED
+      char* to = straight ? row_to(op, rank, row, first, bytes) : 0;
+#if EP_RAILS
+      if (passes) to = passed_row(channel_to(op, by), place, bytes);
+#endif
+      char* its_record = straight && EP_STAGES_RECORDS ? record_to(op, rank, row, first) : 0;
+      end_row(carry, from, bytes, to, its_record, carry.stage + piece + count(recorded & lanes_below()) * record_bytes, record_bytes);
+#if EP_RAILS && EP_DEVICE_POSTED
+      post_row_of_lanes(op, passes || (straight && is_remote(op, rank)), passes ? by : rank, to, bytes);
+#elif EP_DEVICE_POSTED
       post_row_of_lanes(op, sends && is_remote(op, rank), rank, to, bytes);
 #endif
     }
@@ -377,5 +432,10 @@ EP_KERNEL(ht_send, 1024) {
 #if EP_POSTED
   post_rows(op, bytes);
 #endif
+#if EP_RAILS
+  // The others when what is passed on to them has been, too: see ht_take.
+  advance_some(op, true, HT_DATA, number, PHASE_DISPATCH_ROWS);
+#else
   advance_all(op, HT_DATA, number, PHASE_DISPATCH_ROWS);
+#endif
 }

@@ -71,18 +71,49 @@ EP_DEVICE Outgoing outgoing(const Op& op, const Sending& all, i64 index) {
 }
 
 EP_DEVICE char* slot_of(const Op& op, const Sending& all, const Outgoing& out, int k) { return combine_slot_to(op, out.home, out.rank, all.number, out.token, k); }
-// Says that a slot is filled.
-EP_DEVICE void publish_slot(const Op& op, const Sending& all, const Outgoing& out, int k) {
+// Says that a slot is filled, from "from" on by "bytes" bytes.
+EP_DEVICE void publish_slot(const Op& op, const Sending& all, const Outgoing& out, int k, u64 from, u64 bytes) {
   u64* flag = combine_flag_to(op, out.home, out.rank, all.number, out.token, k);
-  publish(op, out.rank, slot_of(op, all, out, k), EP_COMBINE_SLOT_BYTES, flag, all.number, PHASE_LL_COMBINE_RECEIVE);
+  publish(op, out.rank, slot_of(op, all, out, k) + from, bytes, flag, all.number, PHASE_LL_COMBINE_RECEIVE);
+}
+// Of a row as it is.
+EP_DEVICE void publish_row(const Op& op, const Sending& all, const Outgoing& out, int k) {
+  publish_slot(op, all, out, k, EP_COMBINE_SLOT_HEAD, EP_BF16_ROW);
 }
 
 #if EP_DEVICE_POSTED
-// As above, by a wave; "mine" in the lane that has seen that it is filled.
-EP_DEVICE void publish_slot_by_wave(const Op& op, const Sending& all, const Outgoing& out, int k, bool mine) {
+// As above, by a wave; the first lane has seen that it is filled.
+EP_DEVICE void publish_slot_by_wave(const Op& op, const Sending& all, const Outgoing& out, int k, u64 from, u64 bytes) {
   sync_lanes();
   u64* flag = combine_flag_to(op, out.home, out.rank, all.number, out.token, k);
-  publish_by_wave(op, mine, out.rank, slot_of(op, all, out, k), EP_COMBINE_SLOT_BYTES, flag, all.number);
+  publish_by_wave(op, lane() == 0, out.rank, slot_of(op, all, out, k) + from, bytes, flag, all.number);
+}
+EP_DEVICE void publish_row_by_wave(const Op& op, const Sending& all, const Outgoing& out, int k) {
+  publish_slot_by_wave(op, all, out, k, EP_COMBINE_SLOT_HEAD, EP_BF16_ROW);
+}
+
+// What a block has filled for a remote rank, in shared memory.
+struct Filled {
+  int rank;
+  int things;  // 0 or 1
+  char* what;
+  u64* flag;
+};
+
+// By a whole block; "mine" in the one thread that has seen it, or in none.
+EP_DEVICE void publish_row_by_block(const Op& op, const Sending& all, const Outgoing& out, int k, bool mine, Filled* filled) {
+  if (threadIdx.x == 0) filled->things = 0;
+  sync_block();
+  if (mine) {
+    u64* flag = combine_flag_to(op, out.home, out.rank, all.number, out.token, k);
+    if (is_remote(op, out.rank)) {
+      *filled = Filled{out.rank, 1, slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD, flag};
+    } else {
+      store_release(flag, all.number);
+    }
+  }
+  sync_block();
+  publish_by_block(op, filled->things, &filled->rank, &filled->what, EP_BF16_ROW, &filled->flag, all.number);
 }
 #endif
 
@@ -126,6 +157,9 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
 #if EP_BULK
   Vec* stage = (Vec*)shared + team * EP_LL_SPAN_VECTORS;
 #endif
+#if EP_DEVICE_POSTED
+  EP_SHARED Filled filled;
+#endif
   for (i64 from = blockIdx.x; from < all.messages; from += gridDim.x * abreast) {
     const i64 index = from + (i64)team * gridDim.x;
     const bool works = team < abreast && index < all.messages;
@@ -148,21 +182,27 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
         if (ends) {
           bulk_wait();
 #if !EP_DEVICE_POSTED
-          publish_slot(op, all, out, k);
+          publish_row(op, all, out, k);
 #endif
         } else {
           bulk_wait_read();
         }
       }
 #if EP_DEVICE_POSTED
-      if (ends && works && out.here && member == 0) publish_slot_by_wave(op, all, out, k, lane() == 0);
+      if (ends && abreast == 1) publish_row_by_block(op, all, out, k, works && out.here && member == 0 && lane() == 0, &filled);
+      else if (ends && works && out.here && member == 0) publish_row_by_wave(op, all, out, k);
 #endif
       if (!ends || from + gridDim.x * abreast < all.messages) sync_block();
 #else
       if (works && out.here && mine < EP_LL_VECTORS) sum_piece(op, out, mine, (Vec*)(slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD) + mine);
       if (!ends) continue;
       sync_block();
-      if (works && out.here && member == 0 && lane() == 0) publish_slot(op, all, out, k);
+#if EP_DEVICE_POSTED
+      if (abreast == 1) publish_row_by_block(op, all, out, k, works && out.here && member == 0 && lane() == 0, &filled);
+      else if (works && out.here && member == 0) publish_row_by_wave(op, all, out, k);
+#else
+      if (works && out.here && member == 0 && lane() == 0) publish_row(op, all, out, k);
+#endif
 #endif
     }
   }
@@ -207,11 +247,11 @@ EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
         }
         bulk_wait();
 #if !EP_DEVICE_POSTED
-        publish_slot(op, all, out, k);
+        publish_row(op, all, out, k);
 #endif
       }
 #if EP_DEVICE_POSTED
-      publish_slot_by_wave(op, all, out, k, lane() == 0);
+      publish_row_by_wave(op, all, out, k);
 #endif
 #else
       for (int i = lane(); i < EP_LL_VECTORS; i += 8 * EP_LANES) {
@@ -221,8 +261,12 @@ EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
 #pragma unroll
         for (int j = 0; j < 8; j++) if (i + j * EP_LANES < EP_LL_VECTORS) store_remote((Vec*)to + i + j * EP_LANES, v[j]);
       }
+#if EP_DEVICE_POSTED
+      publish_row_by_wave(op, all, out, k);
+#else
       sync_lanes();
-      if (lane() == 0) publish_slot(op, all, out, k);
+      if (lane() == 0) publish_row(op, all, out, k);
+#endif
 #endif
       sync_lanes();
     }
@@ -259,9 +303,9 @@ EP_DEVICE void send_coded_row(const Op& op, const Sending& all, const Outgoing& 
     at += bytes;
   }
 #if EP_DEVICE_POSTED
-  publish_slot_by_wave(op, all, out, first, lane() == 0);
+  publish_slot_by_wave(op, all, out, first, 0, at);
 #else
-  if (lane() == 0) publish_slot(op, all, out, first);
+  if (lane() == 0) publish_slot(op, all, out, first, 0, at);
 #endif
 }
 

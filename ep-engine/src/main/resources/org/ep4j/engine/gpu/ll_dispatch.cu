@@ -27,6 +27,8 @@ enum WireFormat { WIRE_BF16, WIRE_FP8, WIRE_FP8_POW2, WIRE_FP8_UE8M0 };
 #define EP_LL_BATCH 4    // 16-byte words that a thread has under way
 #define EP_LL_ENCODERS 512  // most threads of a sending block that encode
 #define EP_LL_EACH 2     // 16-byte words of a row that a sending thread encodes; the last wave of a sending block encodes nothing, it routes
+// Whether all threads of a sending block know where a message goes.
+#define EP_LL_LISTED (!EP_BULK || EP_DEVICE_POSTED)
 #define EP_LL_EXPERT_ROWS ((u64)EP_RANKS * EP_MAX_LL_TOKENS)
 
 EP_DEVICE int selection(const Op& op, i64 i) {
@@ -472,11 +474,16 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
       if (more && lane() == 0) add(&messages[r], more);
     }
   }
-#if !EP_BULK
+#if EP_LL_LISTED
   EP_SHARED char* targets[EP_MAX_TARGETS];
   EP_SHARED u64* flags[EP_MAX_TARGETS];
   EP_SHARED int target_ranks[EP_MAX_TARGETS];
+#endif
+#if !EP_BULK
   EP_SHARED int target_count;
+#endif
+#if EP_DEVICE_POSTED
+  EP_SHARED int posted;  // of the targets, which come first
 #endif
   int t = first, piece = 0;
   bool begun = false;
@@ -507,16 +514,24 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #endif
       }
     }
-#if !EP_BULK
+#if EP_LL_LISTED
     if (router && piece == 0) {
       const Lanes sends = ballot(to.target != 0);
+#if EP_DEVICE_POSTED
+      const Lanes below = ((Lanes)1 << lane()) - 1, remotes = ballot(to.target != 0 && is_remote(op, to.rank));
+      const int place = remotes >> lane() & 1 ? count(remotes & below) : count(remotes) + count(sends & ~remotes & below);
+      if (lane() == 0) posted = count(remotes);
+#else
       const int place = count(sends & (((Lanes)1 << lane()) - 1));
+#endif
       if (to.target) {
         targets[place] = to.target;
         flags[place] = to.flag;
         target_ranks[place] = to.rank;
       }
+#if !EP_BULK
       if (lane() == 0) target_count = count(sends);
+#endif
     }
 #endif
     begun = true;
@@ -541,10 +556,17 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
       else store_remote((Vec*)(target + EP_MESSAGE_HEAD + from * vector_bytes) + j - head_vectors, ((const Vec*)row)[j - head_vectors]);
     }
     sync_block();
+#if EP_DEVICE_POSTED
+    if (ends) {
+      if ((int)threadIdx.x >= posted && (int)threadIdx.x < target_count) store_release(flags[threadIdx.x], number);
+      publish_by_block(op, posted, target_ranks, targets, message_bytes, flags, number);
+    }
+#else
     if (ends && (int)threadIdx.x < target_count) {
       const int i = threadIdx.x;
       publish(op, target_ranks[i], targets[i], message_bytes, flags[i], number, PHASE_LL_DISPATCH_RECEIVE);
     }
+#endif
 #endif
     if (ends) {
       piece = 0;
@@ -563,8 +585,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
       if (ends) {
         bulk_wait();
 #if EP_DEVICE_POSTED
-        sync_lanes();
-        publish_by_wave(op, to.target != 0, to.rank, to.target, message_bytes, to.flag, number);
+        if (to.target && !is_remote(op, to.rank)) store_release(to.flag, number);
 #else
         if (to.target) publish(op, to.rank, to.target, message_bytes, to.flag, number, PHASE_LL_DISPATCH_RECEIVE);
 #endif
@@ -578,6 +599,10 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
       }
     }
     sync_block();
+#if EP_BULK && EP_DEVICE_POSTED
+    // Of the token before: what is asked for next is on its way.
+    if (ends) publish_by_block(op, posted, target_ranks, targets, message_bytes, flags, number);
+#endif
   }
 
   const bool last = blockIdx.x == gridDim.x - 1;
@@ -586,14 +611,17 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   if (router) {
     bulk_wait();
 #if EP_DEVICE_POSTED
-    sync_lanes();
-    publish_by_wave(op, to.target != 0, to.rank, to.target, message_bytes, to.flag, number);
+    if (to.target && !is_remote(op, to.rank)) store_release(to.flag, number);
 #else
     if (to.target) publish(op, to.rank, to.target, message_bytes, to.flag, number, PHASE_LL_DISPATCH_RECEIVE);
 #endif
   }
 #endif
   if (router && first < end) keep(op, to, end - 1);
+#if EP_BULK && EP_DEVICE_POSTED
+  sync_block();
+  if (first < end) publish_by_block(op, posted, target_ranks, targets, message_bytes, flags, number);
+#endif
   if (last && !router) announce_counts(op, tables, peer, messages, number, threads);
   if (last && warp() == 0) announce_dispatch(op, tables, peer, number);
   if (blockIdx.x == 0 && warp() == 0) give_credit(op);

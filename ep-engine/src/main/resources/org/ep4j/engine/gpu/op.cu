@@ -61,6 +61,8 @@ struct Remote {
   const char* in;  // channel from it
   char* there;     // place in this rank's window that stands for the peer's channel from this rank
   i64 number;      // of the peer in calls of the device library
+  i64 via;         // see via_to
+  i64 comes_via;   // see via_from
 };
 #elif EP_POSTED
 // A peer that is not mapped: what goes to it is put into a channel of this rank's window, and proxy threads post it to the same place of the
@@ -71,7 +73,8 @@ struct Remote {
   u64 out_at;      // offset of "out" in the window
   u64 in_there;    // offset of this rank's channel in the peer's window
   Fifo fifo;
-  u64 unused;
+  i64 via;         // see via_to
+  i64 comes_via;   // see via_from
 };
 #else
 struct Remote;

@@ -2,7 +2,7 @@
 // backend, which org.ep4j.spi.DevicePosted describes.
 //
 // Given by the compiler as macros, from org.ep4j.engine.layout.WindowLayout: EP_CHANNEL_ROWS, EP_CHANNEL_RECORDS, EP_CHANNEL_WEIGHTS, EP_CHANNEL_MESSAGES,
-// EP_CHANNEL_MESSAGE_FLAGS, EP_CHANNEL_COUNTS, EP_CHANNEL_SLOTS, EP_CHANNEL_SLOT_FLAGS.
+// EP_CHANNEL_MESSAGE_FLAGS, EP_CHANNEL_COUNTS, EP_CHANNEL_SLOTS, EP_CHANNEL_SLOT_FLAGS, EP_PASSED_RECORD_BYTES, EP_RAILS (some ranks pass on what others send).
 //
 // A channel is written again only when its receiver has begun the next operation or has given credit, so when all that was posted from it has
 // arrived.
@@ -57,6 +57,19 @@ EP_DEVICE bool post_block(const Op& op, i64 rank, int kind, u64 number, int phas
 EP_DEVICE char* channel_to(const Op& op, i64 rank) { return op.remotes[rank].out; }
 EP_DEVICE const char* channel_from(const Op& op, i64 rank) { return op.remotes[rank].in; }
 
+#if EP_RAILS
+// High throughput: which rank passes on what this one sends to a remote one, by org.ep4j.engine.sync.Rails; -1 where it goes straight.
+EP_DEVICE int via_to(const Op& op, i64 rank) {
+  const i64 via = op.remotes[rank].via;
+  return via < 0 || is_masked(op, via) ? -1 : (int)via;
+}
+// Which rank passes on what a remote one sends to this one.
+EP_DEVICE int via_from(const Op& op, i64 source) {
+  const i64 via = op.remotes[source].comes_via;
+  return via < 0 || is_masked(op, via) ? -1 : (int)via;
+}
+#endif
+
 // Copies multiples of 16 bytes. Called by all threads of a grid.
 EP_DEVICE void copy_all(char* to, const char* from, u64 bytes) {
   const u64 stride = (u64)gridDim.x * blockDim.x;
@@ -103,6 +116,15 @@ EP_DEVICE void advance_all(const Op& op, int counter, u64 number, int phase) {
     if (!is_masked(op, r)) advance(op, op.peers[r], r, counter, number, phase);
   }
 }
+
+#if EP_RAILS
+// As above, but only remote ranks are told, or only the others.
+EP_DEVICE void advance_some(const Op& op, bool remotes, int counter, u64 number, int phase) {
+  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
+    if (!is_masked(op, r) && is_remote(op, r) == remotes) advance(op, op.peers[r], r, counter, number, phase);
+  }
+}
+#endif
 
 // ---- Low latency: what goes to a rank, whose memory is "peer" where it is mapped, and what comes from one.
 EP_DEVICE char* message_to(const Op& op, char* peer, i64 rank, u64 number, i64 index) {
@@ -181,6 +203,21 @@ EP_DEVICE void publish_by_wave(const Op& op, bool mine, i64 rank, const char* wh
     const char* from_flag = (const char*)shuffle((u64)flag, k);
     ::ep_posted_put_signal_wave(
         to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (unsigned long long*)(to.there + (from_flag - to.out)), number, (int)to.number);
+  }
+}
+
+// As above, for things that all threads of a block have seen, all of which call it: one alone is posted by the whole block, several by a wave each.
+EP_DEVICE void publish_by_block(const Op& op, int things, const int* ranks, char* const* what, u64 bytes, u64* const* flags, u64 number) {
+  for (int i = things == 1 ? 0 : warp(); i < things; i += blockDim.x / EP_LANES) {
+    const Remote& to = op.remotes[ranks[i]];
+    char* there = to.there + (what[i] - to.out);
+    unsigned long long* flag = (unsigned long long*)(to.there + ((const char*)flags[i] - to.out));
+    if (things != 1) {
+      ::ep_posted_put_signal_wave(there, what[i], EP_ALIGNED_16(bytes), flag, number, (int)to.number);
+    } else {
+      ::ep_posted_put_signal_block(there, what[i], EP_ALIGNED_16(bytes), flag, number, (int)to.number);
+      break;
+    }
   }
 }
 

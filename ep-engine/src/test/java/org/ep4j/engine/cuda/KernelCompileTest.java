@@ -77,6 +77,7 @@ final class KernelCompileTest {
                         most));
         EpShape small = EpShape.builder(128, 7, 3).maxLowLatencyTokens(3).build();
         sources.put("messages-posted", posted(small, 3, least, 2));
+        sources.put("passed-on", passedOn(3, least));
         sources.put("proxies", KernelSource.of(small, 3, least) + KernelSource.proxies() + FifoKernels.OF_THE_ENGINE);
         sources.put("fifo", KernelSource.fifo() + FifoKernels.ALONE);
         sources.put("ordering", PeerOrdering.source());
@@ -86,6 +87,12 @@ final class KernelCompileTest {
     /** With peers that are not mapped. */
     private static String posted(EpShape shape, int ranks, int sharedBytes, int channels) {
         return KernelSource.of(shape, ranks, sharedBytes, Optional.of(new WindowLayout(shape, ranks, channels)));
+    }
+
+    /** Where some ranks pass on what others send. */
+    private static String passedOn(int ranks, int sharedBytes) {
+        EpShape shape = EpShape.builder(128, 7, 3).maxTokens(5).build();
+        return KernelSource.of(shape, ranks, sharedBytes, Optional.of(new WindowLayout(shape, ranks, ranks - 1, true)));
     }
 
     /** Compiling takes seconds: the small shapes are compiled for the second architecture only. */
@@ -123,6 +130,8 @@ final class KernelCompileTest {
                 unsigned long long* counter, unsigned long long value, int peer);
             extern __device__ void ep_posted_put_signal_wave(char* to, const char* from, unsigned long long bytes,
                 unsigned long long* counter, unsigned long long value, int peer);
+            extern __device__ void ep_posted_put_signal_block(char* to, const char* from, unsigned long long bytes,
+                unsigned long long* counter, unsigned long long value, int peer);
             extern __device__ void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer);
             extern __device__ void ep_posted_quiet();
             """;
@@ -134,7 +143,10 @@ final class KernelCompileTest {
                 .maxTokens(tokens)
                 .maxLowLatencyTokens(lowLatencyTokens)
                 .build();
-        String source = KernelSource.of(shape, 3, SMALL_SHARED, Optional.of(new WindowLayout(shape, 3, 2)), true);
+        // Of three ranks two may map each other.
+        boolean rails = tokens > 0;
+        String source =
+                KernelSource.of(shape, 3, SMALL_SHARED, Optional.of(new WindowLayout(shape, 3, 2, rails)), true);
         DeviceCode code = new DeviceCode("declarations", POSTED_BY_DEVICE, Map.of(), List.of(), List.of());
         byte[] object = TestCompilers.cuda().object("posted by device", source, code, architecture);
         assertThat(machine(object)).isEqualTo(CUDA_MACHINE);

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.BiPredicate;
 import java.util.stream.IntStream;
 import net.jqwik.api.ForAll;
@@ -49,8 +50,9 @@ class GpuWindowTest {
             most = Math.max(most, others.size());
         }
         int channels = most;
+        boolean rails = Set.copyOf(islands).size() < islands.size();
         assertThat(GpuWindow.layout(SHAPE, plan).map(WindowLayout::bytes))
-                .isEqualTo(Optional.of(new WindowLayout(SHAPE, islands.size(), channels).bytes())
+                .isEqualTo(Optional.of(new WindowLayout(SHAPE, islands.size(), channels, rails).bytes())
                         .filter(bytes -> channels > 0));
     }
 

@@ -25,14 +25,15 @@ class WindowLayoutTest {
             @ForAll @IntRange(min = 1, max = 40) int sixteenths,
             @ForAll @IntRange(min = 1, max = 9) int topK,
             @ForAll @IntRange(min = 0, max = 5) int tokens,
-            @ForAll @IntRange(min = 0, max = 5) int lowLatencyTokens) {
+            @ForAll @IntRange(min = 0, max = 5) int lowLatencyTokens,
+            @ForAll boolean rails) {
         Assume.that(tokens + lowLatencyTokens > 0);
         EpShape shape = EpShape.builder(16 * sixteenths, 11, topK)
                 .maxTokens(tokens)
                 .maxLowLatencyTokens(lowLatencyTokens)
                 .build();
         BufferLayout buffer = new BufferLayout(shape, ranks);
-        WindowLayout window = new WindowLayout(shape, ranks, channels);
+        WindowLayout window = new WindowLayout(shape, ranks, channels, rails);
         List<Piece> pieces = new ArrayList<>();
         addCountersAndBlocks(buffer, ranks, pieces);
         assertThat(pieces).allSatisfy(p -> assertThat(p.from() + p.bytes()).isLessThanOrEqualTo(window.staging()));

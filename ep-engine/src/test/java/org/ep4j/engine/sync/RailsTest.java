@@ -39,6 +39,7 @@ class RailsTest {
             assertThat(slots).allMatch(slot -> slot >= 0 && slot < rails.mostSources());
         }
         assertThat(rails.mostSources()).isEqualTo(most);
+        assertThat(rails.passes()).isEqualTo(most > 0);
         assertThat(rails.posted()).isEqualTo(Set.copyOf(islands).size() > 1);
         for (int source = 0; source < islands.size(); source++) {
             for (int target = 0; target < islands.size(); target++) {

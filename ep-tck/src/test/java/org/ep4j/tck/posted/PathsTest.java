@@ -14,6 +14,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.ShrinkingMode;
 import net.jqwik.api.constraints.IntRange;
+import org.ep4j.config.EpKeys;
 import org.ep4j.tck.posted.Runs.Paths;
 
 /** Whatever the paths, the results are equal to the last bit. */
@@ -58,6 +59,11 @@ class PathsTest {
         Runs.run(Paths.MIXED, 4, "BitsScenario", params, 5);
         double rows = (Link.written() - before) / (2.0 * hidden * tokens);
         assertThat(rows).as("rows posted for each token").isBetween(3.0, 3.2);
+        before = Link.written();
+        Map<String, String> straight = Map.of(EpKeys.RAILS.name(), "false");
+        Runs.run(Paths.MIXED, MadeUpHosts.class.getName(), 4, "BitsScenario", params, 5, straight);
+        rows = (Link.written() - before) / (2.0 * hidden * tokens);
+        assertThat(rows).as("rows posted for each token, straight").isBetween(4.0, 4.2);
     }
 
     @Provide

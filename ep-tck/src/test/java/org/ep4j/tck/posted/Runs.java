@@ -23,7 +23,9 @@ final class Runs {
         POSTED("posted", PostedThreadsProvider.ID, GroupFactory.Plain.class),
         MIXED("mapped", PostedThreadsProvider.ID, MadeUpHosts.class),
         /** Two backends: one maps inside of hosts, one posts between them. */
-        HYBRID("nothing", "host-shm," + PostedThreadsProvider.ID, MadeUpHosts.class);
+        HYBRID("nothing", "host-shm," + PostedThreadsProvider.ID, MadeUpHosts.class),
+        /** Both again, on hosts and GPUs: posted paths are offered to all pairs; settings choose. */
+        BOTH("posted", MappedThreadsProvider.ID + "," + PostedThreadsProvider.ID, GroupFactory.Plain.class);
 
         private final String inside;
         private final String backends;

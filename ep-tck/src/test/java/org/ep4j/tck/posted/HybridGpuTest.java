@@ -1,0 +1,129 @@
+package org.ep4j.tck.posted;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.ep4j.config.EpKeys;
+import org.ep4j.tck.Capability;
+import org.ep4j.tck.Subjects;
+import org.ep4j.tck.TckSubject;
+import org.ep4j.tck.crew.GroupFactory;
+import org.ep4j.tck.posted.Runs.Paths;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Emulated GPUs on made-up hosts, which map each other's memory inside of a host and post to other hosts. */
+@Timeout(250)
+class HybridGpuTest {
+    private static final String EXCHANGE = "hidden=64 tokens=9,0,5,14 topk=3 experts=12 low rounds=2 seed=3";
+
+    /** Without the emulator the tests are skipped, and fail where it is required. */
+    @BeforeEach
+    void emulator() {
+        TckSubject subject = TckSubject.of(PostedThreadsProvider.ID, "cuda").without(Capability.PROCESSES);
+        List<String> missing = Subjects.unavailable(subject);
+        if ("1".equals(System.getenv("EP_REQUIRE_EMULATOR"))) {
+            assertThat(missing).isEmpty();
+        }
+        assumeTrue(missing.isEmpty(), missing::toString);
+    }
+
+    private static List<Map<String, String>> run(int ranks, String params, Map<String, String> more) {
+        return run(ranks, "BitsScenario", params, more);
+    }
+
+    private static List<Map<String, String>> run(int ranks, String scenario, String params, Map<String, String> more) {
+        Map<String, String> settings = new TreeMap<>(Map.of(
+                EpKeys.DEVICE.name(),
+                "cuda",
+                EpKeys.HOST_RANKS.name(),
+                "2",
+                EpKeys.PREFER.name(),
+                MappedThreadsProvider.ID));
+        settings.putAll(more);
+        return Runs.run(Paths.BOTH, GroupFactory.Plain.class.getName(), ranks, scenario, params, 9, settings);
+    }
+
+    /** Ranks of one host post to each other where the plan is not to be hybrid, and get the same bits. */
+    @Test
+    void mappedPeersArePostedToWhereThePlanIsNotHybrid() {
+        List<Map<String, String>> expected = Runs.run(Paths.MAPPED, 2, "BitsScenario", EXCHANGE, 9);
+        long before = Link.written();
+        assertThat(run(2, EXCHANGE, Map.of())).isEqualTo(expected);
+        assertThat(Link.written()).as("bytes posted so far").isEqualTo(before);
+        assertThat(run(2, EXCHANGE, Map.of(EpKeys.HYBRID.name(), "false"))).isEqualTo(expected);
+        assertThat(Link.written()).as("bytes posted so far").isGreaterThan(before);
+    }
+
+    /** A block of 128 channels takes 160 bytes in place of 256 on its way back. */
+    @Test
+    void onlyWhatIsCodedIsPosted() {
+        int tokens = 20;
+        int hidden = 1024;
+        String params = "data=BELOW_ONE low routing=to-rank:1 rounds=1 topk=2 experts=4 hidden=" + hidden + " tokens="
+                + tokens + ",0";
+        Map<String, String> posted = Map.of(EpKeys.HYBRID.name(), "false");
+        long before = Link.written();
+        run(2, params, posted);
+        long plain = Link.written() - before;
+        run(2, params + " logfmt", posted);
+        long saved = 2 * plain - (Link.written() - before);
+        // The first selection of every token, at least, goes to the other rank; ranges of blocks are not sent without
+        // coding.
+        assertThat(saved).isGreaterThan((96L - 4) * hidden / 128 * tokens);
+    }
+
+    /** Every token is for both ranks of the other host: its row goes there once, and comes back from both. */
+    @Test
+    void rowsGoToEachHostOnce() {
+        assertThat(rowsPosted(Map.of())).as("rows posted for each token").isBetween(3.0, 3.4);
+        assertThat(rowsPosted(Map.of(EpKeys.RAILS.name(), "false")))
+                .as("rows posted for each token, straight")
+                .isBetween(4.0, 4.4);
+    }
+
+    private static double rowsPosted(Map<String, String> more) {
+        int tokens = 20;
+        int hidden = 2048;
+        long before = Link.written();
+        run(4, "hidden=" + hidden + " tokens=" + tokens + ",0,0,0 topk=8 experts=8 rounds=1", more);
+        return (Link.written() - before) / (2.0 * hidden * tokens);
+    }
+
+    /** Two hosts of two ranks, two and one, two and two and one: rows have the same places, whoever passes them on. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = ';',
+            value = {
+                "4; hidden=48 tokens=20,3,0,45 topk=5 experts=13 cached bias=2 id64 seed=4",
+                "3; hidden=336 tokens=11,7,40 topk=3 experts=7 fp8 cached routing=zipf:1.5 seed=5",
+                "5; hidden=64 tokens=33,0,9,1,20 topk=4 experts=14 layout=BY_EXPERT cached drop=0.3 seed=6",
+                "5; hidden=32 tokens=9,40,2,13,31 topk=8 experts=21 worst placement=uneven dup=0.4 max=360 seed=7",
+            })
+    void rowsThatArePassedOnHaveTheSameBits(int ranks, String params) {
+        assertThat(run(ranks, params, Map.of())).isEqualTo(Runs.run(Paths.MAPPED, ranks, "BitsScenario", params, 9));
+    }
+
+    /** Rank 1, which passes on what rank 3 sends to its host, is left out: rank 3 sends straight to rank 0. */
+    @Test
+    void rowsGoStraightWhereWhoeverPassesThemOnIsLeftOut() {
+        run(4, "LeftOutScenario", "", Map.of());
+    }
+
+    /** Of two hosts, with less posted where hosts map. */
+    @Test
+    void aHybridPlanPostsBetweenHosts() {
+        List<Map<String, String>> expected = Runs.run(Paths.MAPPED, 4, "BitsScenario", EXCHANGE, 9);
+        long before = Link.written();
+        assertThat(run(4, EXCHANGE, Map.of())).isEqualTo(expected);
+        long hybrid = Link.written() - before;
+        assertThat(run(4, EXCHANGE, Map.of(EpKeys.HYBRID.name(), "false"))).isEqualTo(expected);
+        assertThat(hybrid).isPositive().isLessThan(Link.written() - before - hybrid);
+    }
+}

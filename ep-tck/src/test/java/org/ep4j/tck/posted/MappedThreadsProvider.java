@@ -1,0 +1,144 @@
+package org.ep4j.tck.posted;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import org.ep4j.Device;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.DeviceMemory;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.engine.driver.GpuSharing;
+import org.ep4j.engine.driver.MemoryHandle;
+import org.ep4j.engine.driver.SharedMemory;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.ExposedMemory;
+import org.ep4j.spi.MappedPeers;
+import org.ep4j.spi.NoPath;
+import org.ep4j.spi.Offer;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.SpiVersion;
+import org.ep4j.spi.SymmetricBuffer;
+
+/** Threads of this JVM that are of one host, made up or not, use each other's memory, of the host or of emulated GPUs. */
+public final class MappedThreadsProvider implements EpBackendProvider {
+    static final String ID = "mapped-threads";
+
+    @Override
+    public String id() {
+        return ID;
+    }
+
+    @Override
+    public SpiVersion spiVersion() {
+        return SpiVersion.CURRENT;
+    }
+
+    @Override
+    public List<ConfigKey<?>> configKeys() {
+        return List.of();
+    }
+
+    @Override
+    public ProbeReport probe(ProbeRequest request) {
+        return new ProbeReport(List.of(Check.pass("EP-TEST-003", "threads share all memory")), Map.of());
+    }
+
+    @Override
+    public Offer offer(RankProfile from, RankProfile to) {
+        return from.hostId().equals(to.hostId())
+                ? new PathOffer(PathKind.MAPPED, 100, 1, List.of())
+                : new NoPath("the ranks are on different hosts", "");
+    }
+
+    @Override
+    public EpBackend open(OpenContext context) {
+        return new Backend(context);
+    }
+
+    private record Backend(OpenContext context) implements EpBackend {
+        @Override
+        public String id() {
+            return ID;
+        }
+
+        @Override
+        public boolean allocates() {
+            return true;
+        }
+
+        @Override
+        public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
+            return context.device().id().equals(Device.HOST)
+                    ? onHost(name, bytes, deadline)
+                    : onGpus(name, bytes, deadline);
+        }
+
+        private Buffer onHost(String name, long bytes, Duration deadline) {
+            DeviceAllocation own = context.device().allocate(bytes);
+            byte[] address =
+                    ByteBuffer.allocate(8).putLong(own.memory().address()).array();
+            Map<Integer, DeviceMemory> peers = new TreeMap<>();
+            List<byte[]> all = context.bootstrap().allGather(name, address, deadline);
+            for (int i = 0; i < all.size(); i++) {
+                if (isMapped(i)) {
+                    long at = ByteBuffer.wrap(all.get(i)).getLong();
+                    peers.put(context.ranks().get(i), new DeviceMemory(at, bytes, Device.HOST));
+                }
+            }
+            return new Buffer(own.memory(), peers, own::close);
+        }
+
+        private Buffer onGpus(String name, long bytes, Duration deadline) {
+            GpuSharing sharing =
+                    GpuSharing.of(context.device(), context.device().id().type());
+            SharedMemory own = sharing.allocate(bytes, MemoryHandle.Kind.PROCESS);
+            List<SharedMemory> mapped = new ArrayList<>(List.of(own));
+            Map<Integer, DeviceMemory> peers = new TreeMap<>();
+            List<byte[]> all = context.bootstrap().allGather(name, own.handle().encode(), deadline);
+            for (int i = 0; i < all.size(); i++) {
+                if (isMapped(i)) {
+                    SharedMemory peer = sharing.map(MemoryHandle.decode(all.get(i)));
+                    mapped.add(peer);
+                    peers.put(context.ranks().get(i), peer.memory());
+                }
+            }
+            context.bootstrap().barrier(name + "-mapped", deadline);
+            return new Buffer(own.memory(), peers, () -> mapped.forEach(SharedMemory::close));
+        }
+
+        private boolean isMapped(int index) {
+            int peer = context.ranks().get(index);
+            return peer != context.rank()
+                    && context.plan().path(context.rank(), peer).backend().equals(ID);
+        }
+
+        @Override
+        public void close() {
+            // Buffers are closed by themselves.
+        }
+    }
+
+    private record Buffer(DeviceMemory local, Map<Integer, DeviceMemory> peers, Runnable free)
+            implements SymmetricBuffer, MappedPeers {
+        @Override
+        public DeviceMemory peer(int peer) {
+            return Optional.ofNullable(peers.get(peer)).orElseThrow();
+        }
+
+        @Override
+        public void close() {
+            free.run();
+        }
+    }
+}
