@@ -3,12 +3,14 @@
 //
 //   fabric-perftest PROVIDER DOMAIN WINDOW WARMUP REPEATS SIZE:WRITES:TRIPS...
 //   fabric-perftest handover
+//   fabric-perftest on N COMMAND...
 //
 // PROVIDER is named as fi_info names it, or by its part before the semicolon; DOMAIN may be empty. At most WINDOW writes are
 // under way. WARMUP writes of 8 bytes, and a tenth as many round trips, come first. For each size it prints the medians of
 // REPEATS runs: "bw BYTES MB/s", from the first write until the other process has taken the immediates of all, and "p50 BYTES us"
-// and "p99 BYTES us": half of a round trip of one write each way. "handover" prints how many nanoseconds a word takes from one
-// processor to another.
+// and "p99 BYTES us": half of a round trip of one write each way. The one process runs on the first processor
+// that is allowed, the other on the second. "handover" prints how many nanoseconds a word takes from the one processor to the
+// other; "on 0" and "on 1" run a command on one of them.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <rdma/fabric.h>
@@ -331,6 +333,11 @@ int main(int count, char **words) {
     if (count == 2 && !strcmp(words[1], "handover")) {
         return handover();
     }
+    if (count > 3 && !strcmp(words[1], "on")) {
+        run_on(atoi(words[2]));
+        execvp(words[3], words + 3);
+        fail(words[3], errno);
+    }
     if (count < 7 || atol(words[3]) < 1 || atol(words[4]) < 10 || atol(words[5]) < 1) {
         fprintf(stderr, "fabric-perftest PROVIDER DOMAIN WINDOW WARMUP REPEATS SIZE:WRITES:TRIPS...\n");
         return 2;
@@ -354,6 +361,7 @@ int main(int count, char **words) {
     }
     int first = child != 0, other = ends[first];
     close(ends[!first]);
+    run_on(!first);
     connect_to(other, words[1], words[2], room);
     double ignored[3];
     measure(other, first, 8, warmup, warmup / 10, ignored);

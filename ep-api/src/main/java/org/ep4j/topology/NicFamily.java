@@ -1,5 +1,7 @@
 package org.ep4j.topology;
 
+import java.util.Locale;
+
 /** Families of NIC that differ in what they can do; found by kernel driver first, then by PCI vendor, never by name. */
 public enum NicFamily {
     /** NVIDIA (Mellanox) ConnectX and BlueField with the mlx5 driver. */
@@ -26,6 +28,17 @@ public enum NicFamily {
     /** True when it moves bytes without the peer's processor. */
     public boolean rdma() {
         return this != ETHERNET;
+    }
+
+    /** For people. */
+    public String told() {
+        return switch (this) {
+            case EFA -> "EFA";
+            case CXI -> "Slingshot (cxi)";
+            case OTHER_RDMA -> "RDMA of an unknown kind";
+            case ETHERNET -> "plain Ethernet";
+            default -> name().toLowerCase(Locale.ROOT);
+        };
     }
 
     /** True when the work is done by the kernel in software, which cannot reach GPU memory. */

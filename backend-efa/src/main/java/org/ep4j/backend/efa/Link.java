@@ -311,12 +311,7 @@ final class Link {
             cut();
             lose(why);
         });
-        lock.lock();
-        try {
-            takeNews();
-        } finally {
-            lock.unlock();
-        }
+        hold(this::takeNews);
     }
 
     /** Lets the peer know, as far as that needs no waiting. */
@@ -493,13 +488,11 @@ final class Link {
         return peer;
     }
 
-    /** Keeps everybody else from it while the given calls run, one after the other. */
-    void hold(Runnable... calls) {
+    /** Keeps everybody else from it while a call runs. */
+    void hold(Runnable call) {
         lock.lock();
         try {
-            for (Runnable call : calls) {
-                call.run();
-            }
+            call.run();
         } finally {
             lock.unlock();
         }

@@ -14,6 +14,7 @@ import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.tck.writes.HeldReceiver;
 import org.ep4j.tck.writes.TwoProcesses;
 import org.ep4j.tck.writes.TwoRanks;
 import org.ep4j.tck.writes.WriteExchange;
@@ -36,6 +37,14 @@ final class FabricScenarios {
         Map<String, Scenario> all = new LinkedHashMap<>();
         all.put("processes", () -> TwoProcesses.first(ranks(plain), RankProcess.class, List.of(provider), false));
         all.put("killed", () -> TwoProcesses.first(ranks(plain), RankProcess.class, List.of(provider), true));
+        all.put(
+                "held-between-processes",
+                () -> TwoProcesses.first(
+                        ranks(full(provider)),
+                        RankProcess.class,
+                        List.of(provider, "held"),
+                        0,
+                        held(provider).part(PATIENCE)));
         if (provider.equals(Providers.SHM)) {
             // It does not connect threads.
             return all;
@@ -46,6 +55,7 @@ final class FabricScenarios {
                 () -> WriteScenarios.exchange(
                         ranks(with(plain, "ep.efa.max-inflight-bytes", "4KiB")), 1 << 20, 200_000, 20));
         all.put("slow-receiver", () -> slowReceiver(plain));
+        all.put("held", () -> WriteScenarios.heldReceiver(ranks(full(provider)), held(provider)));
         all.put("receiver-without-calls", () -> receiverWithoutCalls(plain));
         all.put("no-answer", () -> noAnswer(with(plain, "ep.timeout", "1s")));
         all.put("cut-off", () -> WriteScenarios.cutOff(ranks(plain), "cannot be reached", "cannot be reached"));
@@ -60,6 +70,10 @@ final class FabricScenarios {
         Map<String, Scenario> all = new LinkedHashMap<>();
         all.put("one-port", () -> WriteScenarios.exchange(onePort, 1 << 20, 200_000, 20));
         all.put("two-ports", () -> WriteScenarios.exchange(twoPorts, 1 << 20, 200_000, 20));
+        all.put(
+                "held",
+                () -> WriteScenarios.heldReceiver(
+                        ranks(full("verbs"), List.of("rxe0"), List.of("rxe1")), held("verbs")));
         all.put("cut-off", () -> WriteScenarios.cutOff(onePort, "cannot be reached", "cannot be reached"));
         for (int i = 0; i < 5; i++) {
             int late = i;
@@ -100,6 +114,24 @@ final class FabricScenarios {
         }
         EpPlan plan = TwoRanks.plan(EfaProvider.ID, report.facts(), first, second, 1);
         return new TwoRanks(provider, plan, config, PATIENCE);
+    }
+
+    /** Settings with which nothing but the peer's queue limits how many small writes are under way. */
+    static Map<String, String> full(String provider) {
+        return Map.of("ep.efa.provider", provider, "ep.efa.max-inflight-messages", "4096", "ep.timeout", "1s");
+    }
+
+    /**
+     * Twelve times as many immediates as may wait for a rank that does not look, so eight times as many as its queue of
+     * completions holds. Over tcp the kernel has room for all of them; other providers may stop sooner.
+     */
+    static HeldReceiver held(String provider) {
+        return new HeldReceiver(
+                (backend, meanwhile) -> ((EfaBackend) backend).link(0).hold(meanwhile),
+                12 * Link.CREDIT,
+                3 * Link.CREDIT,
+                provider.equals(Providers.TCP) ? Link.CREDIT : 1,
+                Link.CREDIT);
     }
 
     private static Map<String, String> with(Map<String, String> plain, String key, String value) {
@@ -164,9 +196,10 @@ final class FabricScenarios {
             try (WriteExchange exchange = ranks.exchange(context, 1 << 16, 20_000)) {
                 if (context.rank() == 1) {
                     Link link = ((EfaBackend) exchange.backend()).link(0);
-                    link.hold(
-                            () -> context.bootstrap().barrier("stuck", PATIENCE),
-                            () -> context.bootstrap().barrier("told", PATIENCE));
+                    link.hold(() -> {
+                        context.bootstrap().barrier("stuck", PATIENCE);
+                        context.bootstrap().barrier("told", PATIENCE);
+                    });
                 } else {
                     context.bootstrap().barrier("stuck", PATIENCE);
                     long start = System.nanoTime();

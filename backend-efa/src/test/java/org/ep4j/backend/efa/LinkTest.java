@@ -168,6 +168,28 @@ final class LinkTest {
     }
 
     @Test
+    void whatComesTwiceIsRefused() {
+        LinkPair writes = pair();
+        writes.write(0, 0, 0, 64);
+        writes.link(0).drain(LONG);
+        writes.fabric().inject(1, Immediate.of(Immediate.DATA, 0));
+        writes.advance(0, 0, 1);
+        writes.link(0).drain(LONG);
+        progress(writes, 1);
+        assertThat(writes.seen(1, 0)).isZero();
+        assertThatThrownBy(() -> writes.write(1, 0, 0, 8))
+                .isInstanceOf(EpPeerLostException.class)
+                .hasMessageContainingAll("cannot be trusted", "1 writes, and 2 have come");
+        LinkPair records = pair();
+        records.fabric().inject(1, Immediate.of(Immediate.RECORD, 9));
+        records.fabric().inject(1, Immediate.of(Immediate.RECORD, 9));
+        progress(records, 1);
+        assertThatThrownBy(() -> records.write(1, 0, 0, 8))
+                .isInstanceOf(EpPeerLostException.class)
+                .hasMessageContainingAll("cannot be trusted", "place 9", "second time");
+    }
+
+    @Test
     void trafficIsCounted() {
         LinkPair pair = pair();
         pair.write(0, 0, 0, 3L * Link.PIECE / 4);

@@ -108,6 +108,15 @@ final class IbrcBackend implements EpBackend, RegistersDeviceMemory, TrafficSour
         }
     }
 
+    /** The link to a peer that the backend connects. */
+    Link link(int peer) {
+        Link link = links.get(peer);
+        if (link == null) {
+            throw new IllegalArgumentException("rank " + peer + " is not connected by " + this);
+        }
+        return link;
+    }
+
     @Override
     public List<LinkTraffic> traffic() {
         return links.values().stream()

@@ -78,7 +78,7 @@ final class IbrcOffer {
         return unknown
                 ? Check.warn(
                         IbrcProbe.NIC,
-                        nearest(nics) + ": the kind of NIC is not known",
+                        nearest(nics) + ": its kind is not known, so no limits of what is under way hold for it",
                         "take a description with PCI ids or drivers, or plan on the machine itself")
                 : Check.pass(IbrcProbe.NIC, nearest(nics));
     }
@@ -138,7 +138,7 @@ final class IbrcOffer {
 
     private static String families(Locality locality) {
         String found = locality.nics().stream()
-                .map(nic -> nic.family().name())
+                .map(nic -> nic.family().told())
                 .distinct()
                 .sorted()
                 .collect(Collectors.joining(", "));

@@ -316,9 +316,14 @@ final class Link {
 
     /** Takes in what has arrived, so that no immediate of it comes later. */
     void settle() {
+        hold(this::takeIn);
+    }
+
+    /** Keeps everybody else from it while a call runs. */
+    void hold(Runnable call) {
         lock.lock();
         try {
-            takeIn();
+            call.run();
         } finally {
             lock.unlock();
         }
@@ -340,12 +345,7 @@ final class Link {
     /** Nothing is posted or polled any more, and nothing of the peer arrives. A thread that waits here for the peer ends. */
     void end(String why) {
         news.add(() -> lose(why));
-        lock.lock();
-        try {
-            takeNews();
-        } finally {
-            lock.unlock();
-        }
+        hold(this::takeNews);
     }
 
     /** Progress, where no other thread is at it. */

@@ -14,6 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.spi.LinkTraffic;
+import org.ep4j.tck.writes.HeldReceiver;
 import org.ep4j.tck.writes.TwoProcesses;
 import org.ep4j.tck.writes.TwoRanks;
 import org.ep4j.tck.writes.WriteExchange;
@@ -50,6 +51,7 @@ final class VerbsScenarios {
             all.put("one-port-" + queuePairs, () -> exchange(ONE, OTHER_ONE, queuePairs, QUICK, 40));
             all.put("two-ports-" + queuePairs, () -> exchange(TWO, OTHER_TWO, queuePairs, QUICK, 40));
         }
+        all.put("held", VerbsScenarios::held);
         all.put("loss", () -> disturbed("netem", "loss", "2%"));
         all.put("delay-and-reorder", () -> disturbed("netem", "delay", "2ms", "reorder", "25%"));
         for (int rail = 0; rail < 2; rail++) {
@@ -100,6 +102,27 @@ final class VerbsScenarios {
     private static void exchange(
             List<String> first, List<String> second, int queuePairs, Map<String, String> settings, int rounds) {
         WriteScenarios.exchange(ranks(first, second, queuePairs, settings), SLOT, LARGEST, rounds);
+    }
+
+    /**
+     * Counted writes to a rank that looks at no completion: as many are taken as it has receives posted and as the sender may
+     * have under way, then the sender is told, and all arrives once the rank looks again.
+     */
+    private static void held() {
+        int depth = 64;
+        TwoRanks ranks = ranks(
+                ONE,
+                OTHER_ONE,
+                1,
+                Map.of("ep.ibrc.depth", Integer.toString(depth), "ep.timeout", "2s", "ep.ibrc.signal-interval", "4"));
+        WriteScenarios.heldReceiver(
+                ranks,
+                new HeldReceiver(
+                        (backend, meanwhile) -> ((IbrcBackend) backend).link(0).hold(meanwhile),
+                        30 * depth,
+                        1,
+                        depth,
+                        2 * depth));
     }
 
     private static Scenario cut(String... ends) {

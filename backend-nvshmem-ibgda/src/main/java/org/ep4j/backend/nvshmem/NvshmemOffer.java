@@ -128,7 +128,7 @@ final class NvshmemOffer {
 
     private static String families(Locality locality) {
         String found = locality.nics().stream()
-                .map(nic -> nic.family().name())
+                .map(nic -> nic.family().told())
                 .distinct()
                 .sorted()
                 .collect(Collectors.joining(", "));

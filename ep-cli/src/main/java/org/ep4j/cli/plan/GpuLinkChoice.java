@@ -48,7 +48,8 @@ final class GpuLinkChoice {
                     yield with(locality, architecture, locality.peers());
                 }
                 assumptions.add("the description shows no GPU links, but GPUs of this model (" + gpu.id()
-                        + ") are always joined by NVLink: taken as such (--gpu-links file plans without)");
+                        + ") are always joined by " + (gpu.vendor() == GpuVendor.AMD ? "xGMI" : "NVLink")
+                        + ": taken as such (--gpu-links file plans without)");
                 yield with(locality, architecture, joined(gpu, gpus, architecture));
             }
         };

@@ -1,12 +1,13 @@
 package org.ep4j.cli.plan;
 
 import java.util.Map;
+import java.util.Set;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 
 /**
- * GPUs that are built only into boards that join all of them by NVLink (HGX and DGX), by their PCI device ids (pci.ids).
- * Many descriptions of machines leave GPU links out.
+ * GPUs that are built only into boards that join all of them, by NVLink (HGX and DGX) or xGMI (OAM), by their PCI device ids
+ * (pci.ids). Many descriptions of machines leave GPU links out.
  */
 final class KnownGpuLinks {
     private static final Map<Integer, String> ALWAYS_JOINED = Map.of(
@@ -19,12 +20,24 @@ final class KnownGpuLinks {
             0x2901, "sm_100", // B200
             0x3182, "sm_103"); // B300 SXM6
 
+    private static final Set<Integer> ALWAYS_JOINED_AMD = Set.of(
+            0x74a1, // MI300X
+            0x74a2, // MI308X
+            0x74a5, // MI325X
+            0x74a9, // MI300X HF
+            0x75a0, // MI350X
+            0x75a3); // MI355X
+
     private KnownGpuLinks() {}
 
-    /** True when every such GPU of a host reaches every other by NVLink. */
+    /** True when every such GPU of a host reaches every other by NVLink or xGMI. */
     static boolean joined(Gpu gpu) {
-        return gpu.vendor() == GpuVendor.NVIDIA
-                && ALWAYS_JOINED.containsKey(gpu.id().device());
+        int device = gpu.id().device();
+        return switch (gpu.vendor()) {
+            case NVIDIA -> ALWAYS_JOINED.containsKey(device);
+            case AMD -> ALWAYS_JOINED_AMD.contains(device);
+            default -> false;
+        };
     }
 
     /** Its architecture, where the description has none. */

@@ -31,10 +31,14 @@ final class PostingTest {
     private Path folder;
 
     private static PlanReport plan(Topology machine, Map<String, String> settings) {
+        return plan(machine, settings, GpuLinks.ALL);
+    }
+
+    private static PlanReport plan(Topology machine, Map<String, String> settings, GpuLinks links) {
         return PlanStudy.of(
                 machine,
                 new PlanRequest(
-                        new SimulationOptions(2, 0, 0, GpuLinks.ALL, ""),
+                        new SimulationOptions(2, 0, 0, links, ""),
                         PlanSettings.of(settings).options(Objective.BALANCED),
                         PlanSettings.of(settings).window(),
                         List.of(),
@@ -105,6 +109,13 @@ final class PostingTest {
     }
 
     @Test
+    void instinctBoardsAreJoinedByXgmiWhereADescriptionLeavesThatOut() throws Exception {
+        Topology machine = machine(amd(0x74a1, "gfx942"), "vendor=\"0x14e4\" device=\"0x1760\"", 1, "ffffffff");
+        assertThat(plan(machine, Map.of(), GpuLinks.AUTO).assumptions())
+                .anyMatch(text -> text.contains("GPUs of this model (1002:74a1) are always joined by xGMI"));
+    }
+
+    @Test
     void instinctWithPollara() throws Exception {
         Topology machine = machine(amd(0x75a3, "gfx950"), "vendor=\"0x1dd8\" device=\"0x1002\"", 1, "ffffffff");
         PlanReport report = plan(machine, Map.of());
@@ -112,6 +123,19 @@ final class PostingTest {
         assertThat(report.assumptions()).noneMatch(text -> text.contains("EP-IBR-001"));
         assertThat(PlanTables.of(report))
                 .contains("Posted by host threads", "0-1  ibrc-multiqp", POLLARA, "proxy threads");
+    }
+
+    @Test
+    void aNicOfUnknownKindIsToldWithWhatThatMeans() throws Exception {
+        Topology machine = machine(nvidia(0x2330, 90), "vendor=\"0xabcd\" device=\"0x0001\"", 1, "ffffffff");
+        PlanReport report = plan(machine, Map.of());
+        assertThat(report.posting())
+                .extracting(Posting::flow)
+                .containsExactly("no profile: as much as queue pairs hold");
+        assertThat(report.assumptions())
+                .anyMatch(
+                        text -> text.contains("its kind is not known, so no limits of what is under way hold for it"));
+        assertThat(PlanTables.of(report)).contains("NICs here: RDMA of an unknown kind");
     }
 
     @Test

@@ -11,6 +11,7 @@ import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.OpenContext;
 
 /**
  * Two ranks, each in a process of its own. A class of the backend's tests is the main class of the other one, and calls {@link
@@ -27,36 +28,56 @@ public final class TwoProcesses {
 
     private TwoProcesses() {}
 
+    /** What one rank does. */
+    public interface Part {
+        /** Does it; whatever it throws is a failure. */
+        void run(OpenContext context, WriteExchange exchange);
+    }
+
     /**
      * Is rank 0: starts the other one, exchanges rounds with it, and waits for its end.
      *
      * @param main its main class, on this class path
-     * @param arguments its first arguments; two more follow, for {@link #second}
+     * @param arguments its first arguments; two more follow, for {@link #second(TwoRanks, String, String)}
      * @param dies whether it dies in the middle, of which this one must be told
      * @throws AssertionError when something was not as it should be
      */
     public static void first(TwoRanks ranks, Class<?> main, List<String> arguments, boolean dies)
+            throws IOException, InterruptedException {
+        List<String> all = new ArrayList<>(arguments);
+        all.add(Boolean.toString(dies));
+        first(ranks, main, all, dies ? DEAD : 0, (context, exchange) -> {
+            if (dies) {
+                WriteScenarios.expectLoss(exchange, "rank 1 (host-1", "cannot be reached");
+            } else {
+                exchange.rounds(ROUNDS);
+                context.bootstrap().barrier("done", ranks.patience());
+            }
+        });
+    }
+
+    /**
+     * Is rank 0, which does something else.
+     *
+     * @param arguments its first arguments; one more follows, the port for {@link #second(TwoRanks, String, Part)}
+     * @param status with which the other one ends
+     */
+    public static void first(TwoRanks ranks, Class<?> main, List<String> arguments, int status, Part part)
             throws IOException, InterruptedException {
         int port;
         try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             port = free.getLocalPort();
         }
         TwoRanks known = authenticated(ranks);
-        Process other = start(main, arguments, port, dies);
-        try (Bootstrap bootstrap = Bootstraps.tcp(0, 2, HOST, port, known.config());
-                WriteExchange exchange = known.exchange(known.context(0, bootstrap), SLOT, LARGEST)) {
-            if (dies) {
-                WriteScenarios.expectLoss(exchange, "rank 1 (host-1", "cannot be reached");
-            } else {
-                exchange.rounds(ROUNDS);
-                bootstrap.barrier("done", ranks.patience());
-            }
+        Process other = start(main, arguments, port);
+        try {
+            run(known, 0, port, part);
         } finally {
             if (!other.waitFor(ranks.patience().toMillis(), TimeUnit.MILLISECONDS)) {
                 other.destroyForcibly();
             }
         }
-        if (other.exitValue() != (dies ? DEAD : 0)) {
+        if (other.exitValue() != status) {
             throw new AssertionError("rank 1 ended with " + other.exitValue());
         }
     }
@@ -65,18 +86,34 @@ public final class TwoProcesses {
      * Is rank 1.
      *
      * @param ranks as those of the other process
-     * @param port the last argument but one of this process
-     * @param dies its last
+     * @param dies the last argument but one of this process
+     * @param port its last
      */
-    public static void second(TwoRanks ranks, String port, String dies) {
-        TwoRanks known = authenticated(ranks);
-        try (Bootstrap bootstrap = Bootstraps.tcp(1, 2, HOST, Integer.parseInt(port), known.config());
-                WriteExchange exchange = known.exchange(known.context(1, bootstrap), SLOT, LARGEST)) {
+    public static void second(TwoRanks ranks, String dies, String port) {
+        second(ranks, port, (context, exchange) -> {
             exchange.rounds(ROUNDS);
             if (Boolean.parseBoolean(dies)) {
                 Runtime.getRuntime().halt(DEAD);
             }
-            bootstrap.barrier("done", ranks.patience());
+            context.bootstrap().barrier("done", ranks.patience());
+        });
+    }
+
+    /**
+     * Is rank 1, which does something else.
+     *
+     * @param port the last argument of this process
+     */
+    public static void second(TwoRanks ranks, String port, Part part) {
+        run(authenticated(ranks), 1, Integer.parseInt(port), part);
+    }
+
+    private static void run(TwoRanks ranks, int rank, int port, Part part) {
+        try (Bootstrap bootstrap = Bootstraps.tcp(rank, 2, HOST, port, ranks.config())) {
+            OpenContext context = ranks.context(rank, bootstrap);
+            try (WriteExchange exchange = ranks.exchange(context, SLOT, LARGEST)) {
+                part.run(context, exchange);
+            }
         }
     }
 
@@ -87,7 +124,7 @@ public final class TwoProcesses {
         return new TwoRanks(ranks.provider(), ranks.plan(), config, ranks.patience());
     }
 
-    private static Process start(Class<?> main, List<String> arguments, int port, boolean dies) throws IOException {
+    private static Process start(Class<?> main, List<String> arguments, int port) throws IOException {
         List<String> words = new ArrayList<>(List.of(
                 System.getProperty("java.home") + File.separator + "bin" + File.separator + "java",
                 "-XX:TieredStopAtLevel=1",
@@ -95,7 +132,7 @@ public final class TwoProcesses {
                 System.getProperty("java.class.path"),
                 main.getName()));
         words.addAll(arguments);
-        words.addAll(List.of(Integer.toString(port), Boolean.toString(dies)));
+        words.add(Integer.toString(port));
         return new ProcessBuilder(words).inheritIO().start();
     }
 }

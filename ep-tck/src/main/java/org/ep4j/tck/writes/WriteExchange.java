@@ -124,6 +124,25 @@ public final class WriteExchange implements AutoCloseable {
         posted.drain(peer, patience);
     }
 
+    /** Writes a word that tells its number to the place of that number. Not beside rounds, whose slots these places are. */
+    void writeWord(int number) {
+        long source = (long) SLOTS * slotBytes + (long) Long.BYTES * number;
+        memory.putLong(source, word(number));
+        posted.write(peer, (long) Long.BYTES * number, source, Long.BYTES);
+    }
+
+    /** Looks whether such a word of the peer is at its place. */
+    void checkWord(int number) {
+        long found = memory.getLong((long) Long.BYTES * number);
+        if (found != word(number)) {
+            throw new AssertionError("rank " + rank + ", word " + number + ": found " + Long.toHexString(found));
+        }
+    }
+
+    private static long word(int number) {
+        return 0x5eed_0000_0000L + number;
+    }
+
     private static long seed(int from, long round) {
         return from * 1_000_003L + round * 31;
     }

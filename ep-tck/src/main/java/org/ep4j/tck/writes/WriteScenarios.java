@@ -49,6 +49,15 @@ public final class WriteScenarios {
         });
     }
 
+    /** Rank 0 writes more than fits while rank 1 looks at nothing. */
+    public static void heldReceiver(TwoRanks ranks, HeldReceiver held) {
+        ranks.run(context -> {
+            try (WriteExchange exchange = ranks.exchange(context, SLOT, LARGEST)) {
+                held.run(context, exchange, ranks.patience());
+            }
+        });
+    }
+
     /**
      * Goes on until the peer is found lost.
      *

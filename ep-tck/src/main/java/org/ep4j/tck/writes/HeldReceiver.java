@@ -1,0 +1,94 @@
+package org.ep4j.tck.writes;
+
+import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.OpenContext;
+
+/**
+ * Rank 1 takes nothing out of its queues while rank 0 writes as much as it may, which is to end with a typed error before any
+ * queue of rank 1 runs over. Then rank 1 looks again, rank 0 writes the rest, and every word has to be there.
+ *
+ * @param hold keeps rank 1's backend from its queues
+ * @param writes words that are written, each by itself and to a place of its own; 24,576 at most
+ * @param perCounter so many writes are followed by an advance of a counter
+ * @param least so many go before the error at least
+ * @param most so many go before it at most
+ */
+public record HeldReceiver(Hold hold, int writes, int perCounter, int least, int most) {
+    private static final int COUNTER = 7;
+
+    /** Keeps a backend from its queues. */
+    public interface Hold {
+        /** Neither the backend's threads nor its callers look at queues while {@code meanwhile} runs. */
+        void run(EpBackend backend, Runnable meanwhile);
+    }
+
+    /** What a rank of two processes does. */
+    public TwoProcesses.Part part(Duration patience) {
+        return (context, exchange) -> run(context, exchange, patience);
+    }
+
+    void run(OpenContext context, WriteExchange exchange, Duration patience) {
+        if (context.rank() == 0) {
+            write(context, exchange, patience);
+        } else {
+            hold.run(exchange.backend(), () -> {
+                context.bootstrap().barrier("held", patience);
+                context.bootstrap().barrier("full", patience);
+            });
+            look(exchange, patience);
+        }
+        context.bootstrap().barrier("done", patience);
+    }
+
+    private void write(OpenContext context, WriteExchange exchange, Duration patience) {
+        context.bootstrap().barrier("held", patience);
+        int done = 0;
+        int told = 0;
+        int full = -1;
+        long end = 0;
+        while (told < writes) {
+            try {
+                if (done < writes && done - told < perCounter) {
+                    exchange.writeWord(done);
+                    done++;
+                } else {
+                    exchange.posted().advance(1, COUNTER, done);
+                    told = done;
+                }
+            } catch (EpTimeoutException e) {
+                if (full < 0) {
+                    WriteScenarios.check(e.getMessage(), "rank 1", "took nothing", "ep.timeout");
+                    full = done;
+                    end = System.nanoTime() + patience.toNanos();
+                    context.bootstrap().barrier("full", patience);
+                } else if (System.nanoTime() - end > 0) {
+                    throw new AssertionError("stands still after " + done + " of " + writes + " writes", e);
+                }
+            }
+        }
+        if (full < least || full > most) {
+            throw new AssertionError("rank 0 was told that rank 1 takes nothing after " + full
+                    + " writes (-1: never), and not after " + least + " to " + most);
+        }
+        exchange.posted().drain(1, patience);
+    }
+
+    private void look(WriteExchange exchange, Duration patience) {
+        long end = System.nanoTime() + patience.toNanos();
+        int last = 0;
+        while (last < writes) {
+            long now = exchange.posted().seen(COUNTER, 0);
+            if (now < last || now > writes || System.nanoTime() - end > 0) {
+                throw new AssertionError("counter at " + now + " after " + last + " of " + writes);
+            }
+            while (last < now) {
+                exchange.checkWord(last);
+                last++;
+            }
+            LockSupport.parkNanos(10_000);
+        }
+    }
+}
