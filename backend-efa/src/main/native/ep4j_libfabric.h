@@ -409,8 +409,7 @@ static inline void ep4j_fi_close_endpoint(void *handle) {
     delete point;
 }
 
-// An endpoint with its own completion queue. slots: writes that may be under way; completions: room for what comes in.
-static inline int64_t ep4j_fi_endpoint(void *handle, int slots, int completions) {
+static inline int64_t ep4j_fi_endpoint_once(void *handle, int slots, int completions) {
     ep4j::Signals signals;
     ep4j::Domain *domain = static_cast<ep4j::Domain *>(handle);
     ep4j::EndPoint *point = new (std::nothrow) ep4j::EndPoint();
@@ -477,6 +476,16 @@ static inline int64_t ep4j_fi_endpoint(void *handle, int slots, int completions)
         return result;
     }
     return reinterpret_cast<int64_t>(point);
+}
+
+// An endpoint with its own completion queue. slots: writes that may be under way; completions: room for what comes in. shm names its memory by the number
+// of the process and a count, and will not have a name that a process of the same number left behind when it was killed: each try has the next count.
+static inline int64_t ep4j_fi_endpoint(void *handle, int slots, int completions) {
+    int64_t result = -FI_EBUSY;
+    for (int tries = 0; tries < 64 && result == -FI_EBUSY; tries++) {
+        result = ep4j_fi_endpoint_once(handle, slots, completions);
+    }
+    return result;
 }
 
 // The address of an endpoint; returns its length.
