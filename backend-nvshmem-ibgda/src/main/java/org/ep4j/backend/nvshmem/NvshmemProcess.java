@@ -24,7 +24,7 @@ import org.ep4j.engine.memory.NativeRecord;
  * ending it takes all processes together, and ranks close, and die, in any order. Safe for several threads.
  */
 final class NvshmemProcess {
-    /** There is one of NVSHMEM's state in a process, so there is one of this. */
+    /** NVSHMEM has one state a process. */
     private static final NvshmemProcess THIS = new NvshmemProcess();
 
     /** How often a thread that waits for the lock looks whether its holder hangs. */
@@ -32,17 +32,17 @@ final class NvshmemProcess {
 
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** The call that did not end by its deadline, and may never. */
+    /** The call that missed its deadline. */
     private volatile Optional<String> hung = Optional.empty();
 
     private Optional<Started> started = Optional.empty();
     private Optional<Opened> opened = Optional.empty();
 
-    /** The library as it was loaded. */
+    /** The loaded library, and its installation. */
     private record Opened(NvshmemInstallation installation, NvshmemLibrary library) {}
 
     /**
-     * What does not change any more.
+     * What initialisation gives.
      *
      * @param device whose GPU is the PE's
      */
@@ -254,7 +254,7 @@ final class NvshmemProcess {
         }));
     }
 
-    /** NVSHMEM's collective calls wait for all processes without a limit of their own: one that hangs keeps its thread. */
+    /** NVSHMEM's collective calls have no deadline, so each is made by a thread that is left to it. */
     private <T> T timed(String what, Duration deadline, Supplier<T> work) {
         CompletableFuture<T> result = new CompletableFuture<>();
         Thread thread = new Thread(
