@@ -381,31 +381,34 @@ static_assert(sizeof(Completion) == 24 && offsetof(Completion, imm) == 16, "clas
 
 } // namespace ep4j
 
-// Takes completions out of several queues. cqs: addresses. Returns how many were written to out.
-static inline int ep4j_poll(void *cqs, int queues, void *out, int capacity) {
+// Takes completions out of several queues. cqs: addresses; looks: where nothing is there, so many in all. Returns how many
+// were written to out.
+static inline int ep4j_poll(void *cqs, int queues, void *out, int capacity, int looks) {
     static const int BATCH = 16;
     ibv_wc found[BATCH];
     ep4j::Completion *target = static_cast<ep4j::Completion *>(out);
     uint64_t *addresses = static_cast<uint64_t *>(cqs);
     int total = 0;
-    for (int i = 0; i < queues; i++) {
-        while (total < capacity) {
-            int wanted = capacity - total < BATCH ? capacity - total : BATCH;
-            int count = ibv_poll_cq(reinterpret_cast<ibv_cq *>(addresses[i]), wanted, found);
-            if (count < 0) {
-                return count;
-            }
-            for (int j = 0; j < count; j++) {
-                ep4j::Completion &completion = target[total++];
-                completion.wr_id = found[j].wr_id;
-                completion.status = found[j].status;
-                completion.vendor = found[j].vendor_err;
-                // The opcode means nothing after an error.
-                bool received = found[j].status == IBV_WC_SUCCESS && (found[j].opcode & IBV_WC_RECV);
-                completion.imm = received && (found[j].wc_flags & IBV_WC_WITH_IMM) ? ntohl(found[j].imm_data) : 0;
-            }
-            if (count < wanted) {
-                break;
+    for (int look = 0; total == 0 && look < looks; look++) {
+        for (int i = 0; i < queues; i++) {
+            while (total < capacity) {
+                int wanted = capacity - total < BATCH ? capacity - total : BATCH;
+                int count = ibv_poll_cq(reinterpret_cast<ibv_cq *>(addresses[i]), wanted, found);
+                if (count < 0) {
+                    return count;
+                }
+                for (int j = 0; j < count; j++) {
+                    ep4j::Completion &completion = target[total++];
+                    completion.wr_id = found[j].wr_id;
+                    completion.status = found[j].status;
+                    completion.vendor = found[j].vendor_err;
+                    // The opcode means nothing after an error.
+                    bool received = found[j].status == IBV_WC_SUCCESS && (found[j].opcode & IBV_WC_RECV);
+                    completion.imm = received && (found[j].wc_flags & IBV_WC_WITH_IMM) ? ntohl(found[j].imm_data) : 0;
+                }
+                if (count < wanted) {
+                    break;
+                }
             }
         }
     }

@@ -1,6 +1,9 @@
 package org.ep4j.backend.ibrc;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import org.ep4j.engine.memory.NativeRecord;
 
 /** Work requests that wait to be posted, as {@code ep4j::Command} lays them out. For one thread at a time. */
@@ -22,6 +25,11 @@ final class Commands {
 
     /** {@code IBV_SEND_INLINE}. */
     static final int INLINE = 8;
+
+    // Compilers make one instruction of them, those for quick starting too; calls of a buffer's methods are several to
+    // these.
+    private static final VarHandle LONG = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
+    private static final VarHandle INT = MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.nativeOrder());
 
     private static final int SIZE = 64;
     private static final int FLAGS = 60;
@@ -68,23 +76,23 @@ final class Commands {
             int flags) {
         int at = count * SIZE;
         lanes[count++] = lane;
-        buffer.putLong(at, qp);
-        buffer.putLong(at + 8, id);
-        buffer.putLong(at + 16, remote);
-        buffer.putLong(at + 24, local);
-        buffer.putLong(at + 32, add);
-        buffer.putInt(at + 40, rkey);
-        buffer.putInt(at + 44, lkey);
-        buffer.putInt(at + 48, length);
-        buffer.putInt(at + 52, immediate);
-        buffer.putInt(at + 56, opcode);
-        buffer.putInt(at + FLAGS, flags);
+        LONG.set(buffer, at, qp);
+        LONG.set(buffer, at + 8, id);
+        LONG.set(buffer, at + 16, remote);
+        LONG.set(buffer, at + 24, local);
+        LONG.set(buffer, at + 32, add);
+        INT.set(buffer, at + 40, rkey);
+        INT.set(buffer, at + 44, lkey);
+        INT.set(buffer, at + 48, length);
+        INT.set(buffer, at + 52, immediate);
+        INT.set(buffer, at + 56, opcode);
+        INT.set(buffer, at + FLAGS, flags);
     }
 
     /** Makes a write one that gives the peer 32 bits. */
     void count(int index, int immediate) {
-        buffer.putInt(index * SIZE + 52, immediate);
-        buffer.putInt(index * SIZE + 56, IMMEDIATE);
+        INT.set(buffer, index * SIZE + 52, immediate);
+        INT.set(buffer, index * SIZE + 56, IMMEDIATE);
     }
 
     int lane(int index) {
@@ -92,47 +100,47 @@ final class Commands {
     }
 
     void signal(int index) {
-        buffer.putInt(index * SIZE + FLAGS, flags(index) | SIGNALED);
+        INT.set(buffer, index * SIZE + FLAGS, flags(index) | SIGNALED);
     }
 
     long qp(int index) {
-        return buffer.getLong(index * SIZE);
+        return (long) LONG.get(buffer, index * SIZE);
     }
 
     long id(int index) {
-        return buffer.getLong(index * SIZE + 8);
+        return (long) LONG.get(buffer, index * SIZE + 8);
     }
 
     long remote(int index) {
-        return buffer.getLong(index * SIZE + 16);
+        return (long) LONG.get(buffer, index * SIZE + 16);
     }
 
     long local(int index) {
-        return buffer.getLong(index * SIZE + 24);
+        return (long) LONG.get(buffer, index * SIZE + 24);
     }
 
     long added(int index) {
-        return buffer.getLong(index * SIZE + 32);
+        return (long) LONG.get(buffer, index * SIZE + 32);
     }
 
     int rkey(int index) {
-        return buffer.getInt(index * SIZE + 40);
+        return (int) INT.get(buffer, index * SIZE + 40);
     }
 
     int length(int index) {
-        return buffer.getInt(index * SIZE + 48);
+        return (int) INT.get(buffer, index * SIZE + 48);
     }
 
     int immediate(int index) {
-        return buffer.getInt(index * SIZE + 52);
+        return (int) INT.get(buffer, index * SIZE + 52);
     }
 
     int opcode(int index) {
-        return buffer.getInt(index * SIZE + 56);
+        return (int) INT.get(buffer, index * SIZE + 56);
     }
 
     int flags(int index) {
-        return buffer.getInt(index * SIZE + FLAGS);
+        return (int) INT.get(buffer, index * SIZE + FLAGS);
     }
 
     /** Address of a request. */

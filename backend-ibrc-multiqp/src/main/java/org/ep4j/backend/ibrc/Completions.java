@@ -1,10 +1,15 @@
 package org.ep4j.backend.ibrc;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import org.ep4j.engine.memory.NativeRecord;
 
 /** Completions that a poll found, as {@code ep4j::Completion} lays them out. */
 final class Completions {
+    private static final VarHandle LONG = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
+    private static final VarHandle INT = MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.nativeOrder());
     private static final int SIZE = 24;
 
     private final NativeRecord record;
@@ -27,26 +32,26 @@ final class Completions {
 
     void set(int index, long id, int status, int vendor, int immediate) {
         int at = index * SIZE;
-        buffer.putLong(at, id);
-        buffer.putInt(at + 8, status);
-        buffer.putInt(at + 12, vendor);
-        buffer.putInt(at + 16, immediate);
+        LONG.set(buffer, at, id);
+        INT.set(buffer, at + 8, status);
+        INT.set(buffer, at + 12, vendor);
+        INT.set(buffer, at + 16, immediate);
     }
 
     long id(int index) {
-        return buffer.getLong(index * SIZE);
+        return (long) LONG.get(buffer, index * SIZE);
     }
 
     /** {@code enum ibv_wc_status}; 0 is success. */
     int status(int index) {
-        return buffer.getInt(index * SIZE + 8);
+        return (int) INT.get(buffer, index * SIZE + 8);
     }
 
     int vendor(int index) {
-        return buffer.getInt(index * SIZE + 12);
+        return (int) INT.get(buffer, index * SIZE + 12);
     }
 
     int immediate(int index) {
-        return buffer.getInt(index * SIZE + 16);
+        return (int) INT.get(buffer, index * SIZE + 16);
     }
 }

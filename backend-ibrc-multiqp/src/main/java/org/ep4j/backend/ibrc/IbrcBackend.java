@@ -30,6 +30,7 @@ final class IbrcBackend implements EpBackend, RegistersDeviceMemory, TrafficSour
     private final Ports ports;
     private final Map<Integer, Link> links;
     private final Buffers numbers;
+    private final Looks looks = new Looks();
     private final boolean atomics;
     private final Resources resources;
     private final ProgressThreads threads;
@@ -84,6 +85,7 @@ final class IbrcBackend implements EpBackend, RegistersDeviceMemory, TrafficSour
                 given.memory(),
                 exposed,
                 links,
+                looks,
                 atomics,
                 resources,
                 buffers::remove));
@@ -97,13 +99,13 @@ final class IbrcBackend implements EpBackend, RegistersDeviceMemory, TrafficSour
                         .filter(device -> !device.dmabuf())
                         .map(NicDevice::name)
                         .toList(),
-                Machine.peerMemory());
+                Machine.peerMemory(context.device().id()));
     }
 
     @Override
     public void tryRegister(ExposedMemory memory) {
         try (Resources registered = new Resources()) {
-            int access = Exposure.dataAccess(context.config().get(IbrcKeys.RELAXED_ORDERING));
+            int access = Exposure.dataAccess(context.config().get(IbrcKeys.RELAXED_ORDERING), memory);
             ports.register(memory, access, registered);
         }
     }

@@ -88,6 +88,11 @@ final class Lane {
         return alive && log.pending() < credits;
     }
 
+    /** True when half of what fits is under way. */
+    boolean isBusy() {
+        return 2 * log.pending() > credits;
+    }
+
     /** True when the next request is to report completion. */
     boolean signalsNext() {
         sinceSignal++;

@@ -10,6 +10,7 @@ final class Lanes {
     private final Lane[] all;
     private final int start;
     private final LinkSettings settings;
+    private @Nullable Lane home;
     private int next;
     /** Bytes that went to it in its turn: a few requests in a row cost less than requests that alternate. */
     private long turn;
@@ -66,6 +67,15 @@ final class Lanes {
     /** The lane of counters and small writes; it changes only when its rail is given up. */
     @Nullable
     Lane home() {
+        Lane last = home;
+        if (last != null && last.alive()) {
+            return last;
+        }
+        home = findHome();
+        return home;
+    }
+
+    private @Nullable Lane findHome() {
         for (int i = 0; i < all.length; i++) {
             Lane lane = all[(start + i) % all.length];
             if (lane.alive()) {

@@ -11,7 +11,6 @@ import java.util.function.BooleanSupplier;
 import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.Pause;
 import org.ep4j.spi.LinkTraffic;
 import org.jspecify.annotations.Nullable;
@@ -44,7 +43,8 @@ final class Link {
     private final Sender sender;
     private final Completions completions = new Completions(64);
     private final List<Failover> failovers = new ArrayList<>();
-    private final Queue<Runnable> news = new ConcurrentLinkedQueue<>();
+    private final News news = new News();
+    private final Patience patience = new Patience();
     private final Queue<String> remarks = new ConcurrentLinkedQueue<>();
     private final Request request = new Request();
     private long homeBytes;
@@ -100,18 +100,18 @@ final class Link {
         write(region, target, source, bytes, settings.timeout());
     }
 
-    /** Posts a write, and waits no longer than {@code patience} for room. */
-    void write(Region region, long target, long source, long bytes, Duration patience) {
+    /** Posts a write, and waits no longer than {@code longest} for room. */
+    void write(Region region, long target, long source, long bytes, Duration longest) {
         lock.lock();
         try {
             checkAlive();
-            long deadline = deadline(patience);
+            patience.begin(longest);
             long to = region.remoteAddress(peer.index()) + target;
             long from = region.address() + source;
             boolean small = homeBytes + bytes <= settings.stripe();
             long done = 0;
             while (done < bytes) {
-                Lane lane = small ? homeWithRoom(deadline) : laneWithRoom(deadline);
+                Lane lane = small ? homeWithRoom() : laneWithRoom();
                 long most = small || lanes.alive() == 1
                         ? lane.ends().maxMessage()
                         : Math.min(settings.stripe(), lane.ends().maxMessage());
@@ -138,29 +138,39 @@ final class Link {
         lock.lock();
         try {
             checkAlive();
+            patience.begin(settings.timeout());
             if (value < sent[counter]) {
                 throw new IllegalArgumentException("counter " + counter + " for " + peer.label() + " is at "
                         + sent[counter] + " and cannot go back to " + value);
             }
-            long deadline = deadline(settings.timeout());
-            if (spread) {
-                fence(deadline);
+            boolean large = spread;
+            if (large) {
+                fence();
             }
             // One fence can be told of with a counter.
-            tellFences(atomics || value == sent[counter] ? fences : fences - 1, deadline);
+            tellFences(atomics || value == sent[counter] ? fences : fences - 1);
             long word = memory.remoteOf(counters) + 8L * counter;
             if (atomics && value > sent[counter]) {
-                Lane home = homeWithRoom(deadline);
+                Lane home = homeWithRoom();
                 long delta = value - sent[counter];
                 sent[counter] = value;
                 sender.append(home, add(counters, word, delta, value));
             } else if (!atomics) {
-                count(counters, word, buffer, counter, sent, value, deadline);
+                count(counters, word, buffer, counter, sent, value);
             }
             homeBytes = 0;
-            progress();
+            post(large);
         } finally {
             lock.unlock();
+        }
+    }
+
+    /** Posts what waits. Looks at completions only where many requests are under way, or something is wrong. */
+    private void post(boolean large) {
+        sender.flush();
+        Lane home = lanes.home();
+        if (large || home == null || home.isBusy() || refused != null || !ready()) {
+            progress();
         }
     }
 
@@ -168,7 +178,7 @@ final class Link {
         return request.add(region, word, delta, result, memory.control(), memory.scratch());
     }
 
-    private void count(Region counters, long word, int buffer, int counter, long[] sent, long value, long deadline) {
+    private void count(Region counters, long word, int buffer, int counter, long[] sent, long value) {
         long delta = value - sent[counter];
         for (int place = 0; place < 4; place++) {
             int digit = (int) ((delta >>> (16 * place)) & 0xffff);
@@ -179,7 +189,7 @@ final class Link {
                 long result = sent[counter] + ((long) digit << (16 * place));
                 Lane home = lanes.home();
                 if (home == null || !tell(home, counters, word, code, result)) {
-                    home = homeWithRoom(deadline);
+                    home = homeWithRoom();
                     sender.append(home, request.immediate(counters, word, code, result));
                 }
                 sent[counter] = result;
@@ -194,7 +204,7 @@ final class Link {
     }
 
     /** Makes every lane pass a fence. One that could not be ended is made up for by the next. */
-    private void fence(long deadline) {
+    private void fence() {
         fences++;
         Region control = memory.control();
         for (Lane lane : lanes.all()) {
@@ -206,10 +216,7 @@ final class Link {
                     continue;
                 }
                 if (!(ready() && lane.hasRoom())) {
-                    await(
-                            deadline,
-                            "room on " + lane.ends().name(),
-                            () -> ready() && (!lane.alive() || lane.hasRoom()));
+                    await("room on " + lane.ends().name(), () -> ready() && (!lane.alive() || lane.hasRoom()));
                     continue;
                 }
                 long step = atomics ? fences - lane.fences() : 1;
@@ -225,11 +232,11 @@ final class Link {
     }
 
     /** Tells of fences on the home lane. */
-    private void tellFences(long until, long deadline) {
+    private void tellFences(long until) {
         Region control = memory.control();
         long word = memory.remote(memory.words().fences());
         while (fencesTold < until) {
-            Lane home = homeWithRoom(deadline);
+            Lane home = homeWithRoom();
             long step = atomics ? until - fencesTold : 1;
             fencesTold += step;
             sender.append(
@@ -245,8 +252,9 @@ final class Link {
         lock.lock();
         try {
             checkAlive();
+            patience.begin(duration);
             sender.flush();
-            await(deadline(duration), "the end of all writes", () -> ready() && lanes.pending() == 0);
+            await("the end of all writes", () -> ready() && lanes.pending() == 0);
         } finally {
             lock.unlock();
         }
@@ -256,10 +264,10 @@ final class Link {
         return failovers.isEmpty();
     }
 
-    private Lane homeWithRoom(long deadline) {
+    private Lane homeWithRoom() {
         Lane home = lanes.home();
         while (home == null || !ready() || !home.hasRoom() || !lanes.mayAdd()) {
-            await(deadline, "room on the home lane", this::homeHasRoom);
+            await("room on the home lane", this::homeHasRoom);
             home = lanes.home();
         }
         return home;
@@ -270,9 +278,9 @@ final class Link {
         return ready() && home != null && home.hasRoom() && lanes.mayAdd();
     }
 
-    private Lane laneWithRoom(long deadline) {
+    private Lane laneWithRoom() {
         if (!anyHasRoom()) {
-            await(deadline, "room on any lane", this::anyHasRoom);
+            await("room on any lane", this::anyHasRoom);
         }
         Lane lane = lanes.current();
         if (!lane.equals(lanes.home())) {
@@ -285,7 +293,7 @@ final class Link {
         return ready() && lanes.mayAdd() && lanes.advanceToRoom();
     }
 
-    private void await(long deadline, String what, BooleanSupplier condition) {
+    private void await(String what, BooleanSupplier condition) {
         checkAlive();
         for (int tries = 0; !condition.getAsBoolean(); tries++) {
             progress();
@@ -293,7 +301,7 @@ final class Link {
             if (condition.getAsBoolean()) {
                 return;
             }
-            if (deadline - System.nanoTime() <= 0) {
+            if (patience.isOver()) {
                 throw new EpTimeoutException(
                         peer.label() + " took nothing for too long: waited for " + what + ", with " + lanes.pending()
                                 + " requests under way" + state() + "; see its state, or raise ep.timeout",
@@ -304,10 +312,6 @@ final class Link {
             }
             Pause.after(tries);
         }
-    }
-
-    private static long deadline(Duration duration) {
-        return Deadline.in(duration).nanoTime();
     }
 
     private String state() {
@@ -332,11 +336,7 @@ final class Link {
     /** There may be as many completions as the queue pairs hold, and no end of them where a peer goes on writing. */
     private void takeIn() {
         for (int i = 0; i < TAKES && lost == null; i++) {
-            int count = poll();
-            for (int c = 0; c < count; c++) {
-                take(c);
-            }
-            if (count == 0) {
+            if (takeSome(1) == 0) {
                 return;
             }
         }
@@ -350,11 +350,16 @@ final class Link {
 
     /** Progress, where no other thread is at it. */
     boolean tryProgress() {
+        return tryProgress(1);
+    }
+
+    /** Also looks at completion queues so often, until something is there. */
+    boolean tryProgress(int looks) {
         if (!lock.tryLock()) {
             return false;
         }
         try {
-            return lost == null && progress();
+            return lost == null && progress(looks);
         } finally {
             lock.unlock();
         }
@@ -362,15 +367,16 @@ final class Link {
 
     /** Posts what waits, takes in what has ended, and goes on with failovers. True when anything happened. */
     private boolean progress() {
+        return progress(1);
+    }
+
+    private boolean progress(int looks) {
         takeNews();
         if (lost != null) {
             return true;
         }
         sender.flush();
-        int count = poll();
-        for (int i = 0; i < count; i++) {
-            take(i);
-        }
+        int count = takeSome(looks);
         if (lost != null) {
             return true;
         }
@@ -380,7 +386,9 @@ final class Link {
         }
         boolean moved = count > 0;
         lookAtPeer();
-        tellPeer();
+        if (failed.getPlain() > 0) {
+            tellPeer();
+        }
         // The newest first: an older one may have put its requests on the lanes of a newer one.
         while (!failovers.isEmpty() && lost == null) {
             Failover newest = failovers.get(failovers.size() - 1);
@@ -397,9 +405,13 @@ final class Link {
     }
 
     /** Without completions nothing can go on, and the thread that finds out may be one that nobody listens to. */
-    private int poll() {
+    private int takeSome(int looks) {
         try {
-            return wire.poll(completions);
+            int count = wire.poll(completions, looks);
+            for (int i = 0; i < count; i++) {
+                take(i);
+            }
+            return count;
         } catch (EpException e) {
             lose(String.valueOf(e.getMessage()));
             return 0;
@@ -491,10 +503,7 @@ final class Link {
     /** The call that was refused is one of many that may be under way, so nothing is polled inside of it. */
     private void loseRefused(Rail rail) {
         for (int i = 0; i < ASKS && lost == null && !rail.hasStatus(); i++) {
-            int count = poll();
-            for (int c = 0; c < count; c++) {
-                take(c);
-            }
+            takeSome(1);
         }
         if (lost == null) {
             lose(NO_PORT);
@@ -531,14 +540,9 @@ final class Link {
         tryProgress();
     }
 
-    /** What threads of devices have told, in the thread that holds the lock. */
     private void takeNews() {
-        Runnable next = news.poll();
-        while (next != null) {
-            if (lost == null) {
-                next.run();
-            }
-            next = news.poll();
+        if (news.any()) {
+            news.run(() -> lost == null);
         }
     }
 

@@ -6,6 +6,7 @@ import org.ep4j.engine.memory.NativeRecord;
 final class VerbsWire implements Wire {
     private final long[] queuePairs;
     private final NativeRecord completionQueues;
+    private final long queueAddresses;
     private final int queues;
 
     /**
@@ -18,6 +19,7 @@ final class VerbsWire implements Wire {
         this.queuePairs = queuePairs.clone();
         this.queues = completionQueues.length;
         this.completionQueues = new NativeRecord(Long.BYTES * queues);
+        this.queueAddresses = this.completionQueues.address();
         for (int i = 0; i < queues; i++) {
             this.completionQueues.buffer().putLong(Long.BYTES * i, completionQueues[i]);
         }
@@ -30,9 +32,9 @@ final class VerbsWire implements Wire {
     }
 
     @Override
-    public int poll(Completions into) {
-        return (int) Errno.check(
-                Verbs.poll(completionQueues.address(), queues, into.address(), into.capacity()), "ibv_poll_cq");
+    public int poll(Completions into, int looks) {
+        int found = Verbs.poll(queueAddresses, queues, into.address(), into.capacity(), looks);
+        return found >= 0 ? found : (int) Errno.check(found, "ibv_poll_cq");
     }
 
     @Override

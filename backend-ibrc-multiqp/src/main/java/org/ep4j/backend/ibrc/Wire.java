@@ -11,8 +11,12 @@ interface Wire {
      */
     int post(Commands commands, int from, int to);
 
-    /** Takes completions out; returns how many. */
-    int poll(Completions into);
+    /**
+     * Takes completions out; returns how many.
+     *
+     * @param looks where nothing is there, so many in all
+     */
+    int poll(Completions into, int looks);
 
     /** Stops a queue pair for good: what was not executed will not be. */
     void stop(int lane);

@@ -118,7 +118,7 @@ final class CountedWriteCost {
         }
 
         @Override
-        public int poll(Completions into) {
+        public int poll(Completions into, int looks) {
             int found = count;
             for (int i = 0; i < found; i++) {
                 into.set(i, ids[i], 0, 0, immediates[i]);

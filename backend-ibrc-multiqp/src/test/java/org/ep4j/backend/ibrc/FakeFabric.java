@@ -241,7 +241,7 @@ final class FakeFabric {
         }
 
         @Override
-        public int poll(Completions into) {
+        public int poll(Completions into, int looks) {
             step();
             Deque<Done> ready = completions.get(side);
             int count = 0;

@@ -96,6 +96,10 @@ final class LinkPair implements AutoCloseable {
         return allocation.memory().address();
     }
 
+    Link link(int side) {
+        return sides[side].link;
+    }
+
     void breakRail(int rail) {
         fabric.breakRail(rail);
     }

@@ -131,7 +131,7 @@ class LinkTest {
         }
 
         @Override
-        public int poll(Completions into) {
+        public int poll(Completions into, int looks) {
             onPoll.run();
             if (broken) {
                 throw new EpException("ibv_poll_cq failed: error 5 (made up)");

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.Device;
+import org.ep4j.DeviceMemory;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
@@ -14,6 +15,7 @@ import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.PathOffer;
 import org.junit.jupiter.api.Test;
 
@@ -55,8 +57,21 @@ class OpeningTest {
     @Test
     void dataIsRegisteredForWritesAlone() {
         int readOrAtomic = 4 | 8;
-        assertThat(Exposure.dataAccess(false) & readOrAtomic).isZero();
-        assertThat(Exposure.dataAccess(true)).isEqualTo(Exposure.dataAccess(false) | Verbs.ACCESS_RELAXED_ORDERING);
+        for (String device : List.of("host", "cuda:0")) {
+            int ordered = Exposure.dataAccess(false, memory(device));
+            assertThat(ordered & readOrAtomic).isZero();
+            assertThat(Exposure.dataAccess(true, memory(device))).isEqualTo(ordered | Verbs.ACCESS_RELAXED_ORDERING);
+        }
         assertThat(Verbs.ACCESS_WORDS & readOrAtomic).isEqualTo(readOrAtomic);
+    }
+
+    /** What a store of the host to the GPU's register is to push must come in order. */
+    @Test
+    void memoryOfAmdGpusIsWrittenInOrder() {
+        assertThat(Exposure.dataAccess(true, memory("hip:0"))).isEqualTo(Verbs.ACCESS_DATA);
+    }
+
+    private static ExposedMemory memory(String device) {
+        return ExposedMemory.of(new DeviceMemory(4096, 4096, Device.parse(device)));
     }
 }
