@@ -9,8 +9,9 @@ import org.ep4j.DeviceMemory;
  *
  * <p>{@link DeviceCode#source} defines these functions outside of any namespace, for the device. All go to one peer, by its
  * {@link #number}. {@code to} and {@code counter} are addresses in this rank's memory that stand for the same places of the
- * peer's; {@code from} is in this rank's memory, stays as it is until the peer has seen what comes with it, and addresses and
- * sizes are multiples of 16 bytes, counters of 8. Nothing of it fails: where a queue is full, it waits.
+ * peer's; {@code from} is in this rank's memory, stays as it is until the peer has seen what comes with it or {@code
+ * ep_posted_quiet} has returned, and addresses and sizes are multiples of 16 bytes, counters of 8. Nothing of it fails: where
+ * a queue is full, it waits.
  *
  * <ul>
  *   <li>{@code void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer)}: begins to write, by one
@@ -18,6 +19,8 @@ import org.ep4j.DeviceMemory;
  *   <li>{@code void ep_posted_put_signal(char* to, const char* from, unsigned long long bytes, unsigned long long* counter,
  *       unsigned long long value, int peer)}: likewise, and sets a word when all of it is there; {@code
  *       ep_posted_put_signal_wave} and {@code ep_posted_put_signal_block} are called by all threads of a warp or block
+ *   <li>{@code void* ep_posted_mapped(const void* there, int peer)}: where the peer's place is mapped here, 0 where it is
+ *       not. To a peer that is mapped, puts are stores of the calling threads, which a release behind them shows
  *   <li>{@code void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer)}: sets a word
  *   <li>{@code void ep_posted_quiet()}: returns when all that threads of this GPU whose writes the calling one has seen have
  *       put is there

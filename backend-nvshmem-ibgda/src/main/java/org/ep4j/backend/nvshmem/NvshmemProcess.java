@@ -20,19 +20,19 @@ import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.memory.NativeRecord;
 
 /**
- * NVSHMEM in this process. It is initialised once, by the first group that uses it, and stays so until the process ends:
- * ending it takes all processes together, and ranks close, and die, in any order. Safe for several threads.
+ * NVSHMEM of this JVM: initialised by the first group, and never finalised, since nvshmem_finalize is collective and ranks close
+ * in any order. Safe for several threads.
  */
 final class NvshmemProcess {
     /** NVSHMEM has one state a process. */
     private static final NvshmemProcess THIS = new NvshmemProcess();
 
-    /** How often a thread that waits for the lock looks whether its holder hangs. */
+    /** Between two looks at {@link #hung} while another thread has the lock. */
     private static final Duration LOOK = Duration.ofMillis(100);
 
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** The call that missed its deadline. */
+    /** A collective call that did not return in time. */
     private volatile Optional<String> hung = Optional.empty();
 
     private Optional<Started> started = Optional.empty();
@@ -67,7 +67,7 @@ final class NvshmemProcess {
                         .heap());
     }
 
-    /** Holds the lock, and waits for it, but not behind a call that hangs and may have it for ever. */
+    /** With the lock; throws where a collective call that hangs has it. */
     private <T> T locked(Supplier<T> work) {
         try {
             while (!lock.tryLock(LOOK.toMillis(), TimeUnit.MILLISECONDS)) {
@@ -254,7 +254,7 @@ final class NvshmemProcess {
         }));
     }
 
-    /** NVSHMEM's collective calls have no deadline, so each is made by a thread that is left to it. */
+    /** Collective calls of NVSHMEM may block without end: a daemon thread calls, and this one waits until the deadline. */
     private <T> T timed(String what, Duration deadline, Supplier<T> work) {
         CompletableFuture<T> result = new CompletableFuture<>();
         Thread thread = new Thread(

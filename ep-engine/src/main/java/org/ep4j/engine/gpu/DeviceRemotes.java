@@ -26,16 +26,16 @@ final class DeviceRemotes implements RemoteTable {
             int rank,
             GpuWindow window,
             DevicePosted posted,
+            Rails rails,
             Deque<Runnable> owned) {
         this.table = device.allocatePrivate((long) plan.ranks() * BYTES);
         owned.push(table::close);
-        copies.write(table.memory().address(), table(plan, rank, window, posted));
+        copies.write(table.memory().address(), table(plan, rank, window, posted, rails));
     }
 
-    private static ByteBuffer table(EpPlan plan, int rank, GpuWindow window, DevicePosted posted) {
+    private static ByteBuffer table(EpPlan plan, int rank, GpuWindow window, DevicePosted posted, Rails rails) {
         WindowLayout at = window.layout();
         List<Integer> remotes = GpuWindow.remotes(plan, rank);
-        Rails rails = Rails.of(plan);
         ByteBuffer words = Copies.buffer(plan.ranks() * BYTES);
         for (int r = 0; r < plan.ranks(); r++) {
             int end = words.position() + BYTES;

@@ -22,6 +22,7 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Peers;
+import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.engine.sync.Waits;
 import org.ep4j.spi.Bootstrap;
@@ -64,6 +65,7 @@ public final class GpuBuffers {
     /**
      * Makes a buffer over symmetric memory.
      *
+     * @param rails of the group's plan
      * @param given memory of all ranks
      * @param window by which it exchanges with peers that are not mapped, if there are any; freed with the memory
      * @param freeSymmetric gives the memory back; called once, also when this call fails
@@ -75,6 +77,7 @@ public final class GpuBuffers {
             String name,
             EpShape shape,
             BufferSize size,
+            Rails rails,
             SymmetricMemory given,
             Optional<GpuWindow> window,
             Runnable freeSymmetric,
@@ -85,7 +88,7 @@ public final class GpuBuffers {
         try {
             SymmetricMemory symmetric =
                     window.map(w -> Remotes.shared(given, w)).orElse(given);
-            return make(group, device, bootstrap, name, shape, size, symmetric, window, owned, free, config);
+            return make(group, device, bootstrap, name, shape, size, rails, symmetric, window, owned, free, config);
         } catch (RuntimeException | LinkageError e) {
             free.run();
             throw e;
@@ -108,6 +111,7 @@ public final class GpuBuffers {
             String name,
             EpShape shape,
             BufferSize size,
+            Rails rails,
             SymmetricMemory symmetric,
             Optional<GpuWindow> window,
             Deque<Runnable> owned,
@@ -154,8 +158,8 @@ public final class GpuBuffers {
                 shape, ranks, device.facts().sharedBytes(), window.map(GpuWindow::layout), posted.isPresent());
         GpuModule module = load(device, source, posted, Publishing.isRelaxed(config), owned);
         Optional<RemoteTable> remotes = window.map(w -> posted.isPresent()
-                ? new DeviceRemotes(device, copies, group.plan(), rank, w, posted.get(), owned)
-                : new Remotes(device, copies, group.plan(), symmetric, w, peers.layout(), config, abort, owned));
+                ? new DeviceRemotes(device, copies, group.plan(), rank, w, posted.get(), rails, owned)
+                : new Remotes(device, copies, group.plan(), symmetric, w, peers.layout(), rails, config, abort, owned));
         Launcher launcher = new Launcher(device, module, KernelSource.kernels(source));
         Arguments common = new Arguments()
                 .set(

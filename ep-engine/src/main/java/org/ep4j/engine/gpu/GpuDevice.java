@@ -18,6 +18,11 @@ public interface GpuDevice extends EpDevice {
         return Optional.empty();
     }
 
+    /** Like {@link #allocate}, of the kind that others write while kernels read it: peers, or NICs. */
+    default DeviceAllocation allocateShared(long bytes) {
+        return allocate(bytes);
+    }
+
     /**
      * Compiles, or takes from the cache, and loads.
      *

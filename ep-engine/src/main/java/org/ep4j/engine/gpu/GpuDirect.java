@@ -1,19 +1,20 @@
 package org.ep4j.engine.gpu;
 
-/**
- * What a GPU's driver says of NICs that read and write its memory (GPUDirect RDMA).
- *
- * @param supported they may
- * @param dmaBuf the driver gives memory out as dma-buf
- * @param writesOrdering whose kernels see what a NIC wrote without a flush, a {@code CUGPUDirectRDMAWritesOrdering}: 0 nobody's,
- *     {@value #OWNER} those of the GPU that has the memory, 200 those of all
- * @param flushOptions how writes can be flushed, bits of {@code CUflushGPUDirectRDMAWritesOptions}: {@value #BY_HOST} by a call of
- *     the host
- */
-public record GpuDirect(boolean supported, boolean dmaBuf, int writesOrdering, int flushOptions) {
-    /** The GPU that has the memory sees writes in order. */
-    public static final int OWNER = 100;
+import java.util.Optional;
 
-    /** A call of the host flushes. */
-    public static final int BY_HOST = 1;
+/**
+ * What a GPU's driver says of NICs that read and write its memory.
+ *
+ * @param refusal why they must not; empty where they may
+ * @param withoutDmaBuf why the driver gives no memory out as dma-buf, with what to do; empty where it does
+ * @param flushed whether the GPU sees what a NIC wrote only after a flush by the host ({@link NicMemory#flush}): a completion
+ *     that the host has seen says nothing of what the GPU sees. False where the GPU sees writes in order
+ * @param doubt why it is done only where it is asked for; empty where there is no doubt
+ */
+public record GpuDirect(
+        Optional<String> refusal, Optional<String> withoutDmaBuf, boolean flushed, Optional<String> doubt) {
+    /** Without doubt. */
+    public GpuDirect(Optional<String> refusal, Optional<String> withoutDmaBuf, boolean flushed) {
+        this(refusal, withoutDmaBuf, flushed, Optional.empty());
+    }
 }

@@ -47,9 +47,10 @@ public record GpuWindow(
     /**
      * The layout that a plan needs, the same on all ranks; empty where all GPUs map each other's memory.
      *
+     * @param rails of the plan
      * @throws EpUnavailableException when one of two ranks posts and the other one maps
      */
-    public static Optional<WindowLayout> layout(EpShape shape, EpPlan plan) {
+    public static Optional<WindowLayout> layout(EpShape shape, EpPlan plan, Rails rails) {
         int most = 0;
         for (int r = 0; r < plan.ranks(); r++) {
             int rank = r;
@@ -60,10 +61,7 @@ public record GpuWindow(
                     .ifPresent(peer -> refuse(plan, rank, peer));
             refuseMixed(plan, rank);
         }
-        return most == 0
-                ? Optional.empty()
-                : Optional.of(new WindowLayout(
-                        shape, plan.ranks(), most, Rails.of(plan).passes()));
+        return most == 0 ? Optional.empty() : Optional.of(new WindowLayout(shape, plan.ranks(), most, rails.passes()));
     }
 
     private static void refuseMixed(EpPlan plan, int rank) {
@@ -86,7 +84,8 @@ public record GpuWindow(
                 + plan.profiles().get(peer).label() + ", which reaches it by "
                 + plan.path(peer, rank).offer().kind() + " over "
                 + plan.path(peer, rank).backend()
-                + "; GPUs need paths of one kind both ways: exclude one of the two backends with ep.exclude");
+                + "; GPUs need paths of one kind both ways: exclude one of the two backends with "
+                + EpKeys.EXCLUDE.name());
     }
 
     /** Ranks that {@code rank} posts to, ascending. */

@@ -55,6 +55,11 @@ final class KernelConstants {
         values.put("RAILS", window.filter(WindowLayout::rails).isPresent() ? 1L : 0L);
         window.ifPresent(w -> {
             values.put("PASSED_RECORD_BYTES", (long) w.passedRecordBytes());
+            values.put("CHANNELS", (long) w.channels());
+            values.put("CHANNEL_BYTES", w.channelBytes());
+            values.put("CHANNEL_ROOM", w.channelRows());
+            values.put("OUTGOING", w.outgoing(0));
+            values.put("INCOMING", w.incoming(0));
             values.put("CHANNEL_ROWS", w.rows());
             values.put("CHANNEL_RECORDS", w.records());
             values.put("CHANNEL_WEIGHTS", w.weights());

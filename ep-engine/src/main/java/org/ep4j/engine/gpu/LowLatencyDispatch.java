@@ -51,7 +51,8 @@ final class LowLatencyDispatch {
         LowLatencyPieces pieces = LowLatencyPieces.of(state);
         queue.launchOverlapping(
                 "ll_dispatch_send",
-                pieces.sendBlocks(tokens),
+                // One more for what is said of all tokens where that is posted.
+                pieces.sendBlocks(state.remotes() ? tokens + 1 : tokens),
                 pieces.sendThreads(),
                 pieces.sendBytes(),
                 arguments(queue, handle));

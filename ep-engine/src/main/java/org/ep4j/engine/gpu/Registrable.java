@@ -33,22 +33,14 @@ public record Registrable(List<Kind> kinds, List<String> reasons) {
             return none("ep4j lets no NIC reach the memory of this kind of GPU");
         }
         GpuDirect gpu = facts.get();
-        if (!gpu.supported()) {
-            return none("its driver says that NICs cannot reach its memory (GPU_DIRECT_RDMA_SUPPORTED is 0)");
-        }
-        if (NicWrites.of(gpu) == NicWrites.REFUSED) {
-            return none("it does not see in order what NICs write (GPU_DIRECT_RDMA_WRITES_ORDERING is "
-                    + gpu.writesOrdering() + "), and the host cannot flush (GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS is "
-                    + gpu.flushOptions() + ")");
+        if (gpu.refusal().isPresent()) {
+            return none(gpu.refusal().get());
         }
         List<Kind> kinds = new ArrayList<>();
         List<String> reasons = new ArrayList<>();
         for (Kind kind : List.of(Kind.DMA_BUF, Kind.PEER_MEMORY)) {
-            Optional<String> against = kind == Kind.DMA_BUF && !gpu.dmaBuf()
-                    ? Optional.of(
-                            "the GPU's driver gives out none (DMA_BUF_SUPPORTED is 0); install NVIDIA's open kernel"
-                                    + " modules, on Linux 5.12 or newer")
-                    : refusal.apply(kind);
+            Optional<String> none = kind == Kind.DMA_BUF ? gpu.withoutDmaBuf() : Optional.empty();
+            Optional<String> against = none.or(() -> refusal.apply(kind));
             against.ifPresentOrElse(reason -> reasons.add(kind + ": " + reason), () -> kinds.add(kind));
         }
         return new Registrable(kinds, reasons);

@@ -88,6 +88,7 @@ final class Remotes implements RemoteTable {
             SymmetricMemory symmetric,
             GpuWindow window,
             BufferLayout layout,
+            Rails rails,
             EpConfig config,
             Abort abort,
             Deque<Runnable> owned) {
@@ -124,7 +125,7 @@ final class Remotes implements RemoteTable {
         for (int i = 0; i < ringCount; i++) {
             rings.add(new CommandRing(ringMemory.memory(), i * ringBytes, commands));
         }
-        copies.write(table.memory().address(), table(plan, remotes, ringBytes, commands));
+        copies.write(table.memory().address(), table(plan, rails, remotes, ringBytes, commands));
         this.threads = new ProxyThreads(
                 "ep4j-proxy-" + symmetric.rank(),
                 threadCount,
@@ -153,11 +154,10 @@ final class Remotes implements RemoteTable {
                 symmetric.rank(), symmetric.local(), symmetric.mapped(), to, from, Optional.of(window.asWindow()));
     }
 
-    private ByteBuffer table(EpPlan plan, List<Integer> remotes, long ringBytes, int commands) {
+    private ByteBuffer table(EpPlan plan, Rails rails, List<Integer> remotes, long ringBytes, int commands) {
         WindowLayout at = window.layout();
         long base = window.address();
         int me = symmetric.rank();
-        Rails rails = Rails.of(plan);
         ByteBuffer words = Copies.buffer(plan.ranks() * BYTES);
         for (int r = 0; r < plan.ranks(); r++) {
             int index = remotes.indexOf(r);
@@ -227,7 +227,7 @@ final class Remotes implements RemoteTable {
 
     /**
      * What has come of all sources of a thread is first made visible to the GPU, by one flush, and then told: a completion that
-     * the host has seen says nothing of what the GPU sees, see {@link NicWrites}.
+     * the host has seen says nothing of what the GPU sees, see {@link GpuDirect}.
      */
     private boolean lookAtArrivals(int thread) {
         boolean any = false;

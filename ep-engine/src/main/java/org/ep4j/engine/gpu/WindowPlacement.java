@@ -83,8 +83,8 @@ public final class WindowPlacement {
     }
 
     private Registrable registrable() {
-        Optional<String> far = wanted.equals("auto") ? tooFar() : Optional.empty();
-        return far.map(reason -> new Registrable(List.of(), List.of(reason)))
+        Optional<String> unwanted = wanted.equals("auto") ? tooFar().or(this::doubt) : Optional.empty();
+        return unwanted.map(reason -> new Registrable(List.of(), List.of(reason)))
                 .orElseGet(() -> Registrable.of(device.nicMemory().map(NicMemory::facts), this::refusal));
     }
 
@@ -106,11 +106,15 @@ public final class WindowPlacement {
                                 + EpKeys.WINDOW.name() + "=device");
     }
 
+    private Optional<String> doubt() {
+        return device.nicMemory().flatMap(memory -> memory.facts().doubt());
+    }
+
     private Optional<GpuWindow> onDevice(WindowLayout layout, List<Kind> kinds, List<String> reasons) {
         long whole = (layout.bytes() + NicMemory.GRANULE - 1) / NicMemory.GRANULE * NicMemory.GRANULE;
         DeviceAllocation allocation;
         try {
-            allocation = device.allocate(whole);
+            allocation = device.allocateShared(whole);
         } catch (EpException e) {
             reasons.add(String.valueOf(e.getMessage()));
             return Optional.empty();
@@ -146,13 +150,12 @@ public final class WindowPlacement {
         try {
             ExposedMemory exposed = new ExposedMemory(memory, file.map(NicMemory.File::dmaBuf));
             backends.forEach(backend -> ((RegistersDeviceMemory) backend).tryRegister(exposed));
-            boolean flushed = NicWrites.of(nics.facts()) == NicWrites.FLUSHED;
             return GpuWindow.hostPosted(
                     layout,
                     exposed,
                     memory.address(),
                     device.allocatePinned(layout.counterBytes()),
-                    flushed ? nics::flush : () -> {},
+                    nics.facts().flushed() ? nics::flush : () -> {},
                     () -> {
                         file.ifPresent(NicMemory.File::close);
                         allocation.close();

@@ -91,7 +91,7 @@ public final class BufferLayout {
         this.countBytes = align(8 * (1 + localExperts(shape.placementFor(ranks))), LINE);
         this.combineSlotBytes = align(4 * scales, 16) + 2 * hidden;
 
-        long next = (long) Counter.values().length * ranks * LINE;
+        long next = counter(Counter.HT_ROUND, 0);
         blocks = page(next);
         next = blocks + (long) Block.values().length * 2 * ranks * blockBytes;
         rows = page(next);
@@ -162,14 +162,14 @@ public final class BufferLayout {
         return 2L * hidden;
     }
 
-    /** The counter of {@code source}. */
+    /** The counter of {@code source}; that of {@link Counter#HT_ROUND} lies where counters are apart from the rest. */
     public long counter(Counter kind, int source) {
         return ((long) kind.ordinal() * ranks + source) * LINE;
     }
 
-    /** Bytes of all counters, which lie at the start. */
+    /** Bytes of all counters where they are apart from the rest. */
     public long counterBytes() {
-        return blocks;
+        return page((long) Counter.values().length * ranks * LINE);
     }
 
     /** A counter's number among those that posted peers advance. */

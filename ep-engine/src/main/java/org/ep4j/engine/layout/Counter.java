@@ -17,5 +17,10 @@ public enum Counter {
     /** Low latency: the source has emptied its rows of combine n. */
     LL_COMBINE_CREDIT,
     /** Recovery: round n of the source is published. */
-    RECOVER
+    RECOVER,
+    /**
+     * High throughput, between GPUs that host threads post for: how far the source is with the rounds in which rows of selections
+     * come back. Kept with the other counters of remote ranks only, see {@link WindowLayout#counterBytes}.
+     */
+    HT_ROUND
 }

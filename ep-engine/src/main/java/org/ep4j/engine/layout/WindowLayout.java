@@ -6,9 +6,13 @@ import org.ep4j.EpShape;
  * Where everything lies in the window of a GPU: memory that NICs reach, by which it exchanges with peers that do not map its
  * symmetric memory. In bytes from its start; the same on all ranks. Immutable.
  *
- * <p>First counters and blocks as in {@link BufferLayout}, then a place for each rank where the host puts what it posts
- * itself, then a channel to each remote peer, then one from each. What is put into a channel is posted to the same place of the
- * receiver's channel from this rank.
+ * <p>First blocks where {@link BufferLayout} has them, then a place for each rank where the host puts what it posts itself, then
+ * a channel to each remote peer, then one from each. What is put into a channel is posted to the same place of the receiver's
+ * channel from this rank.
+ *
+ * <p>Rows of selections that come back are more than the rows of one channel, but each selection's comes from one rank: the
+ * channels from all remote peers together have a place for each, and those to all of them together are where they are posted
+ * from. No channel has rows of another operation meanwhile, since all ranks have begun this one.
  */
 public final class WindowLayout {
     private static final int PAGE = 4096;
@@ -17,6 +21,7 @@ public final class WindowLayout {
     private final int channels;
     private final boolean rails;
     private final int passedRecordBytes;
+    private final long channelRows;
     private final long counterBytes;
     private final long staging;
     private final long stagingBytes;
@@ -47,8 +52,10 @@ public final class WindowLayout {
         this.stagingBytes = align(4L * layout.blockBytes(), PAGE);
         long tokens = shape.maxTokens();
         long low = shape.maxLowLatencyTokens();
-        // Where the row of every selection comes back on its own there are as many as selections.
-        records = align(tokens * shape.topK() * layout.rowBytes(), LINE);
+        // A token goes to a rank once. Its selections' rows come back through all channels, of which there may be few.
+        long selections = tokens * shape.topK();
+        channelRows = Math.max(tokens, (selections + channels - 1) / Math.max(1, channels));
+        records = align(channelRows * layout.rowBytes(), LINE);
         weights = align(records + (rails ? 16 + tokens * passedRecordBytes : tokens * layout.recordBytes()), LINE);
         messages = align(weights + tokens * shape.topK() * 4, LINE);
         messageFlags = align(messages + 2 * low * layout.messageBytes(), LINE);
@@ -73,7 +80,7 @@ public final class WindowLayout {
         return outgoing + 2L * channels * channelBytes;
     }
 
-    /** Bytes of the counters, which lie at the start, or apart from the rest where the window is memory of the GPU. */
+    /** Bytes of the counters, which lie apart from the rest. */
     public long counterBytes() {
         return counterBytes;
     }
@@ -101,6 +108,24 @@ public final class WindowLayout {
     /** High throughput: rows, from the start of a channel on; offsets of the rest are from there, too. */
     public long rows() {
         return 0;
+    }
+
+    /**
+     * Rows that a channel has room for: at least T, and with those of the other channels T * K, slots for the rows of all
+     * selections.
+     */
+    public long channelRows() {
+        return channelRows;
+    }
+
+    /** Channels to remote peers, and as many from them. */
+    public int channels() {
+        return channels;
+    }
+
+    /** Size of a channel. */
+    public long channelBytes() {
+        return channelBytes;
     }
 
     /** Records of rows; of rows that are to be passed on 16 bytes later, behind their number. */

@@ -2,11 +2,11 @@
 //
 // The first kernel of an operation counts what it sends, if it is new. The last of its blocks to have done so announces it and lets the others go
 // on: they are few enough to be on the GPU at once, see Processors. Its blocks then find all tickets of State.scratch (0: tokens of ht_send, 1: rows of
-// ht_expand) zero.
+// ht_expand, 2 to 5: rows of ht_selections for remote ranks) zero.
 enum Kind { KIND_DISPATCH = 1, KIND_CACHED_DISPATCH, KIND_COMBINE_ROWS, KIND_COMBINE_SELECTIONS };
 // FNUZ beside FP8 says which codes the rows have; it is compared and nothing else.
 enum Flag { FLAG_FP8 = 1, FLAG_WEIGHTS = 2, FLAG_FNUZ = 4 };
-enum Ticket { TICKET_SEND, TICKET_EXPAND };
+enum Ticket { TICKET_SEND, TICKET_EXPAND, TICKET_RETURN, TICKET_RETURNED, TICKET_ROUNDS };
 
 #define EP_NO_TOKEN 0xffffffffffffffffull
 #define EP_MAX_BLOCKS 2048
@@ -53,10 +53,27 @@ EP_DEVICE void prepare_announcement(const Op& op, Announcement* to) {
   }
 }
 
+#if EP_POSTED
+// Rows of selections that this rank returns to remote ranks in an exact by-expert combine. Called by all lanes of a wave.
+EP_DEVICE u64 rows_to_return(const Op& op) {
+  if (op.kind != KIND_COMBINE_SELECTIONS) return 0;
+  int sum = 0;
+  for (i64 r = lane(); r < EP_RANKS; r += EP_LANES) {
+    if (is_remote(op, r) && !is_masked(op, r)) sum += handle_ints(op, EP_HANDLE_SELECTIONS_FROM)[r];
+  }
+  for (int d = EP_LANES / 2; d > 0; d /= 2) sum += (int)shuffle_xor((u32)sum, d);
+  return (u32)sum;
+}
+#endif
+
 // Tells all ranks what comes: the block's words, and rows for each rank where they are counted. That this rank has begun also means that
 // its memory may be written to. Called by all threads of one block.
 EP_DEVICE void ht_announce(const Op& op, const Announcement& a, u64 handle, const int* rows) {
   u64 words[8] = {a.number, (u64)op.kind, (u64)op.flags, handle, a.mask_digest, (u64)op.input, 0, 0};
+#if EP_POSTED && !EP_DEVICE_POSTED
+  // All ranks close as many rounds: see close_rounds.
+  words[6] = rows_to_return(op);
+#endif
   for (i64 r = warp(); r < EP_RANKS; r += blockDim.x / EP_LANES) {
     if (!a.peers[r]) continue;
     char* block = block_at(a.peers[r], BLOCK_HT, a.number, op.rank);
@@ -70,7 +87,7 @@ EP_DEVICE void ht_announce(const Op& op, const Announcement& a, u64 handle, cons
     sync_lanes();
 #if EP_DEVICE_POSTED
     if (is_remote(op, r)) {
-      if (lane() == 0) post_block(op, r, BLOCK_HT, a.number, HT_ENTER);
+      post_block(op, r, BLOCK_HT, a.number, HT_ENTER);
       continue;
     }
 #elif EP_POSTED

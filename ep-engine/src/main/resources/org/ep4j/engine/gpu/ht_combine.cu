@@ -222,6 +222,113 @@ EP_DEVICE bool begin_combine(const Op& op, Announcement* announcement) {
   return ht_begun(op, announcement->number, handle_head(op)->number);
 }
 
+#if EP_POSTED
+// ---- Rows of selections are posted from places that channels to remote ranks have together. A rank that has more rows than these begins again with
+// the first place when all ranks have got what it held: a round.
+
+// Rounds that have been closed, in two words of State.scratch.
+static_assert(TICKET_ROUNDS % 2 == 0, "a word of 64 bits");
+EP_DEVICE u64* rounds_closed(const Op& op) { return (u64*)&op.state->scratch[TICKET_ROUNDS]; }
+
+#if EP_DEVICE_POSTED
+EP_DEVICE bool all_have_got(const Op&, u64, u64) {
+  if (lane() == 0) ::ep_posted_quiet();
+  return true;
+}
+#else
+// Meets remote ranks twice: that they have come says that what they posted before is here, that they answer says that they got what was posted before
+// this. All ranks close the same number of rounds. Called by all lanes of a wave.
+EP_DEVICE bool all_have_got(const Op& op, u64 number, u64 round) {
+  bool good = true;
+  for (u64 step = 2 * round - 1; good && step <= 2 * round; step++) {
+    const u64 value = number << 16 | step;
+    for (i64 r = lane(); r < EP_RANKS; r += EP_LANES) {
+      if (is_remote(op, r) && !is_masked(op, r)) advance(op, 0, r, HT_ROUND, value, PHASE_COMBINE_ROWS);
+    }
+    for (i64 r = lane(); good && r < EP_RANKS; r += EP_LANES) {
+      if (is_remote(op, r) && !is_masked(op, r)) good = await(op, HT_ROUND, r, value, PHASE_COMBINE_ROWS);
+    }
+    good = ballot(!good) == 0;
+  }
+  return good;
+}
+#endif
+
+// Called by all lanes of a wave, one in the grid, of which one has seen that all of the round is posted.
+EP_DEVICE bool close_round(const Op& op, u64 number, u64 round) {
+  sync_lanes();
+  const bool good = all_have_got(op, number, round);
+  sync_lanes();
+  if (good && lane() == 0) store_release(rounds_closed(op), round);
+  return good;
+}
+
+// Called by one thread. Whoever closes rounds has the deadline itself, and says who did not come.
+EP_DEVICE bool await_round(const Op& op, u64 round, u64 number) {
+  const u64 start = nanoseconds();
+  while (load_acquire(rounds_closed(op)) < round) {
+    pause();
+    if (failed(op)) return false;
+    if ((nanoseconds() - start) / 4 <= op.deadline) continue;
+    if (first_failure(op)) record(op, WHAT_NO_ROOM, PHASE_COMBINE_ROWS, HT_ROUND, op.rank, gridDim.x, gridDim.x - 1, number);
+    return false;
+  }
+  return true;
+}
+
+// Returns the rows of the selections of a token to a remote rank, whose lanes have them, by their index in x. "total" rows are returned in the operation.
+// False when the operation has failed. Called by all lanes of a wave.
+EP_DEVICE bool return_row(const Op& op, Carrier& carry, i64 to, i64 t, int from, u64 total, u64 number) {
+  const Lanes all = ballot(from >= 0);
+  int first = 0;
+  if (lane() == 0) first = add((int*)&op.state->scratch[TICKET_RETURN], count(all));
+  u64 place = (u32)shuffle(first, 0);
+  for (Lanes left = all; left; left &= left - 1, place++) {
+    const int k = lowest(left);
+    const u64 round = place / EP_RETURN_ROOM;
+    if (round > 0 && ballot(lane() == 0 && !await_round(op, round, number)) != 0) return false;
+    const u64 staged = returning_row(place % EP_RETURN_ROOM);
+    copy_row(carry, op.window + staged, op.x + (u64)shuffle(from, k) * EP_BF16_ROW);
+    rows_written();
+    sync_lanes();
+    post_returning(op, to, staged, returned_row(t, k));
+    if (total <= EP_RETURN_ROOM) continue;
+    // Places of a round are taken before those of the next: whoever posts its last row closes it.
+    sync_lanes();
+    int done = 0;
+    if (lane() == 0) done = (int)add_acq_rel(&op.state->scratch[TICKET_RETURNED], 1) + 1;
+    const u64 posted = (u32)shuffle(done, 0);
+    if (posted % EP_RETURN_ROOM == 0 && posted < total && !close_round(op, number, posted / EP_RETURN_ROOM)) return false;
+  }
+  return true;
+}
+
+// Closes the rounds that others need, so that all close as many. Called by all threads of the last block.
+EP_DEVICE bool close_rounds(const Op& op, u64 number) {
+#if EP_DEVICE_POSTED
+  const bool good = true;
+#else
+  bool good = true;
+  if (warp() == 0) {
+    u64 rows = 0;
+    for (i64 r = lane(); r < EP_RANKS; r += EP_LANES) {
+      const u64 its = is_masked(op, r) ? 0 : load_remote((const u64*)ht_block(op, number, r) + 6);
+      rows = its > rows ? its : rows;
+    }
+    u64 most = 0;
+    for (int i = 0; i < EP_LANES; i++) {
+      const u64 its = shuffle(rows, i);
+      most = its > most ? its : most;
+    }
+    const u64 rounds = most == 0 ? 0 : (most - 1) / EP_RETURN_ROOM;
+    for (u64 round = load_acquire(rounds_closed(op)) + 1; good && round <= rounds; round++) good = close_round(op, number, round);
+  }
+#endif
+  // What one wave could not return is not told to be there.
+  return all_threads(good && !failed(op));
+}
+#endif
+
 // ---- ht_selections: sends the row of every selection to its slot on the token's rank. Own ones are read where they are.
 EP_KERNEL(ht_selections, EP_COMBINE_WARPS * EP_LANES) {
   EP_DYNAMIC_SHARED(shared);
@@ -237,6 +344,7 @@ EP_KERNEL(ht_selections, EP_COMBINE_WARPS * EP_LANES) {
 #if EP_POSTED
   EP_SHARED int start[EP_RANKS + 1];
   first_rows_from(op, start);
+  const u64 returns = rows_to_return(op);
 #endif
   // Rows are in the order of their sources: all of them are served at a time, and each rank begins with another one.
   const i64 part = (received + EP_RANKS - 1) / EP_RANKS;
@@ -247,28 +355,15 @@ EP_KERNEL(ht_selections, EP_COMBINE_WARPS * EP_LANES) {
     if (to == op.rank || is_masked(op, to)) continue;
     int t = token[row];
     int from = lane() < EP_TOPK ? expanded[row * EP_TOPK + lane()] : -1;
+#if EP_POSTED
+    if (is_remote(op, to)) {
+      if (!return_row(op, carry, to, t, from, returns, announcement.number)) break;
+      continue;
+    }
+#endif
     for (Lanes left = ballot(from >= 0); left; left &= left - 1) {
       int k = lowest(left);
       const char* row_of_k = op.x + (u64)shuffle(from, k) * EP_BF16_ROW;
-#if EP_DEVICE_POSTED
-      if (is_remote(op, to)) {
-        char* there = channel_to(op, to) + EP_CHANNEL_ROWS + ((u64)(row - start[to]) * EP_TOPK + k) * EP_BF16_ROW;
-        copy_row(carry, there, row_of_k);
-        rows_written();
-        sync_lanes();
-        post_by_wave(op, to, there, EP_BF16_ROW);
-        continue;
-      }
-#elif EP_POSTED
-      if (is_remote(op, to)) {
-        char* there = channel_to(op, to) + EP_CHANNEL_ROWS + ((u64)(row - start[to]) * EP_TOPK + k) * EP_BF16_ROW;
-        copy_row(carry, there, row_of_k);
-        rows_written();
-        sync_lanes();
-        if (lane() == 0) post(op, to, there, EP_BF16_ROW, PHASE_COMBINE_ROWS);
-        continue;
-      }
-#endif
       copy_row(carry, selection_slot_at(op.peers[to], t, k), row_of_k);
     }
   }
@@ -278,6 +373,7 @@ EP_KERNEL(ht_selections, EP_COMBINE_WARPS * EP_LANES) {
 #endif
   if (!last_block(op, 6)) return;
 #if EP_POSTED
+  if (!close_rounds(op, announcement.number)) return;
   post_weights(op, start);
 #endif
   advance_all(op, HT_DATA, announcement.number, PHASE_COMBINE_ROWS);
@@ -309,7 +405,7 @@ EP_KERNEL(ht_combine, EP_COMBINE_WARPS * EP_LANES) {
 #if EP_POSTED
     if (out || !is_remote(op, r)) continue;
     const i64 first = handle_ints(op, EP_HANDLE_FIRST)[r];
-    base[r] = channel_from(op, r) + EP_CHANNEL_ROWS - first * (selections ? EP_TOPK : 1) * EP_BF16_ROW;
+    base[r] = channel_from(op, r) + EP_CHANNEL_ROWS - first * EP_BF16_ROW;
     weights[r] = channel_from(op, r) + EP_CHANNEL_WEIGHTS - first * EP_TOPK * 4;
 #endif
   }
@@ -351,11 +447,10 @@ EP_KERNEL(ht_combine, EP_COMBINE_WARPS * EP_LANES) {
     if (!selections) return row < 0 || base[rank] == 0 ? 0 : base[rank] + (u64)row * EP_BF16_ROW;
     Lanes own = ballot(row >= 0 && rank == op.rank);
     int received = own == 0 ? -1 : shuffle(row, lowest(own));
-#if EP_POSTED
-    const int there = shuffle(row, lowest(same(owner)));
-    if (owner >= 0 && is_remote(op, owner)) return base[owner] == 0 ? 0 : base[owner] + ((i64)there * EP_TOPK + lane()) * EP_BF16_ROW;
-#endif
     if (owner < 0 || base[owner] == 0) return 0;
+#if EP_POSTED
+    if (is_remote(op, owner)) return op.window + returned_row(t, lane());
+#endif
     return owner == op.rank ? op.x + (u64)expanded[(i64)received * EP_TOPK + lane()] * EP_BF16_ROW : selection_slot_at(op.local, t, lane());
   });
   if (op.out_weights != 0) put_weight();

@@ -92,29 +92,28 @@ EP_DEVICE void publish_row_by_wave(const Op& op, const Sending& all, const Outgo
   publish_slot_by_wave(op, all, out, k, EP_COMBINE_SLOT_HEAD, EP_BF16_ROW);
 }
 
-// What a block has filled for a remote rank, in shared memory.
+// What a block has filled for remote ranks, in shared memory: each of its teams one row at most.
 struct Filled {
-  int rank;
-  int things;  // 0 or 1
-  char* what;
-  u64* flag;
+  int rows;
+  int ranks[EP_LL_ABREAST];
+  char* what[EP_LL_ABREAST];
+  u64* flags[EP_LL_ABREAST];
 };
 
-// By a whole block; "mine" in the one thread that has seen it, or in none.
-EP_DEVICE void publish_row_by_block(const Op& op, const Sending& all, const Outgoing& out, int k, bool mine, Filled* filled) {
-  if (threadIdx.x == 0) filled->things = 0;
-  sync_block();
-  if (mine) {
-    u64* flag = combine_flag_to(op, out.home, out.rank, all.number, out.token, k);
-    if (is_remote(op, out.rank)) {
-      *filled = Filled{out.rank, 1, slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD, flag};
-    } else {
-      store_release(flag, all.number);
-    }
-  }
-  sync_block();
-  publish_by_block(op, filled->things, &filled->rank, &filled->what, EP_BF16_ROW, &filled->flag, all.number);
+// Says that a row has been stored to a rank that is mapped.
+EP_DEVICE void publish_stored_row(const Op& op, const Sending& all, const Outgoing& out, int k) {
+  store_published(combine_flag_to(op, out.home, out.rank, all.number, out.token, k), all.number);
 }
+
+// Called by one thread of a team.
+EP_DEVICE void fill(const Op& op, const Sending& all, const Outgoing& out, int k, Filled* filled) {
+  const int i = add(&filled->rows, 1);
+  filled->ranks[i] = out.rank;
+  filled->what[i] = slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD;
+  filled->flags[i] = combine_flag_to(op, out.home, out.rank, all.number, out.token, k);
+}
+#else
+EP_DEVICE void publish_stored_row(const Op& op, const Sending& all, const Outgoing& out, int k) { publish_row(op, all, out, k); }
 #endif
 
 // One piece of the sum of a message's rows, to "to" in shared memory or in a slot.
@@ -159,6 +158,8 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
 #endif
 #if EP_DEVICE_POSTED
   EP_SHARED Filled filled;
+  if (threadIdx.x == 0) filled.rows = 0;
+  sync_block();
 #endif
   for (i64 from = blockIdx.x; from < all.messages; from += gridDim.x * abreast) {
     const i64 index = from + (i64)team * gridDim.x;
@@ -166,9 +167,17 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
     Outgoing out;
     if (works) out = outgoing(op, all, index);
     const int k = works && out.here ? lowest(out.here) : 0;
+#if EP_DEVICE_POSTED
+    const bool remote = works && is_remote(op, out.rank);
+#else
+    const bool remote = false;
+#endif
     for (int span = 0; span < EP_LL_SPANS; span++) {
       const int first = span * EP_LL_SPAN_VECTORS, mine = first + member * EP_LL_PIECE;
       const bool ends = span == EP_LL_SPANS - 1;
+#if EP_DEVICE_POSTED
+      if (ends && remote && out.here && member == 0 && lane() == 0) fill(op, all, out, k, &filled);
+#endif
 #if EP_BULK
       if (works && out.here) {
         sum_piece(op, out, mine, stage + member * EP_LL_PIECE);
@@ -181,28 +190,29 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
         bulk_commit();
         if (ends) {
           bulk_wait();
-#if !EP_DEVICE_POSTED
-          publish_row(op, all, out, k);
-#endif
+          if (!remote) publish_stored_row(op, all, out, k);
         } else {
           bulk_wait_read();
         }
       }
 #if EP_DEVICE_POSTED
-      if (ends && abreast == 1) publish_row_by_block(op, all, out, k, works && out.here && member == 0 && lane() == 0, &filled);
-      else if (ends && works && out.here && member == 0) publish_row_by_wave(op, all, out, k);
+      if (ends) sync_block();
 #endif
-      if (!ends || from + gridDim.x * abreast < all.messages) sync_block();
 #else
       if (works && out.here && mine < EP_LL_VECTORS) sum_piece(op, out, mine, (Vec*)(slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD) + mine);
       if (!ends) continue;
       sync_block();
-#if EP_DEVICE_POSTED
-      if (abreast == 1) publish_row_by_block(op, all, out, k, works && out.here && member == 0 && lane() == 0, &filled);
-      else if (works && out.here && member == 0) publish_row_by_wave(op, all, out, k);
-#else
-      if (works && out.here && member == 0 && lane() == 0) publish_row(op, all, out, k);
+      if (works && out.here && !remote && member == 0 && lane() == 0) publish_stored_row(op, all, out, k);
 #endif
+#if EP_DEVICE_POSTED
+      if (ends) {
+        publish_by_block(op, filled.rows, filled.ranks, filled.what, EP_BF16_ROW, filled.flags, all.number);
+        sync_block();
+        if (threadIdx.x == 0) filled.rows = 0;
+      }
+#endif
+#if EP_BULK || EP_DEVICE_POSTED
+      if (!ends || from + gridDim.x * abreast < all.messages) sync_block();
 #endif
     }
   }
@@ -212,8 +222,13 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
 EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
   const int waves = blockDim.x / EP_LANES;
   // Some waves share a message, since most have a few rows here.
-  const int team = warp() / EP_LL_ABREAST, teams = (waves + EP_LL_ABREAST - 1) / EP_LL_ABREAST, member = warp() % EP_LL_ABREAST;
-  const int members = team < waves / EP_LL_ABREAST ? EP_LL_ABREAST : waves % EP_LL_ABREAST;
+#if EP_DEVICE_POSTED
+  const int most = 2 * EP_LL_ABREAST;  // a put keeps a wave longer
+#else
+  const int most = EP_LL_ABREAST;
+#endif
+  const int team = warp() / most, teams = (waves + most - 1) / most, member = warp() % most;
+  const int members = team < waves / most ? most : waves % most;
 #if EP_BULK
   EP_SHARED u64 arrived[32];
   if (lane() == 0) {
@@ -356,7 +371,7 @@ EP_DEVICE void announce_combine(const Op& op, char* const* peer, u64 number, u64
 // Says to remote ranks what this rank does; slots have flags of their own. Called by the wave that has written the block.
 EP_DEVICE void end_combine(const Op& op, u64 number) {
   sync_lanes();
-  for (i64 r = lane(); r < EP_RANKS; r += EP_LANES) {
+  for (i64 r = 0; r < EP_RANKS; r++) {
     if (is_remote(op, r) && !is_masked(op, r)) post_block(op, r, BLOCK_LL_COMBINE, number, LL_COMBINE);
   }
 }

@@ -116,6 +116,14 @@ EP_DEVICE void give_credit(const Op& op) {
   const u64 dispatch = emptied(op.state->ll_dispatch_taken), combine = emptied(op.state->ll_combine_taken);
   for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
     if (is_masked(op, r)) continue;
+#if EP_DEVICE_POSTED
+    // Nothing comes before them that a fence would have to show.
+    if (is_remote(op, r)) {
+      ::ep_posted_signal(counter_there(op, LL_DISPATCH_CREDIT), dispatch, (int)op.remotes[r].number);
+      ::ep_posted_signal(counter_there(op, LL_COMBINE_CREDIT), combine, (int)op.remotes[r].number);
+      continue;
+    }
+#endif
     advance(op, op.peers[r], r, LL_DISPATCH_CREDIT, dispatch, PHASE_LL_DISPATCH_CREDIT);
     advance(op, op.peers[r], r, LL_COMBINE_CREDIT, combine, PHASE_LL_COMBINE_CREDIT);
   }
@@ -342,13 +350,14 @@ EP_DEVICE void announce_dispatch(const Op& op, const Tables& tables, char* const
 }
 
 #if EP_DEVICE_POSTED
-// Says to remote ranks how much this rank sends and what it does; messages have flags of their own. Called by all threads of the block that has written
-// the counts.
+// Says to remote ranks how much this rank sends and what it does; messages have flags of their own, and so has each count, so these go side by side.
+// Called by all threads of the block that has written the counts.
 EP_DEVICE void end_dispatch(const Op& op, u64 number) {
-  for (i64 r = warp(); r < EP_RANKS; r += blockDim.x / EP_LANES) {
+  for (i64 i = warp(); i < 2 * EP_RANKS; i += blockDim.x / EP_LANES) {
+    const i64 r = i / 2;
     if (!is_remote(op, r) || is_masked(op, r)) continue;
-    post_by_wave(op, r, (const char*)ll_counts_to(op, 0, r, number), EP_LL_COUNT_BYTES);
-    if (lane() == 0) post_block(op, r, BLOCK_LL_DISPATCH, number, LL_DISPATCH);
+    if (i % 2 == 0) post_by_wave(op, r, (const char*)ll_counts_to(op, 0, r, number), EP_LL_COUNT_BYTES);
+    else post_block(op, r, BLOCK_LL_DISPATCH, number, LL_DISPATCH);
   }
 }
 #elif EP_POSTED
@@ -366,6 +375,18 @@ EP_DEVICE void end_dispatch(const Op& op, u64 number) {
 }
 #endif
 
+// First of the tokens of a sending block.
+EP_DEVICE int first_token(const Op& op, u32 block) {
+  u32 blocks = gridDim.x;
+#if EP_DEVICE_POSTED
+  // Where no other has more for it, the last one has none: what it says of all tokens is put while the others put theirs.
+  const u32 tokens = (u32)op.tokens;
+  if (blocks > 1 && (tokens + blocks - 2) / (blocks - 1) == (tokens + blocks - 1) / blocks) blocks--;
+  if (block >= blocks) return (int)tokens;
+#endif
+  return (int)(op.tokens * block / blocks);
+}
+
 EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   EP_DYNAMIC_SHARED(shared);
   EP_SHARED char* peer[EP_RANKS];
@@ -376,7 +397,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   State* const state = op.state;
   const int all = blockDim.x, threads = all - EP_LANES, tokens = (int)op.tokens;
   const bool router = (int)threadIdx.x >= threads;
-  const int first = (int)(op.tokens * blockIdx.x / gridDim.x), end = (int)(op.tokens * (blockIdx.x + 1) / gridDim.x);
+  const int first = first_token(op, blockIdx.x), end = first_token(op, blockIdx.x + 1);
   const int vectors = EP_HIDDEN / 8, piece_vectors = EP_LL_EACH * threads, pieces = (vectors + piece_vectors - 1) / piece_vectors;
   u32* head = (u32*)shared;
   char* row = shared + EP_MESSAGE_HEAD;

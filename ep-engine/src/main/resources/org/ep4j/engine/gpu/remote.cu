@@ -1,8 +1,9 @@
 // Ranks that are not mapped, and those that are, by the same calls. Follows op.cu, and with EP_POSTED proxy.cu, or with EP_DEVICE_POSTED the source of a
 // backend, which org.ep4j.spi.DevicePosted describes.
 //
-// Given by the compiler as macros, from org.ep4j.engine.layout.WindowLayout: EP_CHANNEL_ROWS, EP_CHANNEL_RECORDS, EP_CHANNEL_WEIGHTS, EP_CHANNEL_MESSAGES,
-// EP_CHANNEL_MESSAGE_FLAGS, EP_CHANNEL_COUNTS, EP_CHANNEL_SLOTS, EP_CHANNEL_SLOT_FLAGS, EP_PASSED_RECORD_BYTES, EP_RAILS (some ranks pass on what others send).
+// Given by the compiler as macros, from org.ep4j.engine.layout.WindowLayout: EP_OUTGOING and EP_INCOMING (where channels begin), EP_CHANNELS (of each kind),
+// EP_CHANNEL_BYTES, EP_CHANNEL_ROOM (rows), EP_CHANNEL_ROWS, EP_CHANNEL_RECORDS, EP_CHANNEL_WEIGHTS, EP_CHANNEL_MESSAGES, EP_CHANNEL_MESSAGE_FLAGS,
+// EP_CHANNEL_COUNTS, EP_CHANNEL_SLOTS, EP_CHANNEL_SLOT_FLAGS, EP_PASSED_RECORD_BYTES, EP_RAILS (some ranks pass on what others send).
 //
 // A channel is written again only when its receiver has begun the next operation or has given credit, so when all that was posted from it has
 // arrived.
@@ -31,11 +32,30 @@ EP_DEVICE void post_by_block(const Op& op, i64 rank, const char* from, u64 bytes
 // What stands for this rank's counter at a peer.
 EP_DEVICE unsigned long long* counter_there(const Op& op, int counter) { return (unsigned long long*)counter_at(op.words, counter, op.rank); }
 
-// Posts this rank's block, which has been written into the window and is the same for all ranks, and advances the counter that says so. Called by one
-// thread.
+// Puts, and sets a word when all of it is there. Where the peer is mapped, libraries may fence more than what has been put; a release does not.
+EP_DEVICE void put_signal_by_wave(char* to, const char* from, u64 bytes, unsigned long long* word, u64 value, int peer) {
+  if (void* there = ::ep_posted_mapped(word, peer)) {
+    ::ep_posted_put_wave(to, from, bytes, peer);
+    sync_lanes();
+    if (lane() == 0) store_release(there, value);
+  } else {
+    ::ep_posted_put_signal_wave(to, from, bytes, word, value, peer);
+  }
+}
+EP_DEVICE void put_signal_by_block(char* to, const char* from, u64 bytes, unsigned long long* word, u64 value, int peer) {
+  if (void* there = ::ep_posted_mapped(word, peer)) {
+    ::ep_posted_put_block(to, from, bytes, peer);
+    sync_block();
+    if (threadIdx.x == 0) store_release(there, value);
+  } else {
+    ::ep_posted_put_signal_block(to, from, bytes, word, value, peer);
+  }
+}
+
+// Posts this rank's block, which has been written into the window and is the same for all ranks, and advances the counter that says so. Called by a wave.
 EP_DEVICE void post_block(const Op& op, i64 rank, int kind, u64 number, int counter) {
   char* block = block_at(op.window, kind, number, op.rank);
-  ::ep_posted_put_signal(block, block, EP_BLOCK_BYTES, counter_there(op, counter), number, (int)op.remotes[rank].number);
+  put_signal_by_wave(block, block, EP_BLOCK_BYTES, counter_there(op, counter), number, (int)op.remotes[rank].number);
 }
 #elif EP_POSTED
 // Posts what has been put at "from" in the channel to a rank. Where it returns false the failure is recorded, and whatever the kernel waits for next fails.
@@ -67,6 +87,24 @@ EP_DEVICE int via_to(const Op& op, i64 rank) {
 EP_DEVICE int via_from(const Op& op, i64 source) {
   const i64 via = op.remotes[source].comes_via;
   return via < 0 || is_masked(op, via) ? -1 : (int)via;
+}
+#endif
+
+#if EP_MAX_TOKENS > 0
+// Rows of selections on their way back: the places in all channels to remote ranks together, from which they are posted to any of these, and the slot of a
+// selection in all channels from them together, which its rank writes. Offsets in the window, of this rank and of all others.
+#define EP_RETURN_ROOM ((u64)EP_CHANNELS * EP_CHANNEL_ROOM)
+EP_DEVICE u64 row_in_channels(u64 place) { return place / EP_CHANNEL_ROOM * EP_CHANNEL_BYTES + EP_CHANNEL_ROWS + place % EP_CHANNEL_ROOM * EP_BF16_ROW; }
+EP_DEVICE u64 returning_row(u64 place) { return EP_OUTGOING + row_in_channels(place); }
+EP_DEVICE u64 returned_row(i64 token, i64 k) { return EP_INCOMING + row_in_channels((u64)token * EP_TOPK + k); }
+
+// Posts a row from one of these places to a slot of a remote rank. Called by all lanes of a wave, all of which have written it.
+EP_DEVICE void post_returning(const Op& op, i64 rank, u64 from, u64 to) {
+#if EP_DEVICE_POSTED
+  ::ep_posted_put_wave(op.window + to, op.window + from, EP_BF16_ROW, (int)op.remotes[rank].number);
+#else
+  if (lane() == 0) fifo_write(op, op.remotes[rank].fifo, rank, to, from, EP_BF16_ROW, PHASE_COMBINE_ROWS);
+#endif
 }
 #endif
 
@@ -201,7 +239,7 @@ EP_DEVICE void publish_by_wave(const Op& op, bool mine, i64 rank, const char* wh
     const Remote& to = op.remotes[shuffle((u64)rank, k)];
     const char* from = (const char*)shuffle((u64)what, k);
     const char* from_flag = (const char*)shuffle((u64)flag, k);
-    ::ep_posted_put_signal_wave(
+    put_signal_by_wave(
         to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (unsigned long long*)(to.there + (from_flag - to.out)), number, (int)to.number);
   }
 }
@@ -213,9 +251,9 @@ EP_DEVICE void publish_by_block(const Op& op, int things, const int* ranks, char
     char* there = to.there + (what[i] - to.out);
     unsigned long long* flag = (unsigned long long*)(to.there + ((const char*)flags[i] - to.out));
     if (things != 1) {
-      ::ep_posted_put_signal_wave(there, what[i], EP_ALIGNED_16(bytes), flag, number, (int)to.number);
+      put_signal_by_wave(there, what[i], EP_ALIGNED_16(bytes), flag, number, (int)to.number);
     } else {
-      ::ep_posted_put_signal_block(there, what[i], EP_ALIGNED_16(bytes), flag, number, (int)to.number);
+      put_signal_by_block(there, what[i], EP_ALIGNED_16(bytes), flag, number, (int)to.number);
       break;
     }
   }

@@ -18,6 +18,7 @@ import org.ep4j.Device;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.layout.WindowLayout;
+import org.ep4j.engine.sync.Rails;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
@@ -31,7 +32,7 @@ class GpuWindowTest {
 
     @Test
     void whoMapsAllNeedsNone() {
-        assertThat(GpuWindow.layout(SHAPE, plan(4, (from, to) -> true))).isEmpty();
+        assertThat(layout(plan(4, (from, to) -> true))).isEmpty();
     }
 
     /** The rank with the most remote peers decides, so that all ranks have the same. */
@@ -51,7 +52,7 @@ class GpuWindowTest {
         }
         int channels = most;
         boolean rails = Set.copyOf(islands).size() < islands.size();
-        assertThat(GpuWindow.layout(SHAPE, plan).map(WindowLayout::bytes))
+        assertThat(layout(plan).map(WindowLayout::bytes))
                 .isEqualTo(Optional.of(new WindowLayout(SHAPE, islands.size(), channels, rails).bytes())
                         .filter(bytes -> channels > 0));
     }
@@ -59,11 +60,15 @@ class GpuWindowTest {
     @Test
     void pathsOfTwoKindsAreRefused() {
         EpPlan plan = plan(3, (from, to) -> from < to);
-        assertThatThrownBy(() -> GpuWindow.layout(SHAPE, plan))
+        assertThatThrownBy(() -> layout(plan))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("posts to")
                 .hasMessageContaining("which reaches it by MAPPED over maps")
-                .hasMessageContaining("ep.exclude");
+                .hasMessageContaining("ep.backend.exclude");
+    }
+
+    private static Optional<WindowLayout> layout(EpPlan plan) {
+        return GpuWindow.layout(SHAPE, plan, Rails.of(plan));
     }
 
     private static EpPlan plan(int ranks, BiPredicate<Integer, Integer> maps) {

@@ -17,6 +17,8 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.cuda.CudaDevice;
 import org.ep4j.engine.cuda.DriverCalls;
 import org.ep4j.engine.cuda.EmulatedCuda;
+import org.ep4j.engine.hip.EmulatedHip;
+import org.ep4j.engine.hip.HipDevice;
 import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairPath;
@@ -111,7 +113,7 @@ class WindowPlacementTest {
         return EpPlan.of(profiles, paths);
     }
 
-    private static GpuWindow place(CudaDevice device, String wanted, PathType distance, EpBackend... backends) {
+    private static GpuWindow place(GpuDevice device, String wanted, PathType distance, EpBackend... backends) {
         EpConfig config = EpConfig.builder(Map.of(), Map.of())
                 .set(EpKeys.WINDOW.name(), wanted)
                 .build();
@@ -137,6 +139,17 @@ class WindowPlacementTest {
         assertKind(3, "auto", Kind.HOST, any());
         assertKind(2, "auto", Kind.HOST, any());
         assertKind(0, "host", Kind.HOST, any());
+    }
+
+    @Test
+    void whatIsInDoubtIsTakenOnlyWhereItIsWanted() {
+        EmulatedHip.require();
+        try (HipDevice device = EmulatedHip.open(0);
+                GpuWindow unasked = place(device, "auto", PathType.PIX, any());
+                GpuWindow asked = place(device, "device", PathType.PIX, any())) {
+            assertThat(unasked.exposed().kind()).isEqualTo(Kind.HOST);
+            assertThat(asked.exposed().kind()).isEqualTo(Kind.DMA_BUF);
+        }
     }
 
     @Test

@@ -35,7 +35,7 @@ class WindowLayoutTest {
         BufferLayout buffer = new BufferLayout(shape, ranks);
         WindowLayout window = new WindowLayout(shape, ranks, channels, rails);
         List<Piece> pieces = new ArrayList<>();
-        addCountersAndBlocks(buffer, ranks, pieces);
+        addBlocks(buffer, ranks, pieces);
         assertThat(pieces).allSatisfy(p -> assertThat(p.from() + p.bytes()).isLessThanOrEqualTo(window.staging()));
         assertThat(window.staging() % PAGE).isZero();
         assertThat(window.stagingBytes() % PAGE).isZero();
@@ -53,12 +53,9 @@ class WindowLayoutTest {
         assertApart(pieces, window.bytes());
     }
 
-    /** What the host writes of blocks and counters lies where a peer that maps would have it. */
-    private static void addCountersAndBlocks(BufferLayout buffer, int ranks, List<Piece> pieces) {
+    /** What the host writes of blocks lies where a peer that maps would have it. */
+    private static void addBlocks(BufferLayout buffer, int ranks, List<Piece> pieces) {
         for (int r = 0; r < ranks; r++) {
-            for (Counter counter : Counter.values()) {
-                pieces.add(new Piece(counter + " " + r, buffer.counter(counter, r), 8));
-            }
             for (Block block : Block.values()) {
                 for (int bank = 0; bank < 2; bank++) {
                     pieces.add(new Piece(block + " " + r, buffer.block(block, bank, r), buffer.blockBytes()));
@@ -72,7 +69,8 @@ class WindowLayoutTest {
         long tokens = shape.maxTokens();
         long low = shape.maxLowLatencyTokens();
         List<Piece> regions = new ArrayList<>();
-        regions.add(new Piece("rows", window.rows(), tokens * shape.topK() * buffer.rowBytes()));
+        assertThat(window.channelRows()).isGreaterThanOrEqualTo(tokens);
+        regions.add(new Piece("rows", window.rows(), window.channelRows() * buffer.rowBytes()));
         regions.add(new Piece("records", window.records(), tokens * buffer.recordBytes()));
         regions.add(new Piece("weights", window.weights(), sixteens(4 * tokens * shape.topK())));
         regions.add(new Piece("messages", window.messages(), 2 * low * buffer.messageBytes()));
@@ -123,6 +121,51 @@ class WindowLayoutTest {
         long bytes = window.incoming(0) - window.outgoing(channels - 1);
         assertThat(window.outgoing(0)).isEqualTo(window.staging() + 9 * window.stagingBytes());
         assertThat(window.incoming(channels - 1) + bytes).isEqualTo(window.bytes());
+    }
+
+    /** The rows of all selections come back by all channels together, and no channel is larger than this or a dispatch needs. */
+    @Property(tries = 300)
+    void channelsTogetherHaveRoomForAllSelections(
+            @ForAll @IntRange(min = 1, max = 70) int channels,
+            @ForAll @IntRange(min = 1, max = 9) int topK,
+            @ForAll @IntRange(min = 1, max = 500) int tokens) {
+        WindowLayout window =
+                new WindowLayout(EpShape.builder(64, 71, topK).maxTokens(tokens).build(), channels + 1, channels);
+        int selections = tokens * topK;
+        assertThat(channels * window.channelRows()).isGreaterThanOrEqualTo(selections);
+        if (window.channelRows() > tokens) {
+            assertThat(channels * (window.channelRows() - 1)).isLessThan(selections);
+        }
+        assertThat(window.incoming(channels - 1) - window.incoming(0))
+                .isEqualTo((channels - 1) * window.channelBytes());
+    }
+
+    /** Two channels to a peer and from it take less than 0.2 GB where there are as many peers as a token has selections. */
+    @Property(tries = 1)
+    void aRemotePeerTakesLittle() {
+        EpShape shape = EpShape.builder(7168, 256, 8)
+                .maxTokens(4096)
+                .maxLowLatencyTokens(128)
+                .build();
+        for (int remote : List.of(8, 16, 56, 63)) {
+            assertThat(new WindowLayout(shape, remote + 1, remote).bytes() / remote)
+                    .isBetween(180_000_000L, 200_000_000L);
+        }
+        assertThat(new WindowLayout(shape, 2, 1).bytes()).isLessThan(1_020_000_000L);
+    }
+
+    /** Those that only posted peers have, too. */
+    @Property(tries = 50)
+    void countersHaveAPlaceApart(@ForAll @IntRange(min = 2, max = 70) int ranks) {
+        EpShape shape = EpShape.builder(64, 71, 2).maxTokens(3).build();
+        BufferLayout buffer = new BufferLayout(shape, ranks);
+        List<Piece> pieces = new ArrayList<>();
+        for (int r = 0; r < ranks; r++) {
+            for (Counter counter : Counter.values()) {
+                pieces.add(new Piece(counter + " " + r, buffer.counter(counter, r), 8));
+            }
+        }
+        assertApart(pieces, new WindowLayout(shape, ranks, 1).counterBytes());
     }
 
     @Property(tries = 20)

@@ -1,18 +1,14 @@
 package org.ep4j.tck.posted;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.ep4j.config.EpKeys;
-import org.ep4j.tck.Capability;
-import org.ep4j.tck.Subjects;
-import org.ep4j.tck.TckSubject;
+import org.ep4j.engine.threads.ThreadsBackendProvider;
 import org.ep4j.tck.crew.GroupFactory;
 import org.ep4j.tck.posted.Runs.Paths;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -20,19 +16,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** Emulated GPUs on made-up hosts, which map each other's memory inside of a host and post to other hosts. */
 @Timeout(250)
-class HybridGpuTest {
+class HybridGpuTest extends OnEmulatedGpus {
     private static final String EXCHANGE = "hidden=64 tokens=9,0,5,14 topk=3 experts=12 low rounds=2 seed=3";
-
-    /** Without the emulator the tests are skipped, and fail where it is required. */
-    @BeforeEach
-    void emulator() {
-        TckSubject subject = TckSubject.of(PostedThreadsProvider.ID, "cuda").without(Capability.PROCESSES);
-        List<String> missing = Subjects.unavailable(subject);
-        if ("1".equals(System.getenv("EP_REQUIRE_EMULATOR"))) {
-            assertThat(missing).isEmpty();
-        }
-        assumeTrue(missing.isEmpty(), missing::toString);
-    }
 
     private static List<Map<String, String>> run(int ranks, String params, Map<String, String> more) {
         return run(ranks, "BitsScenario", params, more);
@@ -45,7 +30,7 @@ class HybridGpuTest {
                 EpKeys.HOST_RANKS.name(),
                 "2",
                 EpKeys.PREFER.name(),
-                MappedThreadsProvider.ID));
+                ThreadsBackendProvider.ID));
         settings.putAll(more);
         return Runs.run(Paths.BOTH, GroupFactory.Plain.class.getName(), ranks, scenario, params, 9, settings);
     }

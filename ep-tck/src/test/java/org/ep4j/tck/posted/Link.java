@@ -7,10 +7,12 @@ import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.config.EpConfig;
+import org.ep4j.spi.HostPosted;
 
 /**
  * What one rank posted to another and has not arrived. It arrives late, in pieces, in any order: of the writes before a
@@ -22,6 +24,9 @@ final class Link {
 
     /** Bytes of all writes so far, over all links. */
     private static final AtomicLong WRITTEN = new AtomicLong();
+
+    /** By counter: how often it was advanced so far, over all links. */
+    private static final AtomicLongArray ADVANCED = new AtomicLongArray(HostPosted.COUNTERS);
 
     private sealed interface Posted permits Write, Advance {}
 
@@ -68,6 +73,10 @@ final class Link {
 
     static long written() {
         return WRITTEN.get();
+    }
+
+    static long advanced(int counter) {
+        return ADVANCED.get(counter);
     }
 
     synchronized void write(long target, long source, long bytes) {
@@ -119,6 +128,7 @@ final class Link {
 
     synchronized void advance(int counter, long value) {
         checkReachable();
+        ADVANCED.incrementAndGet(counter);
         pending.add(new Advance(counter, value));
     }
 

@@ -1,36 +1,19 @@
 package org.ep4j.tck.posted;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.ep4j.config.EpKeys;
-import org.ep4j.tck.Capability;
-import org.ep4j.tck.Subjects;
-import org.ep4j.tck.TckSubject;
 import org.ep4j.tck.posted.Runs.Paths;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Emulated GPUs whose rings fill up, because a peer takes what is posted slowly, or not at all. */
 @Timeout(150)
-class PostedGpuFailuresTest {
+class PostedGpuFailuresTest extends OnEmulatedGpus {
     /** More messages to the other rank than queue and ring hold. */
     private static final String MANY = "hidden=64 tokens=100 topk=2 experts=4 routing=to-rank:1";
-
-    /** Without the emulator the tests are skipped, and fail where it is required. */
-    @BeforeEach
-    void emulator() {
-        TckSubject subject = TckSubject.of(PostedThreadsProvider.ID, "cuda").without(Capability.PROCESSES);
-        List<String> missing = Subjects.unavailable(subject);
-        if ("1".equals(System.getenv("EP_REQUIRE_EMULATOR"))) {
-            assertThat(missing).isEmpty();
-        }
-        assumeTrue(missing.isEmpty(), missing::toString);
-    }
 
     private static Map<String, String> gpu(Map<String, String> more) {
         Map<String, String> settings =

@@ -93,9 +93,9 @@ public final class PostedThreadsProvider implements EpBackendProvider {
 
     @Override
     public ProbeReport probe(ProbeRequest request) {
-        Check check = List.of("host", "cuda").contains(request.device().type())
+        Check check = List.of("host", "cuda", "hip").contains(request.device().type())
                 ? Check.pass("EP-TEST-002", "threads share all memory of the host")
-                : Check.fail("EP-TEST-002", request.device() + " is not known", "use ep.device=host or cuda");
+                : Check.fail("EP-TEST-002", request.device() + " is not known", "use ep.device=host, cuda or hip");
         return new ProbeReport(
                 List.of(check),
                 Map.of("inside", request.config().get(INSIDE)),

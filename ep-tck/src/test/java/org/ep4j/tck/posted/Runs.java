@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.threads.ThreadsBackendProvider;
 import org.ep4j.tck.crew.GroupFactory;
 import org.ep4j.tck.crew.Job;
 import org.ep4j.tck.crew.Params;
@@ -25,7 +26,7 @@ final class Runs {
         /** Two backends: one maps inside of hosts, one posts between them. */
         HYBRID("nothing", "host-shm," + PostedThreadsProvider.ID, MadeUpHosts.class),
         /** Both again, on hosts and GPUs: posted paths are offered to all pairs; settings choose. */
-        BOTH("posted", MappedThreadsProvider.ID + "," + PostedThreadsProvider.ID, GroupFactory.Plain.class);
+        BOTH("posted", ThreadsBackendProvider.ID + "," + PostedThreadsProvider.ID, GroupFactory.Plain.class);
 
         private final String inside;
         private final String backends;

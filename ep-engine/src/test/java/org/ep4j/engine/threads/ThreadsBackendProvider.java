@@ -1,4 +1,4 @@
-package org.ep4j.engine.gpu;
+package org.ep4j.engine.threads;
 
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
@@ -20,6 +21,7 @@ import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.MappedPeers;
+import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.PathOffer;
@@ -28,9 +30,13 @@ import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.SpiVersion;
 import org.ep4j.spi.SymmetricBuffer;
 
-/** Connects ranks that are threads of this JVM, on the host or on GPUs: they use each other's addresses. */
+/**
+ * Connects ranks that are threads of this JVM and of one host, made up or not: they use each other's memory, of the host or of
+ * GPUs. For tests of the engine, and of the conformance kit, which has it from this module's test jar.
+ */
 public final class ThreadsBackendProvider implements EpBackendProvider {
-    static final String ID = "threads";
+    /** Its name. */
+    public static final String ID = "threads";
 
     /** What a probe of this rank finds; one that is not to run fails. */
     private static final ConfigKey<Boolean> PROBED =
@@ -61,7 +67,9 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
 
     @Override
     public Offer offer(RankProfile from, RankProfile to) {
-        return new PathOffer(PathKind.MAPPED, 100, 1, List.of());
+        return from.hostId().equals(to.hostId())
+                ? new PathOffer(PathKind.MAPPED, 100, 1, List.of())
+                : new NoPath("the ranks are on different hosts", "");
     }
 
     @Override
@@ -82,38 +90,48 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
 
         @Override
         public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
-            boolean host = context.device().id().equals(Device.HOST);
-            return host ? onHost(name, bytes, deadline) : onGpus(name, bytes, deadline);
+            return context.device().id().equals(Device.HOST)
+                    ? onHost(name, bytes, deadline)
+                    : onGpus(name, bytes, deadline);
         }
 
-        private SymmetricBuffer onHost(String name, long bytes, Duration deadline) {
+        private Buffer onHost(String name, long bytes, Duration deadline) {
             DeviceAllocation own = context.device().allocate(bytes);
             byte[] address =
                     ByteBuffer.allocate(8).putLong(own.memory().address()).array();
-            List<DeviceMemory> all = context.bootstrap().allGather(name, address, deadline).stream()
-                    .map(a -> new DeviceMemory(ByteBuffer.wrap(a).getLong(), bytes, Device.HOST))
-                    .toList();
-            return new Buffer(context.rank(), all, own::close);
+            Map<Integer, DeviceMemory> peers = new TreeMap<>(Map.of(context.rank(), own.memory()));
+            List<byte[]> all = context.bootstrap().allGather(name, address, deadline);
+            for (int i = 0; i < all.size(); i++) {
+                if (isMapped(i)) {
+                    long at = ByteBuffer.wrap(all.get(i)).getLong();
+                    peers.put(context.ranks().get(i), new DeviceMemory(at, bytes, Device.HOST));
+                }
+            }
+            return new Buffer(own.memory(), peers, own::close);
         }
 
-        private SymmetricBuffer onGpus(String name, long bytes, Duration deadline) {
+        private Buffer onGpus(String name, long bytes, Duration deadline) {
             GpuSharing sharing =
                     GpuSharing.of(context.device(), context.device().id().type());
             SharedMemory own = sharing.allocate(bytes, MemoryHandle.Kind.PROCESS);
             List<SharedMemory> mapped = new ArrayList<>(List.of(own));
-            List<DeviceMemory> all = new ArrayList<>();
-            for (byte[] handle :
-                    context.bootstrap().allGather(name, own.handle().encode(), deadline)) {
-                if (all.size() == context.rank()) {
-                    all.add(own.memory());
-                } else {
-                    SharedMemory peer = sharing.map(MemoryHandle.decode(handle));
+            Map<Integer, DeviceMemory> peers = new TreeMap<>(Map.of(context.rank(), own.memory()));
+            List<byte[]> all = context.bootstrap().allGather(name, own.handle().encode(), deadline);
+            for (int i = 0; i < all.size(); i++) {
+                if (isMapped(i)) {
+                    SharedMemory peer = sharing.map(MemoryHandle.decode(all.get(i)));
                     mapped.add(peer);
-                    all.add(peer.memory());
+                    peers.put(context.ranks().get(i), peer.memory());
                 }
             }
             context.bootstrap().barrier(name + "-mapped", deadline);
-            return new Buffer(context.rank(), all, () -> mapped.forEach(SharedMemory::close));
+            return new Buffer(own.memory(), peers, () -> mapped.forEach(SharedMemory::close));
+        }
+
+        private boolean isMapped(int index) {
+            int peer = context.ranks().get(index);
+            return peer != context.rank()
+                    && context.plan().path(context.rank(), peer).backend().equals(ID);
         }
 
         @Override
@@ -122,15 +140,11 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
         }
     }
 
-    private record Buffer(int rank, List<DeviceMemory> all, Runnable free) implements SymmetricBuffer, MappedPeers {
-        @Override
-        public DeviceMemory local() {
-            return all.get(rank);
-        }
-
+    private record Buffer(DeviceMemory local, Map<Integer, DeviceMemory> peers, Runnable free)
+            implements SymmetricBuffer, MappedPeers {
         @Override
         public DeviceMemory peer(int peer) {
-            return all.get(peer);
+            return Optional.ofNullable(peers.get(peer)).orElseThrow();
         }
 
         @Override

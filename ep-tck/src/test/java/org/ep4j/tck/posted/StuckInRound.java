@@ -1,0 +1,23 @@
+package org.ep4j.tck.posted;
+
+import org.ep4j.EpGroup;
+import org.ep4j.config.EpConfig;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.Counter;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.tck.crew.GroupFactory;
+
+/** Rank 1 hears from rank 0 that the first round of a combine is there, and takes nothing after it. */
+public final class StuckInRound implements GroupFactory {
+    @Override
+    public EpGroup join(Bootstrap bootstrap, EpConfig config) {
+        EpConfig own = bootstrap.rank() > 0
+                ? config
+                : config.toBuilder()
+                        .set(
+                                PostedThreadsProvider.STUCK.name(),
+                                Integer.toString(BufferLayout.number(Counter.HT_ROUND)))
+                        .build();
+        return EpGroup.join(bootstrap, own);
+    }
+}

@@ -1,0 +1,28 @@
+package org.ep4j.tck.rules;
+
+import org.ep4j.EpBuffer;
+import org.ep4j.EpException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.crew.Scenario;
+
+/** Rank 1 takes nothing from rank 0 after the first half of the meeting that ends a round: it waits for the second one. */
+final class StuckRoundScenario implements Scenario {
+    @Override
+    public void run(RankContext context) {
+        EpBuffer buffer = context.buffer(new Setup(context.params(), context.size()).shape());
+        EpException failure = Checks.refused(
+                EpException.class,
+                "an exchange with a rank that takes nothing",
+                () -> LifecycleScenario.highThroughput(context, buffer, context.params()));
+        if (context.isRank(1)) {
+            if (!(failure instanceof EpTimeoutException timeout)) {
+                throw failure;
+            }
+            Checks.equal("peer()", timeout.peer(), 0);
+            Checks.equal("phase()", timeout.phase(), "combine rows");
+            Checks.equal("expected() - seen()", timeout.expected() - timeout.seen(), 1L);
+        }
+        context.meet();
+    }
+}
