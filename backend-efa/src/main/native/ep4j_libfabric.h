@@ -340,10 +340,10 @@ static inline void ep4j_fi_close(void *handle) {
 }
 
 // Registers memory that peers write to and that is written from. key: what to call it where the provider leaves that to us.
-// endpoint: what to bind it to where the provider asks for it, else null. cuda: number of the GPU whose memory it is, or -1 for
-// memory of the host. fd, offset: a dma-buf and where the memory begins in it, or -1. out: descriptor, key, both of 64 bits.
-static inline int64_t ep4j_fi_register(void *handle, void *address, int64_t bytes, int64_t key, void *endpoint, int cuda,
-                                       int fd, int64_t offset, void *out) {
+// endpoint: what to bind it to where the provider asks for it, else null. hmem, number: the fi_hmem_iface of the
+// GPU whose memory it is, and its number there; FI_HMEM_SYSTEM for memory of the host. fd, offset: a dma-buf and where the memory begins in it, or -1. out: descriptor, key, both of 64 bits.
+static inline int64_t ep4j_fi_register(void *handle, void *address, int64_t bytes, int64_t key, void *endpoint, int hmem,
+                                       int number, int fd, int64_t offset, void *out) {
     ep4j::Domain *domain = static_cast<ep4j::Domain *>(handle);
     fid_mr *region = nullptr;
     // A library that is newer than these headers reads further.
@@ -365,14 +365,16 @@ static inline int64_t ep4j_fi_register(void *handle, void *address, int64_t byte
     memory.attr.iov_count = 1;
     memory.attr.access = FI_WRITE | FI_REMOTE_WRITE;
     memory.attr.requested_key = static_cast<uint64_t>(key);
-    memory.attr.iface = cuda < 0 ? FI_HMEM_SYSTEM : FI_HMEM_CUDA;
-    memory.attr.device.cuda = cuda < 0 ? 0 : cuda;
+    memory.attr.iface = static_cast<fi_hmem_iface>(hmem);
+    // One union: the number of an AMD GPU is there, too.
+    memory.attr.device.cuda = number;
     if (fd >= 0 && ep4j::library().version() < FI_VERSION(1, 20)) {
         return -FI_ENOSYS;
     }
-    int result = cuda < 0 ? fi_mr_reg(domain->domain, address, static_cast<size_t>(bytes), FI_WRITE | FI_REMOTE_WRITE, 0,
-                                      static_cast<uint64_t>(key), 0, &region, nullptr)
-                          : fi_mr_regattr(domain->domain, &memory.attr, fd < 0 ? 0 : ep4j::DMABUF, &region);
+    bool host = hmem == FI_HMEM_SYSTEM;
+    int result = host ? fi_mr_reg(domain->domain, address, static_cast<size_t>(bytes), FI_WRITE | FI_REMOTE_WRITE, 0,
+                                  static_cast<uint64_t>(key), 0, &region, nullptr)
+                      : fi_mr_regattr(domain->domain, &memory.attr, fd < 0 ? 0 : ep4j::DMABUF, &region);
     if (result) {
         return result;
     }

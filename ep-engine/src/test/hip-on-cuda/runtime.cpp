@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "libraries.h"
@@ -20,7 +21,9 @@ constexpr int LDS_BYTES = 64 * 1024;
 
 std::mutex lock;
 std::vector<handle> contexts;  // of all GPUs, retained for good, as HIP does
+std::set<handle> uncached;     // what is fine-grained or not cached
 thread_local int current_device = 0;
+thread_local int why = 0;  // this thread got no context: CUDA's number, which for what happens here is HIP's, too
 
 int count_devices(int* count) { return CALL(cuDeviceGetCount, count); }
 
@@ -28,11 +31,12 @@ int count_devices(int* count) { return CALL(cuDeviceGetCount, count); }
 handle context(int ordinal) {
   std::lock_guard<std::mutex> hold(lock);
   int count = 0;
+  why = INVALID_DEVICE;
   if (ordinal < 0 || count_devices(&count) != 0 || ordinal >= count) return 0;
   contexts.resize(count);
   if (!contexts[ordinal]) {
     int device = 0;
-    if (CALL(cuDeviceGet, &device, ordinal) != 0 || CALL(cuDevicePrimaryCtxRetain, &contexts[ordinal], device) != 0) return 0;
+    if ((why = CALL(cuDeviceGet, &device, ordinal)) != 0 || (why = CALL(cuDevicePrimaryCtxRetain, &contexts[ordinal], device)) != 0) return 0;
   }
   return contexts[ordinal];
 }
@@ -46,6 +50,14 @@ class Current {
   }
   const int result;
 };
+
+// The register HDP_MEM_COHERENCY_FLUSH_CNTL, of all GPUs.
+unsigned hdp_flush_control = 0;
+
+bool named(const char* variable, const char* value) {
+  const char* set = getenv(variable);
+  return set && strcmp(set, value) == 0;
+}
 
 int attribute(int attribute, int device) {
   int value = 0;
@@ -67,33 +79,40 @@ EXPORT int hipInit(unsigned flags) { return CALL(cuInit, flags); }
 EXPORT int hipRuntimeGetVersion(int* version) { *version = 70000000; return SUCCESS; }
 EXPORT int hipGetDeviceCount(int* count) { return count_devices(count); }
 EXPORT int hipDeviceGet(int* device, int ordinal) {
-  if (!context(ordinal)) return INVALID_DEVICE;
+  if (!context(ordinal)) return why;
   *device = ordinal;
   return SUCCESS;
 }
 EXPORT int hipGetDevice(int* device) { *device = current_device; return SUCCESS; }
 EXPORT int hipSetDevice(int device) {
-  if (!context(device)) return INVALID_DEVICE;
+  if (!context(device)) return why;
   current_device = device;
   return SUCCESS;
 }
 EXPORT int hipDeviceGetName(char* name, int length, int device) {
-  if (!context(device)) return INVALID_DEVICE;
+  if (!context(device)) return why;
   snprintf(name, length, "HIP on CUDA");
   return SUCCESS;
 }
 EXPORT int hipDeviceGetAttribute(int* value, int number, int device) {
-  if (!context(device)) return INVALID_DEVICE;
+  if (!context(device)) return why;
   switch (number) {
     case 63: *value = attribute(16, device); return SUCCESS;
     case 74: *value = LDS_BYTES; return SUCCESS;
     case 87: *value = forward::lanes(); return SUCCESS;
     case 88: *value = attribute(115, device); return SUCCESS;
+    case 10005: {
+      // An address. CUDA flushes by a call, so what is stored here is only seen by tests.
+      unsigned* address = named("HIP_ON_CUDA_WITHOUT", "hdp") ? nullptr : &hdp_flush_control;
+      memcpy(value, &address, sizeof(address));
+      return SUCCESS;
+    }
+    case 10011: *value = attribute(116, device); return SUCCESS;
     default: return INVALID_VALUE;
   }
 }
 EXPORT int hipGetDevicePropertiesR0600(char* properties, int device) {
-  if (!context(device)) return INVALID_DEVICE;
+  if (!context(device)) return why;
   memset(properties, 0, 1472);
   const char* named = getenv("HIP_ON_CUDA_ARCHITECTURE");
   strncpy(properties + 1160, named ? named : "gfx942:sramecc+:xnack-", 255);
@@ -107,8 +126,7 @@ EXPORT int hipDeviceGetP2PAttribute(int* value, int number, int device, int peer
 EXPORT int hipExtGetLinkTypeAndHopCount(int device, int peer, unsigned* type, unsigned* hops) {
   int can = 0;
   int result = CALL(cuDeviceCanAccessPeer, &can, device, peer);
-  const char* named = getenv("HIP_ON_CUDA_LINKS");
-  if (named && strcmp(named, "pcie") == 0) can = 0;
+  if (named("HIP_ON_CUDA_LINKS", "pcie")) can = 0;
   *type = can ? 4 : 2;
   *hops = can ? 1 : 2;
   return result;
@@ -121,13 +139,39 @@ EXPORT int hipDeviceEnablePeerAccess(int peer, unsigned flags) {
 FORWARDED(hipMalloc, (handle* address, u64 bytes), cuMemAlloc_v2, address, bytes)
 EXPORT int hipExtMallocWithFlags(handle* address, u64 bytes, unsigned flags) {
   if (flags != 0 && flags != 1 && flags != 3) return INVALID_VALUE;
-  return hipMalloc(address, bytes);
+  int result = hipMalloc(address, bytes);
+  if (result == 0 && flags != 0) {
+    std::lock_guard<std::mutex> hold(lock);
+    uncached.insert(*address);
+  }
+  return result;
 }
-FORWARDED(hipFree, (handle address), cuMemFree_v2, address)
+EXPORT int hipFree(handle address) {
+  {
+    std::lock_guard<std::mutex> hold(lock);
+    uncached.erase(address);
+  }
+  Current current;
+  return current.result ? current.result : CALL(cuMemFree_v2, address);
+}
 FORWARDED(hipMallocAsync, (handle* address, u64 bytes, handle stream), cuMemAllocAsync, address, bytes, stream)
 FORWARDED(hipFreeAsync, (handle address, handle stream), cuMemFreeAsync, address, stream)
 FORWARDED(hipMemGetInfo, (u64* free, u64* total), cuMemGetInfo_v2, free, total)
 FORWARDED(hipMemGetAddressRange, (handle* base, u64* bytes, handle address), cuMemGetAddressRange_v2, base, bytes, address)
+// AMD gives out any memory. Here only what the GPU does not cache, so that tests find a window in other memory.
+EXPORT int hipMemGetHandleForAddressRange(void* file, handle address, u64 bytes, int type, u64 flags) {
+  {
+    std::lock_guard<std::mutex> hold(lock);
+    if (!uncached.count(address)) return INVALID_VALUE;
+  }
+  Current current;
+  return current.result ? current.result : CALL(cuMemGetHandleForAddressRange, file, address, bytes, type, flags);
+}
+// That of libhsa-runtime64.so, which libamdhip64.so links to.
+EXPORT int hsa_amd_portable_export_dmabuf(handle address, u64 bytes, int* file, u64* offset) {
+  *offset = 0;
+  return hipMemGetHandleForAddressRange(file, address, bytes, 1, 0) == 0 ? 0 : 0x1000;
+}
 FORWARDED(hipMemsetD8Async, (handle address, unsigned char value, u64 count, handle stream), cuMemsetD8Async, address, value, count, stream)
 FORWARDED(hipMemcpyHtoD, (handle to, const void* from, u64 bytes), cuMemcpyHtoD_v2, to, from, bytes)
 FORWARDED(hipMemcpyDtoH, (void* to, handle from, u64 bytes), cuMemcpyDtoH_v2, to, from, bytes)

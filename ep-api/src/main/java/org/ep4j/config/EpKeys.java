@@ -195,8 +195,9 @@ public final class EpKeys {
             "ep.gpu.window",
             "auto",
             List.of("auto", "device", "host"),
-            "memory by which a GPU exchanges on paths that the host posts to: auto takes that of the GPU where the NIC is near and"
-                    + " registers it (by dma-buf, else peer memory), else pinned memory of the host; device takes nothing else");
+            "memory by which a GPU exchanges on paths that the host posts to: auto takes that of an NVIDIA GPU where the NIC is near"
+                    + " and registers it (by dma-buf, else peer memory), else pinned memory of the host; device takes that of the GPU, of any,"
+                    + " and nothing else");
 
     /** How a GPU tells others that data is there. */
     public static final ConfigKey<String> PUBLISH = ConfigKey.choice(

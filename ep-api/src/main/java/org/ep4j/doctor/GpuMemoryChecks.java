@@ -6,6 +6,7 @@ import java.util.stream.Stream;
 import org.ep4j.spi.Check;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.read.AmdPeerMemory;
 import org.ep4j.topology.read.NvidiaPeerMemory;
 
 /** Whether NICs can read and write GPU memory. */
@@ -61,11 +62,9 @@ final class GpuMemoryChecks implements Examination {
     }
 
     private static Check amd(DoctorInput input, DoctorCode code) {
-        // The three places that RCCL looks at (net_ib.cc): the folder moved with kernels.
-        for (String folder : List.of("/sys/kernel/mm/memory_peers", "/sys/kernel/memory_peers", "/sys/memory_peers")) {
-            if (input.files().exists(folder + "/amdkfd/version")) {
-                return code.pass("by the peer interface of amdgpu (" + folder + "/amdkfd)");
-            }
+        Optional<String> client = AmdPeerMemory.of(input.files()).client();
+        if (client.isPresent()) {
+            return code.pass("by the peer interface of amdgpu (" + client.get() + ")");
         }
         String release = input.files().text(RELEASE).orElse("");
         Optional<String> kernel = input.files().text("/boot/config-" + release);

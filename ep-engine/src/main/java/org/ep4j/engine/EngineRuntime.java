@@ -22,16 +22,17 @@ public final class EngineRuntime implements EpRuntime {
 
     @Override
     public BufferSize bufferSize(EpShape shape, EpPlan plan, int rank) {
-        return size(shape, plan, rank);
+        return size(shape, plan, rank, Rails.of(plan));
     }
 
     /** Bytes that a buffer takes on a rank of a plan. */
-    static BufferSize size(EpShape shape, EpPlan plan, int rank) {
+    static BufferSize size(EpShape shape, EpPlan plan, int rank, Rails rails) {
         if (plan.profiles().get(rank).device().type().equals(Device.HOST.type())) {
-            return HostBuffers.size(shape, plan.ranks(), rank, Rails.of(plan));
+            return HostBuffers.size(shape, plan.ranks(), rank, rails);
         }
         BufferSize mapped = HostBuffers.size(shape, plan.ranks(), rank, Rails.none());
-        long window = GpuWindow.layout(shape, plan).map(WindowLayout::bytes).orElse(0L);
+        long window =
+                GpuWindow.layout(shape, plan, rails).map(WindowLayout::bytes).orElse(0L);
         return new BufferSize(mapped.symmetric() + window, mapped.local());
     }
 

@@ -98,7 +98,7 @@ final class Group implements EpGroup {
 
     @Override
     public BufferSize bufferSize(EpShape shape) {
-        return EngineRuntime.size(shape, plan, rank());
+        return EngineRuntime.size(shape, plan, rank(), paths.rails());
     }
 
     @Override
@@ -141,7 +141,7 @@ final class Group implements EpGroup {
         }
         GpuBuffers.check(shape, size(), gpu);
         Publishing.check(gpu, backends.byId().values(), config);
-        return GpuWindow.layout(shape, plan)
+        return GpuWindow.layout(shape, plan, paths.rails())
                 .filter(layout -> !GpuWindow.isDevicePosted(plan, rank()))
                 .map(layout ->
                         new WindowPlacement(gpu, plan, rank(), backends.byId().values(), config).place(layout));
@@ -184,7 +184,8 @@ final class Group implements EpGroup {
                 freeMemory.run();
             };
             buffer = device instanceof GpuDevice gpu
-                    ? GpuBuffers.create(this, gpu, bootstrap, name, shape, size, symmetric, window, free, config)
+                    ? GpuBuffers.create(
+                            this, gpu, bootstrap, name, shape, size, paths.rails(), symmetric, window, free, config)
                     : HostBuffers.create(
                             this,
                             bootstrap,
@@ -217,7 +218,7 @@ final class Group implements EpGroup {
         if (allocator.isEmpty() || !(device instanceof GpuDevice)) {
             return Optional.empty();
         }
-        return GpuWindow.layout(shape, plan).map(layout -> {
+        return GpuWindow.layout(shape, plan, paths.rails()).map(layout -> {
             SymmetricBuffer buffer = allocator.get().expose(name + "-window", layout.bytes(), Optional.empty(), setup);
             exposed.add(buffer);
             return GpuWindow.devicePosted(layout, buffer);

@@ -14,6 +14,7 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.cuda.CudaNicMemory;
 import org.ep4j.engine.gpu.GpuDirect;
 import org.ep4j.engine.gpu.Registrable;
+import org.ep4j.engine.hip.HipNicMemory;
 import org.ep4j.engine.memory.LockedMemory;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.Check;
@@ -126,7 +127,7 @@ final class EfaProbe {
         if (device.equals(Device.HOST)) {
             return Check.pass(DIRECT, "host memory is near to every NIC");
         }
-        Optional<GpuDirect> facts = device.type().equals("cuda") ? CudaNicMemory.facts(device) : Optional.empty();
+        Optional<GpuDirect> facts = CudaNicMemory.facts(device).or(() -> HipNicMemory.facts(device));
         return Registrable.of(facts, kind -> GpuMemory.refusal(kind, info, Libfabric.version(), 0))
                 .check(DIRECT, config);
     }

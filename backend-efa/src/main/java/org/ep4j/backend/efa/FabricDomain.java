@@ -2,6 +2,7 @@ package org.ep4j.backend.efa;
 
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
+import org.ep4j.Device;
 import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.ExposedMemory;
@@ -75,7 +76,7 @@ final class FabricDomain {
     Registered register(ExposedMemory memory, long endpoint, Resources resources) {
         long bytes = memory.memory().byteSize();
         boolean gpu = memory.kind() != ExposedMemory.Kind.HOST;
-        int cuda = gpu ? memory.memory().device().ordinal() : -1;
+        Device device = gpu ? memory.memory().device() : Device.HOST;
         int file = memory.dmaBuf().map(ExposedMemory.DmaBuf::descriptor).orElse(-1);
         long begin = memory.dmaBuf().map(ExposedMemory.DmaBuf::offset).orElse(0L);
         long chunk = profile.registrationChunk();
@@ -93,7 +94,8 @@ final class FabricDomain {
                             length,
                             keys.incrementAndGet(),
                             endpoint,
-                            cuda,
+                            GpuMemory.hmem(device),
+                            gpu ? device.ordinal() : 0,
                             file,
                             begin + start,
                             out.address()),

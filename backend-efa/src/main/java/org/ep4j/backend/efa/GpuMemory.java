@@ -11,11 +11,24 @@ final class GpuMemory {
     /** The first library with {@code FI_MR_DMABUF}: 1.20. */
     private static final int DMA_BUF = 1 << 16 | 20;
 
+    private static final int SYSTEM = 0;
+    private static final int CUDA = 1;
+    private static final int ROCR = 2;
+
     private GpuMemory() {}
+
+    /** The {@code fi_hmem_iface} of {@code fi_domain.h} that knows a device. */
+    static int hmem(Device device) {
+        return switch (device.type()) {
+            case "cuda" -> CUDA;
+            case "hip" -> ROCR;
+            default -> SYSTEM;
+        };
+    }
 
     /** True where providers are to be asked for it. */
     static boolean wanted(Device device, EpConfig config) {
-        return device.type().equals("cuda") && !config.get(EpKeys.WINDOW).equals("host");
+        return !device.equals(Device.HOST) && !config.get(EpKeys.WINDOW).equals("host");
     }
 
     /**
@@ -32,7 +45,8 @@ final class GpuMemory {
         if (!info.deviceMemory()) {
             return Optional.of(
                     name + " takes no memory of GPUs (fi_info -c FI_HMEM does not list it); take the provider of the"
-                            + " NIC (efa, cxi, verbs) of a libfabric that was built with CUDA");
+                            + " NIC (efa, cxi, verbs) of a libfabric that was built with CUDA"
+                            + " or ROCr");
         }
         if (direct < 0) {
             return Optional.of(name + " does not reach memory of GPUs by itself (FI_HMEM_P2P_REQUIRED: error " + -direct

@@ -41,7 +41,8 @@ final class Libfabric {
             long bytes,
             long key,
             @Cast("void*") long endpoint,
-            int cuda,
+            int hmem,
+            int number,
             int fd,
             long offset,
             @Cast("void*") long out);

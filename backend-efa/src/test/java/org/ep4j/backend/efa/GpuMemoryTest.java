@@ -31,7 +31,7 @@ class GpuMemoryTest {
         for (Kind kind : new Kind[] {Kind.DMA_BUF, Kind.PEER_MEMORY}) {
             assertThat(GpuMemory.refusal(kind, nic(false), NEW, 0))
                     .hasValueSatisfying(reason -> assertThat(reason)
-                            .contains("efa on rdmap0s6 takes no memory of GPUs", "FI_HMEM", "built with CUDA"));
+                            .contains("efa on rdmap0s6 takes no memory of GPUs", "FI_HMEM", "built with CUDA or ROCr"));
             assertThat(GpuMemory.refusal(kind, nic(true), NEW, P2P_MISSING))
                     .hasValueSatisfying(reason -> assertThat(reason).contains("FI_HMEM_P2P_REQUIRED: error 95"));
         }
@@ -45,6 +45,8 @@ class GpuMemoryTest {
                 EpConfig.builder(Map.of(), Map.of("EP_GPU_WINDOW", "host")).build();
         assertThat(GpuMemory.wanted(Device.parse("cuda:1"), any)).isTrue();
         assertThat(GpuMemory.wanted(Device.parse("cuda:1"), host)).isFalse();
+        assertThat(GpuMemory.wanted(Device.parse("hip:0"), any)).isTrue();
+        assertThat(GpuMemory.wanted(Device.parse("hip:0"), host)).isFalse();
         assertThat(GpuMemory.wanted(Device.HOST, any)).isFalse();
     }
 }

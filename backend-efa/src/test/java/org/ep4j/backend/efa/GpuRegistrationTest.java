@@ -13,6 +13,8 @@ import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.spi.ExposedMemory;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the libfabric of this machine says of memory of GPUs, where it knows none. */
 class GpuRegistrationTest {
@@ -54,9 +56,10 @@ class GpuRegistrationTest {
         }
     }
 
-    /** The shm provider takes memory of GPUs, but this machine's libfabric was started without CUDA. */
-    @Test
-    void aRegistrationThatFailsNamesCallErrorAndNic() {
+    /** The shm provider takes memory of GPUs, but this machine's libfabric was started without CUDA and ROCr. */
+    @ParameterizedTest
+    @ValueSource(strings = {"cuda:0", "hip:0"})
+    void aRegistrationThatFailsNamesCallErrorAndNic(String device) {
         try (FabricList list = FabricList.all(true);
                 Resources resources = new Resources()) {
             FabricInfo able = list.infos().stream()
@@ -68,7 +71,7 @@ class GpuRegistrationTest {
             resources.add(() -> Libfabric.closeEndpoint(endpoint));
             WordMemory words = WordMemory.allocate(4096);
             resources.hold(words);
-            ExposedMemory memory = ExposedMemory.of(new DeviceMemory(words.address(), 4096, Device.parse("cuda:0")));
+            ExposedMemory memory = ExposedMemory.of(new DeviceMemory(words.address(), 4096, Device.parse(device)));
             assertThatThrownBy(() -> domain.register(memory, endpoint, resources))
                     .isInstanceOf(EpException.class)
                     .hasMessageContaining("fi_mr_regattr of 4096 bytes of peer memory on " + able.domain())

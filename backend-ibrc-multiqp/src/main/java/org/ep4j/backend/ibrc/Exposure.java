@@ -111,7 +111,7 @@ final class Exposure {
         counted.add(() -> buffers.remove(number));
         long counters = held.address();
         Ports.Keys counterKeys = ports.registerWords(counters, bytes, counted);
-        Ports.Keys dataKeys = ports.register(memory, dataAccess(relaxedOrdering), data);
+        Ports.Keys dataKeys = ports.register(memory, dataAccess(relaxedOrdering, memory), data);
         BufferRecord record = new BufferRecord(
                 memory.memory().byteSize(),
                 number,
@@ -120,8 +120,12 @@ final class Exposure {
         return new Local(record, told, farewells, dataKeys, counterKeys);
     }
 
-    /** No more than data needs: what nobody reads from afar, nobody may. */
-    static int dataAccess(boolean relaxedOrdering) {
-        return Verbs.ACCESS_DATA | (relaxedOrdering ? Verbs.ACCESS_RELAXED_ORDERING : 0);
+    /**
+     * No more than data needs: what nobody reads from afar, nobody may. Memory of AMD GPUs is never written in relaxed order: what
+     * makes writes seen there, a store of the host to a register of the GPU, pushes those before it that are ordered.
+     */
+    static int dataAccess(boolean relaxedOrdering, ExposedMemory memory) {
+        boolean relaxed = relaxedOrdering && !memory.memory().device().type().equals("hip");
+        return Verbs.ACCESS_DATA | (relaxed ? Verbs.ACCESS_RELAXED_ORDERING : 0);
     }
 }

@@ -1,7 +1,6 @@
 package org.ep4j.backend.ibrc;
 
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
@@ -12,6 +11,7 @@ import org.ep4j.engine.memory.PostedArguments;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.SymmetricBuffer;
+import org.jspecify.annotations.Nullable;
 
 /** One symmetric buffer on one rank, written to by the queue pairs of the backend. */
 final class IbrcBuffer implements SymmetricBuffer, HostPosted {
@@ -21,17 +21,23 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     private final DeviceMemory memory;
     private final Exposure.Exposed exposed;
     private final Map<Integer, Link> links;
+    /** By rank; nothing where none is connected. */
+    private final @Nullable Link[] linkOf;
+
+    private final Looks looks;
     private final boolean atomics;
     private final Resources backend;
     private final Consumer<IbrcBuffer> onClose;
     private final AtomicBoolean open = new AtomicBoolean(true);
     private final long[][] sent;
-    private final Map<Integer, Arrivals> arrivals = new HashMap<>();
+    /** By rank. */
+    private final @Nullable Arrivals[] arrivals;
 
     /**
      * A buffer that all ranks have registered.
      *
      * @param links by rank of the peer
+     * @param looks of all buffers of the backend
      * @param atomics false when this rank counts immediates, for which it has to look
      * @param self index of this rank
      * @param backend gets what has to stay until the backend closes
@@ -43,6 +49,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
             DeviceMemory memory,
             Exposure.Exposed exposed,
             Map<Integer, Link> links,
+            Looks looks,
             boolean atomics,
             Resources backend,
             Consumer<IbrcBuffer> onClose) {
@@ -51,14 +58,19 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
         this.memory = memory;
         this.exposed = exposed;
         this.links = Map.copyOf(links);
+        this.looks = looks;
         this.atomics = atomics;
         this.backend = backend;
         this.self = self;
         this.onClose = onClose;
         int ranks = exposed.numbers().size();
         this.sent = new long[ranks][COUNTERS];
+        int room = links.keySet().stream().mapToInt(peer -> peer + 1).max().orElse(0);
+        this.linkOf = new Link[room];
+        this.arrivals = new Arrivals[room];
         links.forEach((peer, link) -> {
-            arrivals.put(peer, Arrivals.of(exposed.counted(), link, atomics));
+            linkOf[peer] = link;
+            arrivals[peer] = Arrivals.of(exposed.counted(), link, atomics);
         });
     }
 
@@ -90,9 +102,9 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     public long seen(int counter, int source) {
         Link link = link(source);
         PostedArguments.checkCounter(counter);
-        Arrivals from = Regions.present(arrivals.get(source));
+        Arrivals from = Regions.present(arrivals[source]);
         if (!atomics && !from.showNew(counter)) {
-            link.tryProgress();
+            link.tryProgress(looks.at(link));
         }
         return from.seen(counter);
     }
@@ -109,7 +121,8 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
 
     private Link link(int peer) {
         checkOpen();
-        return PostedArguments.link(links, peer, rank, IbrcProvider.ID);
+        Link link = peer >= 0 && peer < linkOf.length ? linkOf[peer] : null;
+        return link != null ? link : PostedArguments.link(links, peer, rank, IbrcProvider.ID);
     }
 
     private void checkOpen() {

@@ -122,7 +122,9 @@ final class IbrcKeys {
             .agreedByAllRanks();
 
     static final ConfigKey<Boolean> RELAXED_ORDERING = ConfigKey.flag(
-                    "ep.ibrc.relaxed-ordering", true, "register data (never counters) for PCIe relaxed ordering")
+                    "ep.ibrc.relaxed-ordering",
+                    true,
+                    "register data (never counters, nor memory of AMD GPUs) for PCIe relaxed ordering")
             .orVariable("NVSHMEM_IB_ENABLE_RELAXED_ORDERING");
 
     static final ConfigKey<Integer> PKEY = ConfigKey.integer(

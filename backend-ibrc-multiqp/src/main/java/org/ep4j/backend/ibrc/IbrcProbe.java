@@ -15,6 +15,7 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.cuda.CudaNicMemory;
 import org.ep4j.engine.gpu.GpuDirect;
 import org.ep4j.engine.gpu.Registrable;
+import org.ep4j.engine.hip.HipNicMemory;
 import org.ep4j.engine.memory.LockedMemory;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.offer.NicPath;
@@ -25,7 +26,6 @@ import org.ep4j.spi.ProbeRequest;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.Topology;
-import org.ep4j.topology.read.NvidiaPeerMemory;
 
 /**
  * Looks whether this rank can use reliable connections. It opens and closes devices, and makes a protection domain on
@@ -178,9 +178,8 @@ final class IbrcProbe {
                 .filter(one -> !one.dmabuf())
                 .map(DeviceFinding::name)
                 .toList();
-        NvidiaPeerMemory kernel = Machine.peerMemory();
-        Optional<GpuDirect> facts = device.type().equals("cuda") ? CudaNicMemory.facts(device) : Optional.empty();
-        return Registrable.of(facts, kind -> GpuMemory.refusal(kind, without, kernel))
+        Optional<GpuDirect> facts = CudaNicMemory.facts(device).or(() -> HipNicMemory.facts(device));
+        return Registrable.of(facts, kind -> GpuMemory.refusal(kind, without, Machine.peerMemory(device)))
                 .check(DIRECT, config);
     }
 

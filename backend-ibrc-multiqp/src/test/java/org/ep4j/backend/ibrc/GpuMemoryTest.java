@@ -2,32 +2,55 @@ package org.ep4j.backend.ibrc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import org.ep4j.Device;
 import org.ep4j.spi.ExposedMemory.Kind;
-import org.ep4j.topology.read.NvidiaPeerMemory;
+import org.ep4j.topology.read.FileTree;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class GpuMemoryTest {
-    private static final NvidiaPeerMemory BARE = new NvidiaPeerMemory(true, Optional.empty(), "", "6.8.0");
-    private static final NvidiaPeerMemory MODULE =
-            new NvidiaPeerMemory(true, Optional.of("/sys/module/nvidia_peermem"), "", "5.4.0");
+    private static final Optional<String> NONE = Optional.empty();
+    private static final Optional<String> BARE = Optional.of("no module");
 
     @Test
     void dmaBufIsForNicsThatTakeIt() {
         assertThat(GpuMemory.refusal(Kind.DMA_BUF, List.of(), BARE)).isEmpty();
-        assertThat(GpuMemory.refusal(Kind.DMA_BUF, List.of("mlx5_0", "mlx5_1"), MODULE))
+        assertThat(GpuMemory.refusal(Kind.DMA_BUF, List.of("mlx5_0", "mlx5_1"), NONE))
                 .hasValueSatisfying(reason -> assertThat(reason)
                         .contains("mlx5_0, mlx5_1", "ibv_reg_dmabuf_mr", "Linux 5.12", "rdma-core 34"));
     }
 
     @Test
     void addressesAreForAKernelThatKnowsThem() {
-        assertThat(GpuMemory.refusal(Kind.PEER_MEMORY, List.of("mlx5_0"), MODULE))
-                .isEmpty();
-        assertThat(GpuMemory.refusal(Kind.PEER_MEMORY, List.of(), BARE))
-                .hasValueSatisfying(reason -> assertThat(reason).contains("modprobe nvidia_peermem"));
+        assertThat(GpuMemory.refusal(Kind.PEER_MEMORY, List.of("mlx5_0"), NONE)).isEmpty();
+        assertThat(GpuMemory.refusal(Kind.PEER_MEMORY, List.of(), BARE)).isEqualTo(BARE);
         assertThat(GpuMemory.refusal(Kind.HOST, List.of("mlx5_0"), BARE)).isEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource(textBlock = """
+                    cuda:0, sys/module/nvidia_peermem/version,               nvidia_peermem
+                    hip:0,  sys/kernel/mm/memory_peers/amdkfd/version,       amdgpu-dkms
+                    hip:0,  sys/kernel/memory_peers/amdkfd/version,          amdgpu-dkms
+                    hip:0,  sys/memory_peers/amdkfd/version,                 amdgpu-dkms
+                    """)
+    void theKernelShowsThatItKnowsThem(String gpu, String file, String remedy, @TempDir Path machine)
+            throws IOException {
+        Device device = Device.parse(gpu);
+        Device other = Device.parse(device.type().equals("hip") ? "cuda:0" : "hip:0");
+        assertThat(Machine.peerMemory(device, FileTree.of(machine)))
+                .hasValueSatisfying(reason -> assertThat(reason).contains(remedy));
+        Files.createDirectories(machine.resolve(file).getParent());
+        Files.writeString(machine.resolve(file), "1.0");
+        assertThat(Machine.peerMemory(device, FileTree.of(machine))).isEmpty();
+        assertThat(Machine.peerMemory(other, FileTree.of(machine))).isPresent();
     }
 
     @Test

@@ -132,11 +132,15 @@ final class PlanPaths {
 
     /** By which memory a rank exchanges. Whether drivers register that of a GPU is found when the group is joined. */
     private static String memory(EpPlan plan, int rank, String wanted) {
-        if (plan.profiles().get(rank).device().type().equals("host")) {
+        String device = plan.profiles().get(rank).device().type();
+        if (device.equals("host")) {
             return "host";
         }
         if (!wanted.equals("auto")) {
             return (wanted.equals("host") ? "host, pinned" : "GPU") + " (" + EpKeys.WINDOW.name() + ")";
+        }
+        if (device.equals("hip")) {
+            return "host, pinned; GPU by " + EpKeys.WINDOW.name() + "=device";
         }
         return FarNics.first(plan, rank)
                 .map(nic -> "host, pinned: " + nic.name() + " is far ("

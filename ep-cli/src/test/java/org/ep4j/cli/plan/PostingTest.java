@@ -26,6 +26,7 @@ final class PostingTest {
     private static final String POLLARA = "AMD Pollara: 2.0 MiB of a rank, divided between peers, 1 write a queue pair";
 
     private static final String NEAR = "GPU, where NICs register it";
+    private static final String AMD = "host, pinned; GPU by ep.gpu.window=device";
 
     @TempDir
     private Path folder;
@@ -105,7 +106,7 @@ final class PostingTest {
     void instinctWithThor2() throws Exception {
         Topology machine = machine(amd(0x74a1, "gfx942"), "vendor=\"0x14e4\" device=\"0x1760\"", 1, "ffffffff");
         assertThat(plan(machine, Map.of()).posting())
-                .containsExactly(new Posting("ibrc-multiqp", List.of(0, 1), 1, 4, NEAR, THOR));
+                .containsExactly(new Posting("ibrc-multiqp", List.of(0, 1), 1, 4, AMD, THOR));
     }
 
     @Test
@@ -119,7 +120,7 @@ final class PostingTest {
     void instinctWithPollara() throws Exception {
         Topology machine = machine(amd(0x75a3, "gfx950"), "vendor=\"0x1dd8\" device=\"0x1002\"", 1, "ffffffff");
         PlanReport report = plan(machine, Map.of());
-        assertThat(report.posting()).containsExactly(new Posting("ibrc-multiqp", List.of(0, 1), 1, 4, NEAR, POLLARA));
+        assertThat(report.posting()).containsExactly(new Posting("ibrc-multiqp", List.of(0, 1), 1, 4, AMD, POLLARA));
         assertThat(report.assumptions()).noneMatch(text -> text.contains("EP-IBR-001"));
         assertThat(PlanTables.of(report))
                 .contains("Posted by host threads", "0-1  ibrc-multiqp", POLLARA, "proxy threads");

@@ -1,11 +1,11 @@
 package org.ep4j.engine.cuda;
 
-import com.sun.jna.NativeLibrary;
 import java.util.Optional;
 import java.util.function.IntSupplier;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
+import org.ep4j.engine.driver.DmaBufFile;
 import org.ep4j.engine.driver.DriverContext;
 import org.ep4j.engine.gpu.GpuDirect;
 import org.ep4j.engine.gpu.NicMemory;
@@ -27,6 +27,12 @@ public final class CudaNicMemory implements NicMemory {
     /** {@code CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER}. */
     private static final int TO_OWNER = 100;
 
+    /** {@code CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER}: the GPU that has the memory sees writes in order. */
+    private static final int OWNER = 100;
+
+    /** {@code CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST}. */
+    private static final int BY_HOST = 1;
+
     private final DriverContext context;
     private final CudaDriver driver;
     private final GpuDirect facts;
@@ -43,6 +49,9 @@ public final class CudaNicMemory implements NicMemory {
 
     /** What a GPU allows, without a context on it; empty where there is no such GPU. */
     public static Optional<GpuDirect> facts(Device device) {
+        if (!device.type().equals("cuda")) {
+            return Optional.empty();
+        }
         try {
             CudaDriver driver = CudaDriver.load();
             int[] handle = new int[1];
@@ -56,11 +65,34 @@ public final class CudaNicMemory implements NicMemory {
     }
 
     private static GpuDirect facts(CudaDriver driver, int device) {
-        return new GpuDirect(
+        return facts(
                 attribute(driver, device, GPU_DIRECT_RDMA_SUPPORTED) != 0,
                 attribute(driver, device, DMA_BUF_SUPPORTED) != 0,
                 attribute(driver, device, WRITES_ORDERING),
                 attribute(driver, device, FLUSH_WRITES_OPTIONS));
+    }
+
+    /**
+     * What follows from the driver's attributes. The GPU sees in order what NICs write where they are ordered for its owner, as
+     * from compute capability 9.0 on; else the host must flush; where it cannot, NICs must not write.
+     */
+    static GpuDirect facts(boolean supported, boolean dmaBuf, int writesOrdering, int flushOptions) {
+        boolean ordered = writesOrdering >= OWNER;
+        Optional<String> refusal = Optional.empty();
+        if (!supported) {
+            refusal = Optional.of("its driver says that NICs cannot reach its memory (GPU_DIRECT_RDMA_SUPPORTED is 0)");
+        } else if (!ordered && (flushOptions & BY_HOST) == 0) {
+            refusal = Optional.of("it does not see in order what NICs write (GPU_DIRECT_RDMA_WRITES_ORDERING is "
+                    + writesOrdering + "), and the host cannot flush (GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS is "
+                    + flushOptions + ")");
+        }
+        return new GpuDirect(
+                refusal,
+                dmaBuf
+                        ? Optional.empty()
+                        : Optional.of("the GPU's driver gives out none (DMA_BUF_SUPPORTED is 0); install NVIDIA's open"
+                                + " kernel modules, on Linux 5.12 or newer"),
+                !ordered);
     }
 
     /** 0 from a driver that does not know the question. */
@@ -83,17 +115,7 @@ public final class CudaNicMemory implements NicMemory {
                 "cuMemGetHandleForAddressRange of " + memory + " as dma-buf",
                 () -> driver.cuMemGetHandleForAddressRange(descriptor, start, end - start, DMA_BUF, 0));
         ExposedMemory.DmaBuf told = new ExposedMemory.DmaBuf(descriptor[0], memory.address() - start);
-        return new File() {
-            @Override
-            public ExposedMemory.DmaBuf dmaBuf() {
-                return told;
-            }
-
-            @Override
-            public void close() {
-                NativeLibrary.getInstance("c").getFunction("close").invokeInt(new Object[] {told.descriptor()});
-            }
-        };
+        return new DmaBufFile(told);
     }
 
     @Override

@@ -205,11 +205,24 @@ public abstract class DriverDevice implements GpuDevice {
 
     @Override
     public DeviceAllocation allocate(long bytes) {
+        return allocate(bytes, context.driver()::allocate);
+    }
+
+    @Override
+    public DeviceAllocation allocateShared(long bytes) {
+        return allocate(bytes, context.driver()::allocateShared);
+    }
+
+    /** A call of the driver that allocates. */
+    private interface Allocates {
+        int allocate(long[] address, long bytes);
+    }
+
+    private DeviceAllocation allocate(long bytes, Allocates driver) {
         checkSize(bytes);
         if (bytes == 0) {
             return new OwnedMemory(new DeviceMemory(0, 0, id), () -> {});
         }
-        GpuDriver driver = context.driver();
         long[] address = new long[1];
         context.call("allocation of " + bytes + " bytes on " + id + freeText(), () -> driver.allocate(address, bytes));
         OwnedMemory allocation = owned(address[0], bytes, 0);

@@ -13,11 +13,13 @@ import org.ep4j.engine.driver.KernelCache;
 import org.ep4j.engine.driver.MemoryHandle;
 import org.ep4j.engine.gpu.GpuFacts;
 import org.ep4j.engine.gpu.GpuModule;
+import org.ep4j.engine.gpu.NicMemory;
 import org.ep4j.spi.DeviceCode;
 
 /** One AMD GPU, or one partition of it: memory, copies and events as HIP has them. */
 public final class HipDevice extends DriverDevice {
     private final HipRuntime runtime;
+    private final HipNicMemory nicMemory;
 
     HipDevice(HipRuntime runtime, int ordinal) {
         this(runtime, new DriverContext(runtime, ordinal));
@@ -26,6 +28,7 @@ public final class HipDevice extends DriverDevice {
     private HipDevice(HipRuntime runtime, DriverContext context) {
         super(context, facts(runtime, context), context.attribute(HipRuntime.MEMORY_POOLS_SUPPORTED) != 0);
         this.runtime = runtime;
+        this.nicMemory = new HipNicMemory(runtime, context);
     }
 
     private static GpuFacts facts(HipRuntime runtime, DriverContext context) {
@@ -35,6 +38,11 @@ public final class HipDevice extends DriverDevice {
                 context.attribute(HipRuntime.MAX_SHARED_MEMORY_PER_BLOCK),
                 context.attribute(HipRuntime.WARP_SIZE),
                 false);
+    }
+
+    @Override
+    public Optional<NicMemory> nicMemory() {
+        return Optional.of(nicMemory);
     }
 
     @Override

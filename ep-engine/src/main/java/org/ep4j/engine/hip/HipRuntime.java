@@ -7,6 +7,7 @@ import com.sun.jna.Structure.FieldOrder;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.Optional;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.driver.DriverErrors;
@@ -243,6 +244,11 @@ final class HipRuntime implements GpuDriver {
      */
     String architecture(int device) {
         return HipProperties.architecture(library, device);
+    }
+
+    /** What gives memory out as dma-buf. */
+    Optional<HipDmaBuf> dmaBuf() {
+        return HipDmaBuf.of(library);
     }
 
     @Override

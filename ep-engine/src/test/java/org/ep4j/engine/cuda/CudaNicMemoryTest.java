@@ -35,11 +35,14 @@ final class CudaNicMemoryTest {
     @Test
     void theDriverTellsWhatAGpuAllows() {
         EmulatedCuda.require();
-        assertThat(facts(0)).contains(new GpuDirect(true, true, 100, 1));
-        assertThat(facts(1)).contains(new GpuDirect(true, true, 0, 1));
-        assertThat(facts(2)).contains(new GpuDirect(true, true, 0, 2));
-        assertThat(facts(3)).contains(new GpuDirect(false, true, 100, 1));
-        assertThat(facts(4)).contains(new GpuDirect(true, false, 100, 1));
+        Optional<String> none = Optional.empty();
+        assertThat(facts(0)).contains(new GpuDirect(none, none, false));
+        assertThat(facts(1)).contains(new GpuDirect(none, none, true));
+        assertThat(facts(2)).contains(CudaNicMemory.facts(true, true, 0, 2));
+        assertThat(facts(3)).contains(CudaNicMemory.facts(false, true, 100, 1));
+        assertThat(facts(4)).contains(CudaNicMemory.facts(true, false, 100, 1));
+        assertThat(CudaNicMemory.facts(Device.HOST)).isEmpty();
+        assertThat(CudaNicMemory.facts(new Device("hip", 0))).isEmpty();
         assertThat(facts(1000)).isEmpty();
     }
 

@@ -67,13 +67,14 @@ final class HipHeadersTest {
                 #include <stddef.h>
                 #include <stdio.h>
                 int main() {
-                  printf("%d %d %d %d %zu %zu %zu %d %d %d %d %d %d %d", (int)HIP_VERSION_MAJOR,
+                  printf("%d %d %d %d %zu %zu %zu %d %d %d %d %d %d %d %d %d", (int)HIP_VERSION_MAJOR,
                     hipDeviceAttributeMultiprocessorCount, hipDeviceAttributeMaxSharedMemoryPerBlock,
                     hipDeviceAttributeWarpSize * 1000 + hipDeviceAttributeMemoryPoolsSupported,
                     sizeof(hipDeviceProp_t), offsetof(hipDeviceProp_t, gcnArchName), sizeof(hipIpcMemHandle_t),
                     hipErrorNotReady, hipErrorCapturedEvent, hipErrorPeerAccessAlreadyEnabled, hipErrorOutOfMemory,
                     hipHostMallocPortable | hipHostMallocMapped | hipHostMallocCoherent, hipMemcpyDefault,
-                    hipStreamCaptureModeThreadLocal * 100 + hipStreamNonBlocking * 10 + hipEventDisableTiming);
+                    hipStreamCaptureModeThreadLocal * 100 + hipStreamNonBlocking * 10 + hipEventDisableTiming,
+                    hipDeviceAttributeHdpMemFlushCntl, hipDeviceAttributeIsLargeBar);
                 }
                 """);
         Path program = work.resolve("layouts");
@@ -96,7 +97,9 @@ final class HipHeadersTest {
                         2,
                         0x40000003,
                         4,
-                        112);
+                        112,
+                        HipNicMemory.HDP_MEM_FLUSH_CONTROL,
+                        HipNicMemory.IS_LARGE_BAR);
     }
 
     private static String run(String... command) throws IOException, InterruptedException {
