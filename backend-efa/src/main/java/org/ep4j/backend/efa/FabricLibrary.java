@@ -4,11 +4,12 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URL;
 import java.nio.charset.StandardCharsets;
-import java.util.Locale;
 import org.bytedeco.javacpp.Loader;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.memory.JniLibraryProblem;
 import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.engine.memory.UnpackedLibrary;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The JNI library of {@link Libfabric}, and libfabric behind it, loaded when they are asked for and not before. libfabric stays
@@ -43,7 +44,7 @@ final class FabricLibrary {
             NativeRecord problem = new NativeRecord(512);
             int length;
             try {
-                dropOutdated();
+                renew();
                 Loader.load(Libfabric.class);
                 length = Libfabric.load(problem.address(), problem.size());
             } catch (LinkageError | RuntimeException e) {
@@ -51,18 +52,23 @@ final class FabricLibrary {
             }
             if (length > 0) {
                 String text = problem.text(Math.min(length, problem.size() - 1));
-                throw missing(text, new UnsatisfiedLinkError(text));
+                throw missing(new UnsatisfiedLinkError(text));
             }
         }
     }
 
-    /** Drops what JavaCPP has kept of another build. */
-    private static void dropOutdated() {
+    /** Where it was built; null for a jar from a machine that could not. */
+    private static @Nullable URL built() {
         String platform = Loader.loadProperties().getProperty("platform");
-        URL library = Libfabric.class.getResource(platform + "/" + System.mapLibraryName("jniEp4jLibfabric"));
+        return Libfabric.class.getResource(platform + "/" + System.mapLibraryName("jniEp4jLibfabric"));
+    }
+
+    /** Replaces what JavaCPP has kept of another build. */
+    private static void renew() {
+        URL library = built();
         if (library != null && library.getProtocol().equals("jar")) {
             try {
-                UnpackedLibrary.dropOther(library, Loader.cacheResource(library).toPath());
+                UnpackedLibrary.renew(library, Loader.cacheResource(library).toPath());
             } catch (IOException e) {
                 throw new UncheckedIOException(e);
             }
@@ -79,36 +85,18 @@ final class FabricLibrary {
     }
 
     private static Missing missing(Throwable e) {
-        StringBuilder all = new StringBuilder();
-        Throwable cause = e;
-        for (int depth = 0; cause != null && depth < 8; depth++) {
-            all.append(cause.getMessage()).append('\n');
-            cause = cause.getCause();
-        }
-        return missing(all.toString(), e);
+        return missing(e, built() != null);
     }
 
-    /** What the messages of the loader mean. */
-    static Missing missing(String messages, Throwable e) {
-        if (messages.contains("libfabric.so")) {
-            return new Missing(
-                    "libfabric.so.1 cannot be loaded: "
-                            + messages.lines().findFirst().orElse(""),
-                    INSTALL,
-                    e);
+    /** Why loading failed, where the library was {@code built} into the jar or not. */
+    static Missing missing(Throwable e, boolean built) {
+        String text = JniLibraryProblem.messages(e);
+        if (text.contains("libfabric.so")) {
+            String first = text.lines().findFirst().orElse("");
+            return new Missing("libfabric.so.1 cannot be loaded: " + first, INSTALL, e);
         }
-        if (messages.contains("GLIBC") || messages.contains("cannot open shared object file")) {
-            return new Missing(
-                    "the JNI library of this backend does not load here: "
-                            + messages.lines().findFirst().orElse(""),
-                    "build ep4j on this machine: apt-get install g++ libfabric-dev, then ./verify",
-                    e);
-        }
-        String platform = System.getProperty("os.name") + " " + System.getProperty("os.arch");
-        return new Missing(
-                "this backend was built without its JNI library for " + platform.toLowerCase(Locale.ROOT),
-                "build ep4j where the headers of libfabric are: apt-get install g++ libfabric-dev, then ./verify",
-                e);
+        JniLibraryProblem problem = JniLibraryProblem.of(e, built, "libfabric-dev");
+        return new Missing(problem.message(), problem.remedy(), e);
     }
 
     /** {@code 1.17}; the library must be loaded. */

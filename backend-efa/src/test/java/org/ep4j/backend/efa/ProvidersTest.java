@@ -2,6 +2,8 @@ package org.ep4j.backend.efa;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.UncheckedIOException;
+import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -100,17 +102,20 @@ final class ProvidersTest {
 
     @Test
     void whatTheLoaderSaysBecomesAReasonAndARemedy() {
-        assertThat(FabricLibrary.missing(
-                        "libfabric.so.1: cannot open shared object file: No such file or directory",
-                        new UnsatisfiedLinkError()))
-                .satisfies(missing -> {
-                    assertThat(missing).hasMessageContaining("libfabric.so.1");
-                    assertThat(missing.remedy()).contains("libfabric1", "/opt/amazon/efa");
-                });
-        assertThat(FabricLibrary.missing("/lib/libc.so.6: version GLIBC_2.99 not found", new UnsatisfiedLinkError())
-                        .remedy())
-                .contains("libfabric-dev");
-        assertThat(FabricLibrary.missing("no jniEp4jLibfabric in java.library.path", new UnsatisfiedLinkError()))
-                .hasMessageContaining("built without its JNI library");
+        UnsatisfiedLinkError absent =
+                new UnsatisfiedLinkError("libfabric.so.1: cannot open shared object file: No such file or directory");
+        assertThat(FabricLibrary.missing(absent, true)).satisfies(missing -> {
+            assertThat(missing).hasMessageContaining("libfabric.so.1");
+            assertThat(missing.remedy()).contains("libfabric1", "/opt/amazon/efa");
+        });
+        UnsatisfiedLinkError older = new UnsatisfiedLinkError("/lib/libc.so.6: version GLIBC_2.99 not found");
+        assertThat(FabricLibrary.missing(older, true).remedy()).contains("libfabric-dev");
+        UnsatisfiedLinkError nowhere = new UnsatisfiedLinkError("no jniEp4jLibfabric in java.library.path");
+        assertThat(FabricLibrary.missing(nowhere, false)).hasMessageContaining("built without its JNI library");
+        UncheckedIOException gone = new UncheckedIOException(new NoSuchFileException("/cache/libjniEp4jLibfabric.so"));
+        assertThat(FabricLibrary.missing(gone, true)).satisfies(missing -> {
+            assertThat(missing).hasMessageContaining("/cache/libjniEp4jLibfabric.so");
+            assertThat(missing.remedy()).contains("org.bytedeco.javacpp.cachedir");
+        });
     }
 }

@@ -6,9 +6,9 @@ import java.net.URL;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
-import java.util.Locale;
 import org.bytedeco.javacpp.Loader;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.memory.JniLibraryProblem;
 import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.engine.memory.UnpackedLibrary;
 import org.jspecify.annotations.Nullable;
@@ -41,7 +41,7 @@ final class VerbsLibrary {
         try {
             URL library = built();
             if (library != null && library.getProtocol().equals("jar")) {
-                dropOutdated(library);
+                renew(library);
             }
             Loader.load(Verbs.class);
         } catch (LinkageError | RuntimeException e) {
@@ -49,10 +49,10 @@ final class VerbsLibrary {
         }
     }
 
-    /** Drops what JavaCPP has kept of another build. */
-    static void dropOutdated(URL library) {
+    /** Replaces what JavaCPP has kept of another build. */
+    static void renew(URL library) {
         try {
-            UnpackedLibrary.dropOther(library, Loader.cacheResource(library).toPath());
+            UnpackedLibrary.renew(library, Loader.cacheResource(library).toPath());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -79,35 +79,11 @@ final class VerbsLibrary {
 
     /** Why loading failed, where the library was {@code built} into the jar or not. */
     static Missing missing(Throwable e, boolean built) {
-        StringBuilder all = new StringBuilder();
-        Throwable cause = e;
-        for (int depth = 0; cause != null && depth < 8; depth++) {
-            all.append(cause.getMessage()).append('\n');
-            cause = cause.getCause();
-        }
-        String text = all.toString();
-        if (text.contains("libibverbs.so")) {
+        if (JniLibraryProblem.messages(e).contains("libibverbs.so")) {
             return new Missing("libibverbs.so.1 is not installed", INSTALL, e);
         }
-        if (!built) {
-            String platform = System.getProperty("os.name") + " " + System.getProperty("os.arch");
-            return new Missing(
-                    "this backend was built without its JNI library for " + platform.toLowerCase(Locale.ROOT),
-                    "build ep4j where the headers of libibverbs are: apt-get install g++ libibverbs-dev, then ./verify",
-                    e);
-        }
-        boolean other = text.contains("GLIBC") || text.contains("cannot open shared object file");
-        return new Missing(
-                "the JNI library of this backend does not load here: " + firstLine(e),
-                other
-                        ? "build ep4j on this machine: apt-get install g++ libibverbs-dev, then ./verify"
-                        : "it is unpacked into org.bytedeco.javacpp.cachedir, ~/.javacpp/cache by default: set that property to"
-                                + " a folder that can be written, and whose file system is not mounted noexec",
-                e);
-    }
-
-    private static String firstLine(Throwable e) {
-        return String.valueOf(e.getMessage()).lines().findFirst().orElse("");
+        JniLibraryProblem problem = JniLibraryProblem.of(e, built, "libibverbs-dev");
+        return new Missing(problem.message(), problem.remedy(), e);
     }
 
     /** Names of the devices that libibverbs sees; the library must be loaded. */

@@ -40,10 +40,10 @@ class VerbsLibraryTest {
         URL now = library(folder.resolve("2"), name, "new");
         File kept = Loader.cacheResource(before);
         try {
-            VerbsLibrary.dropOutdated(before);
+            VerbsLibrary.renew(before);
             assertThat(kept).hasContent("old");
-            VerbsLibrary.dropOutdated(now);
-            assertThat(kept).doesNotExist();
+            VerbsLibrary.renew(now);
+            assertThat(kept).hasContent("new");
             assertThat(Loader.cacheResource(now)).isEqualTo(kept).hasContent("new");
         } finally {
             Files.deleteIfExists(kept.toPath());

@@ -6,27 +6,43 @@ import java.io.UncheckedIOException;
 import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
+import java.util.UUID;
 
 /** A native library that was taken out of a jar to be loaded, and kept for the next process. */
 public final class UnpackedLibrary {
     private UnpackedLibrary() {}
 
     /**
-     * Drops a kept library that is not the one in the jar. JavaCPP takes a library out again where its length or time differ;
-     * those of two builds can be the same, since builds are reproducible, and then the library of the other build would be loaded.
+     * Makes a kept library the one in the jar. JavaCPP takes a library out again where its length or time differ; those of two
+     * builds can be the same, since builds are reproducible, and then the library of the other build would be loaded. Other
+     * processes may do the same at once: the file is there, and whole, all the time.
      *
      * @param inJar the library
-     * @param kept where it was unpacked to
-     * @throws UncheckedIOException when one of them cannot be read
+     * @param kept where it was unpacked to; keeps its time, by which JavaCPP knows it
+     * @throws UncheckedIOException when one of them cannot be read, or the folder of {@code kept} not be written
      */
-    public static void dropOther(URL inJar, Path kept) {
-        try (InputStream built = inJar.openStream()) {
-            if (!Arrays.equals(built.readAllBytes(), Files.readAllBytes(kept))) {
-                Files.deleteIfExists(kept);
+    public static void renew(URL inJar, Path kept) {
+        try (InputStream in = inJar.openStream()) {
+            byte[] built = in.readAllBytes();
+            if (!Arrays.equals(built, Files.readAllBytes(kept))) {
+                replace(kept, built);
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
+        }
+    }
+
+    private static void replace(Path kept, byte[] built) throws IOException {
+        Path fresh = kept.resolveSibling(kept.getFileName() + "." + UUID.randomUUID());
+        try {
+            Files.write(fresh, built, StandardOpenOption.CREATE_NEW);
+            Files.setLastModifiedTime(fresh, Files.getLastModifiedTime(kept));
+            Files.move(fresh, kept, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(fresh);
         }
     }
 }

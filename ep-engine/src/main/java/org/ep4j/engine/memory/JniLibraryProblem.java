@@ -1,0 +1,49 @@
+package org.ep4j.engine.memory;
+
+import java.util.Locale;
+
+/**
+ * Why the JNI library of a backend cannot be loaded.
+ *
+ * @param message what is wrong
+ * @param remedy what to do
+ */
+public record JniLibraryProblem(String message, String remedy) {
+    private static final int CAUSES = 8;
+
+    /**
+     * What a failure to load means, where the library behind it is there.
+     *
+     * @param e what was thrown
+     * @param built whether the jar has a library for this platform
+     * @param headers package with the headers that it is built with
+     */
+    public static JniLibraryProblem of(Throwable e, boolean built, String headers) {
+        String text = messages(e);
+        String first = text.lines().findFirst().orElse("");
+        if (!built) {
+            String platform = System.getProperty("os.name") + " " + System.getProperty("os.arch");
+            return new JniLibraryProblem(
+                    "this backend was built without its JNI library for " + platform.toLowerCase(Locale.ROOT),
+                    "build ep4j where its headers are: apt-get install g++ " + headers + ", then ./verify");
+        }
+        boolean other = text.contains("GLIBC") || text.contains("cannot open shared object file");
+        return new JniLibraryProblem(
+                "the JNI library of this backend does not load here: " + first,
+                other
+                        ? "build ep4j on this machine: apt-get install g++ " + headers + ", then ./verify"
+                        : "it is unpacked into org.bytedeco.javacpp.cachedir, ~/.javacpp/cache by default: set that property to"
+                                + " a folder that can be written, and whose file system is not mounted noexec");
+    }
+
+    /** The messages of a failure and of its causes, a line each. */
+    public static String messages(Throwable e) {
+        StringBuilder all = new StringBuilder();
+        Throwable cause = e;
+        for (int depth = 0; cause != null && depth < CAUSES; depth++) {
+            all.append(cause.getMessage()).append('\n');
+            cause = cause.getCause();
+        }
+        return all.toString();
+    }
+}
