@@ -67,6 +67,9 @@ public final class RuleRunner implements AutoCloseable {
         long start = System.nanoTime();
         int ranks = rule.ranksFor(requestedRanks);
         Verdict verdict = excluded(rule, mode, ranks).orElseGet(() -> tested(rule, mode, ranks));
+        if (verdict.outcome() == Outcome.FAIL && ranks > requestedRanks && !required) {
+            verdict = tooMany(mode, ranks).orElse(verdict);
+        }
         return new RuleResult(
                 rule.id(),
                 rule.text(),
@@ -159,6 +162,12 @@ public final class RuleRunner implements AutoCloseable {
         } catch (RuntimeException e) {
             return new Verdict(Outcome.FAIL, "the ranks could not be run: " + e);
         }
+    }
+
+    /** What is no fault where a rule's own number of ranks, larger than the one asked for, cannot join a group here at all. */
+    private Optional<Verdict> tooMany(RankMode mode, int ranks) {
+        return refused(mode, ranks)
+                .map(e -> new Verdict(Outcome.UNTESTED, ranks + " ranks cannot join a group here: " + e.getMessage()));
     }
 
     private List<RankReport> reports(Rule rule, RankMode mode, int ranks) {

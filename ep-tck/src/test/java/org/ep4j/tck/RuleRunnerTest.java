@@ -8,6 +8,11 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.EpGroup;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.tck.crew.GroupFactory;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
 import org.junit.jupiter.api.Test;
@@ -51,6 +56,27 @@ class RuleRunnerTest {
             if (context.isRank(1)) {
                 context.die();
             }
+        }
+    }
+
+    /** Joins the group of all ranks. */
+    static final class Joining implements Scenario {
+        @Override
+        public void run(RankContext context) {
+            assertThat(context.group().size()).isEqualTo(context.size());
+        }
+    }
+
+    /** Joins two ranks and no more. */
+    static final class Pairs implements GroupFactory {
+        private final GroupFactory plain = new Plain();
+
+        @Override
+        public EpGroup join(Bootstrap bootstrap, EpConfig config) {
+            if (bootstrap.size() > 2) {
+                throw new EpUnavailableException(bootstrap.size() + " ranks are more than 2");
+            }
+            return plain.join(bootstrap, config);
         }
     }
 
@@ -119,6 +145,22 @@ class RuleRunnerTest {
                 .isTrue();
         assertThat(Subjects.required(TckSubject.of("no-such-backend", "host"), Map.of()))
                 .isFalse();
+    }
+
+    @Test
+    void moreRanksThanWereAskedForAndThanCanJoinAreUntestedUnlessRequired() {
+        TckSubject pairs = HOST.with(Pairs.class);
+        Outcome outcome = Subjects.required(pairs, System.getenv()) ? Outcome.FAIL : Outcome.UNTESTED;
+        for (RankMode mode : RankMode.values()) {
+            assertThat(run(pairs, rule(Joining.class).withRanks(2), mode).outcome())
+                    .isEqualTo(Outcome.PASS);
+            RuleResult three = run(pairs, rule(Joining.class).withRanks(3), mode);
+            assertThat(three.outcome()).isEqualTo(outcome);
+            assertThat(three.reason()).contains("3 ranks are more than 2");
+            // Ranks that can join and fail have failed.
+            assertThat(run(HOST, rule(Failing.class).withRanks(3), mode).outcome())
+                    .isEqualTo(Outcome.FAIL);
+        }
     }
 
     @Test

@@ -24,6 +24,9 @@ final class NvshmemFacts {
     /** Identity: the machine, also where hosts are made up on it. */
     static final String MACHINE = "machine";
 
+    /** Identity: the GPU, which processes may share; missing where its place is not known. */
+    static final String GPU = "gpu";
+
     private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 
     private NvshmemFacts() {}

@@ -73,13 +73,15 @@ final class NvshmemProbe {
         }
         checks.add(library(found));
         checks.add(headers(found, environment, root));
-        nics(request, checks);
+        Optional<PciAddress> place = place(request);
+        nics(place, checks);
         checks.add(process());
         facts.put(NvshmemFacts.VERSION, found.version().toString());
         facts.put(NvshmemFacts.TRANSPORT, request.config().get(NvshmemKeys.TRANSPORT));
         facts.put(NvshmemFacts.MAPS, Boolean.toString(request.config().get(NvshmemKeys.MAPS)));
         identity.put(NvshmemFacts.PROCESS, GpuSharing.process());
         identity.put(NvshmemFacts.MACHINE, NvshmemFacts.machine());
+        place.ifPresent(address -> identity.put(NvshmemFacts.GPU, NvshmemFacts.machine() + " " + address));
         return new ProbeReport(checks, facts, identity);
     }
 
@@ -111,8 +113,8 @@ final class NvshmemProbe {
                 : Check.pass(HEADERS, "headers of CUDA in " + folders.get(0));
     }
 
-    private static void nics(ProbeRequest request, List<Check> checks) {
-        Optional<NicPaths> nics = locality(request).flatMap(NvshmemOffer::nics);
+    private static void nics(Optional<PciAddress> place, List<Check> checks) {
+        Optional<NicPaths> nics = locality(place).flatMap(NvshmemOffer::nics);
         if (nics.isEmpty()) {
             checks.add(Check.warn(
                     NIC,
@@ -128,13 +130,21 @@ final class NvshmemProbe {
                 direct.status() == Check.Status.FAIL ? Check.warn(DIRECT, direct.detail(), direct.remedy()) : direct);
     }
 
-    /** A machine that cannot be read has no NICs that are known. */
-    private static Optional<Locality> locality(ProbeRequest request) {
+    /** Where the GPU is on its machine, if that can be found out. */
+    private static Optional<PciAddress> place(ProbeRequest request) {
         try {
-            Optional<PciAddress> place = CudaGpus.look().all().stream()
+            return CudaGpus.look().all().stream()
                     .filter(gpu -> gpu.ordinal() == request.device().ordinal())
                     .findFirst()
                     .flatMap(CudaGpu::address);
+        } catch (RuntimeException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** A machine that cannot be read has no NICs that are known. */
+    private static Optional<Locality> locality(Optional<PciAddress> place) {
+        try {
             Topology topology = Topologies.live();
             return topology.gpus().stream()
                     .filter(gpu -> place.isPresent() && gpu.address().equals(place))

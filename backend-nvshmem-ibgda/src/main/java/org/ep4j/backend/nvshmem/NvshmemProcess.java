@@ -39,7 +39,7 @@ final class NvshmemProcess {
     private Optional<Opened> opened = Optional.empty();
 
     /** The loaded library, and its installation. */
-    private record Opened(NvshmemInstallation installation, NvshmemLibrary library) {}
+    private record Opened(NvshmemInstallation installation, NvshmemLibrary functions) {}
 
     /**
      * What initialisation gives.
@@ -111,13 +111,13 @@ final class NvshmemProcess {
                 throw new EpUnavailableException(NvshmemProbe.LIBRARY + ": this process has loaded " + loaded
                         + " already, and " + installation.host() + " is wanted; use one NVSHMEM in a process");
             }
-            return opened.get().library();
+            return opened.get().functions();
         });
     }
 
-    private NvshmemLibrary library() {
+    private NvshmemLibrary functions() {
         return opened.orElseThrow(() -> new EpStateException("NVSHMEM is not loaded in this process"))
-                .library();
+                .functions();
     }
 
     /** A new unique id, which rank 0 gives to all ranks. */
@@ -125,7 +125,7 @@ final class NvshmemProcess {
         return locked(() -> {
             new ProcessEnvironment().set(variables);
             NativeRecord id = Structures.id();
-            int result = device.inside(() -> library().nvshmemx_get_uniqueid(id.address()));
+            int result = device.inside(() -> functions().nvshmemx_get_uniqueid(id.address()));
             if (result != 0) {
                 throw new EpException(NvshmemProbe.INITIALISED + ": nvshmemx_get_uniqueid failed with " + result
                         + "; set NVSHMEM_DEBUG=INFO, and NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME to the network interface by"
@@ -156,19 +156,19 @@ final class NvshmemProcess {
                             opened.orElseThrow().installation().version());
                     int result;
                     try {
-                        int set = library()
+                        int set = functions()
                                 .nvshmemx_set_attr_uniqueid_args(
                                         world.pe(), world.size(), unique.address(), attributes.address());
                         result = set != 0
                                 ? set
-                                : device.inside(() -> library()
+                                : device.inside(() -> functions()
                                         .nvshmemx_hostlib_init_attr(NvshmemLibrary.INIT_WITH_ID, attributes.address()));
                     } finally {
                         // The attributes refer to the id.
                         Reference.reachabilityFence(unique);
                         Reference.reachabilityFence(attributes);
                     }
-                    int status = library().nvshmemx_init_status();
+                    int status = functions().nvshmemx_init_status();
                     if (result != 0 || status < NvshmemLibrary.INITIALISED) {
                         throw new EpUnavailableException(NvshmemProbe.INITIALISED
                                 + ": NVSHMEM could not be initialised on "
@@ -209,16 +209,16 @@ final class NvshmemProcess {
         return timed(
                 "nvshmem_malloc of " + bytes + " bytes",
                 deadline,
-                () -> locked(() -> device.inside(() -> library().nvshmem_malloc(bytes))));
+                () -> locked(() -> device.inside(() -> functions().nvshmem_malloc(bytes))));
     }
 
     /** Where this GPU loads and stores a peer's memory; 0 where it cannot. */
     long mapped(long address, int pe) {
-        return locked(() -> library().nvshmem_ptr(address, pe));
+        return locked(() -> functions().nvshmem_ptr(address, pe));
     }
 
     void attach(GpuDevice device, long module) {
-        int result = locked(() -> device.inside(() -> library().nvshmemx_cumodule_init(module)));
+        int result = locked(() -> device.inside(() -> functions().nvshmemx_cumodule_init(module)));
         if (result != 0) {
             throw new EpException("nvshmemx_cumodule_init failed with " + result
                     + "; library, headers and archive of NVSHMEM must be of one version: "
@@ -227,12 +227,12 @@ final class NvshmemProcess {
     }
 
     void detach(GpuDevice device, long module) {
-        locked(() -> device.inside(() -> library().nvshmemx_cumodule_finalize(module)));
+        locked(() -> device.inside(() -> functions().nvshmemx_cumodule_finalize(module)));
     }
 
     void put(GpuDevice device, long to, long from, long bytes, int pe, long stream) {
         locked(() -> device.inside(() -> {
-            library().nvshmemx_putmem_on_stream(to, from, bytes, pe, stream);
+            functions().nvshmemx_putmem_on_stream(to, from, bytes, pe, stream);
             return bytes;
         }));
     }
@@ -240,16 +240,16 @@ final class NvshmemProcess {
     /** After all that was put on the stream before. */
     void signal(GpuDevice device, long word, long value, int pe, long stream) {
         locked(() -> device.inside(() -> {
-            library().nvshmemx_quiet_on_stream(stream);
-            library().nvshmemx_signal_op_on_stream(word, value, NvshmemLibrary.SIGNAL_SET, pe, stream);
-            library().nvshmemx_quiet_on_stream(stream);
+            functions().nvshmemx_quiet_on_stream(stream);
+            functions().nvshmemx_signal_op_on_stream(word, value, NvshmemLibrary.SIGNAL_SET, pe, stream);
+            functions().nvshmemx_quiet_on_stream(stream);
             return value;
         }));
     }
 
     void quiet(GpuDevice device, long stream) {
         locked(() -> device.inside(() -> {
-            library().nvshmemx_quiet_on_stream(stream);
+            functions().nvshmemx_quiet_on_stream(stream);
             return stream;
         }));
     }

@@ -114,7 +114,10 @@ final class Opening {
         Map<String, String> variables = variables();
         int pe = collective.ranks().indexOf(context.rank());
         byte[] id = collective
-                .step("id", deadline, () -> pe == 0 ? process.newId(gpu(), variables) : new byte[0])
+                .step("id", deadline, () -> {
+                    GpuShares.check(profiles());
+                    return pe == 0 ? process.newId(gpu(), variables) : new byte[0];
+                })
                 .get(0);
         collective.step("initialisation", deadline, () -> {
             World world = new World(
@@ -124,10 +127,14 @@ final class Opening {
         });
     }
 
-    private Map<String, String> variables() {
-        List<RankProfile> ranks = collective.ranks().stream()
+    private List<RankProfile> profiles() {
+        return collective.ranks().stream()
                 .map(r -> context.plan().profiles().get(r))
                 .toList();
+    }
+
+    private Map<String, String> variables() {
+        List<RankProfile> ranks = profiles();
         boolean near = ranks.stream().allMatch(r -> NvshmemFacts.same(r, ranks.get(0), NvshmemFacts.MACHINE));
         String wanted = context.config().get(NvshmemKeys.TRANSPORT);
         String transport = !wanted.equals("auto") ? wanted : near ? "none" : "ibgda";

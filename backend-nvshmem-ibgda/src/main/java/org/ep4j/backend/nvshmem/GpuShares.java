@@ -1,0 +1,57 @@
+package org.ep4j.backend.nvshmem;
+
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.plan.RankProfile;
+
+/**
+ * How many processes have each GPU. NVSHMEM makes a team of those that share one, and of their first ones, reckoning with one
+ * number for all (team.cpp: "All GPUs must have same number of processes"); a process that has its GPU alone takes no part in
+ * collective calls of those that do not (init.cu, nvshmemi_is_mpg_run). Where numbers differ, initialisation does not end: so
+ * it was with 3 and with 7 processes on 2 GPUs and NVSHMEM 3.4.5.
+ */
+final class GpuShares {
+    private GpuShares() {}
+
+    /**
+     * Refuses numbers that differ; does nothing where a rank's GPU is not known.
+     *
+     * @param ranks all PEs
+     * @throws EpUnavailableException naming who has which GPU
+     */
+    static void check(List<RankProfile> ranks) {
+        boolean known = ranks.stream()
+                .allMatch(rank -> rank.identity(NvshmemProvider.ID).containsKey(NvshmemFacts.GPU));
+        if (!known) {
+            return;
+        }
+        Map<String, List<RankProfile>> owners = ranks.stream()
+                .collect(Collectors.groupingBy(
+                        rank -> rank.identity(NvshmemProvider.ID).get(NvshmemFacts.GPU),
+                        TreeMap::new,
+                        Collectors.toList()));
+        List<RankProfile> most = share(owners, true);
+        List<RankProfile> fewest = share(owners, false);
+        if (most.size() != fewest.size()) {
+            throw new EpUnavailableException(NvshmemProbe.PROCESS + ": " + ranks.size() + " processes on "
+                    + owners.size()
+                    + " GPUs: " + most.size() + " have one GPU (" + labels(most) + "), " + fewest.size() + " another ("
+                    + labels(fewest)
+                    + "), and NVSHMEM's initialisation does not end unless all GPUs have the same number;"
+                    + " start one process for each GPU, or as many on each");
+        }
+    }
+
+    private static List<RankProfile> share(Map<String, List<RankProfile>> owners, boolean most) {
+        return owners.values().stream()
+                .reduce((a, b) -> a.size() > b.size() == most ? a : b)
+                .orElse(List.of());
+    }
+
+    private static String labels(List<RankProfile> ranks) {
+        return ranks.stream().map(RankProfile::label).collect(Collectors.joining(", "));
+    }
+}

@@ -1,0 +1,68 @@
+package org.ep4j.backend.nvshmem;
+
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.Size;
+import org.ep4j.Device;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.RankProfile.BackendProfile;
+import org.junit.jupiter.api.Test;
+
+final class GpuSharesTest {
+    private static RankProfile rank(int rank, Map<String, String> identity) {
+        BackendProfile profile = new BackendProfile(true, "", Map.of(), identity);
+        return new RankProfile(
+                rank, "host", "a", 100 + rank, new Device("cuda", 0), Map.of(NvshmemProvider.ID, profile), Map.of());
+    }
+
+    /** A rank on each of the GPUs, by number. */
+    private static List<RankProfile> on(int... gpus) {
+        return IntStream.range(0, gpus.length)
+                .mapToObj(rank -> rank(rank, Map.of(NvshmemFacts.GPU, "machine " + gpus[rank])))
+                .toList();
+    }
+
+    @Test
+    void threeProcessesOnTwoGpusAreRefusedAndNamed() {
+        assertThatThrownBy(() -> GpuShares.check(on(0, 1, 0)))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContainingAll(
+                        NvshmemProbe.PROCESS,
+                        "3 processes on 2 GPUs",
+                        "2 have one GPU (rank 0 (a, pid 100, cuda:0), rank 2 (a, pid 102, cuda:0))",
+                        "1 another (rank 1 (a, pid 101, cuda:0))",
+                        "start one process for each GPU");
+    }
+
+    @Property
+    void onlyEqualSharesPass(@ForAll @Size(min = 1, max = 12) List<@IntRange(max = 4) Integer> gpus) {
+        int[] counts = new int[5];
+        gpus.forEach(gpu -> counts[gpu]++);
+        long different =
+                Arrays.stream(counts).filter(count -> count > 0).distinct().count();
+        List<RankProfile> ranks = on(gpus.stream().mapToInt(Integer::intValue).toArray());
+        if (different == 1) {
+            assertThatCode(() -> GpuShares.check(ranks)).doesNotThrowAnyException();
+        } else {
+            assertThatThrownBy(() -> GpuShares.check(ranks)).isInstanceOf(EpUnavailableException.class);
+        }
+    }
+
+    @Test
+    void aGpuThatIsNotKnownIsLeftToTheLibrary() {
+        List<RankProfile> ranks = List.of(
+                rank(0, Map.of(NvshmemFacts.GPU, "machine 0")),
+                rank(1, Map.of(NvshmemFacts.GPU, "machine 0")),
+                rank(2, Map.of()));
+        assertThatCode(() -> GpuShares.check(ranks)).doesNotThrowAnyException();
+    }
+}
