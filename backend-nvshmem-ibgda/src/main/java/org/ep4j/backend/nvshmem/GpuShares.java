@@ -1,5 +1,7 @@
 package org.ep4j.backend.nvshmem;
 
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -10,7 +12,7 @@ import org.ep4j.plan.RankProfile;
 /**
  * How many processes have each GPU. NVSHMEM makes a team of those that share one, and of their first ones, reckoning with one
  * number for all (team.cpp: "All GPUs must have same number of processes"); a process that has its GPU alone takes no part in
- * collective calls of those that do not (init.cu, nvshmemi_is_mpg_run). Where numbers differ, initialisation does not end: so
+ * collective calls of those that share one (init.cu, nvshmemi_is_mpg_run). Where numbers differ, initialisation does not end: so
  * it was with 3 and with 7 processes on 2 GPUs and NVSHMEM 3.4.5.
  */
 final class GpuShares {
@@ -33,8 +35,9 @@ final class GpuShares {
                         rank -> rank.identity(NvshmemProvider.ID).get(NvshmemFacts.GPU),
                         TreeMap::new,
                         Collectors.toList()));
-        List<RankProfile> most = share(owners, true);
-        List<RankProfile> fewest = share(owners, false);
+        Comparator<List<RankProfile>> bySize = Comparator.comparingInt(List::size);
+        List<RankProfile> most = Collections.max(owners.values(), bySize);
+        List<RankProfile> fewest = Collections.min(owners.values(), bySize);
         if (most.size() != fewest.size()) {
             throw new EpUnavailableException(NvshmemProbe.PROCESS + ": " + ranks.size() + " processes on "
                     + owners.size()
@@ -43,12 +46,6 @@ final class GpuShares {
                     + "), and NVSHMEM's initialisation does not end unless all GPUs have the same number;"
                     + " start one process for each GPU, or as many on each");
         }
-    }
-
-    private static List<RankProfile> share(Map<String, List<RankProfile>> owners, boolean most) {
-        return owners.values().stream()
-                .reduce((a, b) -> a.size() > b.size() == most ? a : b)
-                .orElse(List.of());
     }
 
     private static String labels(List<RankProfile> ranks) {

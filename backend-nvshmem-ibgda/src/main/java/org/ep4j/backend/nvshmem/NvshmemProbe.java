@@ -80,8 +80,11 @@ final class NvshmemProbe {
         facts.put(NvshmemFacts.TRANSPORT, request.config().get(NvshmemKeys.TRANSPORT));
         facts.put(NvshmemFacts.MAPS, Boolean.toString(request.config().get(NvshmemKeys.MAPS)));
         identity.put(NvshmemFacts.PROCESS, GpuSharing.process());
-        identity.put(NvshmemFacts.MACHINE, NvshmemFacts.machine());
-        place.ifPresent(address -> identity.put(NvshmemFacts.GPU, NvshmemFacts.machine() + " " + address));
+        String machine = NvshmemFacts.machine();
+        identity.put(NvshmemFacts.MACHINE, machine);
+        // GPUs of machines without a name of their own could not be told apart.
+        place.filter(address -> !machine.isEmpty())
+                .ifPresent(address -> identity.put(NvshmemFacts.GPU, machine + " " + address));
         return new ProbeReport(checks, facts, identity);
     }
 
