@@ -93,7 +93,7 @@ final class WritesCommand implements Callable<Integer> {
             paramLabel = "N",
             defaultValue = "20000",
             description =
-                    "Small writes before anything counts, and a tenth as many round trips. Default: ${DEFAULT-VALUE}.")
+                    "Writes of each size before any of it counts, within --volume, and a tenth as many round trips. Default: ${DEFAULT-VALUE}.")
     private int warmup;
 
     @Option(

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import org.ep4j.EpException;
@@ -53,9 +54,9 @@ final class Link {
     private long fencesTold;
     private final PassedFences passed;
     private final AtomicInteger failed = new AtomicInteger();
-    /** The last rail took no request; a completion that has not been looked at may say why. */
+    private final AtomicLong looked = new AtomicLong();
+    // The last rail took no request; a completion that has not been looked at may say why.
     private @Nullable Rail refused;
-
     private volatile @Nullable String lost;
 
     /**
@@ -170,7 +171,7 @@ final class Link {
         sender.flush();
         Lane home = lanes.home();
         if (large || home == null || home.isBusy() || refused != null || !ready()) {
-            progress();
+            progress(1);
         }
     }
 
@@ -296,7 +297,7 @@ final class Link {
     private void await(String what, BooleanSupplier condition) {
         checkAlive();
         for (int tries = 0; !condition.getAsBoolean(); tries++) {
-            progress();
+            progress(1);
             checkAlive();
             if (condition.getAsBoolean()) {
                 return;
@@ -353,6 +354,11 @@ final class Link {
         return tryProgress(1);
     }
 
+    /** How often anybody has seen to it: progress was made, or nothing was there. */
+    long looked() {
+        return looked.getOpaque();
+    }
+
     /** Also looks at completion queues so often, until something is there. */
     boolean tryProgress(int looks) {
         if (!lock.tryLock()) {
@@ -366,11 +372,8 @@ final class Link {
     }
 
     /** Posts what waits, takes in what has ended, and goes on with failovers. True when anything happened. */
-    private boolean progress() {
-        return progress(1);
-    }
-
     private boolean progress(int looks) {
+        looked.setOpaque(looked.getPlain() + 1);
         takeNews();
         if (lost != null) {
             return true;

@@ -23,13 +23,13 @@ final class ProgressThreads implements AutoCloseable {
     private static final Duration JOIN = Duration.ofSeconds(2);
 
     /**
-     * Between looks at links, where the NIC counts: the first while something happens, doubled up to the second while nothing
-     * does. Events end a pause at once, and whoever waits for a link sees to it himself, also where this rank counts
-     * immediates: a thread that looks often only takes processors from others.
+     * Between looks at links: halved down to the first while something happens that nobody else sees to, doubled up to the
+     * second while nothing does. Events end a pause at once, and whoever waits for a link sees to it himself: a thread that
+     * wakes often only takes processors from others, and what these have in their caches.
      */
     private static final int BUSY_MILLIS = 1;
 
-    private static final int IDLE_MILLIS = 8;
+    private static final int IDLE_MILLIS = 32;
 
     private final OpenContext context;
     private final Ports ports;
@@ -70,6 +70,7 @@ final class ProgressThreads implements AutoCloseable {
     }
 
     private void run(NicDevice device, boolean first) {
+        List<Attention> attentions = links.stream().map(Attention::new).toList();
         NativeRecord event = new NativeRecord(8);
         int millis = BUSY_MILLIS;
         while (!stop) {
@@ -78,10 +79,10 @@ final class ProgressThreads implements AutoCloseable {
                 take(device, event.get(0), event.get(1));
             }
             boolean moved = false;
-            for (Link link : links) {
-                moved |= link.tryProgress();
+            for (Attention attention : attentions) {
+                moved |= attention.give();
             }
-            millis = moved || events != 0 ? BUSY_MILLIS : Math.min(IDLE_MILLIS, 2 * millis);
+            millis = moved || events != 0 ? Math.max(BUSY_MILLIS, millis / 2) : Math.min(IDLE_MILLIS, 2 * millis);
             if (first) {
                 peers.look();
                 reports.tick();

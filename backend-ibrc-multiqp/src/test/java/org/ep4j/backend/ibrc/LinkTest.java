@@ -216,6 +216,23 @@ class LinkTest {
     }
 
     @Test
+    void aThreadThatLooksAfterALinkLeavesItToWhoeverDoes() {
+        AtomicInteger polls = new AtomicInteger();
+        wire.onPoll = polls::incrementAndGet;
+        Attention attention = new Attention(link);
+        for (int round = 1; round <= 3; round++) {
+            link.tryProgress();
+            int others = polls.get();
+            assertThat(attention.give()).isFalse();
+            assertThat(polls).hasValue(others);
+            attention.give();
+            assertThat(polls).hasValue(others + 1);
+            attention.give();
+            assertThat(polls).hasValue(others + 2);
+        }
+    }
+
+    @Test
     void trafficIsToldWhileAThreadWaitsForThePeer() throws InterruptedException {
         CountDownLatch polls = new CountDownLatch(1);
         CountDownLatch told = new CountDownLatch(1);

@@ -14,7 +14,7 @@ import tools.jackson.databind.json.JsonMapper;
  * @param writesPerCounter writes after which a counter advances, where rates are measured
  * @param pings round trips, where times are measured
  * @param repeats runs of each size
- * @param warmup writes before anything counts; and a tenth as many round trips
+ * @param warmup writes of each size before any of it counts, of no more bytes than a run has; and a tenth as many round trips
  * @param receiverWaits whether the receiver looks for the counters while rates are measured, or only when all was sent
  */
 public record WriteSpec(
@@ -48,9 +48,14 @@ public record WriteSpec(
         return (int) Math.max(10, Math.min(pings, volume / 2 / size));
     }
 
-    /** Round trips before anything counts. */
-    int warmUpPings() {
-        return (warmup + 9) / 10;
+    /** Writes before any of this size counts. */
+    int warmUpWrites(int size) {
+        return (int) Math.min(warmup, (volume + size - 1) / size);
+    }
+
+    /** Round trips before any of this size counts. */
+    int warmUpPings(int size) {
+        return (warmUpWrites(size) + 9) / 10;
     }
 
     /** As text for a command line. */

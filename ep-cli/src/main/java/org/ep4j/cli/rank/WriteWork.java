@@ -134,9 +134,10 @@ public final class WriteWork {
 
     /** One side after the other: where nobody waits for a counter, nobody looks for it either, unless that is asked for. */
     private void send(WriteMeter meter, Bootstrap bootstrap) {
-        warmUp(meter);
         int done = 0;
         for (int size : spec.sizes()) {
+            // Before, so that what the other rank compares comes by writes that count.
+            warmUp(meter, size);
             meter.fill(size, size);
             List<Long> rates = new ArrayList<>();
             List<Long> p50 = new ArrayList<>();
@@ -160,8 +161,8 @@ public final class WriteWork {
     }
 
     private void receive(WriteMeter meter, Bootstrap bootstrap) {
-        answerWarmUp(meter);
         for (int size : spec.sizes()) {
+            answerWarmUp(meter, size);
             meter.fill(size, size);
             for (int repeat = 0; repeat < spec.repeats(); repeat++) {
                 if (spec.receiverWaits()) {
@@ -178,17 +179,17 @@ public final class WriteWork {
         }
     }
 
-    private void warmUp(WriteMeter meter) {
+    private void warmUp(WriteMeter meter, int size) {
         if (spec.warmup() > 0) {
-            meter.stream(8, spec.warmup(), spec.writesPerCounter());
-            meter.ping(8, spec.warmUpPings());
+            meter.stream(size, spec.warmUpWrites(size), spec.writesPerCounter());
+            meter.ping(size, spec.warmUpPings(size));
         }
     }
 
-    private void answerWarmUp(WriteMeter meter) {
+    private void answerWarmUp(WriteMeter meter, int size) {
         if (spec.warmup() > 0) {
-            meter.awaitStream(spec.warmup(), spec.writesPerCounter());
-            meter.pong(8, spec.warmUpPings());
+            meter.awaitStream(spec.warmUpWrites(size), spec.writesPerCounter());
+            meter.pong(size, spec.warmUpPings(size));
         }
     }
 
