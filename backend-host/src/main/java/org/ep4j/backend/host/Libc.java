@@ -23,6 +23,7 @@ final class Libc {
     private static final int LOCK_NB = 4;
     private static final int PROT_READ_WRITE = 3;
     private static final int MAP_SHARED = 1;
+    private static final int MOST_TRIES = 3;
 
     private Libc() {}
 
@@ -32,9 +33,17 @@ final class Libc {
      * @throws LinkageError when JNA cannot start here, or the C library lacks a call
      */
     static synchronized Libc load() {
-        if (!Native.registered(Libc.class)) {
-            // The process itself: the C library is loaded already, whatever its file is called.
-            Native.register(Libc.class, NativeLibrary.getProcess());
+        for (int tries = 1; !Native.registered(Libc.class); tries++) {
+            try {
+                // The process itself: the C library is loaded already, whatever its file is called.
+                Native.register(Libc.class, NativeLibrary.getProcess());
+            } catch (UnsupportedOperationException e) {
+                // Memory for code that JNA makes may be refused once and given at the next call.
+                if (tries == MOST_TRIES) {
+                    throw (UnsatisfiedLinkError)
+                            new UnsatisfiedLinkError("JNA gets no executable memory: " + e.getMessage()).initCause(e);
+                }
+            }
         }
         return new Libc();
     }
