@@ -211,7 +211,13 @@ final class FailureScenario implements Scenario {
         int latecomer = firstSurvivor(context, victims);
         if (victims.contains(context.rank())) {
             switch (when) {
-                case "before" -> context.die();
+                case "before" -> {
+                    // Rank 0 carries the bootstrap: the others may not have got yet what it told them last.
+                    if (context.isRank(0)) {
+                        context.sleep(UNTIL_DEATH);
+                    }
+                    context.die();
+                }
                 case "inside" -> {
                     // A survivor comes later than this rank dies, so this rank cannot be through by then.
                     context.dieAfter(UNTIL_DEATH);
