@@ -20,7 +20,8 @@ import org.ep4j.DeviceMemory;
  *       unsigned long long value, int peer)}: likewise, and sets a word when all of it is there; {@code
  *       ep_posted_put_signal_wave} and {@code ep_posted_put_signal_block} are called by all threads of a warp or block
  *   <li>{@code void* ep_posted_mapped(const void* there, int peer)}: where the peer's place is mapped here, 0 where it is
- *       not. To a peer that is mapped, puts are stores of the calling threads, which a release behind them shows
+ *       not. To a peer that is mapped, puts are stores of the calling threads, which a release behind them shows; {@code from}
+ *       is then any memory that these can read, shared memory too, and may change once the call has returned
  *   <li>{@code void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer)}: sets a word
  *   <li>{@code void ep_posted_quiet()}: returns when all that threads of this GPU whose writes the calling one has seen have
  *       put is there

@@ -26,8 +26,6 @@ final class HighThroughputCombine {
 
     private static final long KIND_SELECTIONS = 4;
 
-    private static final int MOST_THREADS = 1024;
-
     private final HighThroughput mode;
     private final GpuState state;
     private final BufferLayout layout;
@@ -106,7 +104,7 @@ final class HighThroughputCombine {
         if (selections) {
             launch(queue, "ht_selections", copies(), arguments);
         } else if (state.remotes()) {
-            queue.launchOverlapping("ht_give", state.highThroughputProcessors(), MOST_THREADS, 0, arguments);
+            launch(queue, "ht_give", copies(), arguments);
         }
         int rows = (selections ? topK : Math.min(topK, state.ranks())) + bias.size();
         launch(queue, "ht_combine", sums(rows), arguments);

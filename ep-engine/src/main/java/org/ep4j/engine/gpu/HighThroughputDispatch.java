@@ -70,7 +70,7 @@ final class HighThroughputDispatch {
         Arguments arguments = arguments(queue, handle);
         launch(queue, "ht_send", Pieces.sendStage(shape, state.symmetricLayout(), state.ranks(), fp8), arguments);
         if (state.remotes()) {
-            queue.launchOverlapping("ht_take", state.highThroughputProcessors(), MOST_THREADS, 0, arguments);
+            launch(queue, "ht_take", Pieces.rowStage(rowBytes()), arguments);
         }
         queue.launchOverlapping("ht_receive", state.highThroughputProcessors(), MOST_THREADS, 0, arguments);
         if (byExpert() || request.out().isPresent()) {

@@ -277,8 +277,10 @@ EP_DEVICE void begin_row(const Carrier& carry, const char* from, u32 bytes) {
 #endif
 }
 
-// Writes the row that was begun to the places of all lanes that have one. Lanes that also have a record in the stage send it along.
-EP_DEVICE void end_row(Carrier& carry, const char* from, u32 bytes, char* to, char* record_to, const char* record, u32 record_bytes) {
+// Writes the row that was begun to the places of all lanes that have one. Lanes that also have a record in the stage send it along. "put" is called by all
+// lanes with each piece of the row, where it begins in it and its bytes.
+template <class Put>
+EP_DEVICE void end_row(Carrier& carry, const char* from, u32 bytes, char* to, char* record_to, const char* record, u32 record_bytes, Put put) {
 #if EP_BULK
   for (u32 at = 0; at < bytes; at += EP_PIECE) {
     u32 piece = EP_STAGE_PIECE(bytes - at);
@@ -288,8 +290,10 @@ EP_DEVICE void end_row(Carrier& carry, const char* from, u32 bytes, char* to, ch
     if (to) bulk_store(to + at, carry.stage, piece);
     if (at == 0 && record_to) bulk_store(record_to, record, record_bytes);
     bulk_commit();
+    put(carry.stage, at, piece);
   }
 #else
+  put(from, 0u, bytes);
   Lanes all = ballot(to != 0);
   u32 vecs = bytes / 16;
   for (u32 first = lane(); first < vecs + lane(); first += 4 * EP_LANES) {
@@ -305,6 +309,15 @@ EP_DEVICE void end_row(Carrier& carry, const char* from, u32 bytes, char* to, ch
     }
   }
 #endif
+}
+
+EP_DEVICE void end_row(Carrier& carry, const char* from, u32 bytes, char* to, char* record_to, const char* record, u32 record_bytes) {
+  end_row(carry, from, bytes, to, record_to, record, record_bytes, [](const char*, u32, u32) {});
+}
+
+EP_DEVICE void copy_row(Carrier& carry, char* to, const char* from, u32 bytes) {
+  begin_row(carry, from, bytes);
+  end_row(carry, from, bytes, lane() == 0 ? to : 0, 0, 0, 0);
 }
 
 // What a thread's lanes stored has been written. Called by all lanes before counters are advanced.

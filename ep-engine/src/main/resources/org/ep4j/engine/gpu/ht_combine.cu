@@ -144,11 +144,6 @@ EP_DEVICE void sum_rows(const Op& op, char* shared, i64 items, int most, const c
 }
 #endif
 
-EP_DEVICE void copy_row(Carrier& carry, char* to, const char* from) {
-  begin_row(carry, from, EP_BF16_ROW);
-  end_row(carry, from, EP_BF16_ROW, lane() == 0 ? to : 0, 0, 0, 0);
-}
-
 // ---- ht_stage: puts where the others read it what is not there already. Rows of this rank's own tokens are read where they are.
 EP_KERNEL(ht_stage, EP_COMBINE_WARPS * EP_LANES) {
   EP_DYNAMIC_SHARED(shared);
@@ -179,7 +174,8 @@ EP_KERNEL(ht_stage, EP_COMBINE_WARPS * EP_LANES) {
     const int warps = blockDim.x / EP_LANES;
     Carrier carry = carrier(shared, EP_STAGE_PIECE(EP_BF16_ROW));
     for (i64 row = (i64)blockIdx.x * warps + warp(); row < received; row += (i64)gridDim.x * warps) {
-      if (source[row] != op.rank) copy_row(carry, op.local + op.input + (u64)row * EP_BF16_ROW, op.x + (u64)row * EP_BF16_ROW);
+      if (source[row] == op.rank || is_remote(op, source[row])) continue;  // given: see ht_give
+      copy_row(carry, op.local + op.input + (u64)row * EP_BF16_ROW, op.x + (u64)row * EP_BF16_ROW, EP_BF16_ROW);
     }
     rows_written();
   }
@@ -288,7 +284,7 @@ EP_DEVICE bool return_row(const Op& op, Carrier& carry, i64 to, i64 t, int from,
     const u64 round = place / EP_RETURN_ROOM;
     if (round > 0 && ballot(lane() == 0 && !await_round(op, round, number)) != 0) return false;
     const u64 staged = returning_row(place % EP_RETURN_ROOM);
-    copy_row(carry, op.window + staged, op.x + (u64)shuffle(from, k) * EP_BF16_ROW);
+    copy_row(carry, op.window + staged, op.x + (u64)shuffle(from, k) * EP_BF16_ROW, EP_BF16_ROW);
     rows_written();
     sync_lanes();
     post_returning(op, to, staged, returned_row(t, k));
@@ -364,7 +360,7 @@ EP_KERNEL(ht_selections, EP_COMBINE_WARPS * EP_LANES) {
     for (Lanes left = ballot(from >= 0); left; left &= left - 1) {
       int k = lowest(left);
       const char* row_of_k = op.x + (u64)shuffle(from, k) * EP_BF16_ROW;
-      copy_row(carry, selection_slot_at(op.peers[to], t, k), row_of_k);
+      copy_row(carry, selection_slot_at(op.peers[to], t, k), row_of_k, EP_BF16_ROW);
     }
   }
   rows_written();

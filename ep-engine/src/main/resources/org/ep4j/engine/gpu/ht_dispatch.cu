@@ -262,6 +262,20 @@ EP_DEVICE void post_row_of_lanes(const Op& op, bool mine, int rank, const char* 
 }
 #endif
 
+#if EP_DEVICE_POSTED
+// Puts a piece of a row straight to the places of some lanes. Called by a wave.
+EP_DEVICE void put_pieces(const Op& op, Lanes lanes, int rank, const char* place, const char* what, u32 bytes) {
+  if (lanes == 0) return;
+  for (Lanes left = lanes; left; left &= left - 1) {
+    const int k = lowest(left);
+    put_straight_by_wave(op, shuffle(rank, k), (const char*)shuffle((u64)place, k), what, bytes);
+  }
+#if EP_BULK
+  bulk_fence();
+#endif
+}
+#endif
+
 #if EP_RAILS
 EP_DEVICE char* passed_row(const char* channel, i64 index, u32 bytes) { return (char*)channel + EP_CHANNEL_ROWS + (u64)index * bytes; }
 EP_DEVICE u32* passed_record(const char* channel, i64 index) { return (u32*)(channel + EP_CHANNEL_RECORDS + 16 + (u64)index * EP_PASSED_RECORD_BYTES); }
@@ -417,11 +431,21 @@ EP_KERNEL(ht_send, 1024) {
       if (passes) to = passed_row(channel_to(op, by), place, bytes);
 #endif
       char* its_record = straight && EP_STAGES_RECORDS ? record_to(op, rank, row, first) : 0;
-      end_row(carry, from, bytes, to, its_record, carry.stage + piece + count(recorded & lanes_below()) * record_bytes, record_bytes);
-#if EP_RAILS && EP_DEVICE_POSTED
-      post_row_of_lanes(op, passes || (straight && is_remote(op, rank)), passes ? by : rank, to, bytes);
-#elif EP_DEVICE_POSTED
-      post_row_of_lanes(op, sends && is_remote(op, rank), rank, to, bytes);
+      const char* record = carry.stage + piece + count(recorded & lanes_below()) * record_bytes;
+#if EP_DEVICE_POSTED
+#if EP_RAILS
+      const int posted_to = passes ? by : straight && is_remote(op, rank) ? rank : -1;
+#else
+      const int posted_to = sends && is_remote(op, rank) ? rank : -1;
+#endif
+      const bool put = posted_to >= 0 && is_straight(op, posted_to);
+      const Lanes puts = ballot(put);
+      end_row(carry, from, bytes, put ? 0 : to, its_record, record, record_bytes, [&](const char* what, u32 at, u32 size) {
+        put_pieces(op, puts, posted_to, to + at, what, size);
+      });
+      post_row_of_lanes(op, posted_to >= 0 && !put, posted_to, to, bytes);
+#else
+      end_row(carry, from, bytes, to, its_record, record, record_bytes);
 #endif
     }
     t = later;

@@ -6,10 +6,12 @@
 
 #if EP_RAILS
 // Brings a remote rank's rows to all ranks of this one's island that they are for. Called by all threads of a grid.
-EP_DEVICE void pass_on(const Op& op, i64 source, u32 bytes) {
+EP_DEVICE void pass_on(const Op& op, Carrier& carry, i64 source, u32 bytes) {
   const char* channel = channel_from(op, source);
   const i64 waves = blockDim.x / EP_LANES, rows = (i64)load_remote((const u64*)(channel + EP_CHANNEL_RECORDS));
   for (i64 i = (i64)warp() * gridDim.x + blockIdx.x; i < rows; i += (i64)gridDim.x * waves) {
+    const char* from = passed_row(channel, i, bytes);
+    begin_row(carry, from, bytes);
     const u32* record = passed_record(channel, i);
     const u32 token = load_remote(record);
     int id = -1, row = -1;
@@ -21,19 +23,7 @@ EP_DEVICE void pass_on(const Op& op, i64 source, u32 bytes) {
     }
     const int rank = id < 0 ? -1 : op.owner[id], local = id < 0 ? -1 : op.local_of[id];
     const Lanes all = ballot(row >= 0);
-    const Vec* from = (const Vec*)passed_row(channel, i, bytes);
-    Vec* to = row < 0 ? 0 : (Vec*)(op.peers[rank] + EP_ROWS + (u64)row * bytes);
-    const u32 vecs = bytes / 16;
-    for (u32 first = lane(); first < vecs + lane(); first += 4 * EP_LANES) {
-      Vec v[4];
-#pragma unroll
-      for (u32 u = 0; u < 4; u++) if (first + u * EP_LANES < vecs) v[u] = load_remote(from + first + u * EP_LANES);
-      for (Lanes left = all; left; left &= left - 1) {
-        Vec* there = (Vec*)shuffle((u64)to, lowest(left));
-#pragma unroll
-        for (u32 u = 0; u < 4; u++) if (first + u * EP_LANES < vecs) store_remote(there + first + u * EP_LANES, v[u]);
-      }
-    }
+    end_row(carry, from, bytes, row < 0 ? 0 : op.peers[rank] + EP_ROWS + (u64)row * bytes, 0, 0, 0);
     for (Lanes left = all; left; left &= left - 1) {
       const int k = lowest(left), target = shuffle(rank, k);
       u32* there = (u32*)record_at(op.peers[target], shuffle(row, k));
@@ -49,67 +39,85 @@ EP_DEVICE void pass_on(const Op& op, i64 source, u32 bytes) {
 #endif
 
 EP_KERNEL(ht_take, 1024) {
+  EP_DYNAMIC_SHARED(stages);
   EP_SHARED int start[EP_RANKS + 1];
   wait_for_previous();
   if (!ht_goes_on(op)) return;
   first_rows_from(op, start);
   if (!await_remotes(op, HT_DATA, op.state->ht_number, PHASE_DISPATCH_ROWS)) return;
-  const u64 bytes = row_bytes_of(op);
+  const u32 bytes = row_bytes_of(op);
+  const i64 waves = blockDim.x / EP_LANES;
+  Carrier carry = carrier(stages, EP_STAGE_PIECE(bytes));
+#if EP_BULK
+  // What came before it was announced, and bulk copies read.
+  bulk_fence_global();
+#endif
   // Each rank begins with another one.
   for (i64 i = 1; i < EP_RANKS; i++) {
     const i64 r = (op.rank + i) % EP_RANKS;
     if (!is_remote(op, r) || is_masked(op, r)) continue;
 #if EP_RAILS
     const int via = via_from(op, r);
-    if (via == op.rank) pass_on(op, r, (u32)bytes);
+    if (via == op.rank) pass_on(op, carry, r, bytes);
     if (via >= 0) continue;
 #endif
-    const u64 rows = (u64)(start[r + 1] - start[r]);
-    copy_all(op.local + EP_ROWS + (u64)start[r] * bytes, channel_from(op, r) + EP_CHANNEL_ROWS, rows * bytes);
-    copy_all(record_at(op.local, start[r]), channel_from(op, r) + EP_CHANNEL_RECORDS, rows * EP_RECORD_BYTES);
+    const i64 rows = start[r + 1] - start[r];
+    for (i64 i = (i64)warp() * gridDim.x + blockIdx.x; i < rows; i += (i64)gridDim.x * waves) {
+      copy_row(carry, op.local + EP_ROWS + (u64)(start[r] + i) * bytes, channel_from(op, r) + EP_CHANNEL_ROWS + (u64)i * bytes, bytes);
+    }
+    copy_all(record_at(op.local, start[r]), channel_from(op, r) + EP_CHANNEL_RECORDS, (u64)rows * EP_RECORD_BYTES);
   }
+  rows_written();
 #if EP_RAILS
   if (!last_block(op, 3)) return;
   advance_some(op, false, HT_DATA, op.state->ht_number, PHASE_DISPATCH_ROWS);
 #endif
 }
 
-#if EP_DEVICE_POSTED
-// Brings rows of a remote rank's tokens into the channel to it and posts each. Called by all threads of a grid.
-EP_DEVICE void give_rows(const Op& op, i64 rank, const char* x, i64 rows) {
+// Brings rows of a remote rank's tokens into the channel to it; with EP_DEVICE_POSTED each is posted. Called by all threads of a grid.
+EP_DEVICE void give_rows(const Op& op, Carrier& carry, i64 rank, const char* x, i64 rows) {
   const i64 waves = blockDim.x / EP_LANES;
-  for (i64 row = (i64)blockIdx.x * waves + warp(); row < rows; row += (i64)gridDim.x * waves) {
-    const Vec* from = (const Vec*)(x + (u64)row * EP_BF16_ROW);
-    Vec* to = (Vec*)(channel_to(op, rank) + EP_CHANNEL_ROWS + (u64)row * EP_BF16_ROW);
-    for (int i = lane(); i < EP_BF16_ROW / 16; i += 4 * EP_LANES) {
-      Vec v[4];
-#pragma unroll
-      for (int u = 0; u < 4; u++) if (i + u * EP_LANES < EP_BF16_ROW / 16) v[u] = load_remote(from + i + u * EP_LANES);
-#pragma unroll
-      for (int u = 0; u < 4; u++) if (i + u * EP_LANES < EP_BF16_ROW / 16) to[i + u * EP_LANES] = v[u];
+#if EP_DEVICE_POSTED
+  const bool straight = is_straight(op, rank);
+#endif
+  for (i64 row = (i64)warp() * gridDim.x + blockIdx.x; row < rows; row += (i64)gridDim.x * waves) {
+    const char* from = x + (u64)row * EP_BF16_ROW;
+    char* to = channel_to(op, rank) + EP_CHANNEL_ROWS + (u64)row * EP_BF16_ROW;
+#if EP_DEVICE_POSTED
+    if (straight) {
+      begin_row(carry, from, EP_BF16_ROW);
+      end_row(carry, from, EP_BF16_ROW, 0, 0, 0, 0, [&](const char* what, u32 at, u32 bytes) { put_pieces(op, 1, (int)rank, to + at, what, bytes); });
+      continue;
     }
+#endif
+    copy_row(carry, to, from, EP_BF16_ROW);
+#if EP_DEVICE_POSTED
+    rows_written();
     sync_lanes();
-    post_by_wave(op, rank, (const char*)to, EP_BF16_ROW);
+    post_by_wave(op, rank, to, EP_BF16_ROW);
+#endif
   }
 }
-#endif
 
-EP_KERNEL(ht_give, 1024) {
+EP_KERNEL(ht_give, EP_COMBINE_WARPS * EP_LANES) {
+  EP_DYNAMIC_SHARED(shared);
   EP_SHARED Announcement announcement;
   EP_SHARED int start[EP_RANKS + 1];
   wait_for_previous();
   if (!begin_combine(op, &announcement)) return;
   first_rows_from(op, start);
   const char* x = op.by_expert ? op.local + op.input : op.x;
+  Carrier carry = carrier(shared, EP_STAGE_PIECE(EP_BF16_ROW));
+#if EP_BULK
+  // Sums of the kernel before.
+  bulk_fence_global();
+#endif
   for (i64 i = 1; i < EP_RANKS; i++) {
     const i64 r = (op.rank + i) % EP_RANKS;
     if (!is_remote(op, r) || is_masked(op, r)) continue;
-#if EP_DEVICE_POSTED
-    give_rows(op, r, x + (u64)start[r] * EP_BF16_ROW, start[r + 1] - start[r]);
-#else
-    copy_all(channel_to(op, r) + EP_CHANNEL_ROWS, x + (u64)start[r] * EP_BF16_ROW, (u64)(start[r + 1] - start[r]) * EP_BF16_ROW);
-#endif
+    give_rows(op, carry, r, x + (u64)start[r] * EP_BF16_ROW, start[r + 1] - start[r]);
   }
+  rows_written();
   give_weights(op, start);
   if (!last_block(op, 12)) return;
   post_weights(op, start);

@@ -168,7 +168,7 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
     if (works) out = outgoing(op, all, index);
     const int k = works && out.here ? lowest(out.here) : 0;
 #if EP_DEVICE_POSTED
-    const bool remote = works && is_remote(op, out.rank);
+    const bool remote = works && is_remote(op, out.rank), straight = EP_BULK && works && is_straight(op, out.rank);
 #else
     const bool remote = false;
 #endif
@@ -176,15 +176,29 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
       const int first = span * EP_LL_SPAN_VECTORS, mine = first + member * EP_LL_PIECE;
       const bool ends = span == EP_LL_SPANS - 1;
 #if EP_DEVICE_POSTED
-      if (ends && remote && out.here && member == 0 && lane() == 0) fill(op, all, out, k, &filled);
+      if (ends && remote && !straight && out.here && member == 0 && lane() == 0) fill(op, all, out, k, &filled);
 #endif
 #if EP_BULK
       if (works && out.here) {
         sum_piece(op, out, mine, stage + member * EP_LL_PIECE);
+#if EP_DEVICE_POSTED
+        if (straight && mine < EP_LL_VECTORS) {
+          const int vectors = EP_LL_VECTORS - mine < EP_LL_PIECE ? EP_LL_VECTORS - mine : EP_LL_PIECE;
+          sync_lanes();
+          put_straight_by_wave(op, out.rank, slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD + (u64)mine * 16, stage + member * EP_LL_PIECE, vectors * 16);
+        }
+#endif
         bulk_fence();
       }
       sync_block();
+#if EP_DEVICE_POSTED
+      if (straight && out.here && ends && member == 0 && lane() == 0) {
+        signal_straight(op, out.rank, combine_flag_to(op, out.home, out.rank, all.number, out.token, k), all.number);
+      }
+      if (!straight && works && out.here && member == 0 && lane() == 0) {
+#else
       if (works && out.here && member == 0 && lane() == 0) {
+#endif
         const int vectors = EP_LL_VECTORS - first < EP_LL_SPAN_VECTORS ? EP_LL_VECTORS - first : EP_LL_SPAN_VECTORS;
         bulk_store(slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD + (u64)first * 16, stage, vectors * 16);
         bulk_commit();
@@ -206,7 +220,7 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
 #endif
 #if EP_DEVICE_POSTED
       if (ends) {
-        publish_by_block(op, filled.rows, filled.ranks, filled.what, EP_BF16_ROW, filled.flags, all.number);
+        publish_by_block(op, false, filled.rows, filled.ranks, filled.what, EP_BF16_ROW, filled.flags, all.number);
         sync_block();
         if (threadIdx.x == 0) filled.rows = 0;
       }
@@ -248,6 +262,25 @@ EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
       const char* from = (const char*)row_of(op, shuffle(out.row, k));
       if (turn++ % members != member) continue;
       char* to = slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD;
+#if EP_BULK && EP_DEVICE_POSTED
+      if (is_straight(op, out.rank)) {
+        for (i64 at = 0; at < EP_BF16_ROW; at += op.extra) {
+          const u32 bytes = (u32)(EP_BF16_ROW - at < op.extra ? EP_BF16_ROW - at : op.extra);
+          if (lane() == 0) {
+            barrier_expect(&arrived[warp()], bytes);
+            bulk_load(stage, from + at, bytes, &arrived[warp()]);
+          }
+          barrier_wait(&arrived[warp()], parity);
+          parity ^= 1;
+          put_straight_by_wave(op, out.rank, to + at, stage, bytes);
+          bulk_fence();
+          sync_lanes();
+        }
+        if (lane() == 0) signal_straight(op, out.rank, combine_flag_to(op, out.home, out.rank, all.number, out.token, k), all.number);
+        sync_lanes();
+        continue;
+      }
+#endif
 #if EP_BULK
       if (lane() == 0) {
         for (i64 at = 0; at < EP_BF16_ROW; at += op.extra) {
@@ -266,6 +299,8 @@ EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
 #endif
       }
 #if EP_DEVICE_POSTED
+      // The first lane alone has waited.
+      parity = (u32)shuffle((int)parity, 0);
       publish_row_by_wave(op, all, out, k);
 #endif
 #else
@@ -295,6 +330,9 @@ EP_DEVICE void send_coded_row(const Op& op, const Sending& all, const Outgoing& 
   u32* ranges = (u32*)(stage + 2 * EP_LOG_STAGE);
   char* coded = stage + EP_LOG_STAGE;
   int at = EP_COMBINE_SLOT_HEAD;
+#if EP_DEVICE_POSTED
+  const bool straight = is_straight(op, out.rank);
+#endif
   for (int block = 0; block < EP_SCALES; block += EP_LOG_BLOCKS) {
     const int blocks = EP_SCALES - block < EP_LOG_BLOCKS ? EP_SCALES - block : EP_LOG_BLOCKS;
     for (int i = lane(); i < EP_LOG_BLOCKS * 16; i += EP_LANES) {
@@ -312,13 +350,26 @@ EP_DEVICE void send_coded_row(const Op& op, const Sending& all, const Outgoing& 
     sync_lanes();
     const int bytes = log_fmt_encode((const u32*)stage, block, blocks, ranges, coded);
     sync_lanes();
+#if EP_DEVICE_POSTED
+    if (straight) {
+      put_straight_by_wave(op, out.rank, slot + 4 * block, ranges, 4 * blocks);
+      put_straight_by_wave(op, out.rank, slot + at, coded, bytes);
+      sync_lanes();
+      at += bytes;
+      continue;
+    }
+#endif
     if (lane() < blocks) store_remote((u32*)slot + block + lane(), ranges[lane()]);
     for (int i = lane(); i < (bytes + 15) / 16; i += EP_LANES) store_remote((Vec*)(slot + at) + i, ((const Vec*)coded)[i]);
     sync_lanes();
     at += bytes;
   }
 #if EP_DEVICE_POSTED
-  publish_slot_by_wave(op, all, out, first, 0, at);
+  if (!straight) {
+    publish_slot_by_wave(op, all, out, first, 0, at);
+  } else if (lane() == 0) {
+    signal_straight(op, out.rank, combine_flag_to(op, out.home, out.rank, all.number, out.token, first), all.number);
+  }
 #else
   if (lane() == 0) publish_slot(op, all, out, first, 0, at);
 #endif

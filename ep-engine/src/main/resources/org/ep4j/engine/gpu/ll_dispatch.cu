@@ -559,9 +559,21 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
     const bool ends = piece == pieces - 1;
 #if EP_BULK
     const bool whole = pieces == 1;
+#if EP_DEVICE_POSTED
+    const bool stores = to.target && !is_straight(op, to.rank);
+    sync_block();
+    for (int i = 0; i < posted; i++) {
+      if (!is_straight(op, target_ranks[i])) continue;
+      const u64 at = whole ? 0 : EP_MESSAGE_HEAD + (u64)from * vector_bytes;
+      put_straight_by_block(op, target_ranks[i], targets[i] + at, whole ? shared : row, here * vector_bytes + (whole ? EP_MESSAGE_HEAD : 0));
+      if (!whole && ends) put_straight_by_block(op, target_ranks[i], targets[i], shared, EP_MESSAGE_HEAD);
+    }
+#else
+    const bool stores = to.target;
+#endif
     if (router) {
       sync_lanes();
-      if (to.target) {
+      if (stores) {
         bulk_store(to.target + (whole ? 0 : EP_MESSAGE_HEAD + from * vector_bytes), whole ? shared : row, (u32)(here * vector_bytes + (whole ? EP_MESSAGE_HEAD : 0)));
         if (!whole && ends) bulk_store(to.target, shared, EP_MESSAGE_HEAD);
       }
@@ -580,7 +592,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_DEVICE_POSTED
     if (ends) {
       if ((int)threadIdx.x >= posted && (int)threadIdx.x < target_count) store_release(flags[threadIdx.x], number);
-      publish_by_block(op, posted, target_ranks, targets, message_bytes, flags, number);
+      publish_by_block(op, false, posted, target_ranks, targets, message_bytes, flags, number);
     }
 #else
     if (ends && (int)threadIdx.x < target_count) {
@@ -622,7 +634,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
     sync_block();
 #if EP_BULK && EP_DEVICE_POSTED
     // Of the token before: what is asked for next is on its way.
-    if (ends) publish_by_block(op, posted, target_ranks, targets, message_bytes, flags, number);
+    if (ends) publish_by_block(op, true, posted, target_ranks, targets, message_bytes, flags, number);
 #endif
   }
 
@@ -641,7 +653,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   if (router && first < end) keep(op, to, end - 1);
 #if EP_BULK && EP_DEVICE_POSTED
   sync_block();
-  if (first < end) publish_by_block(op, posted, target_ranks, targets, message_bytes, flags, number);
+  if (first < end) publish_by_block(op, true, posted, target_ranks, targets, message_bytes, flags, number);
 #endif
   if (last && !router) announce_counts(op, tables, peer, messages, number, threads);
   if (last && warp() == 0) announce_dispatch(op, tables, peer, number);

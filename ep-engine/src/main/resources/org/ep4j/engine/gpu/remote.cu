@@ -29,6 +29,24 @@ EP_DEVICE void post_by_block(const Op& op, i64 rank, const char* from, u64 bytes
   if (bytes != 0) ::ep_posted_put_block(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
 }
 
+// Puts to a rank that the device library has mapped are stores of the threads that call for them: they go straight to their place in the channel from where
+// bytes lie, in shared memory or elsewhere. To others they go by way of this rank's end of the channel. "place" is there.
+EP_DEVICE void* mapped_at(const Op& op, i64 rank, const void* place) {
+  const Remote& to = op.remotes[rank];
+  return ::ep_posted_mapped(to.there + ((const char*)place - to.out), (int)to.number);
+}
+EP_DEVICE bool is_straight(const Op& op, i64 rank) { return is_remote(op, rank) && mapped_at(op, rank, op.remotes[rank].out) != 0; }
+EP_DEVICE void put_straight_by_wave(const Op& op, i64 rank, const char* place, const void* from, u64 bytes) {
+  const Remote& to = op.remotes[rank];
+  ::ep_posted_put_wave(to.there + (place - to.out), (const char*)from, EP_ALIGNED_16(bytes), (int)to.number);
+}
+EP_DEVICE void put_straight_by_block(const Op& op, i64 rank, const char* place, const void* from, u64 bytes) {
+  const Remote& to = op.remotes[rank];
+  ::ep_posted_put_block(to.there + (place - to.out), (const char*)from, EP_ALIGNED_16(bytes), (int)to.number);
+}
+// Says that what has been put straight is there, which the calling thread has seen.
+EP_DEVICE void signal_straight(const Op& op, i64 rank, const u64* flag, u64 number) { store_release(mapped_at(op, rank, flag), number); }
+
 // What stands for this rank's counter at a peer.
 EP_DEVICE unsigned long long* counter_there(const Op& op, int counter) { return (unsigned long long*)counter_at(op.words, counter, op.rank); }
 
@@ -244,9 +262,15 @@ EP_DEVICE void publish_by_wave(const Op& op, bool mine, i64 rank, const char* wh
   }
 }
 
-// As above, for things that all threads of a block have seen, all of which call it: one alone is posted by the whole block, several by a wave each.
-EP_DEVICE void publish_by_block(const Op& op, int things, const int* ranks, char* const* what, u64 bytes, u64* const* flags, u64 number) {
+// As above, for things that all threads of a block have seen, all of which call it: one alone is posted by the whole block, several by a wave each. With
+// "put", those that go straight have been put.
+EP_DEVICE void publish_by_block(const Op& op, bool put, int things, const int* ranks, char* const* what, u64 bytes, u64* const* flags, u64 number) {
   for (int i = things == 1 ? 0 : warp(); i < things; i += blockDim.x / EP_LANES) {
+    if (put && is_straight(op, ranks[i])) {
+      if (things == 1 ? threadIdx.x == 0 : lane() == 0) signal_straight(op, ranks[i], flags[i], number);
+      if (things == 1) break;
+      continue;
+    }
     const Remote& to = op.remotes[ranks[i]];
     char* there = to.there + (what[i] - to.out);
     unsigned long long* flag = (unsigned long long*)(to.there + ((const char*)flags[i] - to.out));
