@@ -239,7 +239,7 @@ public final class Peers<W extends Words> {
     }
 
     private static void ignoreLost(EpPeerLostException e) {
-        LOG.log(System.Logger.Level.DEBUG, "nothing more can be told to a rank", e);
+        LOG.log(System.Logger.Level.DEBUG, "nothing more can be told to a rank, or heard of it", e);
     }
 
     /**
@@ -274,6 +274,16 @@ public final class Peers<W extends Words> {
      */
     public boolean reached(Counter counter, int source, long value) {
         return (isPostedFrom(source) && heard(counter, source) >= value) || seen(counter, source) >= value;
+    }
+
+    /** As {@link #reached}, of a source that may be lost: what can never come has not. */
+    boolean hasReached(Counter counter, int source, long value) {
+        try {
+            return reached(counter, source, value);
+        } catch (EpPeerLostException e) {
+            ignoreLost(e);
+            return false;
+        }
     }
 
     /**

@@ -35,6 +35,9 @@ struct Sending {
   i64 messages;       // that came with the dispatch
   const i64* before;  // [R + 1]: messages of the ranks before, counted from the rank after this one
   char* const* peer;
+#if EP_DEVICE_POSTED
+  const int* straight;  // by rank, see is_straight
+#endif
 };
 
 // One message that came with the dispatch: where its selections' rows lie here, and where its token is at home.
@@ -168,7 +171,7 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
     if (works) out = outgoing(op, all, index);
     const int k = works && out.here ? lowest(out.here) : 0;
 #if EP_DEVICE_POSTED
-    const bool remote = works && is_remote(op, out.rank), straight = EP_BULK && works && is_straight(op, out.rank);
+    const bool remote = works && is_remote(op, out.rank), straight = EP_BULK && works && all.straight[out.rank];
 #else
     const bool remote = false;
 #endif
@@ -220,7 +223,7 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
 #endif
 #if EP_DEVICE_POSTED
       if (ends) {
-        publish_by_block(op, false, filled.rows, filled.ranks, filled.what, EP_BF16_ROW, filled.flags, all.number);
+        publish_by_block(op, 0, filled.rows, filled.ranks, filled.what, EP_BF16_ROW, filled.flags, all.number);
         sync_block();
         if (threadIdx.x == 0) filled.rows = 0;
       }
@@ -263,7 +266,7 @@ EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
       if (turn++ % members != member) continue;
       char* to = slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD;
 #if EP_BULK && EP_DEVICE_POSTED
-      if (is_straight(op, out.rank)) {
+      if (all.straight[out.rank]) {
         for (i64 at = 0; at < EP_BF16_ROW; at += op.extra) {
           const u32 bytes = (u32)(EP_BF16_ROW - at < op.extra ? EP_BF16_ROW - at : op.extra);
           if (lane() == 0) {
@@ -331,7 +334,7 @@ EP_DEVICE void send_coded_row(const Op& op, const Sending& all, const Outgoing& 
   char* coded = stage + EP_LOG_STAGE;
   int at = EP_COMBINE_SLOT_HEAD;
 #if EP_DEVICE_POSTED
-  const bool straight = is_straight(op, out.rank);
+  const bool straight = all.straight[out.rank];
 #endif
   for (int block = 0; block < EP_SCALES; block += EP_LOG_BLOCKS) {
     const int blocks = EP_SCALES - block < EP_LOG_BLOCKS ? EP_SCALES - block : EP_LOG_BLOCKS;
@@ -448,6 +451,10 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
   const int threads = blockDim.x;
   const bool clerk = (int)threadIdx.x == threads - 1;
   char* const peer0 = threadIdx.x < EP_RANKS ? op.peers[threadIdx.x] : 0;
+#if EP_DEVICE_POSTED
+  EP_SHARED int straight[EP_RANKS];
+  find_straight(op, straight);
+#endif
   wait_for_previous();
   for (int r = threadIdx.x; r < EP_RANKS; r += threads) peer[r] = r == (int)threadIdx.x ? peer0 : op.peers[r];
   if (threadIdx.x == 0) {
@@ -486,7 +493,11 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
     }
     return;
   }
+#if EP_DEVICE_POSTED
+  const Sending all = {number, before[EP_RANKS], before, peer, straight};
+#else
   const Sending all = {number, before[EP_RANKS], before, peer};
+#endif
   if (blockIdx.x == gridDim.x - 1 && (int)threadIdx.x >= threads - EP_LANES) {
     announce_combine(op, peer, number, dispatch);
 #if EP_DEVICE_POSTED

@@ -36,6 +36,10 @@ EP_DEVICE void* mapped_at(const Op& op, i64 rank, const void* place) {
   return ::ep_posted_mapped(to.there + ((const char*)place - to.out), (int)to.number);
 }
 EP_DEVICE bool is_straight(const Op& op, i64 rank) { return is_remote(op, rank) && mapped_at(op, rank, op.remotes[rank].out) != 0; }
+// Of all ranks, in shared memory. It takes some loads one behind the other, and puts that come later find them in the cache. Called by all threads of a block.
+EP_DEVICE void find_straight(const Op& op, int* straight) {
+  for (int r = threadIdx.x; r < EP_RANKS; r += blockDim.x) straight[r] = is_straight(op, r);
+}
 EP_DEVICE void put_straight_by_wave(const Op& op, i64 rank, const char* place, const void* from, u64 bytes) {
   const Remote& to = op.remotes[rank];
   ::ep_posted_put_wave(to.there + (place - to.out), (const char*)from, EP_ALIGNED_16(bytes), (int)to.number);
@@ -262,12 +266,11 @@ EP_DEVICE void publish_by_wave(const Op& op, bool mine, i64 rank, const char* wh
   }
 }
 
-// As above, for things that all threads of a block have seen, all of which call it: one alone is posted by the whole block, several by a wave each. With
-// "put", those that go straight have been put.
-EP_DEVICE void publish_by_block(const Op& op, bool put, int things, const int* ranks, char* const* what, u64 bytes, u64* const* flags, u64 number) {
+// As above, for things that all threads of a block have seen, all of which call it: one alone is posted by the whole block, several by a wave each. Ranks
+// that are "straight", where that is given, have been told.
+EP_DEVICE void publish_by_block(const Op& op, const int* straight, int things, const int* ranks, char* const* what, u64 bytes, u64* const* flags, u64 number) {
   for (int i = things == 1 ? 0 : warp(); i < things; i += blockDim.x / EP_LANES) {
-    if (put && is_straight(op, ranks[i])) {
-      if (things == 1 ? threadIdx.x == 0 : lane() == 0) signal_straight(op, ranks[i], flags[i], number);
+    if (straight && straight[ranks[i]]) {
       if (things == 1) break;
       continue;
     }

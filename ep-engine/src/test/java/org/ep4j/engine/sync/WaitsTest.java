@@ -1,6 +1,7 @@
 package org.ep4j.engine.sync;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
 import java.util.List;
@@ -14,6 +15,7 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.bootstrap.InProcessBootstrap;
 import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.Bootstrap;
@@ -26,9 +28,14 @@ final class WaitsTest {
     private static final String PHASE = "dispatch rows";
     private final EpException own = new EpTimeoutException("the wait's own reason", PHASE, 1, 5, 3);
 
-    /** Says that it has lost its sources, once it is told to. */
+    /**
+     * Says that it has lost its sources, once it is told to. The loss can be known before a counter's last value is seen: then
+     * the first other counter that is looked at tells of it, and that value is there afterwards.
+     */
     private static final class Backend implements HostPosted {
         private boolean lost;
+        private int late = -1;
+        private long last;
 
         @Override
         public void write(int peer, long target, long source, long bytes) {}
@@ -38,6 +45,10 @@ final class WaitsTest {
 
         @Override
         public long seen(int counter, int source) {
+            if (counter == late) {
+                return lost ? last : 0;
+            }
+            lost |= late >= 0;
             if (lost) {
                 throw new EpPeerLostException("rank " + source + " cannot be reached by nic0:1", source, "post");
             }
@@ -114,6 +125,25 @@ final class WaitsTest {
         assertThat(ended())
                 .isInstanceOf(EpStateException.class)
                 .hasMessage("the buffer was closed during dispatch rows");
+    }
+
+    private long awaited(long expected) {
+        waits.begin(Counter.LL_DISPATCH, 5);
+        backend.late = BufferLayout.number(Counter.LL_DISPATCH);
+        backend.last = 5;
+        return waits.await(Counter.LL_DISPATCH, 1, expected, Deadline.in(Duration.ofSeconds(10)), PHASE);
+    }
+
+    @Test
+    void aCounterThatCameBeforeItsSourceWasLostIsEnough() {
+        assertThat(awaited(5)).isPositive();
+    }
+
+    @Test
+    void aCounterThatDidNotComeBeforeItsSourceWasLostIsNot() {
+        assertThatThrownBy(() -> awaited(6))
+                .isInstanceOfSatisfying(
+                        EpPeerLostException.class, e -> lost(e, 1, "(counter ll_dispatch of rank 1 is 5, expected 6)"));
     }
 
     @Test
