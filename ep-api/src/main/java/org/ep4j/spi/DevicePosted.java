@@ -1,5 +1,6 @@
 package org.ep4j.spi;
 
+import java.util.OptionalLong;
 import org.ep4j.DeviceMemory;
 
 /**
@@ -19,13 +20,15 @@ import org.ep4j.DeviceMemory;
  *   <li>{@code void ep_posted_put_signal(char* to, const char* from, unsigned long long bytes, unsigned long long* counter,
  *       unsigned long long value, int peer)}: likewise, and sets a word when all of it is there; {@code
  *       ep_posted_put_signal_wave} and {@code ep_posted_put_signal_block} are called by all threads of a warp or block
- *   <li>{@code void* ep_posted_mapped(const void* there, int peer)}: where the peer's place is mapped here, 0 where it is
- *       not. To a peer that is mapped, puts are stores of the calling threads, which a release behind them shows; {@code from}
- *       is then any memory that these can read, shared memory too, and may change once the call has returned
+ *   <li>{@code void ep_posted_prepare(const void* there, int peer)}: brings what puts to such a place look up nearer, or does
+ *       nothing; by any number of threads, which may wait for it
  *   <li>{@code void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer)}: sets a word
  *   <li>{@code void ep_posted_quiet()}: returns when all that threads of this GPU whose writes the calling one has seen have
  *       put is there
  * </ul>
+ *
+ * <p>To a peer that is {@link #mapped}, puts are stores of the calling threads, which a release behind them shows; {@code
+ * from} is then any memory that these can read, shared memory too, and may change once the call has returned.
  */
 public interface DevicePosted extends HostPosted {
     /** What kernels are compiled and linked with; the same for all buffers of the backend. */
@@ -33,6 +36,14 @@ public interface DevicePosted extends HostPosted {
 
     /** The peer in calls of the device library. */
     int number(int rank);
+
+    /**
+     * What kernels add to an address in this rank's memory to reach the same place of the peer's by loads and stores; empty
+     * where this GPU does not map it.
+     */
+    default OptionalLong mapped(int rank) {
+        return OptionalLong.empty();
+    }
 
     /**
      * The counters of {@link HostPosted}, beside {@link SymmetricBuffer#local()}: that number {@code c} of rank {@code s} of

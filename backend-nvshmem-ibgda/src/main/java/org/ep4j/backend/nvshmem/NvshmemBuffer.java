@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -104,6 +105,13 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     @Override
     public int number(int rank) {
         return find(rank).pe();
+    }
+
+    /** NVSHMEM maps the whole heap of a peer, or none of it. */
+    @Override
+    public OptionalLong mapped(int rank) {
+        long there = process.mapped(place.address(), find(rank).pe());
+        return there == 0 ? OptionalLong.empty() : OptionalLong.of(there - place.address());
     }
 
     /** As {@link MappedPeers#peer}, where NVLink or PCIe reaches the peer. */

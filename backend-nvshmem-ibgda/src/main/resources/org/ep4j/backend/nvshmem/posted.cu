@@ -30,7 +30,8 @@ __device__ __forceinline__ void ep_posted_put_signal_block(
     char* to, const char* from, unsigned long long bytes, unsigned long long* counter, unsigned long long value, int peer) {
   nvshmemx_putmem_signal_nbi_block(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer);
 }
-__device__ __forceinline__ void* ep_posted_mapped(const void* there, int peer) { return nvshmem_ptr(there, peer); }
+// What puts look up lies where this does; the compiler must not leave it out.
+__device__ __forceinline__ void ep_posted_prepare(const void* there, int peer) { asm volatile("" ::"l"(nvshmem_ptr(there, peer))); }
 __device__ __forceinline__ void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer) {
   nvshmemx_signal_op((uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer);
 }

@@ -14,7 +14,7 @@ import org.ep4j.spi.DevicePosted;
 /** The peers of a GPU whose kernels post to them by themselves. See {@code remote.cu}. */
 final class DeviceRemotes implements RemoteTable {
     /** Bytes of {@code struct Remote} with {@code EP_DEVICE_POSTED}. */
-    private static final int BYTES = 48;
+    private static final int BYTES = 56;
 
     private final DeviceAllocation table;
 
@@ -47,7 +47,8 @@ final class DeviceRemotes implements RemoteTable {
                         .putLong(window.address() + there)
                         .putLong(posted.number(r))
                         .putLong(rails.via(rank, r, Mask.NONE))
-                        .putLong(rails.via(r, rank, Mask.NONE));
+                        .putLong(rails.via(r, rank, Mask.NONE))
+                        .putLong(posted.mapped(r).orElse(0));
             }
             words.position(end);
         }

@@ -29,6 +29,7 @@ EP_DEVICE void add_weighted(float* sums, float weight, Vec v) {
 EP_DEVICE const Vec* row_of(const Op& op, int row) { return (const Vec*)(op.x + (u64)row * EP_BF16_ROW); }
 
 // ---- Send.
+struct Filled;
 // What a block must know to send.
 struct Sending {
   u64 number;
@@ -36,7 +37,7 @@ struct Sending {
   const i64* before;  // [R + 1]: messages of the ranks before, counted from the rank after this one
   char* const* peer;
 #if EP_DEVICE_POSTED
-  const int* straight;  // by rank, see is_straight
+  Filled* filled;
 #endif
 };
 
@@ -159,19 +160,17 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
 #if EP_BULK
   Vec* stage = (Vec*)shared + team * EP_LL_SPAN_VECTORS;
 #endif
-#if EP_DEVICE_POSTED
-  EP_SHARED Filled filled;
-  if (threadIdx.x == 0) filled.rows = 0;
-  sync_block();
-#endif
   for (i64 from = blockIdx.x; from < all.messages; from += gridDim.x * abreast) {
     const i64 index = from + (i64)team * gridDim.x;
     const bool works = team < abreast && index < all.messages;
     Outgoing out;
     if (works) out = outgoing(op, all, index);
+#if EP_DEVICE_POSTED
+    else prepare_puts(op);
+#endif
     const int k = works && out.here ? lowest(out.here) : 0;
 #if EP_DEVICE_POSTED
-    const bool remote = works && is_remote(op, out.rank), straight = EP_BULK && works && all.straight[out.rank];
+    const bool remote = works && is_remote(op, out.rank), straight = EP_BULK && works && is_straight(op, out.rank);
 #else
     const bool remote = false;
 #endif
@@ -179,7 +178,7 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
       const int first = span * EP_LL_SPAN_VECTORS, mine = first + member * EP_LL_PIECE;
       const bool ends = span == EP_LL_SPANS - 1;
 #if EP_DEVICE_POSTED
-      if (ends && remote && !straight && out.here && member == 0 && lane() == 0) fill(op, all, out, k, &filled);
+      if (ends && remote && !straight && out.here && member == 0 && lane() == 0) fill(op, all, out, k, all.filled);
 #endif
 #if EP_BULK
       if (works && out.here) {
@@ -223,9 +222,9 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
 #endif
 #if EP_DEVICE_POSTED
       if (ends) {
-        publish_by_block(op, 0, filled.rows, filled.ranks, filled.what, EP_BF16_ROW, filled.flags, all.number);
+        publish_by_block(op, false, all.filled->rows, all.filled->ranks, all.filled->what, EP_BF16_ROW, all.filled->flags, all.number);
         sync_block();
-        if (threadIdx.x == 0) filled.rows = 0;
+        if (threadIdx.x == 0) all.filled->rows = 0;
       }
 #endif
 #if EP_BULK || EP_DEVICE_POSTED
@@ -266,7 +265,7 @@ EP_DEVICE void send_rows(const Op& op, const Sending& all, char* shared) {
       if (turn++ % members != member) continue;
       char* to = slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD;
 #if EP_BULK && EP_DEVICE_POSTED
-      if (all.straight[out.rank]) {
+      if (is_straight(op, out.rank)) {
         for (i64 at = 0; at < EP_BF16_ROW; at += op.extra) {
           const u32 bytes = (u32)(EP_BF16_ROW - at < op.extra ? EP_BF16_ROW - at : op.extra);
           if (lane() == 0) {
@@ -334,7 +333,7 @@ EP_DEVICE void send_coded_row(const Op& op, const Sending& all, const Outgoing& 
   char* coded = stage + EP_LOG_STAGE;
   int at = EP_COMBINE_SLOT_HEAD;
 #if EP_DEVICE_POSTED
-  const bool straight = all.straight[out.rank];
+  const bool straight = is_straight(op, out.rank);
 #endif
   for (int block = 0; block < EP_SCALES; block += EP_LOG_BLOCKS) {
     const int blocks = EP_SCALES - block < EP_LOG_BLOCKS ? EP_SCALES - block : EP_LOG_BLOCKS;
@@ -387,6 +386,9 @@ EP_DEVICE void send_coded(const Op& op, const Sending& all, char* shared) {
     const Outgoing out = outgoing(op, all, item / each);
     const Lanes rows = op.partial ? out.here : out.here & (Lanes)1 << item % each;
     if (rows) send_coded_row(op, all, out, rows, stage);
+#if EP_DEVICE_POSTED
+    else prepare_puts(op);
+#endif
   }
 }
 
@@ -451,12 +453,12 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
   const int threads = blockDim.x;
   const bool clerk = (int)threadIdx.x == threads - 1;
   char* const peer0 = threadIdx.x < EP_RANKS ? op.peers[threadIdx.x] : 0;
-#if EP_DEVICE_POSTED
-  EP_SHARED int straight[EP_RANKS];
-  find_straight(op, straight);
-#endif
   wait_for_previous();
   for (int r = threadIdx.x; r < EP_RANKS; r += threads) peer[r] = r == (int)threadIdx.x ? peer0 : op.peers[r];
+#if EP_DEVICE_POSTED
+  EP_SHARED Filled filled;
+  if (threadIdx.x == 0) filled.rows = 0;
+#endif
   if (threadIdx.x == 0) {
     // In this order: see ll_dispatch_send.
     number = load_acquire(&state->ll_combine_number) + 1;
@@ -494,7 +496,7 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
     return;
   }
 #if EP_DEVICE_POSTED
-  const Sending all = {number, before[EP_RANKS], before, peer, straight};
+  const Sending all = {number, before[EP_RANKS], before, peer, &filled};
 #else
   const Sending all = {number, before[EP_RANKS], before, peer};
 #endif
@@ -533,9 +535,12 @@ struct Wanted {
   int owner;     // of this lane's selection, -1 where nothing comes for it
   float weight;
   Lanes slots;   // that hold something
+#if EP_POSTED
+  const char* slot;  // of this lane's selection
+#endif
 };
 
-EP_DEVICE Wanted wanted(const Op& op, i64 token) {
+EP_DEVICE Wanted wanted(const Op& op, u64 number, i64 token) {
   Wanted all;
   all.owner = -1;
   all.weight = 0;
@@ -554,7 +559,20 @@ EP_DEVICE Wanted wanted(const Op& op, i64 token) {
   const Lanes alike = same(all.owner);
   if (op.partial && lowest(alike) != lane()) all.owner = -1;
   all.slots = ballot(all.owner >= 0);
+#if EP_POSTED
+  // All at once, and before they are waited for: where they lie depends on whose they are.
+  all.slot = all.owner < 0 ? 0 : combine_slot_from(op, number, all.owner, token, lane());
+#endif
   return all;
+}
+
+// The slot of a selection. Called by whole waves.
+EP_DEVICE const char* slot_of(const Op& op, const Wanted& all, u64 number, i64 token, int k) {
+#if EP_POSTED
+  return (const char*)shuffle((u64)all.slot, k);
+#else
+  return combine_slot_at(op.local, number, token, k);
+#endif
 }
 
 // Waits for the slots of a token. Called by whole waves.
@@ -568,9 +586,6 @@ EP_DEVICE bool slots_there(const Op& op, const Wanted& all, u64 number, i64 toke
 
 EP_DEVICE void receive_rows(const Op& op, const Wanted& all, u64 number, i64 token, int column) {
   const int vector = column * EP_LANES + lane();
-#if !EP_POSTED
-  const char* slots = combine_slot_at(op.local, number, token, 0) + EP_COMBINE_SLOT_HEAD + (u64)vector * 16;
-#endif
   float sums[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   for (Lanes left = all.slots; left;) {
     Vec v[EP_LL_ROWS];
@@ -578,12 +593,7 @@ EP_DEVICE void receive_rows(const Op& op, const Wanted& all, u64 number, i64 tok
 #pragma unroll
     for (int j = 0; j < EP_LL_ROWS; j++) {
       if (!left) break;
-#if EP_POSTED
-      const int k = lowest(left), owner = shuffle(all.owner, k);
-      const char* slot = combine_slot_from(op, number, owner, token, k) + EP_COMBINE_SLOT_HEAD + (u64)vector * 16;
-#else
-      const char* slot = slots + (u64)lowest(left) * EP_COMBINE_SLOT_BYTES;
-#endif
+      const char* slot = slot_of(op, all, number, token, lowest(left)) + EP_COMBINE_SLOT_HEAD + (u64)vector * 16;
       if (vector < EP_LL_VECTORS) v[j] = load_remote((const Vec*)slot);
       left &= left - 1;
     }
@@ -605,7 +615,7 @@ EP_DEVICE void receive_coded(const Op& op, const Wanted& all, u64 number, i64 to
   for (int i = 0; i < 16; i++) sums[i] = 0;
   for (Lanes left = all.slots; left; left &= left - 1) {
     const int k = lowest(left);
-    const char* slot = combine_slot_from(op, number, shuffle(all.owner, k), token, k);
+    const char* slot = slot_of(op, all, number, token, k);
     // Where the blocks begin depends on how those before them are coded.
     int at = 256 * block;
     for (int from = 0; from < block; from += EP_LANES) {
@@ -650,7 +660,7 @@ EP_DEVICE void combine_received(const Op& op, u64 number, int parts, Receive rec
   sync_lanes();
   for (i64 item = (i64)warp() * gridDim.x + blockIdx.x; item < op.tokens * parts; item += waves) {
     const i64 token = item / parts;
-    const Wanted all = wanted(op, token);
+    const Wanted all = wanted(op, number, token);
     if (!slots_there(op, all, number, token)) break;
     receive(all, number, token, (int)(item % parts));
   }

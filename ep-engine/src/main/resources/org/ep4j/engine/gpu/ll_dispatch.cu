@@ -412,9 +412,8 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   const bool constant = EP_LL_TABLES && threadIdx.x < EP_EXPERTS;
   const int owner0 = constant ? op.owner[threadIdx.x] : 0, local0 = constant ? op.local_of[threadIdx.x] : 0;
   char* const peer0 = threadIdx.x < EP_RANKS ? op.peers[threadIdx.x] : 0;
-#if EP_BULK && EP_DEVICE_POSTED
-  EP_SHARED int straight[EP_RANKS];
-  find_straight(op, straight);
+#if EP_DEVICE_POSTED
+  if (warp() == threads / EP_LANES - 1) prepare_puts(op);
 #endif
   wait_for_previous();
 
@@ -564,7 +563,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_BULK
     const bool whole = pieces == 1;
 #if EP_DEVICE_POSTED
-    const bool stores = to.target && !straight[to.rank];
+    const bool stores = to.target && !is_straight(op, to.rank);
 #else
     const bool stores = to.target;
 #endif
@@ -579,14 +578,15 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_DEVICE_POSTED
     sync_block();
     for (int i = 0; i < posted; i++) {
-      if (!straight[target_ranks[i]]) continue;
+      if (!is_straight(op, target_ranks[i])) continue;
       const u64 at = whole ? 0 : EP_MESSAGE_HEAD + (u64)from * vector_bytes;
       put_straight_by_block(op, target_ranks[i], targets[i] + at, whole ? shared : row, here * vector_bytes + (whole ? EP_MESSAGE_HEAD : 0));
       if (!whole && ends) put_straight_by_block(op, target_ranks[i], targets[i], shared, EP_MESSAGE_HEAD);
     }
     if (ends && posted) {
       sync_block();
-      if ((int)threadIdx.x < posted && straight[target_ranks[threadIdx.x]]) signal_straight(op, target_ranks[threadIdx.x], flags[threadIdx.x], number);
+      const int i = threadIdx.x;
+      if (i < posted && is_straight(op, target_ranks[i])) signal_straight(op, target_ranks[i], flags[i], number);
     }
 #endif
 #else
@@ -602,7 +602,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_DEVICE_POSTED
     if (ends) {
       if ((int)threadIdx.x >= posted && (int)threadIdx.x < target_count) store_release(flags[threadIdx.x], number);
-      publish_by_block(op, 0, posted, target_ranks, targets, message_bytes, flags, number);
+      publish_by_block(op, false, posted, target_ranks, targets, message_bytes, flags, number);
     }
 #else
     if (ends && (int)threadIdx.x < target_count) {
@@ -644,7 +644,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
     sync_block();
 #if EP_BULK && EP_DEVICE_POSTED
     // Of the token before: what is asked for next is on its way.
-    if (ends) publish_by_block(op, straight, posted, target_ranks, targets, message_bytes, flags, number);
+    if (ends) publish_by_block(op, true, posted, target_ranks, targets, message_bytes, flags, number);
 #endif
   }
 
@@ -663,7 +663,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   if (router && first < end) keep(op, to, end - 1);
 #if EP_BULK && EP_DEVICE_POSTED
   sync_block();
-  if (first < end) publish_by_block(op, straight, posted, target_ranks, targets, message_bytes, flags, number);
+  if (first < end) publish_by_block(op, true, posted, target_ranks, targets, message_bytes, flags, number);
 #endif
   if (last && !router) announce_counts(op, tables, peer, messages, number, threads);
   if (last && warp() == 0) announce_dispatch(op, tables, peer, number);

@@ -63,6 +63,7 @@ struct Remote {
   i64 number;      // of the peer in calls of the device library
   i64 via;         // see via_to
   i64 comes_via;   // see via_from
+  i64 mapped;      // what is added to such a place to reach the peer's by stores; 0 where this GPU does not
 };
 #elif EP_POSTED
 // A peer that is not mapped: what goes to it is put into a channel of this rank's window, and proxy threads post it to the same place of the

@@ -29,17 +29,11 @@ EP_DEVICE void post_by_block(const Op& op, i64 rank, const char* from, u64 bytes
   if (bytes != 0) ::ep_posted_put_block(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
 }
 
-// Puts to a rank that the device library has mapped are stores of the threads that call for them: they go straight to their place in the channel from where
-// bytes lie, in shared memory or elsewhere. To others they go by way of this rank's end of the channel. "place" is there.
-EP_DEVICE void* mapped_at(const Op& op, i64 rank, const void* place) {
-  const Remote& to = op.remotes[rank];
-  return ::ep_posted_mapped(to.there + ((const char*)place - to.out), (int)to.number);
-}
-EP_DEVICE bool is_straight(const Op& op, i64 rank) { return is_remote(op, rank) && mapped_at(op, rank, op.remotes[rank].out) != 0; }
-// Of all ranks, in shared memory. It takes some loads one behind the other, and puts that come later find them in the cache. Called by all threads of a block.
-EP_DEVICE void find_straight(const Op& op, int* straight) {
-  for (int r = threadIdx.x; r < EP_RANKS; r += blockDim.x) straight[r] = is_straight(op, r);
-}
+// Puts to a rank that this GPU maps are stores of the threads that call for them: they go straight to their place in the channel from where bytes lie, in
+// shared memory or elsewhere. To others they go by way of this rank's end of the channel. "place" is there.
+EP_DEVICE bool is_straight(const Op& op, i64 rank) { return is_remote(op, rank) && op.remotes[rank].mapped != 0; }
+// Brings what puts look up nearer, by a wave that others do not wait for.
+EP_DEVICE void prepare_puts(const Op& op) { ::ep_posted_prepare(op.window, (int)op.rank); }
 EP_DEVICE void put_straight_by_wave(const Op& op, i64 rank, const char* place, const void* from, u64 bytes) {
   const Remote& to = op.remotes[rank];
   ::ep_posted_put_wave(to.there + (place - to.out), (const char*)from, EP_ALIGNED_16(bytes), (int)to.number);
@@ -49,35 +43,38 @@ EP_DEVICE void put_straight_by_block(const Op& op, i64 rank, const char* place, 
   ::ep_posted_put_block(to.there + (place - to.out), (const char*)from, EP_ALIGNED_16(bytes), (int)to.number);
 }
 // Says that what has been put straight is there, which the calling thread has seen.
-EP_DEVICE void signal_straight(const Op& op, i64 rank, const u64* flag, u64 number) { store_release(mapped_at(op, rank, flag), number); }
+EP_DEVICE void signal_straight(const Op& op, i64 rank, const u64* flag, u64 number) {
+  const Remote& to = op.remotes[rank];
+  store_release(to.there + ((const char*)flag - to.out) + to.mapped, number);
+}
 
 // What stands for this rank's counter at a peer.
 EP_DEVICE unsigned long long* counter_there(const Op& op, int counter) { return (unsigned long long*)counter_at(op.words, counter, op.rank); }
 
 // Puts, and sets a word when all of it is there. Where the peer is mapped, libraries may fence more than what has been put; a release does not.
-EP_DEVICE void put_signal_by_wave(char* to, const char* from, u64 bytes, unsigned long long* word, u64 value, int peer) {
-  if (void* there = ::ep_posted_mapped(word, peer)) {
-    ::ep_posted_put_wave(to, from, bytes, peer);
+EP_DEVICE void put_signal_by_wave(const Remote& to, char* there, const char* from, u64 bytes, unsigned long long* word, u64 value) {
+  if (to.mapped) {
+    ::ep_posted_put_wave(there, from, bytes, (int)to.number);
     sync_lanes();
-    if (lane() == 0) store_release(there, value);
+    if (lane() == 0) store_release((char*)word + to.mapped, value);
   } else {
-    ::ep_posted_put_signal_wave(to, from, bytes, word, value, peer);
+    ::ep_posted_put_signal_wave(there, from, bytes, word, value, (int)to.number);
   }
 }
-EP_DEVICE void put_signal_by_block(char* to, const char* from, u64 bytes, unsigned long long* word, u64 value, int peer) {
-  if (void* there = ::ep_posted_mapped(word, peer)) {
-    ::ep_posted_put_block(to, from, bytes, peer);
+EP_DEVICE void put_signal_by_block(const Remote& to, char* there, const char* from, u64 bytes, unsigned long long* word, u64 value) {
+  if (to.mapped) {
+    ::ep_posted_put_block(there, from, bytes, (int)to.number);
     sync_block();
-    if (threadIdx.x == 0) store_release(there, value);
+    if (threadIdx.x == 0) store_release((char*)word + to.mapped, value);
   } else {
-    ::ep_posted_put_signal_block(to, from, bytes, word, value, peer);
+    ::ep_posted_put_signal_block(there, from, bytes, word, value, (int)to.number);
   }
 }
 
 // Posts this rank's block, which has been written into the window and is the same for all ranks, and advances the counter that says so. Called by a wave.
 EP_DEVICE void post_block(const Op& op, i64 rank, int kind, u64 number, int counter) {
   char* block = block_at(op.window, kind, number, op.rank);
-  put_signal_by_wave(block, block, EP_BLOCK_BYTES, counter_there(op, counter), number, (int)op.remotes[rank].number);
+  put_signal_by_wave(op.remotes[rank], block, block, EP_BLOCK_BYTES, counter_there(op, counter), number);
 }
 #elif EP_POSTED
 // Posts what has been put at "from" in the channel to a rank. Where it returns false the failure is recorded, and whatever the kernel waits for next fails.
@@ -261,16 +258,15 @@ EP_DEVICE void publish_by_wave(const Op& op, bool mine, i64 rank, const char* wh
     const Remote& to = op.remotes[shuffle((u64)rank, k)];
     const char* from = (const char*)shuffle((u64)what, k);
     const char* from_flag = (const char*)shuffle((u64)flag, k);
-    put_signal_by_wave(
-        to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (unsigned long long*)(to.there + (from_flag - to.out)), number, (int)to.number);
+    put_signal_by_wave(to, to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (unsigned long long*)(to.there + (from_flag - to.out)), number);
   }
 }
 
-// As above, for things that all threads of a block have seen, all of which call it: one alone is posted by the whole block, several by a wave each. Ranks
-// that are "straight", where that is given, have been told.
-EP_DEVICE void publish_by_block(const Op& op, const int* straight, int things, const int* ranks, char* const* what, u64 bytes, u64* const* flags, u64 number) {
+// As above, for things that all threads of a block have seen, all of which call it: one alone is posted by the whole block, several by a wave each. With
+// "told", ranks that are put to straight know already.
+EP_DEVICE void publish_by_block(const Op& op, bool told, int things, const int* ranks, char* const* what, u64 bytes, u64* const* flags, u64 number) {
   for (int i = things == 1 ? 0 : warp(); i < things; i += blockDim.x / EP_LANES) {
-    if (straight && straight[ranks[i]]) {
+    if (told && is_straight(op, ranks[i])) {
       if (things == 1) break;
       continue;
     }
@@ -278,9 +274,9 @@ EP_DEVICE void publish_by_block(const Op& op, const int* straight, int things, c
     char* there = to.there + (what[i] - to.out);
     unsigned long long* flag = (unsigned long long*)(to.there + ((const char*)flags[i] - to.out));
     if (things != 1) {
-      put_signal_by_wave(there, what[i], EP_ALIGNED_16(bytes), flag, number, (int)to.number);
+      put_signal_by_wave(to, there, what[i], EP_ALIGNED_16(bytes), flag, number);
     } else {
-      put_signal_by_block(there, what[i], EP_ALIGNED_16(bytes), flag, number, (int)to.number);
+      put_signal_by_block(to, there, what[i], EP_ALIGNED_16(bytes), flag, number);
       break;
     }
   }
