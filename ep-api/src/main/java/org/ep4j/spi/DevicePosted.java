@@ -38,8 +38,8 @@ public interface DevicePosted extends HostPosted {
     int number(int rank);
 
     /**
-     * What kernels add to an address in this rank's memory to reach the same place of the peer's by loads and stores; empty
-     * where this GPU does not map it.
+     * What kernels add to an address in {@link SymmetricBuffer#local()} or {@link #counters()} to reach the same place of the
+     * peer's by loads and stores; empty where this GPU does not map it.
      */
     default OptionalLong mapped(int rank) {
         return OptionalLong.empty();

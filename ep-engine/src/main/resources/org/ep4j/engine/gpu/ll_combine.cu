@@ -457,7 +457,9 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
   for (int r = threadIdx.x; r < EP_RANKS; r += threads) peer[r] = r == (int)threadIdx.x ? peer0 : op.peers[r];
 #if EP_DEVICE_POSTED
   EP_SHARED Filled filled;
+  EP_SHARED Remotes brought;
   if (threadIdx.x == 0) filled.rows = 0;
+  bring(op, &brought);
 #endif
   if (threadIdx.x == 0) {
     // In this order: see ll_dispatch_send.
@@ -496,17 +498,19 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
     return;
   }
 #if EP_DEVICE_POSTED
+  const Op near = with(op, &brought);
   const Sending all = {number, before[EP_RANKS], before, peer, &filled};
 #else
+  const Op& near = op;
   const Sending all = {number, before[EP_RANKS], before, peer};
 #endif
   if (blockIdx.x == gridDim.x - 1 && (int)threadIdx.x >= threads - EP_LANES) {
-    announce_combine(op, peer, number, dispatch);
+    announce_combine(near, peer, number, dispatch);
 #if EP_DEVICE_POSTED
-    end_combine(op, number);
+    end_combine(near, number);
 #endif
   }
-  send(all);
+  send(near, all);
   if (blockIdx.x == 0 && (int)threadIdx.x >= threads - EP_LANES) give_credit(op);
 #if EP_POSTED && !EP_DEVICE_POSTED
   if (last_block(op, EP_DONE_LL_COMBINE_END)) end_combine(op, number);
@@ -516,17 +520,17 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
 // Three kernels, since they need different numbers of registers. EP_LL_ABREAST teams of waves.
 EP_KERNEL(ll_combine_send_sums, EP_LL_ABREAST * EP_LL_SPAN * EP_LANES) {
   EP_DYNAMIC_SHARED(shared);
-  combine_send(op, shared, [&](const Sending& all) { send_sums(op, all, shared); });
+  combine_send(op, shared, [&](const Op& near, const Sending& all) { send_sums(near, all, shared); });
 }
 
 EP_KERNEL(ll_combine_send_rows, 1024) {
   EP_DYNAMIC_SHARED(shared);
-  combine_send(op, shared, [&](const Sending& all) { send_rows(op, all, shared); });
+  combine_send(op, shared, [&](const Op& near, const Sending& all) { send_rows(near, all, shared); });
 }
 
 EP_KERNEL(ll_combine_send_coded, 512) {
   EP_DYNAMIC_SHARED(shared);
-  combine_send(op, shared, [&](const Sending& all) { send_coded(op, all, shared); });
+  combine_send(op, shared, [&](const Op& near, const Sending& all) { send_coded(near, all, shared); });
 }
 
 // ---- Receive.

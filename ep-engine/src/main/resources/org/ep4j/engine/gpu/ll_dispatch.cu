@@ -434,6 +434,13 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
     peer[r] = r == (int)threadIdx.x ? peer0 : op.peers[r];
     messages[r] = 0;
   }
+#if EP_DEVICE_POSTED
+  EP_SHARED Remotes brought;
+  bring(op, &brought);
+  const Op near = with(op, &brought);
+#else
+  const Op& near = op;
+#endif
   if (constant) {
     tables.owner[threadIdx.x] = owner0;
     tables.local_of[threadIdx.x] = local0;
@@ -522,7 +529,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
       }
     } else if (begun && piece == 0) {
       find_ranks(op, tables, t, to, head);
-      find_slots(op, tables, peer, messages, number, to, head);
+      find_slots(near, tables, peer, messages, number, to, head);
     }
 #if EP_BULK
     bulk_fence();
@@ -532,7 +539,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
       if (!may_dispatch(op, tables, first, number, credit, stop, bad, twice)) return;
       if (t == end) break;
       if (router) {
-        find_slots(op, tables, peer, messages, number, to, head);
+        find_slots(near, tables, peer, messages, number, to, head);
 #if EP_BULK
         bulk_fence();
 #endif
@@ -542,7 +549,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
     if (router && piece == 0) {
       const Lanes sends = ballot(to.target != 0);
 #if EP_DEVICE_POSTED
-      const Lanes below = ((Lanes)1 << lane()) - 1, remotes = ballot(to.target != 0 && is_remote(op, to.rank));
+      const Lanes below = ((Lanes)1 << lane()) - 1, remotes = ballot(to.target != 0 && is_remote(near, to.rank));
       const int place = remotes >> lane() & 1 ? count(remotes & below) : count(remotes) + count(sends & ~remotes & below);
       if (lane() == 0) posted = count(remotes);
 #else
@@ -563,7 +570,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_BULK
     const bool whole = pieces == 1;
 #if EP_DEVICE_POSTED
-    const bool stores = to.target && !is_straight(op, to.rank);
+    const bool stores = to.target && !is_straight(near, to.rank);
 #else
     const bool stores = to.target;
 #endif
@@ -578,15 +585,15 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_DEVICE_POSTED
     sync_block();
     for (int i = 0; i < posted; i++) {
-      if (!is_straight(op, target_ranks[i])) continue;
+      if (!is_straight(near, target_ranks[i])) continue;
       const u64 at = whole ? 0 : EP_MESSAGE_HEAD + (u64)from * vector_bytes;
-      put_straight_by_block(op, target_ranks[i], targets[i] + at, whole ? shared : row, here * vector_bytes + (whole ? EP_MESSAGE_HEAD : 0));
-      if (!whole && ends) put_straight_by_block(op, target_ranks[i], targets[i], shared, EP_MESSAGE_HEAD);
+      put_straight_by_block(near, target_ranks[i], targets[i] + at, whole ? shared : row, here * vector_bytes + (whole ? EP_MESSAGE_HEAD : 0));
+      if (!whole && ends) put_straight_by_block(near, target_ranks[i], targets[i], shared, EP_MESSAGE_HEAD);
     }
     if (ends && posted) {
       sync_block();
       const int i = threadIdx.x;
-      if (i < posted && is_straight(op, target_ranks[i])) signal_straight(op, target_ranks[i], flags[i], number);
+      if (i < posted && is_straight(near, target_ranks[i])) signal_straight(near, target_ranks[i], flags[i], number);
     }
 #endif
 #else
@@ -602,7 +609,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_DEVICE_POSTED
     if (ends) {
       if ((int)threadIdx.x >= posted && (int)threadIdx.x < target_count) store_release(flags[threadIdx.x], number);
-      publish_by_block(op, false, posted, target_ranks, targets, message_bytes, flags, number);
+      publish_by_block(near, false, posted, target_ranks, targets, message_bytes, flags, number);
     }
 #else
     if (ends && (int)threadIdx.x < target_count) {
@@ -628,7 +635,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
       if (ends) {
         bulk_wait();
 #if EP_DEVICE_POSTED
-        if (to.target && !is_remote(op, to.rank)) store_release(to.flag, number);
+        if (to.target && !is_remote(near, to.rank)) store_release(to.flag, number);
 #else
         if (to.target) publish(op, to.rank, to.target, message_bytes, to.flag, number, PHASE_LL_DISPATCH_RECEIVE);
 #endif
@@ -644,7 +651,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
     sync_block();
 #if EP_BULK && EP_DEVICE_POSTED
     // Of the token before: what is asked for next is on its way.
-    if (ends) publish_by_block(op, true, posted, target_ranks, targets, message_bytes, flags, number);
+    if (ends) publish_by_block(near, true, posted, target_ranks, targets, message_bytes, flags, number);
 #endif
   }
 
@@ -654,7 +661,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   if (router) {
     bulk_wait();
 #if EP_DEVICE_POSTED
-    if (to.target && !is_remote(op, to.rank)) store_release(to.flag, number);
+    if (to.target && !is_remote(near, to.rank)) store_release(to.flag, number);
 #else
     if (to.target) publish(op, to.rank, to.target, message_bytes, to.flag, number, PHASE_LL_DISPATCH_RECEIVE);
 #endif
@@ -663,15 +670,15 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   if (router && first < end) keep(op, to, end - 1);
 #if EP_BULK && EP_DEVICE_POSTED
   sync_block();
-  if (first < end) publish_by_block(op, true, posted, target_ranks, targets, message_bytes, flags, number);
+  if (first < end) publish_by_block(near, true, posted, target_ranks, targets, message_bytes, flags, number);
 #endif
-  if (last && !router) announce_counts(op, tables, peer, messages, number, threads);
-  if (last && warp() == 0) announce_dispatch(op, tables, peer, number);
+  if (last && !router) announce_counts(near, tables, peer, messages, number, threads);
+  if (last && warp() == 0) announce_dispatch(near, tables, peer, number);
   if (blockIdx.x == 0 && warp() == 0) give_credit(op);
 #if EP_DEVICE_POSTED
   if (last) {
     sync_block();
-    end_dispatch(op, number);
+    end_dispatch(near, number);
   }
 #elif EP_POSTED
   if (last_block(op, EP_DONE_LL_DISPATCH_END)) end_dispatch(op, number);

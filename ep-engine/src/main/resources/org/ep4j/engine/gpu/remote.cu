@@ -12,6 +12,29 @@
 #define EP_SLOT_FLAG_BANK EP_ALIGNED_16(8ull * EP_MAX_LL_TOKENS * EP_TOPK)
 
 #if EP_DEVICE_POSTED
+// What is known of remote ranks, in shared memory: elsewhere every acquire and every fence has it fetched anew.
+struct Remotes {
+#if EP_RANKS <= 64
+  Remote all[EP_RANKS];
+#endif
+};
+
+// Called by all threads of a block before they meet.
+EP_DEVICE void bring(const Op& op, Remotes* near) {
+#if EP_RANKS <= 64
+  for (int i = threadIdx.x; i < (int)sizeof(Remotes) / 8; i += blockDim.x) ((u64*)near)[i] = ((const u64*)op.remotes)[i];
+#endif
+}
+
+// The same operation with these.
+EP_DEVICE Op with(const Op& op, const Remotes* near) {
+  Op other = op;
+#if EP_RANKS <= 64
+  other.remotes = near->all;
+#endif
+  return other;
+}
+
 // Posts what has been put at "from" in the channel to a rank. Always true: a backend that has no room waits.
 EP_DEVICE bool post(const Op& op, i64 rank, const char* from, u64 bytes, int) {
   const Remote& to = op.remotes[rank];
