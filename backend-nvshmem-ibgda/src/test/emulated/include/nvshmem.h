@@ -9,6 +9,7 @@
 extern "C" __attribute__((visibility("default"))) char* emulated_nvshmem_peer(const void* address, int pe);
 
 static inline void* nvshmem_ptr(const void* there, int pe) { return emulated_nvshmem_peer(there, pe); }
+static inline void __nanosleep(unsigned) {}
 static inline void nvshmem_quiet() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 static inline void nvshmemx_signal_op(uint64_t* word, uint64_t value, int, int pe) {
   __atomic_store_n((uint64_t*)emulated_nvshmem_peer(word, pe), value, __ATOMIC_RELEASE);

@@ -29,7 +29,9 @@ EP_DEVICE void add_weighted(float* sums, float weight, Vec v) {
 EP_DEVICE const Vec* row_of(const Op& op, int row) { return (const Vec*)(op.x + (u64)row * EP_BF16_ROW); }
 
 // ---- Send.
+#if EP_DEVICE_POSTED
 struct Filled;
+#endif
 // What a block must know to send.
 struct Sending {
   u64 number;
