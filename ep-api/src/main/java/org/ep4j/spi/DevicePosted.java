@@ -8,9 +8,9 @@ import org.ep4j.DeviceMemory;
  * The backend allocates the memory ({@link EpBackend#allocatesWindow}); on all ranks it has the same layout. The host writes
  * the few words that it sends itself as with any {@link HostPosted} buffer, and sees the counters that kernels advance.
  *
- * <p>{@link DeviceCode#source} defines these functions outside of any namespace, for the device. All go to one peer, by its
- * {@link #number}. {@code to} and {@code counter} are addresses in this rank's memory that stand for the same places of the
- * peer's; {@code from} is in this rank's memory, stays as it is until the peer has seen what comes with it or {@code
+ * <p>{@link DeviceCode#source} defines these functions outside of any namespace, for the device. All but the last
+ * two go to one peer, by its {@link #number}. {@code to} and {@code counter} are addresses in this rank's memory that stand
+ * for the same places of the peer's; {@code from} is in this rank's memory, stays as it is until the peer has seen what comes with it or {@code
  * ep_posted_quiet} has returned, and addresses and sizes are multiples of 16 bytes, counters of 8. Nothing of it fails: where
  * a queue is full, it waits.
  *
@@ -20,9 +20,9 @@ import org.ep4j.DeviceMemory;
  *   <li>{@code void ep_posted_put_signal(char* to, const char* from, unsigned long long bytes, unsigned long long* counter,
  *       unsigned long long value, int peer)}: likewise, and sets a word when all of it is there; {@code
  *       ep_posted_put_signal_wave} and {@code ep_posted_put_signal_block} are called by all threads of a warp or block
- *   <li>{@code void ep_posted_prepare(const void* there, int peer)}: brings what puts to such a place look up nearer, or does
- *       nothing; by any number of threads, which may wait for it
  *   <li>{@code void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer)}: sets a word
+ *   <li>{@code void ep_posted_prepare(const void* here)}: brings what puts of any thread look up nearer, or does nothing; {@code
+ *       here} is in this rank's memory, and the calling threads may have to wait
  *   <li>{@code void ep_posted_quiet()}: returns when all that threads of this GPU whose writes the calling one has seen have
  *       put is there
  * </ul>

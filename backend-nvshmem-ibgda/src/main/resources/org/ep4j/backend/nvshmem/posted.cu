@@ -31,8 +31,8 @@ __device__ __forceinline__ void ep_posted_put_signal_block(
   nvshmemx_putmem_signal_nbi_block(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer);
 }
 // What this looks up puts look up, too. Nothing lies at 1, which the compiler does not know: else it would leave the look-up out.
-__device__ __forceinline__ void ep_posted_prepare(const void* there, int peer) {
-  if (nvshmem_ptr(there, peer) == (void*)1) __nanosleep(1);
+__device__ __forceinline__ void ep_posted_prepare(const void* here) {
+  if (nvshmem_ptr(here, nvshmem_my_pe()) == (void*)1) __nanosleep(1);
 }
 __device__ __forceinline__ void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer) {
   nvshmemx_signal_op((uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer);

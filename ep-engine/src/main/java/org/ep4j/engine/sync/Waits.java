@@ -116,8 +116,7 @@ public final class Waits {
         try {
             poll(counter, source, expected, deadline, phase);
         } catch (EpPeerLostException e) {
-            // Another counter can be the first to tell of a loss, after this one came: look once more before giving it
-            // up.
+            // Another counter can tell of a loss first, after this one came: look once more.
             if (!peers.hasReached(counter, source, expected)) {
                 throw e;
             }

@@ -56,7 +56,7 @@ EP_DEVICE void post_by_block(const Op& op, i64 rank, const char* from, u64 bytes
 // shared memory or elsewhere. To others they go by way of this rank's end of the channel. "place" is there.
 EP_DEVICE bool is_straight(const Op& op, i64 rank) { return is_remote(op, rank) && op.remotes[rank].mapped != 0; }
 // Brings what puts look up nearer, by a wave that others do not wait for.
-EP_DEVICE void prepare_puts(const Op& op) { ::ep_posted_prepare(op.window, (int)op.rank); }
+EP_DEVICE void prepare_puts(const Op& op) { ::ep_posted_prepare(op.window); }
 EP_DEVICE void put_straight_by_wave(const Op& op, i64 rank, const char* place, const void* from, u64 bytes) {
   const Remote& to = op.remotes[rank];
   ::ep_posted_put_wave(to.there + (place - to.out), (const char*)from, EP_ALIGNED_16(bytes), (int)to.number);

@@ -132,7 +132,7 @@ final class KernelCompileTest {
                 unsigned long long* counter, unsigned long long value, int peer);
             extern __device__ void ep_posted_put_signal_block(char* to, const char* from, unsigned long long bytes,
                 unsigned long long* counter, unsigned long long value, int peer);
-            extern __device__ void ep_posted_prepare(const void* there, int peer);
+            extern __device__ void ep_posted_prepare(const void* here);
             extern __device__ void ep_posted_signal(unsigned long long* counter, unsigned long long value, int peer);
             extern __device__ void ep_posted_quiet();
             """;
