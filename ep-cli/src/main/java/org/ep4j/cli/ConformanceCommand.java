@@ -89,6 +89,16 @@ final class ConformanceCommand implements Callable<Integer> {
     private ModeChoice mode = ModeChoice.BOTH;
 
     @Option(
+            names = "--jobs",
+            paramLabel = "N",
+            defaultValue = "1",
+            description =
+                    "Rules with ranks as processes that run at once, each with processes of its own; quicker where rules"
+                            + " wait for devices, slower where ranks outnumber processors. Rules with ranks as threads run one after"
+                            + " another. Default: ${DEFAULT-VALUE}.")
+    private int jobs = 1;
+
+    @Option(
             names = "--rule",
             paramLabel = "REGEX",
             description = "Run only rules whose id matches, for example '3\\..*'.")
@@ -130,6 +140,16 @@ final class ConformanceCommand implements Callable<Integer> {
                         "leave it out, or start one process without a launcher");
             }
             mode = ModeChoice.PROCESSES;
+            if (jobs != 1) {
+                throw new EpArgumentException(
+                        "--jobs",
+                        jobs,
+                        "1 under a launcher, whose ranks run one rule after another",
+                        "leave it out, or start one process without a launcher");
+            }
+        }
+        if (jobs < 1) {
+            throw new EpArgumentException("--jobs", jobs, ">= 1", "say how many rules may run at once");
         }
         ConformanceRequest request = new ConformanceRequest(
                 backend, device, ranks, modes(), settings, EnumSet.allOf(Capability.class), rule);
@@ -156,7 +176,9 @@ final class ConformanceCommand implements Callable<Integer> {
                             + result.elapsed().toSeconds() + " s: " + result.shortReason());
                 }
             };
-            report = launched.isPresent() ? launched.get().conformance(request, step) : Conformance.run(request, step);
+            report = launched.isPresent()
+                    ? launched.get().conformance(request, step)
+                    : Conformance.run(request, jobs, step);
         }
         out.println();
         out.print(ConformanceTable.of(report));

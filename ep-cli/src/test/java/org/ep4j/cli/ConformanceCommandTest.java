@@ -84,4 +84,19 @@ final class ConformanceCommandTest {
         assertThat(ran.out()).doesNotContain("FAIL", "3.1 ");
         assertThat(ran.err()).containsOnlyOnce("backend nothing-here is not on the class path");
     }
+
+    @Test
+    void rulesWithProcessesRunAtOnceAndTheTableIsTheSame() {
+        Ran ran = Ran.ep("conformance", "--ranks", "2", "--rule", "3\\.[1-4]", "--jobs", "2");
+        assertThat(ran.code()).as(ran.out() + ran.err()).isZero();
+        assertThat(ran.out()).contains("8 checks, 2 ranks", "PASSED, 8 PASS");
+    }
+
+    @Test
+    void fewerJobsThanOneAreRefused() {
+        Ran ran = Ran.ep("conformance", "--ranks", "2", "--rule", "3\\.1", "--jobs", "0");
+        assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(ExitCodes.USAGE);
+        assertThat(ran.out()).doesNotContain("checks");
+        assertThat(ran.err()).contains("--jobs is 0, must be >= 1");
+    }
 }

@@ -69,6 +69,16 @@ final class LaunchedRanksTest {
     }
 
     @Test
+    void rulesDoNotRunAtOnceOnThem() throws Exception {
+        Ran ran = launch(2, List.of("conformance", "--backend", "host-shm", "--rule", "3\\.1", "--jobs", "2"));
+
+        assertThat(ran.code()).as(ran.out()).isEqualTo(ExitCodes.USAGE);
+        assertThat(ran.out())
+                .containsOnlyOnce("--jobs is 2, must be 1 under a launcher")
+                .doesNotContain("PASS");
+    }
+
+    @Test
     void aWrongOptionIsToldOnceAndEndsAll() throws Exception {
         List<String> arguments = new ArrayList<>(List.of("bench", "--ranks", "4"));
         arguments.addAll(SMALL);

@@ -48,7 +48,24 @@ public final class Conformance {
      * @throws org.ep4j.EpUnavailableException before any rule runs, when the ranks of a mode cannot join a group at all
      */
     public static ConformanceReport run(ConformanceRequest request, Consumer<RuleResult> progress) {
-        return run(request, Optional.empty(), progress);
+        return run(request, 1, progress);
+    }
+
+    /**
+     * Runs, rules with ranks as processes side by side. Ranks that are threads run one rule after another all the same: rules
+     * look at what their process holds.
+     *
+     * @param jobs rules that run at once, at least 1, each with processes of its own
+     * @param progress is told every result as it comes, in the calling thread; the report has them in the order of the rules
+     * @throws EpArgumentException when the filter is not a regular expression, or {@code jobs} is less than 1
+     * @throws org.ep4j.EpConfigException as {@link #check} does
+     * @throws org.ep4j.EpUnavailableException before any rule runs, when the ranks of a mode cannot join a group at all
+     */
+    public static ConformanceReport run(ConformanceRequest request, int jobs, Consumer<RuleResult> progress) {
+        if (jobs < 1) {
+            throw new EpArgumentException("jobs", jobs, ">= 1", "say how many rules may run at once");
+        }
+        return run(request, Optional.empty(), jobs, progress);
     }
 
     /**
@@ -68,7 +85,7 @@ public final class Conformance {
                     "processes alone under a launcher",
                     "start one process without a launcher");
         }
-        return run(request, Optional.of(launched), progress);
+        return run(request, Optional.of(launched), 1, progress);
     }
 
     /** Takes part in what rank 0 runs; returns at its end. */
@@ -77,7 +94,7 @@ public final class Conformance {
     }
 
     private static ConformanceReport run(
-            ConformanceRequest request, Optional<Bootstrap> launched, Consumer<RuleResult> progress) {
+            ConformanceRequest request, Optional<Bootstrap> launched, int jobs, Consumer<RuleResult> progress) {
         check(request);
         TckSubject subject = subject(request, launched);
         List<Rule> rules = rules(request);
@@ -96,14 +113,13 @@ public final class Conformance {
                 }
             }
             for (RankMode mode : modes) {
-                for (Rule rule : rules) {
-                    RuleResult result = runner.run(rule, mode, request.ranks());
-                    results.add(result);
-                    progress.accept(result);
+                int atOnce = mode == RankMode.THREADS ? 1 : Math.min(jobs, Math.max(1, rules.size()));
+                try (SideBySide runners = new SideBySide(runner, atOnce)) {
+                    results.addAll(runners.run(rules, mode, request.ranks(), progress));
                 }
             }
         }
-        return new ConformanceReport(environment(request, subject, start), results);
+        return new ConformanceReport(environment(request, subject, jobs, start), results);
     }
 
     private static TckSubject subject(ConformanceRequest request, Optional<Bootstrap> launched) {
@@ -125,11 +141,13 @@ public final class Conformance {
         }
     }
 
-    private static Map<String, String> environment(ConformanceRequest request, TckSubject subject, Instant start) {
+    private static Map<String, String> environment(
+            ConformanceRequest request, TckSubject subject, int jobs, Instant start) {
         Map<String, String> header = new TreeMap<>();
         header.put("backend", request.backend());
         header.put("device", request.device());
         header.put("ranks", Integer.toString(request.ranks()));
+        header.put("jobs", Integer.toString(jobs));
         header.put("modes", new TreeSet<>(request.modes()).toString());
         header.put("settings", new TreeMap<>(request.settings()).toString());
         header.put("declared", new TreeSet<>(request.declared()).toString());

@@ -3,12 +3,12 @@ package org.ep4j.tck;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.EnumMap;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 import org.ep4j.EpConfigException;
 import org.ep4j.EpException;
@@ -37,7 +37,9 @@ public final class RuleRunner implements AutoCloseable {
     private final boolean required;
     private final int largest;
     private final Map<RankMode, RankCrew> crews = new EnumMap<>(RankMode.class);
-    private final Map<String, Seen> seen = new HashMap<>();
+    /** The bits of each rule with each number of ranks, shared with {@link #beside}. */
+    private final Map<String, Seen> seen;
+
     private final Optional<Bootstrap> launched;
     private int jobs;
     private int launchedCrews;
@@ -60,6 +62,29 @@ public final class RuleRunner implements AutoCloseable {
         this.largest = largest;
         this.unavailable = Subjects.unavailable(subject);
         this.required = Subjects.required(subject, System.getenv());
+        this.seen = new ConcurrentHashMap<>();
+    }
+
+    private RuleRunner(RuleRunner other) {
+        this.launched = Optional.empty();
+        this.subject = other.subject;
+        this.largest = other.largest;
+        this.unavailable = other.unavailable;
+        this.required = other.required;
+        this.seen = other.seen;
+    }
+
+    /**
+     * A runner with ranks of its own for the same subject, which may run rules while this one does: the two compare bits with
+     * each other. Close it, too.
+     *
+     * @throws IllegalStateException when the ranks are those of a launcher, of which there are none beside
+     */
+    RuleRunner beside() {
+        if (launched.isPresent()) {
+            throw new IllegalStateException("the ranks of a launcher run one rule after another");
+        }
+        return new RuleRunner(this);
     }
 
     /** Runs a rule. Never throws: what goes wrong is the result. */

@@ -1,10 +1,6 @@
 package org.ep4j.tck.crew;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.math.BigInteger;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -49,21 +45,15 @@ public final class ProcessCrew implements RankCrew {
         environment.put("WORLD_SIZE", Integer.toString(size));
         environment.put("LOCAL_WORLD_SIZE", Integer.toString(size));
         environment.put("MASTER_ADDR", "127.0.0.1");
-        environment.put("MASTER_PORT", Integer.toString(freePort()));
         environment.put("EP_BOOTSTRAP_SECRET", new BigInteger(160, new SecureRandom()).toString(36));
-        for (int rank = 0; rank < size; rank++) {
-            environment.put("RANK", Integer.toString(rank));
-            environment.put("LOCAL_RANK", Integer.toString(rank));
-            processes.add(new RankProcess(rank, environment, heap, events));
-        }
-        awaitReady(size);
-    }
-
-    private static int freePort() {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return socket.getLocalPort();
-        } catch (IOException e) {
-            throw new UncheckedIOException("no free port on the loopback interface", e);
+        try (KeptPort port = KeptPort.take()) {
+            environment.put("MASTER_PORT", Integer.toString(port.number()));
+            for (int rank = 0; rank < size; rank++) {
+                environment.put("RANK", Integer.toString(rank));
+                environment.put("LOCAL_RANK", Integer.toString(rank));
+                processes.add(new RankProcess(rank, environment, heap, events));
+            }
+            awaitReady(size);
         }
     }
 

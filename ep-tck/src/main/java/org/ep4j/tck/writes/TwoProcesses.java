@@ -2,8 +2,6 @@ package org.ep4j.tck.writes;
 
 import java.io.File;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -12,6 +10,7 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.tck.crew.KeptPort;
 
 /**
  * Two ranks, each in a process of its own. A class of the backend's tests is the main class of the other one, and calls {@link
@@ -64,17 +63,16 @@ public final class TwoProcesses {
      */
     public static void first(TwoRanks ranks, Class<?> main, List<String> arguments, int status, Part part)
             throws IOException, InterruptedException {
-        int port;
-        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            port = free.getLocalPort();
-        }
         TwoRanks known = authenticated(ranks);
-        Process other = start(main, arguments, port);
-        try {
-            run(known, 0, port, part);
-        } finally {
-            if (!other.waitFor(ranks.patience().toMillis(), TimeUnit.MILLISECONDS)) {
-                other.destroyForcibly();
+        Process other;
+        try (KeptPort port = KeptPort.take()) {
+            other = start(main, arguments, port.number());
+            try {
+                run(known, 0, port.number(), part);
+            } finally {
+                if (!other.waitFor(ranks.patience().toMillis(), TimeUnit.MILLISECONDS)) {
+                    other.destroyForcibly();
+                }
             }
         }
         if (other.exitValue() != status) {

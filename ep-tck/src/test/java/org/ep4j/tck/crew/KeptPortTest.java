@@ -1,0 +1,51 @@
+package org.ep4j.tck.crew;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+
+class KeptPortTest {
+    private static final int MANY = 200;
+
+    @Test
+    void aPortThatIsKeptIsGivenToNobodyElse() throws IOException {
+        List<KeptPort> kept = new ArrayList<>();
+        try {
+            for (int i = 0; i < MANY; i++) {
+                kept.add(KeptPort.take());
+            }
+            Set<Integer> numbers = kept.stream().map(KeptPort::number).collect(Collectors.toSet());
+            assertThat(numbers).hasSize(MANY);
+            for (int i = 0; i < 10 * MANY; i++) {
+                try (ServerSocket other = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+                    assertThat(numbers).doesNotContain(other.getLocalPort());
+                }
+            }
+        } finally {
+            kept.forEach(KeptPort::close);
+        }
+    }
+
+    @Test
+    void aServerListensAtItAndIsReached() throws IOException {
+        try (ServerSocket server = new ServerSocket()) {
+            try (KeptPort port = KeptPort.take()) {
+                server.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), port.number()), 1);
+            }
+            try (Socket client = new Socket(InetAddress.getLoopbackAddress(), server.getLocalPort());
+                    Socket accepted = server.accept()) {
+                client.getOutputStream().write(7);
+                assertThat(accepted.getInputStream().read()).isEqualTo(7);
+            }
+        }
+    }
+}
