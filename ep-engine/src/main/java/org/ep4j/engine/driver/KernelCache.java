@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
@@ -18,11 +19,15 @@ import java.util.function.Supplier;
 
 /**
  * Compiled kernels on disk, by the hash of all that goes into them. Several processes may use one folder at once: a file
- * appears whole or not at all, and one that is damaged is compiled again. A folder that cannot be written costs only time.
+ * appears whole or not at all, and one that is damaged is compiled again. Of processes that ask for the same at once, such as the
+ * ranks of a host, one compiles and the others wait for it. A folder that cannot be written costs only time.
  */
 public final class KernelCache {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
     private static final int DIGEST_BYTES = 32;
+
+    /** Longest wait for another process that compiles the same. */
+    private static final Duration TURN = Duration.ofSeconds(60);
 
     private final Optional<Path> folder;
 
@@ -55,9 +60,19 @@ public final class KernelCache {
         if (known.isPresent()) {
             return known.get();
         }
-        byte[] code = compile.get();
-        file.ifPresent(path -> write(path, code));
-        return code;
+        if (file.isEmpty()) {
+            return compile.get();
+        }
+        return CompileTurn.at(file.get(), TURN, () -> {
+            // Another process may have compiled it until now.
+            Optional<byte[]> other = read(file.get());
+            if (other.isPresent()) {
+                return other.get();
+            }
+            byte[] code = compile.get();
+            write(file.get(), code);
+            return code;
+        });
     }
 
     private static String key(List<String> parts) {

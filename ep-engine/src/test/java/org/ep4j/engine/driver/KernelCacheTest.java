@@ -7,17 +7,22 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -126,6 +131,118 @@ final class KernelCacheTest {
         }
         try (Stream<Path> files = Files.list(folder)) {
             assertThat(files).allSatisfy(left -> assertThat(left.toString()).endsWith(".bin"));
+        }
+    }
+
+    @Test
+    void ofThreadsThatAskAtOnceOneCompiles() throws InterruptedException, ExecutionException, IOException {
+        ExecutorService threads = Executors.newFixedThreadPool(8);
+        try {
+            Callable<byte[]> asks = () -> new KernelCache(Optional.of(folder)).get(List.of("key"), () -> slowly(1));
+            for (Future<byte[]> one : threads.invokeAll(Collections.nCopies(8, asks))) {
+                assertThat(one.get()).isEqualTo(code(1));
+            }
+        } finally {
+            threads.shutdownNow();
+        }
+        assertThat(compiled).hasValue(1);
+        only();
+    }
+
+    private byte[] slowly(long seed) {
+        try {
+            Thread.sleep(300);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        return compile(seed);
+    }
+
+    @Test
+    void ofProcessesThatAskAtOnceOneCompiles() throws IOException, InterruptedException {
+        Path log = folder.resolve("log");
+        List<Process> processes = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            processes.add(asker(log, 1500));
+        }
+        for (Process process : processes) {
+            assertThat(process.waitFor()).isZero();
+        }
+        assertThat(Files.readAllLines(log)).hasSize(1);
+    }
+
+    @Test
+    void theTurnOfAProcessThatDiesIsAnother() throws IOException, InterruptedException {
+        Path log = folder.resolve("log");
+        Process first = asker(log, 60_000);
+        while (!Files.exists(log)) {
+            assertThat(first.isAlive()).isTrue();
+            Thread.sleep(20);
+        }
+        Process second = asker(log, 0);
+        assertThat(second.waitFor(1, TimeUnit.SECONDS))
+                .as("waits for the first")
+                .isFalse();
+        first.destroyForcibly();
+        assertThat(second.waitFor()).isZero();
+        assertThat(Files.readAllLines(log)).hasSize(2);
+    }
+
+    private Process asker(Path log, int millis) throws IOException {
+        return new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-XX:TieredStopAtLevel=1",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        Asker.class.getName(),
+                        folder.resolve("cache").toString(),
+                        log.toString(),
+                        Integer.toString(millis))
+                .inheritIO()
+                .start();
+    }
+
+    /** A process that asks for a kernel: the folder, a file that gets a line for each compilation, and how long one takes. */
+    static final class Asker {
+        private Asker() {}
+
+        public static void main(String[] arguments) {
+            byte[] code = new KernelCache(Optional.of(Path.of(arguments[0]))).get(List.of("key"), () -> {
+                try {
+                    Files.writeString(
+                            Path.of(arguments[1]), "compiled\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+                    Thread.sleep(Long.parseLong(arguments[2]));
+                    return new byte[] {1, 2, 3};
+                } catch (IOException | InterruptedException e) {
+                    throw new IllegalStateException(e);
+                }
+            });
+            System.exit(code.length == 3 ? 0 : 1);
+        }
+    }
+
+    @Test
+    void afterAWaitThatIsTooLongBothCompile() throws InterruptedException, ExecutionException {
+        Path kernel = folder.resolve("kernel.bin");
+        ExecutorService threads = Executors.newFixedThreadPool(1);
+        CountDownLatch begun = new CountDownLatch(1);
+        CountDownLatch ends = new CountDownLatch(1);
+        try {
+            Future<Boolean> holder = threads.submit(() -> CompileTurn.at(kernel, Duration.ofSeconds(5), () -> {
+                begun.countDown();
+                try {
+                    return ends.await(30, TimeUnit.SECONDS);
+                } catch (InterruptedException e) {
+                    throw new IllegalStateException(e);
+                }
+            }));
+            begun.await();
+            assertThat(CompileTurn.<Boolean>at(kernel, Duration.ofMillis(100), () -> !holder.isDone()))
+                    .isTrue();
+            ends.countDown();
+            assertThat(holder.get()).isTrue();
+        } finally {
+            threads.shutdownNow();
         }
     }
 
