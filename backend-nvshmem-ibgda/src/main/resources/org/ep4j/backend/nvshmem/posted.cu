@@ -12,8 +12,14 @@ using cuda::std::is_same;
 using cuda::std::is_signed;
 using cuda::std::is_unsigned;
 }  // namespace std
+// Of what nvshmem.h includes only this: its collective calls are most of the time that compiling its headers takes.
+#if __has_include(<device/nvshmem_defines.h>) && __has_include(<device/nvshmemx_defines.h>)
+#include <device/nvshmem_defines.h>
+#include <device/nvshmemx_defines.h>
+#else
 #include <nvshmem.h>
 #include <nvshmemx.h>
+#endif
 
 __device__ __forceinline__ void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer) { nvshmem_putmem_nbi(to, from, bytes, peer); }
 __device__ __forceinline__ void ep_posted_put_wave(char* to, const char* from, unsigned long long bytes, int peer) { nvshmemx_putmem_nbi_warp(to, from, bytes, peer); }
