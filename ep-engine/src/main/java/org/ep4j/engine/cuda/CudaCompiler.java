@@ -17,6 +17,9 @@ final class CudaCompiler {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
     private static final List<String> OPTIONS = List.of("--std=c++17", "-default-device", "--fmad=false");
 
+    /** Registers that a thread of a block of the largest kernel has, of which two run on a multiprocessor: see {@code ll_dispatch.cu}. */
+    private static final int LEAST_REGISTERS = 56;
+
     /** One compilation at a time in a process: ranks that are threads ask for the same code at the same moment. */
     private static final Object ONE_AT_A_TIME = new Object();
 
@@ -108,6 +111,8 @@ final class CudaCompiler {
         List<String> options = new ArrayList<>(OPTIONS);
         options.add("-arch=" + architecture);
         options.add("-rdc=true");
+        // Functions that are not inlined: kernels with fewer registers could not call them.
+        options.add("--ptxas-options=--device-function-maxrregcount=" + LEAST_REGISTERS);
         options.addAll(code.options());
         return options;
     }

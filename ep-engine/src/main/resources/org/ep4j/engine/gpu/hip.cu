@@ -9,6 +9,7 @@ typedef long long i64;
 struct alignas(16) Vec { u32 x, y, z, w; };
 
 #define EP_DEVICE static inline __attribute__((device, always_inline))
+#define EP_APART static __attribute__((device, noinline))
 #define EP_KERNEL(name, threads) extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, threads))) void name(const Op op)
 #define EP_KERNEL_BESIDE(name, threads) EP_KERNEL(name, threads)
 #define EP_SHARED __attribute__((shared))

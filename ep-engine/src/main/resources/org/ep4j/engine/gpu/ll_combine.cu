@@ -189,7 +189,7 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
         if (straight && mine < EP_LL_VECTORS) {
           const int vectors = EP_LL_VECTORS - mine < EP_LL_PIECE ? EP_LL_VECTORS - mine : EP_LL_PIECE;
           sync_lanes();
-          put_straight_by_wave(op, out.rank, slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD + (u64)mine * 16, stage + member * EP_LL_PIECE, vectors * 16);
+          put_straight_apart_by_wave(op, out.rank, slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD + (u64)mine * 16, stage + member * EP_LL_PIECE, vectors * 16);
         }
 #endif
         bulk_fence();

@@ -119,8 +119,8 @@ EP_DEVICE void give_credit(const Op& op) {
 #if EP_DEVICE_POSTED
     // Nothing comes before them that a fence would have to show.
     if (is_remote(op, r)) {
-      ::ep_posted_signal(counter_there(op, LL_DISPATCH_CREDIT), dispatch, (int)op.remotes[r].number);
-      ::ep_posted_signal(counter_there(op, LL_COMBINE_CREDIT), combine, (int)op.remotes[r].number);
+      signal_apart(counter_there(op, LL_DISPATCH_CREDIT), dispatch, (int)op.remotes[r].number);
+      signal_apart(counter_there(op, LL_COMBINE_CREDIT), combine, (int)op.remotes[r].number);
       continue;
     }
 #endif
@@ -356,7 +356,7 @@ EP_DEVICE void end_dispatch(const Op& op, u64 number) {
   for (i64 i = warp(); i < 2 * EP_RANKS; i += blockDim.x / EP_LANES) {
     const i64 r = i / 2;
     if (!is_remote(op, r) || is_masked(op, r)) continue;
-    if (i % 2 == 0) post_by_wave(op, r, (const char*)ll_counts_to(op, 0, r, number), EP_LL_COUNT_BYTES);
+    if (i % 2 == 0) post_apart_by_wave(op, r, (const char*)ll_counts_to(op, 0, r, number), EP_LL_COUNT_BYTES);
     else post_block(op, r, BLOCK_LL_DISPATCH, number, LL_DISPATCH);
   }
 }

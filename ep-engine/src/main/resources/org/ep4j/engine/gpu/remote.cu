@@ -12,6 +12,21 @@
 #define EP_SLOT_FLAG_BANK EP_ALIGNED_16(8ull * EP_MAX_LL_TOKENS * EP_TOPK)
 
 #if EP_DEVICE_POSTED
+// Calls that only NICs need or that a kernel makes seldom. Inlined wherever they are made they double the code of a kernel, which comes from memory when it
+// begins.
+EP_APART void signal_apart(unsigned long long* counter, u64 value, int peer) { ::ep_posted_signal(counter, value, peer); }
+EP_APART void quiet_apart() { ::ep_posted_quiet(); }
+EP_APART void put_apart_by_wave(char* there, const char* from, u64 bytes, int peer) { ::ep_posted_put_wave(there, from, bytes, peer); }
+EP_APART void put_signal_apart(char* there, const char* from, u64 bytes, unsigned long long* word, u64 value, int peer) {
+  ::ep_posted_put_signal(there, from, bytes, word, value, peer);
+}
+EP_APART void put_signal_apart_by_wave(char* there, const char* from, u64 bytes, unsigned long long* word, u64 value, int peer) {
+  ::ep_posted_put_signal_wave(there, from, bytes, word, value, peer);
+}
+EP_APART void put_signal_apart_by_block(char* there, const char* from, u64 bytes, unsigned long long* word, u64 value, int peer) {
+  ::ep_posted_put_signal_block(there, from, bytes, word, value, peer);
+}
+
 // What is known of remote ranks, in shared memory: elsewhere every acquire and every fence has it fetched anew.
 struct Remotes {
 #if EP_RANKS <= 64
@@ -47,6 +62,10 @@ EP_DEVICE void post_by_wave(const Op& op, i64 rank, const char* from, u64 bytes)
   const Remote& to = op.remotes[rank];
   if (bytes != 0) ::ep_posted_put_wave(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
 }
+EP_DEVICE void post_apart_by_wave(const Op& op, i64 rank, const char* from, u64 bytes) {
+  const Remote& to = op.remotes[rank];
+  if (bytes != 0) put_apart_by_wave(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
+}
 EP_DEVICE void post_by_block(const Op& op, i64 rank, const char* from, u64 bytes) {
   const Remote& to = op.remotes[rank];
   if (bytes != 0) ::ep_posted_put_block(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
@@ -60,6 +79,10 @@ EP_DEVICE void prepare_puts(const Op& op) { ::ep_posted_prepare(op.window); }
 EP_DEVICE void put_straight_by_wave(const Op& op, i64 rank, const char* place, const void* from, u64 bytes) {
   const Remote& to = op.remotes[rank];
   ::ep_posted_put_wave(to.there + (place - to.out), (const char*)from, EP_ALIGNED_16(bytes), (int)to.number);
+}
+EP_DEVICE void put_straight_apart_by_wave(const Op& op, i64 rank, const char* place, const void* from, u64 bytes) {
+  const Remote& to = op.remotes[rank];
+  put_apart_by_wave(to.there + (place - to.out), (const char*)from, EP_ALIGNED_16(bytes), (int)to.number);
 }
 EP_DEVICE void put_straight_by_block(const Op& op, i64 rank, const char* place, const void* from, u64 bytes) {
   const Remote& to = op.remotes[rank];
@@ -77,11 +100,11 @@ EP_DEVICE unsigned long long* counter_there(const Op& op, int counter) { return 
 // Puts, and sets a word when all of it is there. Where the peer is mapped, libraries may fence more than what has been put; a release does not.
 EP_DEVICE void put_signal_by_wave(const Remote& to, char* there, const char* from, u64 bytes, unsigned long long* word, u64 value) {
   if (to.mapped) {
-    ::ep_posted_put_wave(there, from, bytes, (int)to.number);
+    put_apart_by_wave(there, from, bytes, (int)to.number);
     sync_lanes();
     if (lane() == 0) store_release((char*)word + to.mapped, value);
   } else {
-    ::ep_posted_put_signal_wave(there, from, bytes, word, value, (int)to.number);
+    put_signal_apart_by_wave(there, from, bytes, word, value, (int)to.number);
   }
 }
 EP_DEVICE void put_signal_by_block(const Remote& to, char* there, const char* from, u64 bytes, unsigned long long* word, u64 value) {
@@ -90,7 +113,7 @@ EP_DEVICE void put_signal_by_block(const Remote& to, char* there, const char* fr
     sync_block();
     if (threadIdx.x == 0) store_release((char*)word + to.mapped, value);
   } else {
-    ::ep_posted_put_signal_block(there, from, bytes, word, value, (int)to.number);
+    put_signal_apart_by_block(there, from, bytes, word, value, (int)to.number);
   }
 }
 
@@ -176,9 +199,9 @@ EP_DEVICE void advance(const Op& op, char* peer, i64 rank, int counter, u64 valu
 #if EP_DEVICE_POSTED
   if (is_remote(op, rank)) {
     // Rows alone are posted without a signal of their own, by the whole grid: see last_block.
-    if (counter == HT_DATA) ::ep_posted_quiet();
+    if (counter == HT_DATA) quiet_apart();
     fence_system();
-    ::ep_posted_signal(counter_there(op, counter), value, (int)op.remotes[rank].number);
+    signal_apart(counter_there(op, counter), value, (int)op.remotes[rank].number);
     return;
   }
 #elif EP_POSTED
@@ -309,7 +332,7 @@ EP_DEVICE void publish_by_block(const Op& op, bool told, int things, const int* 
 EP_DEVICE void publish(const Op& op, i64 rank, const char* what, u64 bytes, u64* flag, u64 number, int) {
   if (is_remote(op, rank)) {
     const Remote& to = op.remotes[rank];
-    ::ep_posted_put_signal(
+    put_signal_apart(
         to.there + (what - to.out), what, EP_ALIGNED_16(bytes), (unsigned long long*)(to.there + ((const char*)flag - to.out)), number, (int)to.number);
   } else {
     store_published(flag, number);
