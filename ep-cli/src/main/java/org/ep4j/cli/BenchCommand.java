@@ -25,6 +25,7 @@ import org.ep4j.cli.report.GpuTable;
 import org.ep4j.cli.report.HostFacts;
 import org.ep4j.cli.report.ProgressView;
 import org.ep4j.cli.report.SentLines;
+import org.ep4j.cli.report.TextFile;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -147,6 +148,8 @@ final class BenchCommand implements Callable<Integer> {
         }
         ranks = launched.map(all -> all.ranks(spec, ranks)).orElse(ranks);
         check();
+        json.ifPresent(TextFile::checkFolder);
+        plot.ifPresent(TextFile::checkFolder);
         PrintWriter out = spec.commandLine().getOut();
         HostFacts host = HostFacts.here();
         if (!onHost()) {

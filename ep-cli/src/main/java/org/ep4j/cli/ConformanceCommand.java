@@ -13,9 +13,9 @@ import java.util.concurrent.Callable;
 import java.util.function.Consumer;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.cli.report.ConformanceFiles;
 import org.ep4j.cli.report.ConformanceTable;
 import org.ep4j.cli.report.ProgressView;
-import org.ep4j.cli.report.TextFile;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.Conformance;
@@ -110,10 +110,16 @@ final class ConformanceCommand implements Callable<Integer> {
             description = "A setting of every group, for example ep.timeout=10s. May be repeated.")
     private Map<String, String> settings = new TreeMap<>();
 
-    @Option(names = "--json", paramLabel = "FILE", description = "Write the results to this file.")
+    @Option(
+            names = "--json",
+            paramLabel = "FILE",
+            description = "Write the results to this file, as they come: a run that is cut off leaves those it had.")
     private Optional<Path> json = Optional.empty();
 
-    @Option(names = "--markdown", paramLabel = "FILE", description = "Write the results as a Markdown table.")
+    @Option(
+            names = "--markdown",
+            paramLabel = "FILE",
+            description = "Write the results as a Markdown table, as they come.")
     private Optional<Path> markdown = Optional.empty();
 
     @Spec
@@ -165,11 +171,13 @@ final class ConformanceCommand implements Callable<Integer> {
         }
         out.println("conformance of " + backend + " on " + device + ": " + total + " checks, " + ranks + " ranks");
         out.flush();
+        ConformanceFiles files = new ConformanceFiles(json, markdown, Conformance.environment(request, jobs), total);
         ConformanceReport report;
         try (ProgressView progress = ProgressView.of("conformance", out)) {
             int[] done = {0};
             Consumer<RuleResult> step = result -> {
                 done[0]++;
+                files.add(result);
                 progress.step(done[0], total, result.mode() + " " + result.id() + " " + result.outcome());
                 if (result.outcome() == Outcome.FAIL) {
                     progress.note(result.mode() + " " + result.id() + " FAIL after "
@@ -182,8 +190,7 @@ final class ConformanceCommand implements Callable<Integer> {
         }
         out.println();
         out.print(ConformanceTable.of(report));
-        json.ifPresent(file -> TextFile.write(file, report.toJson()));
-        markdown.ifPresent(file -> TextFile.write(file, report.toMarkdown()));
+        files.end(report);
         out.flush();
         return exitCode(report);
     }

@@ -14,6 +14,7 @@ import org.ep4j.cli.fifo.FifoSpec;
 import org.ep4j.cli.report.BenchReport;
 import org.ep4j.cli.report.HostFacts;
 import org.ep4j.cli.report.ProgressView;
+import org.ep4j.cli.report.TextFile;
 import org.ep4j.config.EpKeys;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -120,6 +121,7 @@ final class FifoCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         FifoSpec work = work();
+        json.ifPresent(TextFile::checkFolder);
         Optional<HostFacts> host = json.map(file -> HostFacts.here());
         PrintWriter out = spec.commandLine().getOut();
         FifoReport report;

@@ -14,6 +14,7 @@ import org.ep4j.cli.report.BenchReport;
 import org.ep4j.cli.report.HostFacts;
 import org.ep4j.cli.report.ProgressView;
 import org.ep4j.cli.report.SentLines;
+import org.ep4j.cli.report.TextFile;
 import org.ep4j.cli.report.WriteReport;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -137,6 +138,7 @@ final class WritesCommand implements Callable<Integer> {
 
     private int run(Optional<LaunchedRanks> launched) {
         ranks = launched.map(all -> all.ranks(spec, ranks)).orElse(ranks);
+        json.ifPresent(TextFile::checkFolder);
         PrintWriter out = spec.commandLine().getOut();
         // They take their time, which the table does not need.
         Optional<HostFacts> host = json.map(file -> HostFacts.here());

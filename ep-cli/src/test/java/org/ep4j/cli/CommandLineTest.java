@@ -2,6 +2,7 @@ package org.ep4j.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.ArrayList;
 import java.util.List;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpConfigException;
@@ -181,5 +182,30 @@ final class CommandLineTest {
         assertThat(new String(bash.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8))
                 .isEmpty();
         assertThat(bash.waitFor()).isZero();
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "bench --ranks 2 --json",
+                "bench --ranks 2 --plot",
+                "fifo --json",
+                "writes --json",
+                "conformance --json"
+            })
+    void aFileThatCannotBeWrittenIsToldBeforeTheWork(String command) {
+        List<String> arguments = new ArrayList<>(List.of(command.split(" ", -1)));
+        arguments.add("/no-such-folder/file");
+        Ran ran = Ran.ep(arguments.toArray(String[]::new));
+        assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(ExitCodes.UNAVAILABLE);
+        assertThat(ran.out()).doesNotContain("PASS", "us ");
+        assertThat(ran.err()).contains("cannot write /no-such-folder/file: there is no such folder");
+    }
+
+    @Test
+    void aFolderIsNoFile() {
+        Ran ran = Ran.ep("bench", "--ranks", "2", "--json", "/");
+        assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(ExitCodes.UNAVAILABLE);
+        assertThat(ran.err()).contains("cannot write /: ");
     }
 }

@@ -99,4 +99,50 @@ final class ConformanceCommandTest {
         assertThat(ran.out()).doesNotContain("checks");
         assertThat(ran.err()).contains("--jobs is 0, must be >= 1");
     }
+
+    @Test
+    void aRunThatIsKilledLeavesTheResultsThatItHad() throws Exception {
+        Path json = folder.resolve("c.json");
+        Path markdown = folder.resolve("c.md");
+        Process process = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        Main.class.getName(),
+                        "conformance",
+                        "--ranks",
+                        "2",
+                        "--mode",
+                        "threads",
+                        "--json",
+                        json.toString(),
+                        "--markdown",
+                        markdown.toString())
+                .redirectErrorStream(true)
+                .redirectOutput(folder.resolve("out").toFile())
+                .start();
+        JsonNode root = JsonMapper.shared().readTree("{}");
+        while (root.path("results").size() < 3) {
+            assertThat(process.isAlive()).as(folder.resolve("out").toString()).isTrue();
+            Thread.sleep(20);
+            // Whole at any moment.
+            root = Files.exists(json) ? JsonMapper.shared().readTree(json.toFile()) : root;
+        }
+        process.destroyForcibly().waitFor();
+
+        root = JsonMapper.shared().readTree(json.toFile());
+        assertThat(root.path("passed").asBoolean()).isFalse();
+        assertThat(root.path("results").size()).isBetween(3, root.path("checks").asInt() - 1);
+        assertThat(root.path("environment").path("backend").asString()).isEqualTo("host-shm");
+        assertThat(Files.readString(markdown)).contains(" of " + root.path("checks") + " checks", "| 1.1 |");
+    }
+
+    @Test
+    void aFileThatCannotBeWrittenIsToldBeforeAnyRuleRuns() {
+        Path nowhere = folder.resolve("nowhere/c.json");
+        Ran ran = Ran.ep("conformance", "--ranks", "2", "--rule", "3\\.1", "--json", nowhere.toString());
+        assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(ExitCodes.UNAVAILABLE);
+        assertThat(ran.out()).doesNotContain("PASS");
+        assertThat(ran.err()).contains("cannot write " + nowhere, "there is no such folder");
+    }
 }

@@ -100,10 +100,10 @@ public final class Conformance {
         List<Rule> rules = rules(request);
         int largest =
                 rules.stream().mapToInt(r -> r.ranksFor(request.ranks())).max().orElse(request.ranks());
-        Instant start = Instant.now();
+        Map<String, String> environment = environment(request, subject, jobs, Instant.now());
+        Set<RankMode> modes = new TreeSet<>(request.modes());
         List<RuleResult> results = new ArrayList<>();
         try (RuleRunner runner = new RuleRunner(subject, largest, launched)) {
-            Set<RankMode> modes = new TreeSet<>(request.modes());
             for (RankMode mode : modes) {
                 // Processes are started for rules that use them, but not for those alone that have some of their own.
                 boolean kept = mode == RankMode.THREADS || rules.stream().anyMatch(rule -> !rule.fresh());
@@ -119,7 +119,12 @@ public final class Conformance {
                 }
             }
         }
-        return new ConformanceReport(environment(request, subject, jobs, start), results);
+        return new ConformanceReport(environment, modes.size() * rules.size(), results);
+    }
+
+    /** The head of a report: what is run, and what the backend's probe finds here. */
+    public static Map<String, String> environment(ConformanceRequest request, int jobs) {
+        return environment(request, subject(request, Optional.empty()), jobs, Instant.now());
     }
 
     private static TckSubject subject(ConformanceRequest request, Optional<Bootstrap> launched) {

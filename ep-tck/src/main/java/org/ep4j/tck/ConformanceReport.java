@@ -11,21 +11,24 @@ import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * The results of a run.
+ * The results of a run, or of a part of it.
  *
  * @param environment what was run where, by name
+ * @param checks how many results the whole run has
  * @param results one for each rule and mode, in the order in which they ran
  */
-public record ConformanceReport(Map<String, String> environment, List<RuleResult> results) {
+public record ConformanceReport(Map<String, String> environment, int checks, List<RuleResult> results) {
     /** Copies both. */
     public ConformanceReport {
         environment = Collections.unmodifiableMap(new TreeMap<>(environment));
         results = List.copyOf(results);
     }
 
-    /** True when at least one rule passed and none failed. An unavailable backend that is required counts as failed. */
+    /** True when all have run, at least one passed and none failed. An unavailable backend that is required counts as failed. */
     public boolean passed() {
-        return counts().getOrDefault(Outcome.PASS, 0) > 0 && counts().getOrDefault(Outcome.FAIL, 0) == 0;
+        return results.size() == checks
+                && counts().getOrDefault(Outcome.PASS, 0) > 0
+                && counts().getOrDefault(Outcome.FAIL, 0) == 0;
     }
 
     /** Number of results with each outcome, 0 included. */
@@ -38,11 +41,12 @@ public record ConformanceReport(Map<String, String> environment, List<RuleResult
         return counts;
     }
 
-    /** The report as JSON: environment, counts, passed, results. */
+    /** The report as JSON: environment, passed, checks, counts, results. */
     public String toJson() {
         Map<String, Object> root = new LinkedHashMap<>();
         root.put("environment", environment);
         root.put("passed", passed());
+        root.put("checks", checks);
         root.put("counts", counts());
         List<Map<String, Object>> rows = new ArrayList<>();
         for (RuleResult result : results) {
@@ -70,7 +74,11 @@ public record ConformanceReport(Map<String, String> environment, List<RuleResult
                 .append("\n\n");
         environment.forEach((name, value) ->
                 text.append("- ").append(name).append(": ").append(value).append('\n'));
-        text.append("- results: ").append(counts()).append("\n\n");
+        text.append("- results: ")
+                .append(counts())
+                .append(" of ")
+                .append(checks)
+                .append(" checks\n\n");
         List<RankMode> modes =
                 results.stream().map(RuleResult::mode).distinct().sorted().toList();
         text.append("| rule | what must hold |");

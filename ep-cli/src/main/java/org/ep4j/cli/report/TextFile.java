@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import org.ep4j.EpUnavailableException;
 import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
@@ -24,13 +25,52 @@ public final class TextFile {
     }
 
     /**
+     * Looks before a long run whether its results could be written in the end.
+     *
+     * @throws EpUnavailableException when there is no such folder, or the file is one
+     */
+    public static void checkFolder(Path file) {
+        if (Files.isDirectory(file)) {
+            throw new EpUnavailableException(
+                    "cannot write " + file + ": it is a folder; name a file that can be written");
+        }
+        Path folder = file.toAbsolutePath().getParent();
+        if (folder == null || !Files.isDirectory(folder)) {
+            throw new EpUnavailableException(
+                    "cannot write " + file + ": there is no such folder; name a file that can be written");
+        }
+    }
+
+    /** Whether {@link #replace} may be called again and again: not for pipes and terminals. */
+    public static boolean isReplaceable(Path file) {
+        return !Files.exists(file) || Files.isRegularFile(file);
+    }
+
+    /**
+     * As {@link #write}, but whoever reads it meanwhile, or after this program was killed, has the old text or the new one, where
+     * its folder takes another file.
+     *
+     * @throws EpUnavailableException when it cannot be written
+     */
+    public static void replace(Path file, String text) {
+        try {
+            Path there = Files.exists(file) ? file.toRealPath() : file.toAbsolutePath();
+            Path part = there.resolveSibling(there.getFileName() + ".part");
+            Files.writeString(part, ended(text), StandardCharsets.UTF_8);
+            Files.move(part, there, StandardCopyOption.ATOMIC_MOVE);
+        } catch (IOException e) {
+            write(file, text);
+        }
+    }
+
+    /**
      * Writes UTF-8 that ends with a line feed; an old file is replaced.
      *
      * @throws EpUnavailableException when it cannot be written
      */
     public static void write(Path file, String text) {
         try {
-            Files.writeString(file, text.endsWith("\n") ? text : text + "\n", StandardCharsets.UTF_8);
+            Files.writeString(file, ended(text), StandardCharsets.UTF_8);
         } catch (NoSuchFileException e) {
             throw new EpUnavailableException(
                     "cannot write " + file + ": there is no such folder; name a file that can be written", e);
@@ -38,5 +78,9 @@ public final class TextFile {
             throw new EpUnavailableException(
                     "cannot write " + file + ": " + e + "; name a file that can be written", e);
         }
+    }
+
+    private static String ended(String text) {
+        return text.endsWith("\n") ? text : text + "\n";
     }
 }

@@ -10,7 +10,7 @@ typedef long long i64;
 struct alignas(16) Vec { u32 x, y, z, w; };
 
 #define EP_DEVICE static __device__ __forceinline__
-// Not inlined: has at most as many registers as the linker is told of, see CudaCompiler.
+// Not inlined: has at most as many registers as the assembler is told, see CudaCompiler.
 #define EP_APART static __device__ __noinline__
 #define EP_KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads, 1) name(const Op op)
 // For a kernel of which two blocks, or one and a block of another such kernel, run on a multiprocessor at once.

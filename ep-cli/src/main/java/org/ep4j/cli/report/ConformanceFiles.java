@@ -1,0 +1,75 @@
+package org.ep4j.cli.report;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.tck.ConformanceReport;
+import org.ep4j.tck.RuleResult;
+
+/**
+ * The files of a conformance run. They have each result as soon as it is there, so that a run which is cut off, by a limit of
+ * time for instance, leaves what it had.
+ */
+public final class ConformanceFiles {
+    private record Target(Path path, Function<ConformanceReport, String> text) {}
+
+    private final List<Target> targets = new ArrayList<>();
+    private final Map<String, String> environment;
+    private final int checks;
+    private final List<RuleResult> results = new ArrayList<>();
+
+    /**
+     * Writes both without a result.
+     *
+     * @param environment head of the report
+     * @param checks how many results there will be
+     * @throws EpUnavailableException when one cannot be written
+     */
+    public ConformanceFiles(Optional<Path> json, Optional<Path> markdown, Map<String, String> environment, int checks) {
+        this.environment = environment;
+        this.checks = checks;
+        json.ifPresent(path -> targets.add(new Target(path, ConformanceReport::toJson)));
+        markdown.ifPresent(path -> targets.add(new Target(path, ConformanceReport::toMarkdown)));
+        soFar();
+    }
+
+    /** Adds a result. A file that cannot be written now is left as it is: the last write tells. */
+    public void add(RuleResult result) {
+        results.add(result);
+        try {
+            soFar();
+        } catch (EpUnavailableException e) {
+            System.getLogger(ConformanceFiles.class.getName())
+                    .log(System.Logger.Level.DEBUG, "results so far are not kept", e);
+        }
+    }
+
+    private void soFar() {
+        ConformanceReport report = new ConformanceReport(environment, checks, results);
+        for (Target target : targets) {
+            if (TextFile.isReplaceable(target.path())) {
+                TextFile.replace(target.path(), target.text().apply(report));
+            }
+        }
+    }
+
+    /**
+     * Writes the whole report.
+     *
+     * @throws EpUnavailableException when a file cannot be written
+     */
+    public void end(ConformanceReport report) {
+        for (Target target : targets) {
+            String text = target.text().apply(report);
+            if (TextFile.isReplaceable(target.path())) {
+                TextFile.replace(target.path(), text);
+            } else {
+                TextFile.write(target.path(), text);
+            }
+        }
+    }
+}
