@@ -142,7 +142,7 @@ final class HighThroughputDispatchTest {
                 : rank.ints(ids, tokens, topK);
     }
 
-    @Property(tries = 90, shrinking = ShrinkingMode.OFF)
+    @Property(tries = 60, shrinking = ShrinkingMode.OFF)
     void dispatchesAreThoseOfTheHost(@ForAll @IntRange(max = 8) int setup, @ForAll long seed) {
         GROUPS.get(setup).check(rank -> {
             Random together = new Random(seed);
