@@ -202,10 +202,12 @@ final class CommandLineTest {
         assertThat(ran.err()).contains("cannot write /no-such-folder/file: there is no such folder");
     }
 
-    @Test
-    void aFolderIsNoFile() {
-        Ran ran = Ran.ep("bench", "--ranks", "2", "--json", "/");
+    @ParameterizedTest
+    @ValueSource(strings = {"bench", "conformance"})
+    void aFolderIsNoFile(String command) {
+        Ran ran = Ran.ep(command, "--ranks", "2", "--json", "/");
         assertThat(ran.code()).as(ran.out() + ran.err()).isEqualTo(ExitCodes.UNAVAILABLE);
-        assertThat(ran.err()).contains("cannot write /: ");
+        assertThat(ran.out()).doesNotContain("PASS");
+        assertThat(ran.err()).contains("cannot write /: it is a folder");
     }
 }

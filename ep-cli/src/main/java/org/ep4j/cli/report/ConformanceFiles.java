@@ -34,6 +34,7 @@ public final class ConformanceFiles {
         this.checks = checks;
         json.ifPresent(path -> targets.add(new Target(path, ConformanceReport::toJson)));
         markdown.ifPresent(path -> targets.add(new Target(path, ConformanceReport::toMarkdown)));
+        targets.forEach(target -> TextFile.checkFolder(target.path()));
         soFar();
     }
 
@@ -51,7 +52,7 @@ public final class ConformanceFiles {
     private void soFar() {
         ConformanceReport report = new ConformanceReport(environment, checks, results);
         for (Target target : targets) {
-            if (TextFile.isReplaceable(target.path())) {
+            if (TextFile.keepsText(target.path())) {
                 TextFile.replace(target.path(), target.text().apply(report));
             }
         }
@@ -63,13 +64,6 @@ public final class ConformanceFiles {
      * @throws EpUnavailableException when a file cannot be written
      */
     public void end(ConformanceReport report) {
-        for (Target target : targets) {
-            String text = target.text().apply(report);
-            if (TextFile.isReplaceable(target.path())) {
-                TextFile.replace(target.path(), text);
-            } else {
-                TextFile.write(target.path(), text);
-            }
-        }
+        targets.forEach(target -> TextFile.replace(target.path(), target.text().apply(report)));
     }
 }

@@ -41,8 +41,8 @@ public final class TextFile {
         }
     }
 
-    /** Whether {@link #replace} may be called again and again: not for pipes and terminals. */
-    public static boolean isReplaceable(Path file) {
+    /** False of pipes, terminals and such, where one text follows the other. */
+    public static boolean keepsText(Path file) {
         return !Files.exists(file) || Files.isRegularFile(file);
     }
 
@@ -53,6 +53,10 @@ public final class TextFile {
      * @throws EpUnavailableException when it cannot be written
      */
     public static void replace(Path file, String text) {
+        if (!keepsText(file)) {
+            write(file, text);
+            return;
+        }
         try {
             Path there = Files.exists(file) ? file.toRealPath() : file.toAbsolutePath();
             Path part = there.resolveSibling(there.getFileName() + ".part");
