@@ -98,12 +98,10 @@ public final class Conformance {
         check(request);
         TckSubject subject = subject(request, launched);
         List<Rule> rules = rules(request);
-        int largest =
-                rules.stream().mapToInt(r -> r.ranksFor(request.ranks())).max().orElse(request.ranks());
         Map<String, String> environment = environment(request, subject, jobs, Instant.now());
         Set<RankMode> modes = new TreeSet<>(request.modes());
         List<RuleResult> results = new ArrayList<>();
-        try (RuleRunner runner = new RuleRunner(subject, largest, launched)) {
+        try (RuleRunner runner = new RuleRunner(subject, launched)) {
             for (RankMode mode : modes) {
                 // Processes are started for rules that use them, but not for those alone that have some of their own.
                 boolean kept = mode == RankMode.THREADS || rules.stream().anyMatch(rule -> !rule.fresh());

@@ -35,7 +35,6 @@ public final class RuleRunner implements AutoCloseable {
     private final TckSubject subject;
     private final List<String> unavailable;
     private final boolean required;
-    private final int largest;
     private final Map<RankMode, RankCrew> crews = new EnumMap<>(RankMode.class);
     /** The bits of each rule with each number of ranks, shared with {@link #beside}. */
     private final Map<String, Seen> seen;
@@ -46,20 +45,15 @@ public final class RuleRunner implements AutoCloseable {
 
     private record Seen(RankMode mode, List<String> bits) {}
 
-    /**
-     * A runner; probes the machine.
-     *
-     * @param largest largest number of ranks that rules will ask for, so that ranks need not be started again and again
-     */
-    public RuleRunner(TckSubject subject, int largest) {
-        this(subject, largest, Optional.empty());
+    /** A runner; probes the machine. */
+    public RuleRunner(TckSubject subject) {
+        this(subject, Optional.empty());
     }
 
     /** A runner whose processes are the members of {@code launched}; this is rank 0 of them. */
-    RuleRunner(TckSubject subject, int largest, Optional<Bootstrap> launched) {
+    RuleRunner(TckSubject subject, Optional<Bootstrap> launched) {
         this.launched = launched;
         this.subject = subject;
-        this.largest = largest;
         this.unavailable = Subjects.unavailable(subject);
         this.required = Subjects.required(subject, System.getenv());
         this.seen = new ConcurrentHashMap<>();
@@ -68,7 +62,6 @@ public final class RuleRunner implements AutoCloseable {
     private RuleRunner(RuleRunner other) {
         this.launched = Optional.empty();
         this.subject = other.subject;
-        this.largest = other.largest;
         this.unavailable = other.unavailable;
         this.required = other.required;
         this.seen = other.seen;
@@ -218,15 +211,21 @@ public final class RuleRunner implements AutoCloseable {
             Optional.ofNullable(crews.remove(mode)).ifPresent(RankCrew::close);
         }
         RankCrew crew = crews.get(mode);
-        if (crew == null || crew.size() < ranks) {
+        if (crew == null || !serves(crew, mode, ranks)) {
             Optional.ofNullable(crew).ifPresent(RankCrew::close);
-            // Most rules take few ranks; the first one that needs more is followed by others that need the most.
-            boolean few = rule.fresh() || crew == null;
-            int size = few ? ranks : Math.max(Math.min(largest, subject.maxRanks()), ranks);
-            crew = mode == RankMode.THREADS ? new ThreadCrew(size) : processes(size);
+            crew = mode == RankMode.THREADS ? new ThreadCrew(ranks) : processes(ranks);
             crews.put(mode, crew);
         }
         return crew;
+    }
+
+    /**
+     * Whether a crew may run a rule. Some of its processes alone are no group that every backend can open: a library that is
+     * initialised once in a process stays in the world that its first group was.
+     */
+    private boolean serves(RankCrew crew, RankMode mode, int ranks) {
+        boolean some = mode == RankMode.THREADS || launched.isPresent();
+        return some ? crew.size() >= ranks : crew.size() == ranks;
     }
 
     private RankCrew processes(int size) {

@@ -66,7 +66,7 @@ final class LaunchedCrewTest {
             thread.start();
             servers.add(thread);
         });
-        return new RuleRunner(HOST, RANKS, Optional.of(members.get(0)));
+        return new RuleRunner(HOST, Optional.of(members.get(0)));
     }
 
     private static Rule rule(Class<? extends Scenario> scenario) {

@@ -85,7 +85,7 @@ class RuleRunnerTest {
     }
 
     private static RuleResult run(TckSubject subject, Rule rule, RankMode mode) {
-        try (RuleRunner runner = new RuleRunner(subject, 2)) {
+        try (RuleRunner runner = new RuleRunner(subject)) {
             return runner.run(rule, mode, 2);
         }
     }
@@ -187,7 +187,7 @@ class RuleRunnerTest {
 
     @Test
     void bitsThatDifferBetweenModesFail() {
-        try (RuleRunner runner = new RuleRunner(HOST, 2)) {
+        try (RuleRunner runner = new RuleRunner(HOST)) {
             assertThat(runner.run(rule(Changing.class), RankMode.THREADS, 2).outcome())
                     .isEqualTo(Outcome.PASS);
             RuleResult second = runner.run(rule(Changing.class), RankMode.PROCESSES, 2);

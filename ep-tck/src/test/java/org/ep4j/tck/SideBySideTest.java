@@ -55,7 +55,7 @@ class SideBySideTest {
     }
 
     private static List<RuleResult> run(List<Rule> rules, RankMode mode, int jobs, List<RuleResult> told) {
-        try (RuleRunner runner = new RuleRunner(HOST, 2);
+        try (RuleRunner runner = new RuleRunner(HOST);
                 SideBySide runners = new SideBySide(runner, jobs)) {
             return runners.run(rules, mode, 2, told::add);
         }
@@ -95,7 +95,7 @@ class SideBySideTest {
 
     @Test
     void runnersCompareBitsWithEachOther() {
-        try (RuleRunner first = new RuleRunner(HOST, 2);
+        try (RuleRunner first = new RuleRunner(HOST);
                 RuleRunner second = first.beside()) {
             assertThat(first.run(rule("9.1", RuleRunnerTest.Changing.class), RankMode.THREADS, 2)
                             .outcome())

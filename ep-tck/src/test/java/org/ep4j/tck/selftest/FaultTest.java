@@ -105,7 +105,7 @@ class FaultTest {
     void isCaughtByExactlyTheRulesAboutIt(
             String name, Class<? extends GroupFactory> fault, String rules, String message) {
         List<RuleResult> failed = new ArrayList<>();
-        try (RuleRunner runner = new RuleRunner(faulty(fault), RANKS)) {
+        try (RuleRunner runner = new RuleRunner(faulty(fault))) {
             for (String id : SENTINELS) {
                 RuleResult result = runner.run(RuleBook.rule(id), RankMode.THREADS, RANKS);
                 assertThat(result.outcome()).as(id + ": " + result.reason()).isIn(Outcome.PASS, Outcome.FAIL);
@@ -123,7 +123,7 @@ class FaultTest {
     @Test
     @Timeout(value = 60, unit = TimeUnit.SECONDS)
     void aTimeoutThatNamesNobodyIsCaught() {
-        try (RuleRunner runner = new RuleRunner(faulty(BehaviourFaults.AnonymousTimeout.class), RANKS)) {
+        try (RuleRunner runner = new RuleRunner(faulty(BehaviourFaults.AnonymousTimeout.class))) {
             RuleResult result = runner.run(RuleBook.rule("6.2"), RankMode.THREADS, RANKS);
             assertThat(result.outcome()).isEqualTo(Outcome.FAIL);
             assertThat(result.reason()).contains("peer() is -1");
@@ -133,7 +133,7 @@ class FaultTest {
     @Test
     @Timeout(value = 60, unit = TimeUnit.SECONDS)
     void aRankThatHangsIsReportedWithTheStacksOfAllThreads() {
-        try (RuleRunner runner = new RuleRunner(faulty(BehaviourFaults.Hangs.class), 2)) {
+        try (RuleRunner runner = new RuleRunner(faulty(BehaviourFaults.Hangs.class))) {
             RuleResult result = runner.run(RuleBook.rule("3.1").within(Duration.ofSeconds(2)), RankMode.THREADS, 2);
             assertThat(result.outcome()).isEqualTo(Outcome.FAIL);
             assertThat(result.reason())
@@ -148,7 +148,7 @@ class FaultTest {
     @Test
     @Timeout(value = 90, unit = TimeUnit.SECONDS)
     void aProcessThatHangsIsReportedWithTheStacksOfAllThreads() {
-        try (RuleRunner runner = new RuleRunner(faulty(BehaviourFaults.Hangs.class), 2)) {
+        try (RuleRunner runner = new RuleRunner(faulty(BehaviourFaults.Hangs.class))) {
             RuleResult result = runner.run(RuleBook.rule("3.1").within(Duration.ofSeconds(3)), RankMode.PROCESSES, 2);
             assertThat(result.outcome()).isEqualTo(Outcome.FAIL);
             assertThat(result.reason())
