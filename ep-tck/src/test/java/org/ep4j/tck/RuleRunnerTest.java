@@ -67,6 +67,15 @@ class RuleRunnerTest {
         }
     }
 
+    /** Runs in a process that was started with as many others as there are other ranks; its bits say in which. */
+    static final class Whole implements Scenario {
+        @Override
+        public void run(RankContext context) {
+            assertThat(System.getenv("WORLD_SIZE")).isEqualTo(Integer.toString(context.size()));
+            context.fact("bits", Long.toString(ProcessHandle.current().pid()));
+        }
+    }
+
     /** Joins two ranks and no more. */
     static final class Pairs implements GroupFactory {
         private final GroupFactory plain = new Plain();
@@ -193,6 +202,18 @@ class RuleRunnerTest {
             RuleResult second = runner.run(rule(Changing.class), RankMode.PROCESSES, 2);
             assertThat(second.outcome()).isEqualTo(Outcome.FAIL);
             assertThat(second.reason()).contains("bits differ between THREADS").contains("PROCESSES");
+        }
+    }
+
+    @Test
+    void processesAreKeptForRulesWithAsManyRanksAndNoOthers() {
+        try (RuleRunner runner = new RuleRunner(HOST)) {
+            for (int ranks : new int[] {3, 3, 2, 2}) {
+                RuleResult result = runner.run(rule(Whole.class), RankMode.PROCESSES, ranks);
+                assertThat(result.outcome()).as(result.reason()).isEqualTo(Outcome.PASS);
+            }
+            RuleResult again = runner.run(rule(Whole.class), RankMode.PROCESSES, 3);
+            assertThat(again.reason()).contains("bits differ");
         }
     }
 

@@ -313,6 +313,16 @@ EP_DEVICE void find_slots(const Op& op, const Tables& tables, char* const* peer,
   if (to.id >= 0 && lowest(to.alike) == lane()) *(volatile int*)&tables.selected[to.id] += count(to.alike);
 }
 
+#if EP_BULK && EP_DEVICE_POSTED
+// Says to all ranks that this GPU maps that a token's messages are there: at once, since a wave that releases waits for what its block has stored. Called
+// by the wave that routes.
+EP_DEVICE void tell(const Op& op, const Route& to, u64 number) {
+  const bool remote = to.target && is_remote(op, to.rank), straight = remote && is_straight(op, to.rank);
+  char* const flag = straight ? flag_straight(op, to.rank, to.flag) : (char*)to.flag;
+  if (to.target && remote == straight) store_release(flag, number);
+}
+#endif
+
 // What a combine needs of the token.
 EP_DEVICE void keep(const Op& op, const Route& to, i64 token) {
   if (lane() >= EP_TOPK) return;
@@ -590,11 +600,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
       put_straight_by_block(near, target_ranks[i], targets[i] + at, whole ? shared : row, here * vector_bytes + (whole ? EP_MESSAGE_HEAD : 0));
       if (!whole && ends) put_straight_by_block(near, target_ranks[i], targets[i], shared, EP_MESSAGE_HEAD);
     }
-    if (ends && posted) {
-      sync_block();
-      const int i = threadIdx.x;
-      if (i < posted && is_straight(near, target_ranks[i])) signal_straight(near, target_ranks[i], flags[i], number);
-    }
+    if (ends && posted) sync_block();
 #endif
 #else
     sync_block();
@@ -634,9 +640,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_BULK
       if (ends) {
         bulk_wait();
-#if EP_DEVICE_POSTED
-        if (to.target && !is_remote(near, to.rank)) store_release(to.flag, number);
-#else
+#if !EP_DEVICE_POSTED
         if (to.target) publish(op, to.rank, to.target, message_bytes, to.flag, number, PHASE_LL_DISPATCH_RECEIVE);
 #endif
       } else {
@@ -650,8 +654,11 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
     }
     sync_block();
 #if EP_BULK && EP_DEVICE_POSTED
-    // Of the token before: what is asked for next is on its way.
-    if (ends) publish_by_block(near, true, posted, target_ranks, targets, message_bytes, flags, number);
+    // Of the token before: what is asked for next is on its way, and others encode it while flags are stored.
+    if (ends) {
+      if (router) tell(near, to, number);
+      publish_by_block(near, true, posted, target_ranks, targets, message_bytes, flags, number);
+    }
 #endif
   }
 
@@ -661,7 +668,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   if (router) {
     bulk_wait();
 #if EP_DEVICE_POSTED
-    if (to.target && !is_remote(near, to.rank)) store_release(to.flag, number);
+    tell(near, to, number);
 #else
     if (to.target) publish(op, to.rank, to.target, message_bytes, to.flag, number, PHASE_LL_DISPATCH_RECEIVE);
 #endif

@@ -88,11 +88,13 @@ EP_DEVICE void put_straight_by_block(const Op& op, i64 rank, const char* place, 
   const Remote& to = op.remotes[rank];
   ::ep_posted_put_block(to.there + (place - to.out), (const char*)from, EP_ALIGNED_16(bytes), (int)to.number);
 }
-// Says that what has been put straight is there, which the calling thread has seen.
-EP_DEVICE void signal_straight(const Op& op, i64 rank, const u64* flag, u64 number) {
+// Where such a rank looks for a flag.
+EP_DEVICE char* flag_straight(const Op& op, i64 rank, const u64* flag) {
   const Remote& to = op.remotes[rank];
-  store_release(to.there + ((const char*)flag - to.out) + to.mapped, number);
+  return to.there + ((const char*)flag - to.out) + to.mapped;
 }
+// Says that what has been put straight is there, which the calling thread has seen.
+EP_DEVICE void signal_straight(const Op& op, i64 rank, const u64* flag, u64 number) { store_release(flag_straight(op, rank, flag), number); }
 
 // What stands for this rank's counter at a peer.
 EP_DEVICE unsigned long long* counter_there(const Op& op, int counter) { return (unsigned long long*)counter_at(op.words, counter, op.rank); }
