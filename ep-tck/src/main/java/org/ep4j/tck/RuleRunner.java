@@ -220,12 +220,12 @@ public final class RuleRunner implements AutoCloseable {
     }
 
     /**
-     * Whether a crew may run a rule. Some of its processes alone are no group that every backend can open: a library that is
-     * initialised once in a process stays in the world that its first group was.
+     * Whether a crew may run a rule. Not every backend can open some of its processes alone: a library that is initialised once in
+     * a process stays in the world that its first group was. Those of a launcher cannot be started anew.
      */
     private boolean serves(RankCrew crew, RankMode mode, int ranks) {
-        boolean some = mode == RankMode.THREADS || launched.isPresent();
-        return some ? crew.size() >= ranks : crew.size() == ranks;
+        boolean startable = mode == RankMode.PROCESSES && launched.isEmpty();
+        return startable ? crew.size() == ranks : crew.size() >= ranks;
     }
 
     private RankCrew processes(int size) {
