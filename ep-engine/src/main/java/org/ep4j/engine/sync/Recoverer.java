@@ -93,9 +93,9 @@ public final class Recoverer {
         Set<Integer> lost = new TreeSet<>(waits.mask().toSet());
         boolean confirming = false;
         round = Math.max(round, newestRound(lost) - 1);
-        settle(lost);
         while (true) {
             Set<Integer> before = Set.copyOf(lost);
+            settle(lost);
             addLost(lost);
             confirming &= lost.equals(before);
             round++;
@@ -146,7 +146,10 @@ public final class Recoverer {
         return newest;
     }
 
-    /** Nothing of what was broken off may arrive later than what comes after the recovery. */
+    /**
+     * Nothing of what was broken off may arrive later than what comes after the recovery; nor may a rank's block arrive later than
+     * that of two rounds after, which has its place: a rank that joins in a later round has waited for none before.
+     */
     private void settle(Set<Integer> lost) {
         for (int r = 0; r < peers.ranks(); r++) {
             if (!lost.contains(r)) {
