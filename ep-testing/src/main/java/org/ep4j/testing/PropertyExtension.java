@@ -1,0 +1,55 @@
+package org.ep4j.testing;
+
+import java.lang.reflect.Array;
+import java.lang.reflect.Method;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.InvocationInterceptor;
+import org.junit.jupiter.api.extension.ParameterContext;
+import org.junit.jupiter.api.extension.ParameterResolver;
+import org.junit.jupiter.api.extension.ReflectiveInvocationContext;
+
+/** Runs a {@link Property}: JUnit's one call becomes many. */
+final class PropertyExtension implements ParameterResolver, InvocationInterceptor {
+    static final String SEED = "ep.test.seed";
+    static final String TIER = "ep.test.tier";
+
+    @Override
+    public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
+        return parameter.isAnnotated(ForAll.class);
+    }
+
+    /** Zero, false or null: each try replaces it. */
+    @Override
+    public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
+        return Array.get(Array.newInstance(parameter.getParameter().getType(), 1), 0);
+    }
+
+    @Override
+    public void interceptTestMethod(
+            Invocation<Void> invocation, ReflectiveInvocationContext<Method> method, ExtensionContext context) {
+        invocation.skip();
+        Property property = context.getRequiredTestMethod().getAnnotation(Property.class);
+        if (property == null) {
+            throw new IllegalStateException("@Property is not on the method itself");
+        }
+        boolean some = property.verify() >= 0
+                && context.getConfigurationParameter(TIER).filter("all"::equals).isEmpty();
+        new Tries(context.getRequiredTestInstance(), method, some ? property.verify() : property.tries(), seed(context))
+                .run();
+    }
+
+    private static long seed(ExtensionContext context) {
+        String given = context.getConfigurationParameter(SEED).orElse("");
+        if (given.equals("random")) {
+            return new SplittableRandom().nextLong();
+        }
+        if (!given.isEmpty()) {
+            return Long.parseLong(given.strip());
+        }
+        // The hash of a string is the same in every JVM.
+        String name = context.getRequiredTestClass().getName() + "."
+                + context.getRequiredTestMethod().getName();
+        return name.hashCode();
+    }
+}
