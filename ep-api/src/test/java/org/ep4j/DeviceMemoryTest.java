@@ -3,8 +3,9 @@ package org.ep4j;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -75,8 +76,7 @@ class DeviceMemoryTest {
     }
 
     @Property
-    void aDeviceIsReadBackFromItsText(
-            @ForAll @net.jqwik.api.constraints.IntRange(max = Integer.MAX_VALUE) int ordinal) {
+    void aDeviceIsReadBackFromItsText(@ForAll @IntRange(max = Integer.MAX_VALUE) int ordinal) {
         Device device = new Device("hip", ordinal);
         assertThat(Device.parse(device.toString())).isEqualTo(device);
     }

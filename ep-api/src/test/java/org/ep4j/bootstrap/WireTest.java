@@ -2,6 +2,7 @@ package org.ep4j.bootstrap;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -12,12 +13,11 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
-import net.jqwik.api.Assume;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
-import net.jqwik.api.constraints.Size;
 import org.ep4j.spi.MemberState;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
+import org.ep4j.testing.Size;
 import org.junit.jupiter.api.Test;
 
 /** Frames and handshake messages: what goes in comes out, and hostile bytes end in an exception and nothing else. */
@@ -89,7 +89,7 @@ class WireTest {
     @Property(tries = 200)
     void aCutFrameIsNeverTakenForAWholeOne(@ForAll @IntRange(min = 1, max = 40) int cut) throws IOException {
         byte[] all = bytes(Wire.declare("4:abcd", List.of(0, 1, 2)));
-        Assume.that(cut < all.length);
+        assumeTrue(cut < all.length);
         assertThatThrownBy(() -> read(Arrays.copyOf(all, all.length - cut))).isInstanceOf(IOException.class);
     }
 

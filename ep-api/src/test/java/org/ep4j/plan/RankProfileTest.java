@@ -7,17 +7,16 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import net.jqwik.api.Arbitraries;
-import net.jqwik.api.Arbitrary;
-import net.jqwik.api.Combinators;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.Provide;
-import net.jqwik.api.constraints.IntRange;
-import net.jqwik.api.constraints.Size;
+import java.util.Random;
+import java.util.function.Function;
 import org.ep4j.Device;
 import org.ep4j.EpMismatchException;
 import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.testing.Draw;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
+import org.ep4j.testing.Size;
 import org.junit.jupiter.api.Test;
 
 class RankProfileTest {
@@ -34,25 +33,32 @@ class RankProfileTest {
                     new BackendProfile(false, "no NIC", Map.of())),
             Map.of("ep.backend.require", ""));
 
-    @Provide
-    Arbitrary<RankProfile> profiles() {
-        Arbitrary<String> text = Arbitraries.strings().ofMaxLength(30).filter(RankProfileTest::wellFormed);
-        Arbitrary<Map<String, String>> map = Arbitraries.maps(text, text).ofMaxSize(4);
-        Arbitrary<BackendProfile> backend =
-                Combinators.combine(Arbitraries.of(true, false), text, map).as(BackendProfile::new);
-        Arbitrary<Device> device = Combinators.combine(
-                        Arbitraries.of("host", "cuda", "hip"),
-                        Arbitraries.integers().between(0, 1000))
-                .as(Device::new);
-        return Combinators.combine(
-                        Arbitraries.integers().greaterOrEqual(0),
-                        text,
-                        text,
-                        Arbitraries.longs(),
-                        device,
-                        Arbitraries.maps(text, backend).ofMaxSize(4),
-                        map)
-                .as(RankProfile::new);
+    static RankProfile profile(Random random) {
+        return new RankProfile(
+                Draw.anInt(random, 0, Integer.MAX_VALUE),
+                text(random),
+                text(random),
+                Draw.aLong(random, Long.MIN_VALUE, Long.MAX_VALUE),
+                new Device(Draw.oneOf(random, "host", "cuda", "hip"), Draw.anInt(random, 0, 1000)),
+                map(random, RankProfileTest::backend),
+                map(random, RankProfileTest::text));
+    }
+
+    private static BackendProfile backend(Random random) {
+        return new BackendProfile(random.nextBoolean(), text(random), map(random, RankProfileTest::text));
+    }
+
+    private static <V> Map<String, V> map(Random random, Function<Random, V> value) {
+        Map<String, V> map = new HashMap<>();
+        for (int left = Draw.size(random, 0, 4); left > 0; left--) {
+            map.put(text(random), value.apply(random));
+        }
+        return map;
+    }
+
+    private static String text(Random random) {
+        String text = Draw.aString(random, 0, 30);
+        return wellFormed(text) ? text : text(random);
     }
 
     /** True without halves of surrogate pairs, which UTF-8 cannot carry. */
@@ -61,12 +67,12 @@ class RankProfileTest {
     }
 
     @Property
-    void aProfileComesBackFromItsBytes(@ForAll("profiles") RankProfile profile) {
+    void aProfileComesBackFromItsBytes(@ForAll("profile") RankProfile profile) {
         assertThat(RankProfile.decode(profile.encode())).isEqualTo(profile);
     }
 
     @Property
-    void equalProfilesHaveEqualBytesHoweverTheirMapsWereFilled(@ForAll("profiles") RankProfile profile) {
+    void equalProfilesHaveEqualBytesHoweverTheirMapsWereFilled(@ForAll("profile") RankProfile profile) {
         var backends = new LinkedHashMap<String, BackendProfile>();
         profile.backends().entrySet().stream()
                 .sorted(Map.Entry.<String, BackendProfile>comparingByKey().reversed())
@@ -94,7 +100,7 @@ class RankProfileTest {
 
     @Property
     void aProfileWithOneByteChangedIsAProfileOrRefused(
-            @ForAll("profiles") RankProfile profile, @ForAll @IntRange(max = 10_000) int place, @ForAll byte value) {
+            @ForAll("profile") RankProfile profile, @ForAll @IntRange(max = 10_000) int place, @ForAll byte value) {
         byte[] bytes = profile.encode();
         bytes[place % bytes.length] = value;
         decodeOrRefuse(bytes);
@@ -102,7 +108,7 @@ class RankProfileTest {
 
     @Property
     void aCutOrLongerProfileIsRefused(
-            @ForAll("profiles") RankProfile profile, @ForAll @IntRange(max = 10_000) int length) {
+            @ForAll("profile") RankProfile profile, @ForAll @IntRange(max = 10_000) int length) {
         byte[] bytes = profile.encode();
         int cut = length % bytes.length;
         assertThatThrownBy(() -> RankProfile.decode(Arrays.copyOf(bytes, cut))).isInstanceOf(EpMismatchException.class);

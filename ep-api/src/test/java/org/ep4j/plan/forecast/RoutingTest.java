@@ -10,12 +10,12 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.stream.IntStream;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.plan.forecast.Exchange.Messages;
 import org.ep4j.plan.forecast.Exchange.Mode;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
 import org.junit.jupiter.api.Test;
 
 final class RoutingTest {

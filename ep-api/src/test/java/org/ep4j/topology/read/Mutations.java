@@ -5,9 +5,6 @@ import java.util.Random;
 import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import net.jqwik.api.Arbitraries;
-import net.jqwik.api.Arbitrary;
-import net.jqwik.api.Combinators;
 
 /** Damages texts as files get damaged, and as somebody would who wants to break a reader. */
 final class Mutations {
@@ -49,17 +46,13 @@ final class Mutations {
     private Mutations() {}
 
     /** One of the texts with one to six kinds of damage, in half of the cases such that XML stays well-formed. */
-    static Arbitrary<String> of(List<String> texts) {
-        Arbitrary<List<Long>> seeds = Arbitraries.longs().list().ofMinSize(1).ofMaxSize(6);
-        Arbitrary<Boolean> gentle = Arbitraries.of(true, false);
-        return Combinators.combine(Arbitraries.of(texts), seeds, gentle).as((text, all, mild) -> {
-            String damaged = text;
-            for (long seed : all) {
-                Random random = new Random(seed);
-                damaged = mild ? alter(damaged, random) : damage(damaged, texts, random);
-            }
-            return damaged;
-        });
+    static String of(List<String> texts, Random random) {
+        String damaged = texts.get(random.nextInt(texts.size()));
+        boolean mild = random.nextBoolean();
+        for (int left = 1 + random.nextInt(6); left > 0; left--) {
+            damaged = mild ? alter(damaged, random) : damage(damaged, texts, random);
+        }
+        return damaged;
     }
 
     /** Another value, or an element less or more. */

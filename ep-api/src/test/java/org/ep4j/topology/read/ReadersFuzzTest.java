@@ -8,12 +8,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
-import net.jqwik.api.Arbitraries;
-import net.jqwik.api.Arbitrary;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.Provide;
-import net.jqwik.api.ShrinkingMode;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.Property;
+import org.ep4j.testing.Size;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.Topology;
@@ -27,24 +24,25 @@ final class ReadersFuzzTest {
     private static final Topology MACHINE =
             LinuxTopology.read("machine", Machines.twoSockets().tree());
 
-    @Provide
-    Arbitrary<String> damagedTexts() {
-        return Mutations.of(Stream.concat(
-                        Stream.of(
-                                Texts.NVIDIA_SMI,
-                                Texts.NVIDIA_SMI_OLD,
-                                Texts.NVIDIA_SMI_TABLE,
-                                Texts.ROCM_SMI,
-                                Texts.IBV_DEVINFO,
-                                Texts.IBV_DEVINFO_VERBOSE),
-                        Stream.of("nvidia-smi-topo", "rocm-smi-topo", "ibv-devinfo")
-                                .flatMap(kind -> Corpus.files(kind).stream())
-                                .map(Corpus::text))
-                .toList());
+    private static final List<String> TEXTS = Stream.concat(
+                    Stream.of(
+                            Texts.NVIDIA_SMI,
+                            Texts.NVIDIA_SMI_OLD,
+                            Texts.NVIDIA_SMI_TABLE,
+                            Texts.ROCM_SMI,
+                            Texts.IBV_DEVINFO,
+                            Texts.IBV_DEVINFO_VERBOSE),
+                    Stream.of("nvidia-smi-topo", "rocm-smi-topo", "ibv-devinfo")
+                            .flatMap(kind -> Corpus.files(kind).stream())
+                            .map(Corpus::text))
+            .toList();
+
+    static String damagedText(Random random) {
+        return Mutations.of(TEXTS, random);
     }
 
-    @Property(tries = 3000, shrinking = ShrinkingMode.BOUNDED)
-    void damagedTextsGiveAMachineOrAnError(@ForAll("damagedTexts") String text) {
+    @Property(tries = 3000)
+    void damagedTextsGiveAMachineOrAnError(@ForAll("damagedText") String text) {
         assertTimeoutPreemptively(FOREVER, () -> {
             try {
                 use(Topologies.read("damaged", text));
@@ -55,13 +53,8 @@ final class ReadersFuzzTest {
         });
     }
 
-    @Provide
-    Arbitrary<List<Long>> damages() {
-        return Arbitraries.longs().list().ofMinSize(1).ofMaxSize(8);
-    }
-
-    @Property(tries = 2000, shrinking = ShrinkingMode.BOUNDED)
-    void damagedTreesGiveAMachine(@ForAll("damages") List<Long> seeds, @ForAll boolean instinct) {
+    @Property(tries = 2000)
+    void damagedTreesGiveAMachine(@ForAll @Size(min = 1, max = 8) List<Long> seeds, @ForAll boolean instinct) {
         SysTree tree = instinct ? Machines.instinct() : Machines.twoSockets();
         seeds.forEach(seed -> damage(tree.files, new Random(seed)));
 
