@@ -5,10 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.ByteBuffer;
 import java.util.Random;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
-import net.jqwik.api.lifecycle.AddLifecycleHook;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
@@ -17,9 +13,13 @@ import org.ep4j.EpResourceException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.gpu.PinnedMemory;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 
-@AddLifecycleHook(SkipWithoutEmulator.class)
+@ExtendWith(SkipWithoutEmulator.class)
 final class CudaDeviceTest {
     @Test
     void newMemoryIsZero() {

@@ -1,20 +1,19 @@
 package org.ep4j.engine.cuda;
 
-import net.jqwik.api.lifecycle.LifecycleContext;
-import net.jqwik.api.lifecycle.SkipExecutionHook;
+import java.util.Optional;
+import org.junit.jupiter.api.extension.ConditionEvaluationResult;
+import org.junit.jupiter.api.extension.ExecutionCondition;
+import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** {@link EmulatedCuda#require} for classes with properties: jqwik takes a failed assumption for an error. */
-public final class SkipWithoutEmulator implements SkipExecutionHook {
+/** {@link EmulatedCuda#require} for whole classes, also for what they do before all tests. */
+public final class SkipWithoutEmulator implements ExecutionCondition {
     @Override
-    public SkipResult shouldBeSkipped(LifecycleContext context) {
-        if (EmulatedCuda.required()) {
-            return SkipResult.doNotSkip();
+    public ConditionEvaluationResult evaluateExecutionCondition(ExtensionContext context) {
+        Optional<String> missing = EmulatedCuda.missing();
+        if (missing.isEmpty() || EmulatedCuda.required()) {
+            return ConditionEvaluationResult.enabled("emulated GPUs are there, or required");
         }
-        return EmulatedCuda.missing().map(this::skip).orElse(SkipResult.doNotSkip());
-    }
-
-    private SkipResult skip(String reason) {
-        System.out.println("skipped: " + reason);
-        return SkipResult.skip(reason);
+        System.out.println("skipped: " + missing.get());
+        return ConditionEvaluationResult.disabled(missing.get());
     }
 }

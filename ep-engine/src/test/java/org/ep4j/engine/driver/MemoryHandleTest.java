@@ -4,13 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.Arrays;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
-import net.jqwik.api.constraints.LongRange;
-import net.jqwik.api.constraints.Size;
 import org.ep4j.EpException;
 import org.ep4j.engine.driver.MemoryHandle.Kind;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.LongRange;
+import org.ep4j.testing.Property;
+import org.ep4j.testing.Size;
 import org.junit.jupiter.api.Test;
 
 /** What ranks tell each other of their memory. */

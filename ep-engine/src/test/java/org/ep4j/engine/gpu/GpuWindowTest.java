@@ -10,10 +10,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.function.BiPredicate;
 import java.util.stream.IntStream;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
-import net.jqwik.api.constraints.Size;
 import org.ep4j.Device;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
@@ -24,6 +20,10 @@ import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.PathOffer;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
+import org.ep4j.testing.Size;
 import org.junit.jupiter.api.Test;
 
 class GpuWindowTest {

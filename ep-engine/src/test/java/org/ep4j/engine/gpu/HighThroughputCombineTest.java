@@ -6,13 +6,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.List;
 import java.util.Random;
-import net.jqwik.api.Example;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.ShrinkingMode;
-import net.jqwik.api.constraints.IntRange;
-import net.jqwik.api.lifecycle.AddLifecycleHook;
-import net.jqwik.api.lifecycle.AfterContainer;
 import org.ep4j.CombinePrecision;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
@@ -25,9 +18,15 @@ import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.engine.cuda.SkipWithoutEmulator;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /** High-throughput combine on emulated GPUs gives what the host gives. */
-@AddLifecycleHook(SkipWithoutEmulator.class)
+@ExtendWith(SkipWithoutEmulator.class)
 final class HighThroughputCombineTest {
     private static final GroupsByShape GROUPS = new GroupsByShape(List.of(
             setup(2, EpShape.builder(256, 8, 2).maxTokens(40)),
@@ -37,7 +36,7 @@ final class HighThroughputCombineTest {
             setup(5, EpShape.builder(512, 64, 32).maxTokens(20)),
             setup(4, EpShape.builder(7168, 16, 8).maxTokens(12))));
 
-    @AfterContainer
+    @AfterAll
     static void close() {
         GROUPS.close();
     }
@@ -147,7 +146,7 @@ final class HighThroughputCombineTest {
                 .dispatch(exact ? request.build() : request.worstCase().build());
     }
 
-    @Property(tries = 60, shrinking = ShrinkingMode.OFF)
+    @Property(tries = 60)
     void combinesAreThoseOfTheHost(@ForAll @IntRange(max = 5) int setup, @ForAll long seed) {
         GROUPS.get(setup).check(rank -> {
             Random together = new Random(seed);
@@ -161,7 +160,7 @@ final class HighThroughputCombineTest {
         });
     }
 
-    @Example
+    @Test
     void ranksThatAreLeftOutCountAsZero() {
         try (var groups =
                 new GpuAgainstHost(EpShape.builder(128, 12, 4).maxTokens(60).build(), 3)) {
@@ -189,7 +188,7 @@ final class HighThroughputCombineTest {
         }
     }
 
-    @Example
+    @Test
     void wrongArgumentsAreRefusedAsOnTheHost() {
         GROUPS.get(1).check(rank -> {
             EpShape shape = rank.buffer().shape();

@@ -6,12 +6,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.ShrinkingMode;
-import net.jqwik.api.constraints.IntRange;
-import net.jqwik.api.lifecycle.AddLifecycleHook;
-import net.jqwik.api.lifecycle.AfterContainer;
 import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
 import org.ep4j.DispatchRequest;
@@ -23,9 +17,14 @@ import org.ep4j.Tensor;
 import org.ep4j.engine.cuda.SkipWithoutEmulator;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
 import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /** High-throughput dispatch on emulated GPUs gives what the host gives. */
-@AddLifecycleHook(SkipWithoutEmulator.class)
+@ExtendWith(SkipWithoutEmulator.class)
 final class HighThroughputDispatchTest {
     private static final GroupsByShape GROUPS = new GroupsByShape(List.of(
             setup(2, EpShape.builder(256, 8, 2).maxTokens(40)),
@@ -41,7 +40,7 @@ final class HighThroughputDispatchTest {
             // More ranks than lanes.
             setup(34, EpShape.builder(32, 50, 3).maxTokens(9))));
 
-    @AfterContainer
+    @AfterAll
     static void close() {
         GROUPS.close();
     }
@@ -142,7 +141,7 @@ final class HighThroughputDispatchTest {
                 : rank.ints(ids, tokens, topK);
     }
 
-    @Property(tries = 60, shrinking = ShrinkingMode.OFF)
+    @Property(tries = 60)
     void dispatchesAreThoseOfTheHost(@ForAll @IntRange(max = 8) int setup, @ForAll long seed) {
         GROUPS.get(setup).check(rank -> {
             Random together = new Random(seed);

@@ -7,20 +7,19 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.ShrinkingMode;
-import net.jqwik.api.lifecycle.AddLifecycleHook;
-import net.jqwik.api.lifecycle.AfterContainer;
-import net.jqwik.api.lifecycle.BeforeContainer;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpShape;
 import org.ep4j.engine.cuda.SkipWithoutEmulator;
 import org.ep4j.engine.numeric.LogFmt;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.Property;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /** LogFMT of the kernels against that of the host: the same layout, codes within a step, values within rounding. */
-@AddLifecycleHook(SkipWithoutEmulator.class)
+@ExtendWith(SkipWithoutEmulator.class)
 final class LogFmtKernelTest {
     /** Three whole blocks and a short one. */
     private static final int HIDDEN = 3 * 128 + 48;
@@ -62,7 +61,7 @@ final class LogFmtKernelTest {
     private static @Nullable GpuModule module;
     private static @Nullable Launcher launcher;
 
-    @BeforeContainer
+    @BeforeAll
     static void compile() {
         device = EmulatedGpu.open(0);
         EpShape shape = EpShape.builder(HIDDEN, 4, 2).maxLowLatencyTokens(4).build();
@@ -72,7 +71,7 @@ final class LogFmtKernelTest {
         launcher = new Launcher(device, loaded, List.of());
     }
 
-    @AfterContainer
+    @AfterAll
     static void close() {
         if (module != null) {
             module.close();
@@ -126,7 +125,7 @@ final class LogFmtKernelTest {
         return copy.flip();
     }
 
-    @Property(tries = 40, shrinking = ShrinkingMode.OFF)
+    @Property(tries = 40)
     void kernelsCodeAsTheHostDoes(@ForAll long seed) {
         Random random = new Random(seed);
         int[][] rows = new int[ROWS][];

@@ -9,12 +9,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.ShrinkingMode;
-import net.jqwik.api.constraints.IntRange;
-import net.jqwik.api.lifecycle.AddLifecycleHook;
-import net.jqwik.api.lifecycle.AfterContainer;
 import org.ep4j.CombinePrecision;
 import org.ep4j.DataType;
 import org.ep4j.EpShape;
@@ -28,9 +22,14 @@ import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 import org.ep4j.engine.cuda.SkipWithoutEmulator;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Low latency on emulated GPUs gives what the host gives. */
-@AddLifecycleHook(SkipWithoutEmulator.class)
+@ExtendWith(SkipWithoutEmulator.class)
 final class LowLatencyTest {
     private static final List<WireFormat> FORMATS = List.of(WireFormat.values());
 
@@ -51,7 +50,7 @@ final class LowLatencyTest {
             // More ranks than lanes.
             setup(34, EpShape.builder(32, 50, 3).maxLowLatencyTokens(5))));
 
-    @AfterContainer
+    @AfterAll
     static void close() {
         GROUPS.close();
     }
@@ -266,7 +265,7 @@ final class LowLatencyTest {
         }
     }
 
-    @Property(tries = 45, shrinking = ShrinkingMode.OFF)
+    @Property(tries = 45)
     void roundsAreThoseOfTheHost(@ForAll @IntRange(max = 7) int setup, @ForAll long seed) {
         GROUPS.get(setup).check(rank -> {
             Random together = new Random(seed);

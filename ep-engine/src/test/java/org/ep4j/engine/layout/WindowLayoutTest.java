@@ -1,16 +1,16 @@
 package org.ep4j.engine.layout;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import net.jqwik.api.Assume;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
 import org.ep4j.EpShape;
 import org.ep4j.spi.HostPosted;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
 
 class WindowLayoutTest {
     private static final int LINE = 256;
@@ -27,7 +27,7 @@ class WindowLayoutTest {
             @ForAll @IntRange(min = 0, max = 5) int tokens,
             @ForAll @IntRange(min = 0, max = 5) int lowLatencyTokens,
             @ForAll boolean rails) {
-        Assume.that(tokens + lowLatencyTokens > 0);
+        assumeTrue(tokens + lowLatencyTokens > 0);
         EpShape shape = EpShape.builder(16 * sixteenths, 11, topK)
                 .maxTokens(tokens)
                 .maxLowLatencyTokens(lowLatencyTokens)

@@ -3,9 +3,9 @@ package org.ep4j.engine.numeric;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Random;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
 import org.junit.jupiter.api.Test;
 
 class LogFmtTest {

@@ -7,10 +7,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
-import net.jqwik.api.constraints.Size;
 import org.ep4j.BufferSize;
 import org.ep4j.Device;
 import org.ep4j.EpShape;
@@ -20,6 +16,10 @@ import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.PathOffer;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
+import org.ep4j.testing.Size;
 import org.junit.jupiter.api.Test;
 
 class RailsTest {
