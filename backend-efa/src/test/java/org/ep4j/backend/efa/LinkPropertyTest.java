@@ -3,9 +3,9 @@ package org.ep4j.backend.efa;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.time.Duration;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
 
 /** Links over a network that keeps no order, holds completions back and has little room. */
 final class LinkPropertyTest {

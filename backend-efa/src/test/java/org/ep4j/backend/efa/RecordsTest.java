@@ -6,12 +6,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
-import net.jqwik.api.constraints.LongRange;
 import org.ep4j.EpMismatchException;
 import org.ep4j.engine.memory.WordMemory;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.LongRange;
+import org.ep4j.testing.Property;
 import org.junit.jupiter.api.Test;
 
 final class RecordsTest {

@@ -12,14 +12,14 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CyclicBarrier;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
-import net.jqwik.api.constraints.Size;
-import net.jqwik.api.lifecycle.AfterContainer;
-import net.jqwik.api.lifecycle.BeforeContainer;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
+import org.ep4j.testing.Size;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 
 /** Buffers, backends and ranks closed in any order: what is open still works, and at the end all is unmapped. */
 final class CloseOrderTest {
@@ -27,12 +27,12 @@ final class CloseOrderTest {
 
     private static Path shared = Path.of("");
 
-    @BeforeContainer
+    @BeforeAll
     static void makeFolder() throws IOException {
         shared = Files.createTempDirectory(Path.of("/dev/shm"), "backend-host-test-");
     }
 
-    @AfterContainer
+    @AfterAll
     static void removeFolder() throws IOException {
         Files.delete(shared);
     }

@@ -4,12 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
 import java.util.Map;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
 
 /** What holds for every setting and every pair of ranks. */
 final class ProbeAndOfferPropertyTest {

@@ -2,10 +2,10 @@ package org.ep4j.backend.host;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
-import net.jqwik.api.constraints.LongRange;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.LongRange;
+import org.ep4j.testing.Property;
 
 /** What ranks tell each other, and the verdict that all draw from it. */
 final class WireFormatTest {

@@ -10,10 +10,10 @@ import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
 import java.util.function.LongUnaryOperator;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.spi.HostPosted;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.Property;
 import org.junit.jupiter.api.Test;
 
 class ArrivalsTest {

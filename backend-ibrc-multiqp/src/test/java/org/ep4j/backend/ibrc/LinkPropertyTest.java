@@ -5,11 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
 import java.util.Random;
-import net.jqwik.api.Example;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Test;
 
 /** Links over queue pairs that complete in any order and break at any moment. */
 final class LinkPropertyTest {
@@ -53,7 +53,7 @@ final class LinkPropertyTest {
         }
     }
 
-    @Example
+    @Test
     void countersCarryAllBitsAlsoAsImmediates() {
         for (boolean atomics : new boolean[] {true, false}) {
             try (LinkPair pair = new LinkPair(new Random(1), 2, 4, atomics, settings(1))) {

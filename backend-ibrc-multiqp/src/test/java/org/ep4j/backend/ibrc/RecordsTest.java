@@ -6,13 +6,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import net.jqwik.api.Example;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
-import net.jqwik.api.constraints.LongRange;
-import net.jqwik.api.constraints.Size;
 import org.ep4j.EpMismatchException;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.LongRange;
+import org.ep4j.testing.Property;
+import org.ep4j.testing.Size;
+import org.junit.jupiter.api.Test;
 
 /** What ranks send each other before they are connected, and the 32 bits of an immediate. */
 final class RecordsTest {
@@ -78,7 +78,7 @@ final class RecordsTest {
         assertThat(Immediate.closes(code)).isEqualTo(close);
     }
 
-    @Example
+    @Test
     void theFenceIsNoLane() {
         assertThat(Immediate.isFence(Immediate.fence())).isTrue();
         assertThat(Immediate.isCounter(Immediate.fence())).isFalse();
@@ -98,7 +98,7 @@ final class RecordsTest {
         assertThat(CompletionId.lane(receive)).isEqualTo(lane);
     }
 
-    @Example
+    @Test
     void wordsOfAConnectionDoNotOverlap() {
         Words words = new Words(5, 2);
         assertThat(words.lane(0)).isEqualTo(8);

@@ -4,15 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
 import org.ep4j.backend.nvlink.Ranks.Joined;
 import org.ep4j.engine.driver.ProcessFacts;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
 
 /** What holds for every two ranks. */
 final class OfferPropertyTest {

@@ -7,14 +7,14 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
-import net.jqwik.api.constraints.Size;
 import org.ep4j.Device;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
+import org.ep4j.testing.Size;
 import org.junit.jupiter.api.Test;
 
 final class GpuSharesTest {

@@ -2,8 +2,8 @@ package org.ep4j.tck.oracle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.Property;
 import org.junit.jupiter.api.Test;
 
 class E4m3Test {
