@@ -25,6 +25,6 @@ public @interface Property {
     /** How often the test runs. */
     int tries() default 1000;
 
-    /** How often the test runs where {@code ep.test.tier} is not {@code all}; -1 stands for {@link #tries}. */
+    /** How often the test runs where {@code ep4j.test.tier} is not {@code all}; -1 stands for {@link #tries}. */
     int verify() default -1;
 }

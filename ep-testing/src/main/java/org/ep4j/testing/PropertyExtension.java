@@ -11,8 +11,7 @@ import org.junit.jupiter.api.extension.ReflectiveInvocationContext;
 
 /** Runs a {@link Property}: JUnit's one call becomes many. */
 final class PropertyExtension implements ParameterResolver, InvocationInterceptor {
-    static final String SEED = "ep.test.seed";
-    static final String TIER = "ep.test.tier";
+    static final String SEED = "ep4j.test.seed";
 
     @Override
     public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
@@ -34,7 +33,9 @@ final class PropertyExtension implements ParameterResolver, InvocationIntercepto
             throw new IllegalStateException("@Property is not on the method itself");
         }
         boolean some = property.verify() >= 0
-                && context.getConfigurationParameter(TIER).filter("all"::equals).isEmpty();
+                && context.getConfigurationParameter(Tier.PROPERTY)
+                        .filter("all"::equals)
+                        .isEmpty();
         new Tries(context.getRequiredTestInstance(), method, some ? property.verify() : property.tries(), seed(context))
                 .run();
     }

@@ -14,9 +14,9 @@
  * that is made of the names of class and method. A failure names the seed and the arguments. On the command line,
  *
  * <ul>
- *   <li>{@code -Dep.test.seed=NUMBER} takes another seed, so it repeats a failure;
- *   <li>{@code -Dep.test.seed=random} draws the seeds from the clock, to look for failures that no build has seen;
- *   <li>{@code -Dep.test.tier=all} runs all tries of properties that otherwise run some of them ({@link Property#verify}).
+ *   <li>{@code -Dep4j.test.seed=NUMBER} takes another seed, so it repeats a failure;
+ *   <li>{@code -Dep4j.test.seed=random} draws the seeds from the clock, to look for failures that no build has seen;
+ *   <li>{@code -Dep4j.test.tier=all} runs all tries of properties that otherwise run some of them ({@link Property#verify}).
  * </ul>
  */
 @NullMarked

@@ -16,12 +16,14 @@ import java.util.Random;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.testkit.engine.EngineTestKit;
 import org.junit.platform.testkit.engine.Event;
 
 /** What a property runs with, and what it says when it fails. */
+@Tag("verify")
 final class PropertyTest {
     private static final List<List<?>> SEEN = new ArrayList<>();
 
@@ -222,21 +224,21 @@ final class PropertyTest {
         assertThat(fails("wrong", Map.of())).hasMessage(error.getMessage());
         assertThat(SEEN).as("no seed is always the same seed").isEqualTo(first);
         SEEN.clear();
-        assertThat(fails("wrong", Map.of("ep.test.seed", seed(error)))).hasMessage(error.getMessage());
+        assertThat(fails("wrong", Map.of("ep4j.test.seed", seed(error)))).hasMessage(error.getMessage());
         assertThat(SEEN).isEqualTo(first);
         SEEN.clear();
-        assertThat(seed(fails("wrong", Map.of("ep.test.seed", "77")))).isEqualTo("77");
+        assertThat(seed(fails("wrong", Map.of("ep4j.test.seed", "77")))).isEqualTo("77");
         assertThat(SEEN.subList(2, SEEN.size())).doesNotContainAnyElementsOf(first.subList(2, first.size()));
     }
 
     @Test
     void aRandomSeedIsAnotherEachTimeAndIsNamed() {
-        AssertionError error = fails("wrong", Map.of("ep.test.seed", "random"));
+        AssertionError error = fails("wrong", Map.of("ep4j.test.seed", "random"));
         List<List<?>> first = List.copyOf(SEEN);
         SEEN.clear();
-        assertThat(seed(fails("wrong", Map.of("ep.test.seed", "random")))).isNotEqualTo(seed(error));
+        assertThat(seed(fails("wrong", Map.of("ep4j.test.seed", "random")))).isNotEqualTo(seed(error));
         SEEN.clear();
-        fails("wrong", Map.of("ep.test.seed", seed(error)));
+        fails("wrong", Map.of("ep4j.test.seed", seed(error)));
         assertThat(SEEN).isEqualTo(first);
     }
 
@@ -246,7 +248,7 @@ final class PropertyTest {
         assertThat(fails("wrongAtOnce", Map.of()))
                 .hasMessage("try 1 of 1000 failed: java.lang.AssertionError: wrong with 409\n"
                         + ("  String nul\\u0000lone\\ud800" + "x".repeat(291) + "... (409 characters)\n")
-                        + ("repeat it with -Dep.test.seed=" + seed));
+                        + ("repeat it with -Dep4j.test.seed=" + seed));
     }
 
     @Test
@@ -270,7 +272,7 @@ final class PropertyTest {
         assertThat(SEEN).hasSize(4);
         List<List<?>> few = List.copyOf(SEEN);
         SEEN.clear();
-        assertThat(run("fewer", Map.of("ep.test.tier", "all"))).isEmpty();
+        assertThat(run("fewer", Map.of("ep4j.test.tier", "all"))).isEmpty();
         assertThat(SEEN).hasSize(30).startsWith(few.toArray(List<?>[]::new));
     }
 
@@ -315,7 +317,7 @@ final class PropertyTest {
 
     private static String seed(AssertionError error) {
         Matcher matcher =
-                Pattern.compile("-Dep.test.seed=(-?[0-9]+)").matcher(Objects.requireNonNull(error.getMessage()));
+                Pattern.compile("-Dep4j.test.seed=(-?[0-9]+)").matcher(Objects.requireNonNull(error.getMessage()));
         assertThat(matcher.find()).isTrue();
         return matcher.group(1);
     }
