@@ -110,7 +110,8 @@ EXPORT int nvrtcCompileProgram(Program* program, int count, const char* const* o
   std::string folder = std::string(temporary && *temporary ? temporary : "/tmp") + "/ep4j-emulator-XXXXXX";
   if (!mkdtemp(folder.data())) return PROGRAM_CREATION_FAILURE;
   const std::string cpp = folder + "/kernels.cpp", assembly = folder + "/kernels.s", so = folder + "/kernels.so", log = folder + "/log";
-  std::vector<std::string> command = {"g++", "-S", "-std=c++17", "-O1", "-g", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-exceptions", "-fstack-clash-protection", "-w"};
+  // Compiling takes longer than what tests run: little is optimized, and of debug information there are lines alone.
+  std::vector<std::string> command = {"g++", "-S", "-std=c++17", "-Og", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-exceptions", "-fstack-clash-protection", "-w"};
   std::string architecture = "900";
   if (!program->headers.empty()) command.push_back("-I" + folder + "/headers");
   for (const auto& [name, text] : program->headers) {
