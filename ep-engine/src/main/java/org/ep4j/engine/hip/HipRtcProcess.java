@@ -34,6 +34,9 @@ final class HipRtcProcess {
     /** Of what it printed, at most so many characters are told. */
     private static final int TOLD = 600;
 
+    /** Begins the names of temporary folders; the number of the process follows. */
+    static final String PREFIX = "ep4j-hiprtc-";
+
     private final Path library;
     private final String version;
     private final Duration deadline;
@@ -77,7 +80,8 @@ final class HipRtcProcess {
      */
     byte[] compile(String name, String source, String target) {
         try {
-            Path folder = Files.createTempDirectory("ep4j-hiprtc");
+            Path folder =
+                    Files.createTempDirectory(PREFIX + ProcessHandle.current().pid() + "-");
             try {
                 Files.writeString(folder.resolve(HipRtcMain.SOURCE), source);
                 return compiled(name, target, folder);
