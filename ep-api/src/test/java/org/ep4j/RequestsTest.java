@@ -7,9 +7,11 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Requests refuse options that contradict each other, and keep what they were given. */
+@Tag("verify")
 class RequestsTest {
     private static final Tensor X = Tensor.of(new DeviceMemory(4096, 64, Device.HOST), DataType.BF16, 2, 16);
     private static final Tensor IDS = Tensor.of(new DeviceMemory(8192, 64, Device.HOST), DataType.INT32, 2, 2);

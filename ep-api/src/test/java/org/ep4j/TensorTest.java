@@ -9,10 +9,12 @@ import org.ep4j.testing.ForAll;
 import org.ep4j.testing.LongRange;
 import org.ep4j.testing.Property;
 import org.ep4j.testing.Size;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
+@Tag("verify")
 class TensorTest {
     private static DeviceMemory memory(long address, long bytes) {
         return new DeviceMemory(address, bytes, Device.HOST);

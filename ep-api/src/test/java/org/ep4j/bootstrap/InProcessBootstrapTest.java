@@ -9,8 +9,10 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpStateException;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class InProcessBootstrapTest extends BootstrapContract {
     @Override
     List<Bootstrap> form(int size) {

@@ -2,7 +2,9 @@ package org.ep4j.bootstrap;
 
 import java.util.List;
 import org.ep4j.spi.Bootstrap;
+import org.junit.jupiter.api.Tag;
 
+@Tag("verify")
 class TcpBootstrapTest extends BootstrapContract {
     @Override
     List<Bootstrap> form(int size) {

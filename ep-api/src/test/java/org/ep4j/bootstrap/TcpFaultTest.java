@@ -18,10 +18,12 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Processes that die, stop and leave, and what the others see. */
+@Tag("verify")
 @Timeout(90)
 class TcpFaultTest {
     private final Ranks ranks = new Ranks();

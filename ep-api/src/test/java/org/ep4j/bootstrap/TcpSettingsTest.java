@@ -11,12 +11,14 @@ import org.ep4j.EpConfigException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.BootstrapProvider;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The environment of torchrun, and what is wrong with it. */
+@Tag("verify")
 class TcpSettingsTest {
     private static final EpConfig DEFAULTS =
             EpConfig.builder(Map.of(), Map.of()).build();

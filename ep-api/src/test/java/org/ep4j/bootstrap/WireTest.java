@@ -18,9 +18,11 @@ import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.ep4j.testing.Size;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Frames and handshake messages: what goes in comes out, and hostile bytes end in an exception and nothing else. */
+@Tag("verify")
 class WireTest {
     private static final int SIZE = 4;
 

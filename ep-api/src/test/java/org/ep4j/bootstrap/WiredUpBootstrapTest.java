@@ -16,9 +16,11 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.WireUp;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The contract, for ranks that find each other by a {@link WireUp}. */
+@Tag("verify")
 final class WiredUpBootstrapTest extends BootstrapContract {
     private static final EpConfig CONFIG = EpConfig.builder()
             .set(EpKeys.SETUP_TIMEOUT, "20s")

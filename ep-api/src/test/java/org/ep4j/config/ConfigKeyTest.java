@@ -12,11 +12,13 @@ import org.ep4j.testing.AlphaChars;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.Property;
 import org.ep4j.testing.StringLength;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+@Tag("verify")
 class ConfigKeyTest {
     private static final ConfigKey<Duration> WAIT = ConfigKey.duration("ep.wait", "1s", "a wait");
     private static final ConfigKey<Long> ROOM = ConfigKey.bytes("ep.room", "1MiB", "some room");

@@ -9,10 +9,12 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.ep4j.EpConfigException;
 import org.ep4j.config.EpConfig.Origin;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+@Tag("verify")
 class EpConfigTest {
     private static final ConfigKey<Integer> LANES = ConfigKey.integer("ep.test.lanes", 4, 1, 16, "how many lanes");
 

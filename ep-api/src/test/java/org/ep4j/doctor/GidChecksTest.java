@@ -8,11 +8,13 @@ import org.ep4j.spi.Check.Status;
 import org.ep4j.topology.Gid;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+@Tag("verify")
 final class GidChecksTest {
     @TempDir
     private Path root;

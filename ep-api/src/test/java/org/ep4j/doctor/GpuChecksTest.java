@@ -12,9 +12,11 @@ import org.ep4j.spi.Check.Status;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.Topologies;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+@Tag("verify")
 final class GpuChecksTest {
     @TempDir
     private Path root;

@@ -7,9 +7,11 @@ import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+@Tag("verify")
 final class GpuMemoryChecksTest {
     private static final DoctorCode CODE = DoctorCode.GPU_MEMORY_REGISTRATION;
 

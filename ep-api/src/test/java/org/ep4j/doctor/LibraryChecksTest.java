@@ -7,11 +7,13 @@ import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+@Tag("verify")
 final class LibraryChecksTest {
     private static final String LIB = "/usr/lib/x86_64-linux-gnu/";
 

@@ -6,11 +6,13 @@ import java.nio.file.Path;
 import org.ep4j.spi.Check.Status;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+@Tag("verify")
 final class MemoryChecksTest {
     private static final String HUGE = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
 

@@ -8,8 +8,10 @@ import java.util.List;
 import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.spi.PathOffer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class EpPlanTest {
     private static RankProfile profile(int rank, String host) {
         return new RankProfile(rank, host, "name-" + host, 10 + rank, Device.HOST, Map.of(), Map.of());

@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class LanesTest {
     @Property
     void everyPortHasTheSameNumberOfLanes(

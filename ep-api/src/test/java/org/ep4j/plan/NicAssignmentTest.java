@@ -17,8 +17,10 @@ import org.ep4j.testing.Property;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.PathType;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class NicAssignmentTest {
     private static final List<PathType> TYPES =
             List.of(PathType.PIX, PathType.PXB, PathType.P2C, PathType.PHB, PathType.NODE, PathType.SYS);

@@ -12,9 +12,11 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.topology.Locality;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What users want of NICs, from the settings in profiles to the plan. */
+@Tag("verify")
 class NicWishesTest {
     /** Two hosts of two GPUs, each beside its own of two NICs; the second host has the given settings. */
     private static List<RankProfile> twoHosts(Map<String, String> settings) {

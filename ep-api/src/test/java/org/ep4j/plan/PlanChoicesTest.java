@@ -13,9 +13,11 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.plan.Planner.Candidate;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.PathOffer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What decides between offers, how many lanes there are, and how large plans read. */
+@Tag("verify")
 class PlanChoicesTest {
     private static final Candidate QUICK =
             new Candidate("ipc", (a, b) -> new PathOffer(PathKind.MAPPED, 10, 1, List.of()));

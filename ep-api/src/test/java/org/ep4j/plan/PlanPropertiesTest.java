@@ -24,8 +24,10 @@ import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.ep4j.testing.Size;
 import org.ep4j.topology.Locality;
+import org.junit.jupiter.api.Tag;
 
 /** What holds for groups of any layout. */
+@Tag("verify")
 class PlanPropertiesTest {
     /** Ranks of hosts with 1 to 5 ranks, some of which lack a backend, share a domain, or have another number of NICs. */
     private static List<RankProfile> group(long seed, int hosts) {

@@ -22,8 +22,10 @@ import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.ep4j.testing.Size;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class PlannerTest {
     private static final List<String> IDS = List.of("alpha", "beta", "gamma", "delta");
 

@@ -8,9 +8,11 @@ import org.ep4j.Device;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What a plan says of ranks for which host threads post. */
+@Tag("verify")
 final class PostedPlanTest {
     private static final String FLOW = "at most 3 at once";
 

@@ -10,10 +10,12 @@ import org.ep4j.topology.NicReach;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.read.Corpus;
 import org.ep4j.topology.read.Topologies;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** NICs of the GPUs of real machines. */
+@Tag("verify")
 class RealMachinesNicsTest {
     private static List<NicShare> assign(String file) {
         Topology topology = Topologies.read(Corpus.required().resolve(file));

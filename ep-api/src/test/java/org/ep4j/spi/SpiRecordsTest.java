@@ -7,10 +7,12 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.plan.PathKind;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+@Tag("verify")
 class SpiRecordsTest {
     @ParameterizedTest
     @CsvSource({"1,0,true", "1,1,true", "1,2,true", "1,3,false", "2,0,false", "0,1,false"})

@@ -6,10 +6,12 @@ import java.util.Arrays;
 import java.util.List;
 import org.ep4j.topology.GidChoice.Verdict;
 import org.ep4j.topology.NicPort.LinkLayer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+@Tag("verify")
 final class GidChoiceTest {
     private static final String MAC = "fe80:0000:0000:0000:ba3f:d2ff:fe00:0001";
     private static final String IPV4 = "0000:0000:0000:0000:0000:ffff:0a63:0001";

@@ -36,11 +36,13 @@ import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.EpRuntime;
 import org.ep4j.spi.TopologySource;
 import org.jspecify.annotations.NullMarked;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The arrows between the modules, and what holds in all of them. */
+@Tag("verify")
 final class ArchitectureTest {
     private static final String ENGINE = "org.ep4j.engine..";
     /** Streams, timers, graphs and kernels: what applications use of a GPU, too. */

@@ -15,12 +15,14 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.rank.RankMessage.Samples;
 import org.ep4j.cli.rank.RankMessage.Validated;
 import org.ep4j.cli.report.Figures;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import picocli.CommandLine;
 
+@Tag("verify")
 final class CommandLineTest {
     @Test
     void everyCommandHasHelpWithDescriptionAndExitCodes() {

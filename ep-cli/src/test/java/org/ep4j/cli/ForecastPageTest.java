@@ -3,9 +3,11 @@ package org.ep4j.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Files;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The page of the documents is what the model gives. */
+@Tag("verify")
 final class ForecastPageTest {
     @Test
     void thePageOfTheDocumentsIsWhatTheModelGives() throws Exception {

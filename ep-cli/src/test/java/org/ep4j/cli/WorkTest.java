@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.StreamSupport;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -16,6 +17,7 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Demo and bench with small shapes, through real processes. */
+@Tag("verify")
 @Timeout(180)
 final class WorkTest {
     @TempDir
@@ -101,6 +103,7 @@ final class WorkTest {
         assertThat(ran.out()).contains("times as fast as the same exchange through high-throughput mode");
     }
 
+    @Tag("all")
     @ParameterizedTest
     @ValueSource(
             strings = {

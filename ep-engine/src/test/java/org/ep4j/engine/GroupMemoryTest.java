@@ -28,9 +28,11 @@ import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.SymmetricBuffer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The order in which the memory of a buffer goes. */
+@Tag("verify")
 final class GroupMemoryTest {
     private final List<String> events = new ArrayList<>();
 

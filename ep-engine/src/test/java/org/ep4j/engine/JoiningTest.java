@@ -10,9 +10,11 @@ import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.RankProfile.BackendProfile;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What a rank looks at before it joins. */
+@Tag("verify")
 final class JoiningTest {
     private static final String BACKEND = "threads";
 

@@ -16,8 +16,10 @@ import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyException;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class SurroundingsTest {
     private static final Map<String, String> TWO_NODES = Map.of(
             "/sys/devices/system/node/node0/cpulist", "0-3,8-11",

@@ -11,9 +11,11 @@ import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Four GPUs of each vendor, and what the environment leaves of them. */
+@Tag("verify")
 final class VisibleDevicesTest {
     private final Map<String, String> environment = new HashMap<>();
     private final Map<String, String> files = new HashMap<>();

@@ -2,8 +2,10 @@ package org.ep4j.tck;
 
 import java.util.List;
 import java.util.Set;
+import org.junit.jupiter.api.Tag;
 
 /** What the number of ranks matters for, with an odd one and with the smallest. */
+@Tag("all")
 class HostShmFewRanksTckTest extends EpBackendTck {
     private static final Set<Integer> CHAPTERS = Set.of(2, 3, 4, 9);
     private static final Set<String> RULES = Set.of("5.1", "5.3", "5.8", "6.2", "6.9", "6.20", "6.25", "7.1", "7.2");

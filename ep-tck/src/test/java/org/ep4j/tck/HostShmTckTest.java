@@ -3,9 +3,11 @@ package org.ep4j.tck;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The whole kit on the backend that every machine can run. */
+/** The whole kit on the backend that every machine can run, with ranks as threads; those as processes run beside it. */
+@Tag("verify")
 class HostShmTckTest extends EpBackendTck {
     @Override
     protected TckSubject subject() {
@@ -15,6 +17,11 @@ class HostShmTckTest extends EpBackendTck {
     @Override
     protected List<Integer> ranks() {
         return List.of(4);
+    }
+
+    @Override
+    protected List<RankMode> modes() {
+        return List.of(RankMode.THREADS);
     }
 
     /** Otherwise every rule would be skipped, and nobody would see it. */

@@ -6,8 +6,10 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
 import org.ep4j.tck.crew.Params;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class RuleBookTest {
     private final List<Rule> rules = RuleBook.all();
 

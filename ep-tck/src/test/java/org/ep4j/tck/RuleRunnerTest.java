@@ -15,9 +15,11 @@ import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.crew.GroupFactory;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
+@Tag("verify")
 @Timeout(value = 90, unit = TimeUnit.SECONDS)
 class RuleRunnerTest {
     private static final TckSubject HOST = TckSubject.of("host-shm", "host");

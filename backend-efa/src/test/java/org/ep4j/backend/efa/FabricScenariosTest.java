@@ -12,9 +12,11 @@ import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.tck.writes.TwoRanks;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestFactory;
 
 /** The scenarios over TCP and shared memory, where libfabric is: {@link FabricScenarios}. */
+@Tag("verify")
 final class FabricScenariosTest {
     private static final String REQUIRE = "EP_TCK_REQUIRE";
 

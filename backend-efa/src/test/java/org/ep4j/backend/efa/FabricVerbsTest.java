@@ -7,9 +7,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestFactory;
 
 /** libfabric over verbs, in a guest of {@code ci/rdma-guest} with two wires: {@link FabricScenarios#overVerbs}. */
+@Tag("guest")
 final class FabricVerbsTest {
     private static final String REQUIRE = "EP_REQUIRE_VERBS";
 

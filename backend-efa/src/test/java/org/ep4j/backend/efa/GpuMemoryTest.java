@@ -7,8 +7,10 @@ import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.ExposedMemory.Kind;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class GpuMemoryTest {
     private static final int OLD = 1 << 16 | 17;
     private static final int NEW = 1 << 16 | 20;

@@ -12,11 +12,13 @@ import org.ep4j.engine.memory.Resources;
 import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.spi.ExposedMemory;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the libfabric of this machine says of memory of GPUs, where it knows none. */
+@Tag("verify")
 class GpuRegistrationTest {
     private final EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
 

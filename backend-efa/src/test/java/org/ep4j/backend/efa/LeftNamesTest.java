@@ -17,6 +17,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.ep4j.config.EpConfig;
 import org.ep4j.engine.memory.Resources;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -24,6 +25,7 @@ import org.junit.jupiter.api.Test;
  * over all endpoints. A later process of the same number comes to the same names, and finds in them its own number: the owner
  * seems to live, and libfabric refuses the name.
  */
+@Tag("verify")
 final class LeftNamesTest {
     private static final Path FOLDER = Path.of("/dev/shm");
     private static final String REQUIRE = "EP_TCK_REQUIRE";

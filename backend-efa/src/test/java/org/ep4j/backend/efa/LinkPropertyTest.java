@@ -6,8 +6,10 @@ import java.time.Duration;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
 
 /** Links over a network that keeps no order, holds completions back and has little room. */
+@Tag("verify")
 final class LinkPropertyTest {
     private static final Duration TIMEOUT = Duration.ofSeconds(20);
 

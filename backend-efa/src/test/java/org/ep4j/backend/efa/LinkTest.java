@@ -7,8 +7,10 @@ import java.time.Duration;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class LinkTest {
     private static final Duration LONG = Duration.ofSeconds(20);
 

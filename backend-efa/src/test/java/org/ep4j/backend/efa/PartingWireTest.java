@@ -10,9 +10,11 @@ import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Goodbyes over two wires that keep order, and that must not close with anything unread. */
+@Tag("verify")
 final class PartingWireTest {
     private static final int SLOTS = 4;
     private static final int FAR = 101;

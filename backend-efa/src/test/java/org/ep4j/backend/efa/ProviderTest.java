@@ -31,8 +31,10 @@ import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort.LinkLayer;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.PathType;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class ProviderTest {
     private final EfaProvider provider = new EfaProvider();
 

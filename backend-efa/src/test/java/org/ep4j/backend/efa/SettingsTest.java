@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.Map;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class SettingsTest {
     private static EpConfig environment(Map<String, String> variables) {
         return EpConfig.builder(Map.of(), variables).build();

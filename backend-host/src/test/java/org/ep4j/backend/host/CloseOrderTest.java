@@ -20,8 +20,10 @@ import org.ep4j.testing.Property;
 import org.ep4j.testing.Size;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 
 /** Buffers, backends and ranks closed in any order: what is open still works, and at the end all is unmapped. */
+@Tag("verify")
 final class CloseOrderTest {
     private static final long PAGES = 16 * 4096;
 

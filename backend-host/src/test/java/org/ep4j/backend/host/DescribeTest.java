@@ -12,9 +12,11 @@ import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.topology.Locality;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What the backend says of machines that it does not see. */
+@Tag("verify")
 final class DescribeTest {
     private final HostShmProvider provider = new HostShmProvider();
 

@@ -25,11 +25,13 @@ import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.SymmetricBuffer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Symmetric buffers between ranks that are threads of this process. */
+@Tag("verify")
 @Timeout(value = 120, unit = TimeUnit.SECONDS)
 final class ExposeTest {
     private static final long PAGES = 16 * 4096;

@@ -13,9 +13,11 @@ import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
+@Tag("verify")
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 final class OfferTest {
     private static final Map<String, String> FACTS = Map.of("folder", "/dev/shm");

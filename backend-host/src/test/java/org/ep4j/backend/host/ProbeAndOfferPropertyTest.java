@@ -10,8 +10,10 @@ import org.ep4j.spi.ProbeReport;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
 
 /** What holds for every setting and every pair of ranks. */
+@Tag("verify")
 final class ProbeAndOfferPropertyTest {
     private final HostShmProvider provider = new HostShmProvider();
 

@@ -12,10 +12,12 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
+@Tag("verify")
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 final class ProbeTest {
     private static Check check(ProbeReport report, String code) {

@@ -6,8 +6,10 @@ import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.LongRange;
 import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
 
 /** What ranks tell each other, and the verdict that all draw from it. */
+@Tag("verify")
 final class WireFormatTest {
     @Property
     void aRefusalIsExact(

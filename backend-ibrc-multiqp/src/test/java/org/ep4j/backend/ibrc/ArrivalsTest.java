@@ -14,8 +14,10 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class ArrivalsTest {
     private static final int FIRST = 0;
     private static final int SECOND = 5;

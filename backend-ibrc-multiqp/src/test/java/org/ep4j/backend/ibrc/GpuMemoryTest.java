@@ -10,11 +10,13 @@ import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.spi.ExposedMemory.Kind;
 import org.ep4j.topology.read.FileTree;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+@Tag("verify")
 class GpuMemoryTest {
     private static final Optional<String> NONE = Optional.empty();
     private static final Optional<String> BARE = Optional.of("no module");

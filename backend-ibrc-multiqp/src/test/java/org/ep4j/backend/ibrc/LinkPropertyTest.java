@@ -9,9 +9,11 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Links over queue pairs that complete in any order and break at any moment. */
+@Tag("verify")
 final class LinkPropertyTest {
     private static final int ROUNDS = 40;
 

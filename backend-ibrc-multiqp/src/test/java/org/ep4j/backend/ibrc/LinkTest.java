@@ -22,9 +22,11 @@ import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.LinkTraffic;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** A link over three rails whose requests are executed at once, and whose completions the test makes. */
+@Tag("verify")
 class LinkTest {
     private static final int RAILS = 3;
     private static final int COUNTER = 3;

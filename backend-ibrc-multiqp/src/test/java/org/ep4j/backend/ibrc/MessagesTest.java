@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.util.Optional;
 import org.ep4j.engine.memory.LockedMemory;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What is said of errors of others. */
+@Tag("verify")
 final class MessagesTest {
     private static final String LIMITS =
             "Max locked memory         8388608              8388608              bytes     \n";

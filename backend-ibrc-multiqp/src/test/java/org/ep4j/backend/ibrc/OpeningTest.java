@@ -17,9 +17,11 @@ import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.PathOffer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What is refused before a queue pair is made, and what memory is registered for. */
+@Tag("verify")
 class OpeningTest {
     @Test
     void aRankWithoutAPortIsNamed() {

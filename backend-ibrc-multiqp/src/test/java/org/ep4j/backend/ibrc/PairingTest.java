@@ -19,8 +19,10 @@ import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort.LinkLayer;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.PathType;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class PairingTest {
     private static final EpConfig CONFIG = EpConfig.builder(Map.of(), Map.of()).build();
 

@@ -14,8 +14,10 @@ import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
 import org.ep4j.topology.NicPort.LinkLayer;
 import org.ep4j.topology.PciId;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class PortGidsTest {
     private static final Gid LINK_LOCAL = new Gid(0, "fe80:0000:0000:0000:0202:03ff:fe04:0506", "RoCE v2", "eth0");
     private static final Gid IPV4 = new Gid(1, "0000:0000:0000:0000:0000:ffff:0a63:0001", "RoCE v2", "eth0");

@@ -12,9 +12,11 @@ import org.ep4j.testing.IntRange;
 import org.ep4j.testing.LongRange;
 import org.ep4j.testing.Property;
 import org.ep4j.testing.Size;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What ranks send each other before they are connected, and the 32 bits of an immediate. */
+@Tag("verify")
 final class RecordsTest {
     @Property
     void recordsComeBackAsTheyWere(

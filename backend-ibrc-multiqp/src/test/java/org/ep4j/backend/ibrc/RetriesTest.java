@@ -13,8 +13,10 @@ import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort.LinkLayer;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.PathType;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class RetriesTest {
     private static EpConfig environment(Map<String, String> variables) {
         return EpConfig.builder(Map.of(), variables).build();

@@ -10,8 +10,10 @@ import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 import org.ep4j.tck.writes.TwoRanks;
 import org.ep4j.topology.NicFamily;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class SettingsTest {
     private static EpConfig environment(Map<String, String> variables) {
         return EpConfig.builder(Map.of(), variables).build();

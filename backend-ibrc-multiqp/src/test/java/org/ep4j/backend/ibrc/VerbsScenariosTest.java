@@ -6,9 +6,11 @@ import static org.junit.jupiter.api.DynamicTest.dynamicTest;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestFactory;
 
 /** The scenarios, where there are ports to run them on: {@link VerbsScenarios}. */
+@Tag("guest")
 final class VerbsScenariosTest {
     private static final String REQUIRE = "EP_TCK_REQUIRE";
     private static final String REQUIRE_VERBS = "EP_REQUIRE_VERBS";

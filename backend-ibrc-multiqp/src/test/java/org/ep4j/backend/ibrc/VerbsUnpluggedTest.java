@@ -27,12 +27,14 @@ import org.ep4j.topology.NicPort;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.Topologies;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestFactory;
 
 /**
  * What the probe and opening say where something is missing: the code that docs/doctor.md explains, and the remedy. In a guest
  * of ci/rdma-guest, as root; what it moves away is put back, and is the guest's own.
  */
+@Tag("guest")
 final class VerbsUnpluggedTest {
     private static final Path LIBRARY = Path.of("/usr/lib/x86_64-linux-gnu/libibverbs.so.1");
     private static final Path PROVIDERS = Path.of("/etc/libibverbs.d");

@@ -16,9 +16,11 @@ import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.PathType;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What the backend says of machines that it does not see. */
+@Tag("verify")
 final class DescribeTest {
     private final IpcNvlinkProvider provider = new IpcNvlinkProvider();
 

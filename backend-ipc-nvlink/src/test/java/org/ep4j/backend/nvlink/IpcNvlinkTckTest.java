@@ -8,12 +8,14 @@ import org.ep4j.tck.Rule;
 import org.ep4j.tck.RuleBook;
 import org.ep4j.tck.Subjects;
 import org.ep4j.tck.TckSubject;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
  * The whole kit on real GPUs, which ranks share where there are fewer, and its first chapter on emulated ones. Without a GPU
  * every rule is skipped with the reason, and fails where {@code EP_TCK_REQUIRE} names the backend.
  */
+@Tag("verify")
 final class IpcNvlinkTckTest extends EpBackendTck {
     private static final boolean EMULATED = System.getenv("EP_TEST_EMULATED") != null;
 

@@ -4,10 +4,12 @@ import java.util.Map;
 import org.ep4j.tck.RankMode;
 import org.ep4j.tck.crew.RankCrew;
 import org.ep4j.tck.mapped.MappedMemoryTck;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** On real GPUs where there are any, and on emulated ones. */
+@Tag("verify")
 final class MappedMemoryTest extends MappedMemoryTck {
     MappedMemoryTest() {
         super(IpcNvlinkProvider.ID, "cuda");

@@ -13,8 +13,10 @@ import org.ep4j.spi.PathOffer;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
 
 /** What holds for every two ranks. */
+@Tag("verify")
 final class OfferPropertyTest {
     private final IpcNvlinkProvider provider = new IpcNvlinkProvider();
 

@@ -18,10 +18,12 @@ import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyException;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+@Tag("verify")
 final class ProbeTest {
     private static final List<String> CODES =
             List.of("EP-NVL-001", "EP-NVL-002", "EP-NVL-003", "EP-NVL-004", "EP-NVL-005", "EP-NVL-006", "EP-NVL-007");

@@ -15,8 +15,10 @@ import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.ep4j.testing.Size;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class GpuSharesTest {
     private static RankProfile rank(int rank, Map<String, String> identity) {
         BackendProfile profile = new BackendProfile(true, "", Map.of(), identity);

@@ -9,7 +9,9 @@ import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.ep4j.testing.Size;
+import org.junit.jupiter.api.Tag;
 
+@Tag("verify")
 final class HeapPropertyTest {
     private static final long CHUNK = 64;
 

@@ -14,12 +14,14 @@ import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.gpu.GpuDevice;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** What can go wrong before NVSHMEM runs, each with its code, against a library that answers as it is told. */
+@Tag("verify")
 final class InitialisationTest {
     private static final Duration LONG = Duration.ofSeconds(20);
     private static final Map<String, String> VARIABLES = Map.of("NVSHMEM_REMOTE_TRANSPORT", "none");

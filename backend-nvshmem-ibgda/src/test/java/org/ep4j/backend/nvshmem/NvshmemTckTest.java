@@ -14,18 +14,22 @@ import org.ep4j.tck.Rule;
 import org.ep4j.tck.RuleBook;
 import org.ep4j.tck.Subjects;
 import org.ep4j.tck.TckSubject;
+import org.ep4j.testing.Tier;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
  * The whole kit on real GPUs with NVSHMEM, and rules of both modes on emulated ones with an NVSHMEM of their own. Without
  * them every rule is skipped with the reason, and fails where {@code EP_TCK_REQUIRE} names the backend.
  */
+@Tag("verify")
 final class NvshmemTckTest extends EpBackendTck {
     private static final boolean EMULATED = System.getenv("EP_TEST_EMULATED") != null;
     private static final String REQUIRED = String.valueOf(System.getenv("EP_TCK_REQUIRE"));
 
-    /** Exchanges of each mode. */
-    private static final List<String> SOME = List.of("1.1", "3.1", "4.1", "4.7", "4.30", "4.33");
+    /** Exchanges of each mode; each compiles kernels for some seconds. */
+    private static final List<String> SOME =
+            Tier.all() ? List.of("1.1", "3.1", "4.1", "4.7", "4.30", "4.33") : List.of("1.1", "3.1", "4.33");
 
     @Override
     protected TckSubject subject() {

@@ -19,9 +19,11 @@ import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.topology.Locality;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+@Tag("verify")
 final class OfferTest {
     private static final Device CUDA = new Device("cuda", 0);
 

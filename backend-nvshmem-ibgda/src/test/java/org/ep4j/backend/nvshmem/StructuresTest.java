@@ -4,9 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.ByteBuffer;
 import org.ep4j.engine.memory.NativeRecord;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Words and sizes as NVSHMEM's headers give them. */
+@Tag("verify")
 final class StructuresTest {
     @Test
     void anIdIsOfItsFirstLayout() {

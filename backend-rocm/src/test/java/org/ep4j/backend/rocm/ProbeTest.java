@@ -17,10 +17,12 @@ import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.topology.TopologyException;
 import org.ep4j.topology.read.FileTree;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+@Tag("verify")
 final class ProbeTest {
     private static final List<String> CODES = List.of(
             "EP-ROC-001",

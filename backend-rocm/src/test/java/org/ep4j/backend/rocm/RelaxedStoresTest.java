@@ -23,9 +23,11 @@ import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.RankCrew;
 import org.ep4j.tck.crew.RankReport;
 import org.ep4j.tck.crew.Scenario;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Exchanges of both modes whose counters and flags are stored without a release; on emulated GPUs one rule of each mode. */
+@Tag("all")
 final class RelaxedStoresTest extends EpBackendTck {
     private static final boolean EMULATED = System.getenv("EP_TEST_EMULATED") != null;
     private static final Map<String, String> RELAXED = Map.of(EpKeys.PUBLISH.name(), "relaxed");

@@ -9,6 +9,7 @@ import org.ep4j.tck.Rule;
 import org.ep4j.tck.RuleBook;
 import org.ep4j.tck.Subjects;
 import org.ep4j.tck.TckSubject;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -16,6 +17,7 @@ import org.junit.jupiter.api.Test;
  * mode of exchange. Without a GPU every rule is skipped with the reason, and fails where {@code EP_TCK_REQUIRE} names the
  * backend.
  */
+@Tag("verify")
 final class RocmTckTest extends EpBackendTck {
     private static final boolean EMULATED = System.getenv("EP_TEST_EMULATED") != null;
     private static final Set<String> EXCHANGES = Set.of("3.1", "4.1");

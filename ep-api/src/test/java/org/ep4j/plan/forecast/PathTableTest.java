@@ -15,8 +15,10 @@ import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.PathOffer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class PathTableTest {
     private static final Candidate SHARED = new Candidate(
             "shared",

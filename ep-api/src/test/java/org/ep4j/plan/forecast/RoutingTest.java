@@ -16,8 +16,10 @@ import org.ep4j.plan.forecast.Exchange.Mode;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class RoutingTest {
     private static Routing routing(int experts, int topK, int ranks, int groups, int chosen) {
         Exchange exchange = new Exchange(

@@ -18,8 +18,10 @@ import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.PathType;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class SizingTest {
     private static final BufferSize BUFFER = new BufferSize(100, 10);
 

@@ -3,10 +3,12 @@ package org.ep4j.plan.offer;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import org.ep4j.topology.NicFamily;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
+@Tag("verify")
 final class FlowLimitsTest {
     @ParameterizedTest
     @CsvSource({"BNXT, 1572864, 1.5 MiB", "IONIC, 2097152, 2.0 MiB"})

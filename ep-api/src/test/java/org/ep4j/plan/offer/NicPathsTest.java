@@ -19,8 +19,10 @@ import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort.LinkLayer;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.PathType;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class NicPathsTest {
     private static NicReach nic(String name, PathType type, double gigabits, Optional<Boolean> direct) {
         return nic(name, type, gigabits, direct, LinkLayer.INFINIBAND);

@@ -2,9 +2,11 @@ package org.ep4j.topology.read;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+@Tag("verify")
 final class HwlocBitmapTest {
     @ParameterizedTest
     @CsvSource(

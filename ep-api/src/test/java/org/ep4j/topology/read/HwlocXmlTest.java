@@ -17,10 +17,12 @@ import org.ep4j.topology.PathType;
 import org.ep4j.topology.PciSwitch;
 import org.ep4j.topology.Processor;
 import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+@Tag("verify")
 class HwlocXmlTest {
     private final Topology first = HwlocXml.read("first", TopologyFuzzTest.own("hwloc-1.xml"));
     private final Topology second = HwlocXml.read("second", TopologyFuzzTest.own("hwloc-2.xml"));

@@ -20,8 +20,10 @@ import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciSwitch;
 import org.ep4j.topology.Processor;
 import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class LinuxTopologyTest {
     @Test
     void distancesFollowTheTree() {

@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import org.ep4j.spi.TopologySource;
 import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class LiveTopologyTest {
     @Test
     void aSourceThatFailsLeavesTheMachineWithAWarning() {

@@ -16,8 +16,10 @@ import org.ep4j.topology.Part;
 import org.ep4j.topology.PathType;
 import org.ep4j.topology.PciSwitch;
 import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class NcclXmlTest {
     private final Topology hopper = NcclXml.read("hopper", TopologyFuzzTest.own("nccl-hopper.xml"));
     private final Topology blackwell = NcclXml.read("blackwell", TopologyFuzzTest.own("nccl-blackwell-two-hosts.xml"));

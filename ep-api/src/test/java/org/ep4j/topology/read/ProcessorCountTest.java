@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NumaNode;
 import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** How many processors a host has, as each source tells it, and how many of them a GPU's rank has to itself. */
+@Tag("verify")
 final class ProcessorCountTest {
     private static final String TWO_GPUS = """
             <system version="1">

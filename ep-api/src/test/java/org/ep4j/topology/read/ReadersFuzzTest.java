@@ -15,8 +15,10 @@ import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyException;
+import org.junit.jupiter.api.Tag;
 
 /** Damaged texts and trees give a machine or a {@link TopologyException}: nothing else, and in time. */
+@Tag("verify")
 final class ReadersFuzzTest {
     /** Against endless loops only. */
     private static final Duration FOREVER = Duration.ofMinutes(2);
@@ -41,7 +43,7 @@ final class ReadersFuzzTest {
         return Mutations.of(TEXTS, random);
     }
 
-    @Property(tries = 3000)
+    @Property(tries = 3000, verify = 500)
     void damagedTextsGiveAMachineOrAnError(@ForAll("damagedText") String text) {
         assertTimeoutPreemptively(FOREVER, () -> {
             try {
@@ -53,7 +55,7 @@ final class ReadersFuzzTest {
         });
     }
 
-    @Property(tries = 2000)
+    @Property(tries = 2000, verify = 400)
     void damagedTreesGiveAMachine(@ForAll @Size(min = 1, max = 8) List<Long> seeds, @ForAll boolean instinct) {
         SysTree tree = instinct ? Machines.instinct() : Machines.twoSockets();
         seeds.forEach(seed -> damage(tree.files, new Random(seed)));

@@ -12,10 +12,12 @@ import org.ep4j.topology.LinkType;
 import org.ep4j.topology.Part;
 import org.ep4j.topology.PathType;
 import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** KFD trees of real machines whose GPUs are partitioned. */
+@Tag("verify")
 final class RecordedMachinesTest {
     @TempDir
     private Path folder;

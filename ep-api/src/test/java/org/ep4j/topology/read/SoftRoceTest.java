@@ -13,9 +13,11 @@ import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
 import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** RoCE in software: as recorded from Linux 6.1 in the guest of {@code ci/rdma-guest}, and live where there is some. */
+@Tag("guest")
 final class SoftRoceTest {
     private static final String LINK_LOCAL = "fe80:0000:0000:0000:0000:00ff:fe00:0001";
     private static final String IPV4 = "0000:0000:0000:0000:0000:ffff:0a63:0001";

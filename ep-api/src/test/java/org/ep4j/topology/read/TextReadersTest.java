@@ -17,8 +17,10 @@ import org.ep4j.topology.Part;
 import org.ep4j.topology.PathType;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyException;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class TextReadersTest {
     @Test
     void theMatrixOfNvidiaSmiGivesPathTypesAndNames() {

@@ -9,10 +9,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import org.ep4j.topology.TopologyException;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What a file holds is found by looking into it. */
+@Tag("verify")
 final class TopologiesTest {
     private static final String NCCL = """
             <!-- made up -->

@@ -24,12 +24,14 @@ import org.ep4j.topology.PathType;
 import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.Topology;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Machines of other people, with the nearest NICs of every GPU worked out independently of this project. */
+@Tag("verify")
 class TopologyAnswersTest {
     /** Answers that are held to be wrong, with the reason. */
     private static final Map<String, String> WRONG = Map.of();

@@ -21,8 +21,10 @@ import org.ep4j.topology.Nic;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyException;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 
 /** Damaged files give a machine or a {@link TopologyException}: never another exception, never a reader that does not end. */
+@Tag("verify")
 class TopologyFuzzTest {
     /** Against endless loops only. */
     private static final Duration FOREVER = Duration.ofMinutes(2);
@@ -54,12 +56,12 @@ class TopologyFuzzTest {
         assertThat(machines).containsExactlyInAnyOrder(true, false);
     }
 
-    @Property(tries = 2000)
+    @Property(tries = 2000, verify = 400)
     void damagedTopologiesOfNcclGiveAMachineOrAnError(@ForAll("damagedNcclFile") String text) {
         machines.add(assertTimeoutPreemptively(FOREVER, () -> readAndUse(text, false)));
     }
 
-    @Property(tries = 600)
+    @Property(tries = 600, verify = 150)
     void damagedTopologiesOfHwlocGiveAMachineOrAnError(@ForAll("damagedHwlocFile") String text) {
         machines.add(assertTimeoutPreemptively(FOREVER, () -> readAndUse(text, true)));
     }

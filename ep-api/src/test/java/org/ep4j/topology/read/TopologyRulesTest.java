@@ -19,10 +19,12 @@ import org.ep4j.topology.Part;
 import org.ep4j.topology.PathType;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyCopy;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** What holds for every machine that an XML file describes: ours, and the real ones where they are at hand. */
+@Tag("verify")
 class TopologyRulesTest {
     private static final List<String> OWN = List.of(
             "nccl-hopper.xml",

@@ -7,10 +7,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.assertj.core.api.AbstractThrowableAssert;
 import org.ep4j.topology.TopologyException;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A file that cannot be understood is refused with its name, the line and the reason. */
+@Tag("verify")
 class XmlErrorsTest {
     @Test
     void anotherRootElement() {

@@ -5,10 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.List;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
+@Tag("verify")
 final class ExaminedTest {
     private static final Check PASS = Check.pass("EP-X-001", "fine");
     private static final Check WARN = Check.warn("EP-X-002", "slow", "make it fast");

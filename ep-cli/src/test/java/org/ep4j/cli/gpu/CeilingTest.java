@@ -28,12 +28,14 @@ import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.oracle.Arena;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** A ceiling counts only if its kernels move what the operation moves. On emulated GPUs. */
+@Tag("verify")
 final class CeilingTest {
     private static final int TOKENS = 37;
     private static final int EXPERTS = 12;

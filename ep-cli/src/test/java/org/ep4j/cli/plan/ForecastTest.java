@@ -20,11 +20,13 @@ import org.ep4j.plan.offer.Estimates;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** The linear model: what moves it, and by how much. */
+@Tag("verify")
 final class ForecastTest {
     private static final List<PlannedBackend> BACKENDS = PlannedBackend.all();
     private static final int EXPERTS = 256;

@@ -19,11 +19,13 @@ import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort.LinkLayer;
 import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Which backend each kind of machine gets, and what is said of the others. */
+@Tag("verify")
 final class PlannedBackendTest {
     private static final List<PlannedBackend> BACKENDS = PlannedBackend.all();
 

@@ -12,12 +12,14 @@ import org.ep4j.cli.plan.SimulationOptions.GpuLinks;
 import org.ep4j.plan.Objective;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.read.Topologies;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** What plans say of paths that host threads post to: backend, NICs and proxies of a GPU, and flow control. */
+@Tag("verify")
 final class PostingTest {
     private static final String EFA =
             "AWS EFA: any number of bytes of a rank, to a peer 8 writes of 64 KiB and more and 32 smaller";

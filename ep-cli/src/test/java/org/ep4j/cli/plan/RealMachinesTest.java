@@ -12,10 +12,12 @@ import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
 import org.ep4j.topology.read.Topologies;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Described real machines get the backends that their hardware calls for. Needs the files beside the repository. */
+@Tag("verify")
 final class RealMachinesTest {
     private static final List<PlannedBackend> BACKENDS = PlannedBackend.all();
 

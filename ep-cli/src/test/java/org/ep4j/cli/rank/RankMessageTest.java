@@ -7,8 +7,10 @@ import org.ep4j.RowLayout;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.cli.rank.WorkSpec.Part;
 import org.ep4j.cli.rank.WorkSpec.Wire;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class RankMessageTest {
     @Test
     void everyMessageComesBackFromItsLine() {

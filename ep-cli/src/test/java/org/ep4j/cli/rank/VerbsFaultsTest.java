@@ -37,12 +37,14 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.LinkTraffic;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestFactory;
 
 /**
  * Wires that break or disturb while two ranks dispatch and combine, every element of every round compared with the reference.
  * They need the ports rxe0 to rxe3 on two wires, as {@code ci/on-verbs -r 2} has them, and root.
  */
+@Tag("guest")
 final class VerbsFaultsTest {
     private static final String BACKEND = "ibrc-multiqp";
     private static final Duration LIMIT = Duration.ofMinutes(2);

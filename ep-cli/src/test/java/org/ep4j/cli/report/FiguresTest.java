@@ -7,8 +7,10 @@ import java.util.List;
 import java.util.Optional;
 import org.ep4j.cli.rank.RankMessage.Samples;
 import org.ep4j.cli.rank.RankMessage.Validated;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class FiguresTest {
     private static final Samples FAST =
             new Samples("op", List.of(1_000L, 2_000L, 9_000L), List.of(10L, 10L, 10L), List.of(4L, 4L, 4L), 100);

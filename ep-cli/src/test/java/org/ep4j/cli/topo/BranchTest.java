@@ -8,10 +8,12 @@ import org.ep4j.topology.Host;
 import org.ep4j.topology.NumaNode;
 import org.ep4j.topology.Part;
 import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
+@Tag("verify")
 final class BranchTest {
     static List<Topology> machines() {
         return List.of(

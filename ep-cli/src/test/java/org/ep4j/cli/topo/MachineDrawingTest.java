@@ -10,6 +10,7 @@ import javax.xml.parsers.DocumentBuilderFactory;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -17,6 +18,7 @@ import org.w3c.dom.Element;
 import org.w3c.dom.NodeList;
 import org.xml.sax.InputSource;
 
+@Tag("verify")
 final class MachineDrawingTest {
     private static Element parse(Topology machine) throws Exception {
         DocumentBuilderFactory factory = DocumentBuilderFactory.newInstance();

@@ -2,8 +2,10 @@ package org.ep4j.cli.topo;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class PathMatrixTest {
     @Test
     void nearestNicsAreMarkedAndFarOnesAreNot() {

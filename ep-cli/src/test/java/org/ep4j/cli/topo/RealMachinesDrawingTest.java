@@ -15,11 +15,13 @@ import org.ep4j.cli.RealMachineFiles;
 import org.ep4j.topology.Host;
 import org.ep4j.topology.Part;
 import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.xml.sax.InputSource;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Real machines are shown whole, in every form. */
+@Tag("verify")
 final class RealMachinesDrawingTest {
     private static List<Path> files() throws IOException {
         Path folder = RealMachineFiles.required();

@@ -14,9 +14,11 @@ import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
 import org.apache.commons.compress.archivers.tar.TarConstants;
 import org.ep4j.topology.TopologyException;
 import org.ep4j.topology.read.FileTree;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+@Tag("verify")
 final class RecordedTreeTest {
     @TempDir
     private Path folder;

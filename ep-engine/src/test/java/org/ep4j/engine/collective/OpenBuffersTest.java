@@ -20,8 +20,10 @@ import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.SymmetricBuffer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class OpenBuffersTest {
     private final List<String> closed = new ArrayList<>();
     private final OpenBuffers<Named> buffers = new OpenBuffers<>(collective(), 0);

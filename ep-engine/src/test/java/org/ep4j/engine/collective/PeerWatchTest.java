@@ -7,8 +7,10 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.spi.Bootstrap;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class PeerWatchTest {
     @Test
     void tellsThePeerThatLeftAndLooksAgainOnlyAfterAChange() {

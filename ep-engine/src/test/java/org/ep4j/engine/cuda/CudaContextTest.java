@@ -7,9 +7,11 @@ import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpException;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
+@Tag("verify")
 @Timeout(60)
 final class CudaContextTest {
     @Test

@@ -16,9 +16,11 @@ import org.ep4j.engine.gpu.PinnedMemory;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
+@Tag("verify")
 @ExtendWith(SkipWithoutEmulator.class)
 final class CudaDeviceTest {
     @Test

@@ -3,10 +3,12 @@ package org.ep4j.engine.cuda;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import org.ep4j.engine.gpu.GpuDirect;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+@Tag("verify")
 final class CudaGpuDirectTest {
     /** Numbers are those of cuda.h: ordering 0, 100 (owner), 200 (all devices); flush options 1 (host), 2 (streams). */
     @ParameterizedTest

@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.sun.jna.Pointer;
 import com.sun.jna.Structure;
 import java.lang.ref.Reference;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Layouts that {@code cuda.h} has. */
+@Tag("verify")
 final class CudaStructuresTest {
     @Test
     void handlesOfProcessesHave64Bytes() {

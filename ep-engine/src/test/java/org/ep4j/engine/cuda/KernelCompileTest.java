@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -22,6 +23,8 @@ import org.ep4j.engine.gpu.KernelSource;
 import org.ep4j.engine.hip.HipOptions;
 import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.spi.DeviceCode;
+import org.ep4j.testing.Tier;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -30,6 +33,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Every kernel compiles for every architecture, with no GPU: CUDA through the code of production, HIP with AMD's compiler. */
+@Tag("verify")
 @Timeout(300)
 final class KernelCompileTest {
     /** Shared memory of a block of sm_90, and of sm_86. */
@@ -95,22 +99,38 @@ final class KernelCompileTest {
         return KernelSource.of(shape, ranks, sharedBytes, Optional.of(new WindowLayout(shape, ranks, ranks - 1, true)));
     }
 
-    /** Compiling takes seconds: the small shapes are compiled for the second architecture only. */
-    static Stream<Arguments> on(List<String> architectures) {
+    /**
+     * Compiling takes seconds: the small shapes are compiled for the second architecture only. The tier "verify" has one architecture of
+     * each vendor, and for it the named sources; each source is compiled for one vendor at least.
+     */
+    static Stream<Arguments> on(List<String> architectures, Set<String> some) {
         return sources(LDS, LDS).keySet().stream()
                 .flatMap(name -> architectures.stream()
-                        .filter(architecture ->
-                                List.of("primitives", "large", "large-posted").contains(name)
-                                        || architecture.equals(architectures.get(1)))
+                        .filter(architecture -> Tier.all()
+                                ? List.of("primitives", "large", "large-posted").contains(name)
+                                        || architecture.equals(architectures.get(1))
+                                : some.contains(name) && architecture.equals(architectures.get(1)))
                         .map(architecture -> Arguments.of(name, architecture)));
     }
 
     static Stream<Arguments> cuda() {
-        return on(List.of("sm_80", "sm_90", "sm_100"));
+        return on(
+                List.of("sm_80", "sm_90", "sm_100"),
+                Set.of("primitives", "large", "odd-posted", "passed-on", "fifo", "ordering"));
     }
 
     static Stream<Arguments> hip() {
-        return on(HipOptions.architectures());
+        return on(
+                HipOptions.architectures(),
+                Set.of(
+                        "primitives",
+                        "large-posted",
+                        "odd",
+                        "rows-posted",
+                        "messages-posted",
+                        "one-rank",
+                        "proxies",
+                        "ordering"));
     }
 
     @ParameterizedTest(name = "{0} for {1}")
@@ -137,6 +157,7 @@ final class KernelCompileTest {
             extern __device__ void ep_posted_quiet();
             """;
 
+    @Tag("all")
     @ParameterizedTest(name = "{0} tokens and {1} of low latency for {2}")
     @CsvSource({"5, 3, sm_80", "5, 0, sm_90", "0, 3, sm_90", "5, 3, sm_100"})
     void kernelsThatPostByThemselvesCompile(int tokens, int lowLatencyTokens, String architecture) {
@@ -157,6 +178,7 @@ final class KernelCompileTest {
         assertThat(source).contains("EP_DEVICE_POSTED").doesNotContain("fifo_put(");
     }
 
+    @Tag("all")
     @ParameterizedTest(name = "{0} for {1}")
     @CsvSource({"primitives, sm_80", "primitives, sm_90", "large, sm_90", "large-posted, sm_90"})
     void cudaKernelsCompileByNvccWhereItIsInstalled(String name, String architecture)
@@ -210,6 +232,7 @@ final class KernelCompileTest {
                 .matches("(?s).*_store_dwordx4 .*s_waitcnt vmcnt\\(0\\).*s_barrier.*_store_dwordx2 .*");
     }
 
+    @Tag("all")
     @ParameterizedTest
     @MethodSource("amd")
     void kernelsWithRelaxedStoresWriteCachesBackLessOften(String architecture)

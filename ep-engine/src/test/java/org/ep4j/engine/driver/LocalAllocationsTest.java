@@ -10,10 +10,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The last user frees, whoever that is. */
+@Tag("verify")
 final class LocalAllocationsTest {
     private static final AtomicInteger NEXT = new AtomicInteger(1);
 

@@ -11,9 +11,11 @@ import org.ep4j.testing.IntRange;
 import org.ep4j.testing.LongRange;
 import org.ep4j.testing.Property;
 import org.ep4j.testing.Size;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What ranks tell each other of their memory. */
+@Tag("verify")
 final class MemoryHandleTest {
     private static final String OPAQUE = "0123456789abcdef".repeat(8);
 

@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
 import org.ep4j.topology.read.FileTree;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class ProcessFactsTest {
     @Test
     void theEffectiveUserIsTheSecondNumber() {

@@ -6,7 +6,7 @@ import org.ep4j.engine.hip.EmulatedHip;
 /** Emulated GPUs of the type that the build names: it runs the tests of the engine once for each. */
 final class EmulatedGpu {
     /** {@code cuda} or {@code hip}. */
-    static final String TYPE = System.getProperty("ep.test.gpu", "cuda");
+    static final String TYPE = System.getProperty("ep4j.test.gpu", "cuda");
 
     private EmulatedGpu() {}
 

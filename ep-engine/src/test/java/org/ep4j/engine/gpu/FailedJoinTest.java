@@ -14,9 +14,11 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.cuda.CudaDevice;
 import org.ep4j.engine.cuda.EmulatedCuda;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** A group that does not come about keeps nothing on the GPU. */
+@Tag("verify")
 final class FailedJoinTest {
     /** No other test uses it. */
     private static final int GPU = 5;

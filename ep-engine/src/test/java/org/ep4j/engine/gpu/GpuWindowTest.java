@@ -24,8 +24,10 @@ import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.ep4j.testing.Size;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class GpuWindowTest {
     private static final EpShape SHAPE =
             EpShape.builder(64, 9, 2).maxTokens(3).maxLowLatencyTokens(2).build();

@@ -21,9 +21,11 @@ import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /** High-throughput dispatch on emulated GPUs gives what the host gives. */
+@Tag("verify")
 @ExtendWith(SkipWithoutEmulator.class)
 final class HighThroughputDispatchTest {
     private static final GroupsByShape GROUPS = new GroupsByShape(List.of(
@@ -141,7 +143,7 @@ final class HighThroughputDispatchTest {
                 : rank.ints(ids, tokens, topK);
     }
 
-    @Property(tries = 60)
+    @Property(tries = 60, verify = 8)
     void dispatchesAreThoseOfTheHost(@ForAll @IntRange(max = 8) int setup, @ForAll long seed) {
         GROUPS.get(setup).check(rank -> {
             Random together = new Random(seed);

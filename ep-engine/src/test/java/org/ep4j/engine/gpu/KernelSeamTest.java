@@ -13,9 +13,11 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.Counter;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What kernels and Java say of the same things, each in its own text. */
+@Tag("verify")
 final class KernelSeamTest {
     private final String source = read("op.cu");
 

@@ -16,9 +16,11 @@ import org.ep4j.testing.Property;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /** LogFMT of the kernels against that of the host: the same layout, codes within a step, values within rounding. */
+@Tag("verify")
 @ExtendWith(SkipWithoutEmulator.class)
 final class LogFmtKernelTest {
     /** Three whole blocks and a short one. */
@@ -125,7 +127,7 @@ final class LogFmtKernelTest {
         return copy.flip();
     }
 
-    @Property(tries = 40)
+    @Property(tries = 40, verify = 10)
     void kernelsCodeAsTheHostDoes(@ForAll long seed) {
         Random random = new Random(seed);
         int[][] rows = new int[ROWS][];

@@ -5,11 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.List;
 import org.ep4j.EpShape;
 import org.ep4j.engine.layout.BufferLayout;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Shared memory of the kernels that send: it fits what a block may have, on every GPU. */
+@Tag("verify")
 final class LowLatencyPiecesTest {
     /** Of peers, masks and counts, which blocks have beside what a launch gives them. */
     private static final int STATIC_BYTES_OF_RANK = 16;

@@ -26,9 +26,11 @@ import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Low latency on emulated GPUs gives what the host gives. */
+@Tag("verify")
 @ExtendWith(SkipWithoutEmulator.class)
 final class LowLatencyTest {
     private static final List<WireFormat> FORMATS = List.of(WireFormat.values());
@@ -265,7 +267,7 @@ final class LowLatencyTest {
         }
     }
 
-    @Property(tries = 45)
+    @Property(tries = 45, verify = 8)
     void roundsAreThoseOfTheHost(@ForAll @IntRange(max = 7) int setup, @ForAll long seed) {
         GROUPS.get(setup).check(rank -> {
             Random together = new Random(seed);

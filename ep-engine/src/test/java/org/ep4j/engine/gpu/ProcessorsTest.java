@@ -11,9 +11,11 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.RankProfile;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** All kernels that can wait at once on one GPU have room at once. */
+@Tag("verify")
 final class ProcessorsTest {
     private static final EpShape BOTH =
             EpShape.builder(64, 8, 2).maxTokens(8).maxLowLatencyTokens(8).build();

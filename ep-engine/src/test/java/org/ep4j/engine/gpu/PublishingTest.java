@@ -22,8 +22,10 @@ import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.PathOffer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 final class PublishingTest {
     private static final EpConfig RELAXED = EpConfig.builder(Map.of(), Map.of())
             .set("ep.gpu.publish", "relaxed")

@@ -8,8 +8,10 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ExposedMemory.Kind;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class RegistrableTest {
     private static final Optional<String> NONE = Optional.empty();
     private static final GpuDirect ALL = new GpuDirect(NONE, NONE, false);

@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -21,6 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
  * Names, numbers and layouts are those of ROCm's own headers, where they are installed (Debian: libamdhip64-dev);
  * {@code EP_REQUIRE_HIP_HEADERS=1} turns their absence into a failure.
  */
+@Tag("verify")
 @Timeout(60)
 final class HipHeadersTest {
     private static final Path HEADERS = Path.of(System.getenv().getOrDefault("EP_HIP_HEADERS", "/usr/include"));

@@ -8,10 +8,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import org.ep4j.EpUnavailableException;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Where ROCm puts its libraries, as its packages and Debian's do. */
+@Tag("verify")
 final class HipInstallationTest {
     @TempDir
     Path root;

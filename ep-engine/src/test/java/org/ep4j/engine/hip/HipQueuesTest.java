@@ -6,10 +6,12 @@ import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+@Tag("verify")
 final class HipQueuesTest {
     private static final Device GPU = new Device("hip", 3);
 

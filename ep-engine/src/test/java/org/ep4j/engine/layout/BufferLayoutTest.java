@@ -8,7 +8,9 @@ import org.ep4j.EpShape;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
 
+@Tag("verify")
 class BufferLayoutTest {
     private record Piece(String what, long from, long bytes) {}
 

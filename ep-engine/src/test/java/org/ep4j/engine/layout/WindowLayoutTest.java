@@ -11,7 +11,9 @@ import org.ep4j.spi.HostPosted;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
 
+@Tag("verify")
 class WindowLayoutTest {
     private static final int LINE = 256;
     private static final int PAGE = 4096;

@@ -11,8 +11,10 @@ import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpStateException;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class HostMemoryTest {
     private static final long WINDOW = 1L << 30;
 

@@ -6,8 +6,10 @@ import java.util.Random;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class RowKernelsTest {
     private final RowKernels plain = new PlainRowKernels();
 

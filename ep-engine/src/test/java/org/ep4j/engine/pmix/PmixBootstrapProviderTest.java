@@ -11,10 +11,12 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.BootstrapProvider;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+@Tag("verify")
 final class PmixBootstrapProviderTest {
     /** Of Open MPI 4.1's mpirun. */
     private static final Map<String, String> MPIRUN = Map.of(

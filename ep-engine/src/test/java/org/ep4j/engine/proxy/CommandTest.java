@@ -8,10 +8,12 @@ import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.LongRange;
 import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+@Tag("verify")
 final class CommandTest {
     private static final long PHASE = Long.MIN_VALUE;
 

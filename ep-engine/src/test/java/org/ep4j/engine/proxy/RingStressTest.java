@@ -12,11 +12,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Runs {@link RingStress} by jcstress, in processes of their own, and what is wrong on purpose, which it must find. */
+@Tag("all")
 @Timeout(300)
 final class RingStressTest {
     private static final Pattern COUNTS =

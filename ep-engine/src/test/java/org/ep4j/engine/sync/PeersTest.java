@@ -20,8 +20,10 @@ import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.HostPosted;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class PeersTest {
     /** Gives a value once; then its source is lost. Notes what is asked of it. */
     private static final class LostAfterOne implements HostPosted {

@@ -21,9 +21,11 @@ import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.HostPosted;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Why a wait ended that was for no counter: the reasons that come before its own, in their order. */
+@Tag("verify")
 final class WaitsTest {
     private static final String PHASE = "dispatch rows";
     private final EpException own = new EpTimeoutException("the wait's own reason", PHASE, 1, 5, 3);

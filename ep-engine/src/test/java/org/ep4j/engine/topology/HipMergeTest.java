@@ -12,9 +12,11 @@ import org.ep4j.topology.LinkType;
 import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Three GPUs, of which the first two are known to be linked, and what HIP says of them. */
+@Tag("verify")
 final class HipMergeTest {
     @Test
     void linksThatAreKnownStayAndOthersAreAdded() {

@@ -19,9 +19,11 @@ import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.Processor;
 import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Three GPUs on PCI, and what NVML may say of them. */
+@Tag("verify")
 final class NvmlMergeTest {
     private static final NvmlGpu.Remote HIDDEN = new NvmlGpu.Remote(Optional.empty(), NvmlGpu.Kind.UNKNOWN);
 

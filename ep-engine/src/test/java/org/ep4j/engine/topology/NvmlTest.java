@@ -13,11 +13,13 @@ import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Four GPUs of which the library refuses the second. */
+@Tag("verify")
 final class NvmlTest {
     private static final int FIRST_BUS = 0x10;
 

@@ -2,8 +2,10 @@ package org.ep4j.tck.oracle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class Bf16Test {
     @Test
     void everyValueComesBackFromItsFloatExceptThatNansBecomeQuiet() {

@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Arrays;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class Fp8CastTest {
     private static short[] row(float... values) {
         short[] row = new short[values.length];

@@ -3,8 +3,10 @@ package org.ep4j.tck.oracle;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Arrays;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class LogFmtTest {
     @Test
     void blocksWithMagnitudesFromOneOnMayNotMove() {

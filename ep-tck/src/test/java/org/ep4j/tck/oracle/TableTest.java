@@ -6,9 +6,11 @@ import java.util.Set;
 import org.ep4j.CombinePrecision;
 import org.ep4j.DispatchLayout;
 import org.ep4j.RowLayout;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The oracle against an example that was worked out by hand. */
+@Tag("verify")
 class TableTest {
     /** Rank 0 holds experts 0 and 2, rank 1 holds 1 and 3. */
     private static final int[] OWNER = {0, 1, 0, 1};

@@ -11,8 +11,10 @@ import org.ep4j.RowLayout;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("verify")
 class WorkloadsTest {
     @Property(tries = 200)
     void everySelectionArrivesExactlyOnce(

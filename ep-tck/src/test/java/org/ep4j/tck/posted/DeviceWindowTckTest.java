@@ -9,14 +9,17 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.cuda.CudaNicMemory;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.EpBackendTck;
+import org.ep4j.tck.RankMode;
 import org.ep4j.tck.Rule;
 import org.ep4j.tck.TckSubject;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
  * The rules of {@link PostedGpuTckTest} where NICs read and write memory of emulated GPUs, which see nothing of it before it is
  * flushed (EMULATED_CUDA_WRITES_ORDERING, set by the build).
  */
+@Tag("verify")
 class DeviceWindowTckTest extends EpBackendTck {
     @Override
     protected TckSubject subject() {
@@ -28,6 +31,11 @@ class DeviceWindowTckTest extends EpBackendTck {
     /** Kind of the GPUs. */
     String device() {
         return "cuda";
+    }
+
+    @Override
+    protected List<RankMode> modes() {
+        return List.of(RankMode.THREADS);
     }
 
     @Override

@@ -9,12 +9,16 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.threads.ThreadsBackendProvider;
 import org.ep4j.tck.crew.GroupFactory;
 import org.ep4j.tck.posted.Runs.Paths;
+import org.ep4j.testing.Tier;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Emulated GPUs on made-up hosts, which map each other's memory inside of a host and post to other hosts. */
+@Tag("verify")
 @Timeout(250)
 class HybridGpuTest extends OnEmulatedGpus {
     private static final String EXCHANGE = "hidden=64 tokens=9,0,5,14 topk=3 experts=12 low rounds=2 seed=3";
@@ -47,6 +51,7 @@ class HybridGpuTest extends OnEmulatedGpus {
     }
 
     /** A block of 128 channels takes 160 bytes in place of 256 on its way back. */
+    @Tag("all")
     @Test
     void onlyWhatIsCodedIsPosted() {
         int tokens = 20;
@@ -81,27 +86,34 @@ class HybridGpuTest extends OnEmulatedGpus {
         return (Link.written() - before) / (2.0 * hidden * tokens);
     }
 
+    static List<Arguments> exchanges() {
+        List<Arguments> exchanges = List.of(
+                Arguments.of(4, "hidden=48 tokens=20,3,0,45 topk=5 experts=13 cached bias=2 id64 seed=4"),
+                Arguments.of(3, "hidden=336 tokens=11,7,40 topk=3 experts=7 fp8 cached routing=zipf:1.5 seed=5"),
+                Arguments.of(
+                        5, "hidden=64 tokens=33,0,9,1,20 topk=4 experts=14 layout=BY_EXPERT cached drop=0.3 seed=6"),
+                Arguments.of(
+                        5,
+                        "hidden=32 tokens=9,40,2,13,31 topk=8 experts=21 worst placement=uneven dup=0.4 max=360 seed=7"));
+        return Tier.all() ? exchanges : exchanges.subList(2, 3);
+    }
+
     /** Two hosts of two ranks, two and one, two and two and one: rows have the same places, whoever passes them on. */
     @ParameterizedTest
-    @CsvSource(
-            delimiter = ';',
-            value = {
-                "4; hidden=48 tokens=20,3,0,45 topk=5 experts=13 cached bias=2 id64 seed=4",
-                "3; hidden=336 tokens=11,7,40 topk=3 experts=7 fp8 cached routing=zipf:1.5 seed=5",
-                "5; hidden=64 tokens=33,0,9,1,20 topk=4 experts=14 layout=BY_EXPERT cached drop=0.3 seed=6",
-                "5; hidden=32 tokens=9,40,2,13,31 topk=8 experts=21 worst placement=uneven dup=0.4 max=360 seed=7",
-            })
+    @MethodSource("exchanges")
     void rowsThatArePassedOnHaveTheSameBits(int ranks, String params) {
         assertThat(run(ranks, params, Map.of())).isEqualTo(Runs.run(Paths.MAPPED, ranks, "BitsScenario", params, 9));
     }
 
     /** Rank 1, which passes on what rank 3 sends to its host, is left out: rank 3 sends straight to rank 0. */
+    @Tag("all")
     @Test
     void rowsGoStraightWhereWhoeverPassesThemOnIsLeftOut() {
         run(4, "LeftOutScenario", "", Map.of());
     }
 
     /** Of two hosts, with less posted where hosts map. */
+    @Tag("all")
     @Test
     void aHybridPlanPostsBetweenHosts() {
         List<Map<String, String>> expected = Runs.run(Paths.MAPPED, 4, "BitsScenario", EXCHANGE, 9);

@@ -4,9 +4,12 @@ import java.util.List;
 import java.util.Map;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.EpBackendTck;
+import org.ep4j.tck.RankMode;
 import org.ep4j.tck.TckSubject;
+import org.junit.jupiter.api.Tag;
 
 /** The whole kit between ranks that map each other's memory in twos and post to the rest. */
+@Tag("verify")
 class MixedTckTest extends EpBackendTck {
     @Override
     protected TckSubject subject() {
@@ -14,6 +17,11 @@ class MixedTckTest extends EpBackendTck {
                 .without(Capability.PROCESSES)
                 .with(Map.of(PostedThreadsProvider.INSIDE.name(), "mapped", PostedThreadsProvider.SEED.name(), "2"))
                 .with(MadeUpHosts.class);
+    }
+
+    @Override
+    protected List<RankMode> modes() {
+        return List.of(RankMode.THREADS);
     }
 
     @Override

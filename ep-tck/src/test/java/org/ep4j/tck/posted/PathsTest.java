@@ -11,9 +11,11 @@ import org.ep4j.testing.Draw;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Whatever the paths, the results are equal to the last bit. */
+@Tag("verify")
 class PathsTest {
     private static final List<String> ROUTING = List.of(
             "routing=uniform",
@@ -47,7 +49,7 @@ class PathsTest {
             "low zerocopy",
             "low async");
 
-    @Property(tries = 30)
+    @Property(tries = 30, verify = 8)
     void allPathsGiveTheSameBits(
             @ForAll("exchange") String exchange,
             @ForAll @IntRange(min = 2, max = 5) int ranks,

@@ -14,9 +14,11 @@ import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.tck.posted.Runs.Paths;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What only posted paths can do wrong. */
+@Tag("verify")
 class PostedFailuresTest {
     @Test
     void othersGoOnWithoutALivingRankThatCannotBeReached() {

@@ -6,10 +6,12 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.ep4j.config.EpKeys;
 import org.ep4j.tck.posted.Runs.Paths;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Emulated GPUs whose rings fill up, because a peer takes what is posted slowly, or not at all. */
+@Tag("verify")
 @Timeout(150)
 class PostedGpuFailuresTest extends OnEmulatedGpus {
     /** More messages to the other rank than queue and ring hold. */
@@ -40,6 +42,7 @@ class PostedGpuFailuresTest extends OnEmulatedGpus {
     }
 
     /** The kernel's deadline comes first, and the one for the proxy thread, which the backend holds, after it. */
+    @Tag("all")
     @Test
     void aKernelDoesNotWaitForAProxyThreadThatIsHeld() {
         stuck(" held", "2s", "30s");

@@ -5,15 +5,23 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.List;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.EpBackendTck;
+import org.ep4j.tck.RankMode;
 import org.ep4j.tck.Subjects;
 import org.ep4j.tck.TckSubject;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The whole kit between ranks that all post to each other. */
+@Tag("verify")
 class PostedTckTest extends EpBackendTck {
     @Override
     protected TckSubject subject() {
         return TckSubject.of(PostedThreadsProvider.ID, "host").without(Capability.PROCESSES);
+    }
+
+    @Override
+    protected List<RankMode> modes() {
+        return List.of(RankMode.THREADS);
     }
 
     @Override

@@ -5,11 +5,14 @@ import java.util.Map;
 import java.util.Set;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.EpBackendTck;
+import org.ep4j.tck.RankMode;
 import org.ep4j.tck.Rule;
 import org.ep4j.tck.RuleBook;
 import org.ep4j.tck.TckSubject;
+import org.junit.jupiter.api.Tag;
 
 /** Where registering memory of emulated GPUs fails when it is tried, all goes by memory of the host. */
+@Tag("all")
 class RefusingNicTckTest extends EpBackendTck {
     private static final Set<String> RULES = Set.of("3.10", "4.10", "7.1");
 
@@ -18,6 +21,11 @@ class RefusingNicTckTest extends EpBackendTck {
         return TckSubject.of(PostedThreadsProvider.ID, "cuda")
                 .without(Capability.PROCESSES)
                 .with(Map.of(PostedThreadsProvider.REGISTERS.name(), "nothing"));
+    }
+
+    @Override
+    protected List<RankMode> modes() {
+        return List.of(RankMode.THREADS);
     }
 
     @Override

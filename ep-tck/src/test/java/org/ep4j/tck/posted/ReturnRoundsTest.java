@@ -11,16 +11,20 @@ import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.threads.ThreadsBackendProvider;
 import org.ep4j.tck.crew.GroupFactory;
 import org.ep4j.tck.posted.Runs.Paths;
+import org.ep4j.testing.Tier;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Emulated GPUs of which one has most of the experts that tokens choose: the rows of their selections, which it returns in an
  * exact combine, are more than its channels hold at a time. NICs read rows as late as they can, so that one that is
  * overwritten too soon would be seen.
  */
+@Tag("verify")
 @Timeout(250)
 class ReturnRoundsTest extends OnEmulatedGpus {
     private static List<Map<String, String>> run(Paths paths, int ranks, String params, Map<String, String> more) {
@@ -44,23 +48,26 @@ class ReturnRoundsTest extends OnEmulatedGpus {
         return Link.advanced(BufferLayout.number(Counter.HT_ROUND));
     }
 
+    static List<Arguments> exchanges() {
+        List<Arguments> exchanges = List.of(
+                // 2 * 12 * 3 rows, room for 36: ends with a round that is full.
+                Arguments.of(3, 2, "hidden=64 tokens=12 topk=3 experts=9 routing=to-rank:1 bias=1 seed=3"),
+                // 4 * 9 * 3 or fewer rows, room for 36: some tokens have no selection, a rank has no token.
+                Arguments.of(5, 3, "hidden=32 tokens=9,9,9,9,9 topk=3 experts=15 routing=to-rank:4 cached seed=4"),
+                Arguments.of(
+                        4, 2, "hidden=336 tokens=20,0,20,17 topk=4 experts=18 routing=to-rank:2 drop=0.2 id64 seed=5"),
+                // Nobody waits where the rows of all have room.
+                Arguments.of(4, 1, "hidden=48 tokens=15,0,8,1 topk=4 experts=16 drop=0.1 seed=6"),
+                Arguments.of(2, 1, "hidden=64 tokens=19 topk=4 experts=8 routing=to-rank:0 seed=7"));
+        return Tier.all() ? exchanges : exchanges.subList(0, 2);
+    }
+
     /**
      * Room is for the larger of T and T * K / (R - 1) rows for each of the other ranks. All of them meet twice for each round but
      * the last; all counters that are advanced to each of the others, in two exchanges, show how many rounds there were.
      */
     @ParameterizedTest
-    @CsvSource(
-            delimiter = ';',
-            value = {
-                // 2 * 12 * 3 rows, room for 36: ends with a round that is full.
-                "3; 2; hidden=64 tokens=12 topk=3 experts=9 routing=to-rank:1 bias=1 seed=3",
-                // 4 * 9 * 3 or fewer rows, room for 36: some tokens have no selection, a rank has no token.
-                "5; 3; hidden=32 tokens=9,9,9,9,9 topk=3 experts=15 routing=to-rank:4 cached seed=4",
-                "4; 2; hidden=336 tokens=20,0,20,17 topk=4 experts=18 routing=to-rank:2 drop=0.2 id64 seed=5",
-                // Nobody waits where the rows of all have room.
-                "4; 1; hidden=48 tokens=15,0,8,1 topk=4 experts=16 drop=0.1 seed=6",
-                "2; 1; hidden=64 tokens=19 topk=4 experts=8 routing=to-rank:0 seed=7",
-            })
+    @MethodSource("exchanges")
     void whatHasNoRoomIsReturnedInRounds(int ranks, int rounds, String params) {
         long before = advanced();
         assertThat(run(Paths.POSTED, ranks, params, Map.of())).isEqualTo(expected(ranks, params));
@@ -68,6 +75,7 @@ class ReturnRoundsTest extends OnEmulatedGpus {
     }
 
     /** Rank 4 is alone on its host; the others map one other rank each, and all close as many rounds. */
+    @Tag("all")
     @Test
     void ranksThatMapSomePeersCloseAsManyRounds() {
         String params = "hidden=64 tokens=21,4,21,20,9 topk=4 experts=20 routing=to-rank:4 seed=8";
@@ -93,6 +101,7 @@ class ReturnRoundsTest extends OnEmulatedGpus {
     }
 
     /** The link breaks in the second round of three; the others go on, in two rounds, without the rank behind it. */
+    @Tag("all")
     @Test
     void othersGoOnWithoutARankThatIsLostInARound() {
         Runs.run(
@@ -106,6 +115,7 @@ class ReturnRoundsTest extends OnEmulatedGpus {
     }
 
     /** Whoever waits for the end of a round names who did not come, at the deadline. */
+    @Tag("all")
     @Test
     void aRoundThatDoesNotEndIsTold() {
         Runs.run(
