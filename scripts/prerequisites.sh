@@ -91,6 +91,23 @@ ep_install_test_tools() {
   fi
 }
 
+# Headers that the JNI libraries of ibrc-multiqp and efa are built with; the profiles of their pom.xml ask for the same files.
+ep_nic_headers=(/usr/include/infiniband/verbs.h /usr/include/rdma/fabric.h)
+
+# Prints what decides which JNI libraries a build makes: whether there is a compiler, and which headers. A build is out of date
+# when this has changed since. Times of files would not do: packages keep those of the day on which they were made.
+ep_native_inputs() {
+  local header
+  if command -v g++ >/dev/null; then
+    echo "g++"
+  fi
+  for header in "${ep_nic_headers[@]}"; do
+    if [ -e "$header" ]; then
+      cksum "$header"
+    fi
+  done
+}
+
 # Installs what the JNI libraries of ibrc-multiqp and efa are built with, where that is possible; without it these backends
 # say that they cannot run.
 ep_install_nic_headers() {

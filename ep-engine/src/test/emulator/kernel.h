@@ -34,6 +34,8 @@ struct Runtime {
   void (*pause)();
   // An access to global memory, of this GPU, a peer or the host; others may run before it.
   void (*touch)(const void* address, u64 bytes, const char* what);
+  // Others are about to learn that data is there, which this thread or all threads of the block have stored.
+  void (*publish)(const char* what, bool block);
   void (*fail)(const char* message);
   u64 (*nanoseconds)();
   void (*barrier_init)(u64* barrier, unsigned count);

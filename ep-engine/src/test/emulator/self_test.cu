@@ -66,7 +66,12 @@ EP_KERNEL(copies, 64) {
     bulk_store(op.to + (op.mistake == 5 ? 3584 : 0), stage, 1024);
     if (op.mistake != 6) bulk_commit();
     if (op.mistake == 7) bulk_wait_read();
+    if (op.mistake == 8) store_release(&op.out[1], 1);
     if (op.mistake < 6) bulk_wait();
+    if (op.mistake == 0) store_release(&op.out[1], 1);
     if (op.mistake == 7) op.out[0] = ((u64*)op.to)[0];
   }
+  sync_block();
+  if (threadIdx.x == 1 && (op.mistake == 0 || op.mistake == 9)) count_block((u32*)&op.out[2]);
+  sync_block();
 }

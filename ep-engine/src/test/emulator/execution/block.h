@@ -95,6 +95,7 @@ struct Execution : Block {
   void check_global(const void* p, u64 bytes, u64 alignment, const char* what);
   void check_shared(const void* p, u64 bytes, u64 alignment, const char* what);
   void check_bulk(unsigned bytes, const char* what);
+  void publish(const char* what, bool block);
 
   // ---- Bulk copies, performed as late as is allowed, so that a missing wait shows (bulk_copies.cpp).
   void barrier_init(u64* b, unsigned count);

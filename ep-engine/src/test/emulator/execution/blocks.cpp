@@ -201,12 +201,17 @@ void Execution::finish() {
 
 namespace {
 std::atomic<unsigned> room{0};
+std::atomic<unsigned> most{0};
 }
 
 // Blocks of a kernel that are on the GPU at once; 0: all.
 extern "C" __attribute__((visibility("default"))) void emulatedRoom(unsigned blocks) { room = blocks; }
 
+// Blocks of the largest kernel that has begun since the last call.
+extern "C" __attribute__((visibility("default"))) unsigned emulatedMostBlocks() { return most.exchange(0); }
+
 void Execution::run_blocks(const std::vector<emulated::Index>& order) {
+  for (unsigned seen = most; seen < order.size() && !most.compare_exchange_weak(seen, order.size());) {}
   waiting = 0;
   size_t begun = 0, ended = 0;
   while (ended < order.size() && failure.empty()) {

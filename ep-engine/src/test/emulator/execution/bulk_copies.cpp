@@ -1,4 +1,5 @@
 // Copies between shared and global memory that run beside the threads, and the barriers that count their bytes.
+#include <stdio.h>
 #include <string.h>
 
 #include "block.h"
@@ -109,6 +110,18 @@ void Execution::bulk_commit() {
 void Execution::bulk_wait_read() {
   for (Copy& copy : current->stores) {
     if (copy.committed) read(copy);
+  }
+}
+
+void Execution::publish(const char* what, bool block) {
+  for (int i = 0; i < threads; i++) {
+    const Fiber& f = *pool[i];
+    if ((!block && &f != current) || f.stores.empty()) continue;
+    const Copy& copy = f.stores.front();
+    char text[300];
+    snprintf(text, sizeof text, "%s while a bulk_store of %u bytes to %p by %s is in flight: bulk_wait is missing before it", what, copy.bytes,
+             (void*)copy.to, where(f).c_str());
+    fail(719, text);
   }
 }
 

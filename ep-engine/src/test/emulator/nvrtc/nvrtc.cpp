@@ -110,7 +110,9 @@ EXPORT int nvrtcCompileProgram(Program* program, int count, const char* const* o
   std::string folder = std::string(temporary && *temporary ? temporary : "/tmp") + "/ep4j-emulator-XXXXXX";
   if (!mkdtemp(folder.data())) return PROGRAM_CREATION_FAILURE;
   const std::string cpp = folder + "/kernels.cpp", assembly = folder + "/kernels.s", so = folder + "/kernels.so", log = folder + "/log";
-  std::vector<std::string> command = {"g++", "-S", "-std=c++17", "-O1", "-g", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-exceptions", "-fstack-clash-protection", "-w"};
+  std::vector<std::string> command = {"g++", "-S", "-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-exceptions", "-fstack-clash-protection", "-w"};
+  // To be read when a kernel fails; they take a third of the time.
+  if (getenv("EMULATED_KEEP") || getenv("EMULATED_SANITIZE")) command.push_back("-g");
   std::string architecture = "900";
   if (!program->headers.empty()) command.push_back("-I" + folder + "/headers");
   for (const auto& [name, text] : program->headers) {

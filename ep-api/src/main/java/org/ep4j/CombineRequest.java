@@ -14,6 +14,8 @@ import java.util.Optional;
  * @param bias none, one or two {@code [T, H]} BF16
  * @param precision how it adds up; the same for both in the by-rank layout, where rows are already one a rank
  * @param out {@code [T, H]} BF16 to put the result in
+ * @param outWeights {@code [T, K]} FP32 to put the weights in, where weights are given
+ * @param waitStats {@code [R]} INT64, to which the nanoseconds waited for each rank are added
  * @param options how it runs
  */
 public record CombineRequest(
@@ -23,6 +25,8 @@ public record CombineRequest(
         List<Tensor> bias,
         CombinePrecision precision,
         Optional<Tensor> out,
+        Optional<Tensor> outWeights,
+        Optional<Tensor> waitStats,
         OpOptions options) {
     /** Copies the biases and checks their number. */
     public CombineRequest {
@@ -45,6 +49,8 @@ public record CombineRequest(
         private Optional<Tensor> weights = Optional.empty();
         private CombinePrecision precision = CombinePrecision.EXACT;
         private Optional<Tensor> out = Optional.empty();
+        private Optional<Tensor> outWeights = Optional.empty();
+        private Optional<Tensor> waitStats = Optional.empty();
         private OpOptions options = OpOptions.DEFAULT;
 
         private Builder(Tensor x, DispatchHandle handle) {
@@ -76,6 +82,18 @@ public record CombineRequest(
             return this;
         }
 
+        /** Puts the weights here. */
+        public Builder outWeights(Tensor tensor) {
+            this.outWeights = Optional.of(tensor);
+            return this;
+        }
+
+        /** Adds waiting times here. */
+        public Builder waitStats(Tensor tensor) {
+            this.waitStats = Optional.of(tensor);
+            return this;
+        }
+
         /** How it runs. */
         public Builder options(OpOptions how) {
             this.options = how;
@@ -84,7 +102,7 @@ public record CombineRequest(
 
         /** The finished request. */
         public CombineRequest build() {
-            return new CombineRequest(x, handle, weights, bias, precision, out, options);
+            return new CombineRequest(x, handle, weights, bias, precision, out, outWeights, waitStats, options);
         }
     }
 }

@@ -11,6 +11,10 @@ public enum DataType {
      * magnitude 240. A byte that is finite in both formats has half the value here that it has as {@link #FP8_E4M3}.
      */
     FP8_E4M3_FNUZ(1),
+    /** 8-bit float E5M2, common for gradients: 1 sign, 5 exponent and 2 mantissa bits, infinities, largest magnitude 57344. */
+    FP8_E5M2(1),
+    /** 8-bit float E5M2 "fnuz", to {@link #FP8_E5M2} as {@link #FP8_E4M3_FNUZ} is to {@link #FP8_E4M3}; largest magnitude 57344. */
+    FP8_E5M2_FNUZ(1),
     /** IEEE 754 binary32. */
     FP32(4),
     /** Power-of-two scale: the biased exponent of a binary32, nothing else. */
@@ -28,7 +32,10 @@ public enum DataType {
 
     /** True for 8-bit floats. */
     public boolean isFp8() {
-        return this == FP8_E4M3 || this == FP8_E4M3_FNUZ;
+        return switch (this) {
+            case FP8_E4M3, FP8_E4M3_FNUZ, FP8_E5M2, FP8_E5M2_FNUZ -> true;
+            case BF16, FP32, UE8M0, INT32, INT64 -> false;
+        };
     }
 
     /** Size of one element in bytes. */

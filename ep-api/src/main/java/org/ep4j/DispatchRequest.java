@@ -5,12 +5,14 @@ import java.util.Optional;
 /**
  * What a high-throughput dispatch sends.
  *
- * @param x {@code [T, H]} BF16, or FP8_E4M3 or FP8_E4M3_FNUZ with scales; the same type on all ranks, and the rows arrive as
+ * @param x {@code [T, H]} BF16, or FP8 ({@link DataType#isFp8}) with scales; the same type on all ranks, and the rows arrive as
  *     it: nothing is converted
- * @param scales {@code [T, S]} FP32 where {@code x} is FP8, one for each 128 channels; carried along unchanged
+ * @param scales where {@code x} is FP8, one for each 128 channels, carried along unchanged: {@code [T, S]} FP32, or {@code [T, S4]} UE8M0
+ *     with S4 = S rounded up to 4; the same type on all ranks
  * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none; empty with a cached handle
  * @param topkWeights {@code [T, K]} FP32, carried along
- * @param cached a handle of this buffer whose routing is used again, without a new exchange of counts
+ * @param cached a handle of this buffer whose routing is used again, with its expert alignment, without a new exchange of counts;
+ *     the type of the rows is free, so gradients may be FP8 where the tokens were BF16, and the other way round
  * @param layout order of the rows
  * @param expertAlignment in the by-expert layout every expert's group starts at a multiple of this; in both, reported
  *     counts are rounded up to it
@@ -19,6 +21,10 @@ import java.util.Optional;
  *     device memory, so that nothing waits on the host
  * @param out rows are put here, not into the buffer: at least {@code [rows, H]} of x's type. One that turns out too small
  *     for what arrived gives an {@link EpOverflowException} on this rank alone, after the exchange, which holds up nobody
+ * @param outputs where the other results are put
+ * @param overflow what happens to rows for which a rank has no room, the same on all ranks; a cached handle knows already
+ * @param waitStats {@code [R]} INT64, to which the nanoseconds waited for each rank are added
+ * @param scaleLayout how the scales lie in the result
  * @param options how it runs
  */
 public record DispatchRequest(
@@ -32,9 +38,17 @@ public record DispatchRequest(
         boolean zeroPadding,
         boolean exactCounts,
         Optional<Tensor> out,
+        DispatchOutputs outputs,
+        OverflowPolicy overflow,
+        Optional<Tensor> waitStats,
+        ScaleLayout scaleLayout,
         OpOptions options) {
     /** Checks that routing is given once. */
     public DispatchRequest {
+        if (scaleLayout != ScaleLayout.ROWS && scales.isEmpty()) {
+            throw new EpArgumentException(
+                    "scaleLayout", scaleLayout, "ROWS with BF16 rows, which have no scales", "leave it out");
+        }
         if (topkIds.isPresent() == cached.isPresent()) {
             throw new EpArgumentException(
                     "routing",
@@ -80,6 +94,10 @@ public record DispatchRequest(
         private boolean zeroPadding;
         private boolean exactCounts = true;
         private Optional<Tensor> out = Optional.empty();
+        private DispatchOutputs outputs = DispatchOutputs.IN_BUFFER;
+        private OverflowPolicy overflow = OverflowPolicy.FAIL;
+        private Optional<Tensor> waitStats = Optional.empty();
+        private ScaleLayout scaleLayout = ScaleLayout.ROWS;
         private OpOptions options = OpOptions.DEFAULT;
 
         private Builder(Tensor x, Optional<Tensor> topkIds, Optional<DispatchHandle> cached) {
@@ -130,6 +148,30 @@ public record DispatchRequest(
             return this;
         }
 
+        /** Puts other results than the rows where the caller says. */
+        public Builder outputs(DispatchOutputs where) {
+            this.outputs = where;
+            return this;
+        }
+
+        /** What happens to rows for which a rank has no room. */
+        public Builder overflow(OverflowPolicy policy) {
+            this.overflow = policy;
+            return this;
+        }
+
+        /** Adds waiting times here. */
+        public Builder waitStats(Tensor tensor) {
+            this.waitStats = Optional.of(tensor);
+            return this;
+        }
+
+        /** How the scales lie in the result. */
+        public Builder scaleLayout(ScaleLayout order) {
+            this.scaleLayout = order;
+            return this;
+        }
+
         /** How it runs. */
         public Builder options(OpOptions how) {
             this.options = how;
@@ -149,6 +191,10 @@ public record DispatchRequest(
                     zeroPadding,
                     exactCounts,
                     out,
+                    outputs,
+                    overflow,
+                    waitStats,
+                    scaleLayout,
                     options);
         }
     }

@@ -20,7 +20,7 @@ public interface DispatchResult {
     /** {@code [rows, H]} of the sent type. */
     Tensor x();
 
-    /** {@code [rows, S]} FP32, where the rows are FP8. */
+    /** The scales that were sent, where the rows are FP8, as {@link DispatchRequest#scaleLayout} says. */
     Optional<Tensor> scales();
 
     /**
@@ -40,6 +40,12 @@ public interface DispatchResult {
 
     /** {@code [rows]} INT32: index of the token on its source rank; -1 in padding. */
     Tensor sourceTokens();
+
+    /**
+     * Rows for this rank that were dropped since it had no room for them, 0 unless {@link OverflowPolicy#DROP} was asked for.
+     * Waits for the counts.
+     */
+    long droppedRows();
 
     /** {@code [R]} INT32 on the device: rows from each source rank (by-expert layout: selections), no padding. */
     Tensor rowsPerSource();

@@ -72,8 +72,8 @@ public interface EpGroup extends AutoCloseable {
      * Returns when all ranks that are not lost have called it.
      *
      * @throws EpTimeoutException when a rank does not come
-     * @throws EpPeerLostException when a rank has left, or the rank is lost that carries the bootstrap (rank 0 of the TCP
-     *     rendezvous); operations of buffers go on without it all the same
+     * @throws EpPeerLostException when a rank has left, or was lost while it carried this barrier: call it again then; or when
+     *     the others hold this rank lost, and then the exception names this rank
      */
     void barrier(Duration deadline);
 

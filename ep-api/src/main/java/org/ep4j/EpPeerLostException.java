@@ -4,7 +4,7 @@ package org.ep4j;
  * A rank of the group died or left while others still needed it. {@link EpBuffer#recover} masks it and aligns the
  * survivors, which then go on.
  */
-public final class EpPeerLostException extends EpException {
+public final class EpPeerLostException extends EpPathException {
     private static final long serialVersionUID = 1L;
 
     private final int peer;
@@ -18,7 +18,19 @@ public final class EpPeerLostException extends EpException {
      * @param phase what this rank was doing
      */
     public EpPeerLostException(String message, int peer, String phase) {
-        super(message);
+        this(message, peer, phase, FailedPath.UNKNOWN);
+    }
+
+    /**
+     * A rank that was lost on a path.
+     *
+     * @param message the whole story, with host, path, phase and both counter values
+     * @param peer the lost rank
+     * @param phase what this rank was doing
+     * @param failed the path to it
+     */
+    public EpPeerLostException(String message, int peer, String phase, FailedPath failed) {
+        super(message, failed);
         this.peer = peer;
         this.phase = phase;
     }

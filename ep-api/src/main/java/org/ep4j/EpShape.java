@@ -1,6 +1,9 @@
 package org.ep4j;
 
+import java.util.Collections;
+import java.util.EnumSet;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * Sizes of an {@link EpBuffer}, equal on all ranks.
@@ -13,6 +16,7 @@ import java.util.Optional;
  *     ranks * maxTokens, which can never overflow. Ignored when {@code maxTokens} is 0
  * @param maxLowLatencyTokens most tokens that a rank may pass to a low-latency dispatch; 0 leaves that mode out
  * @param placement which rank holds which expert; empty for {@link ExpertPlacement#block}
+ * @param layouts of high-throughput dispatches, which take memory; others are refused
  */
 public record EpShape(
         int hidden,
@@ -21,7 +25,8 @@ public record EpShape(
         int maxTokens,
         long maxReceivedTokens,
         int maxLowLatencyTokens,
-        Optional<ExpertPlacement> placement) {
+        Optional<ExpertPlacement> placement,
+        Set<RowLayout> layouts) {
     /** Channels that share one scale in FP8 and LogFMT rows. */
     public static final int SCALE_BLOCK = 128;
 
@@ -56,6 +61,11 @@ public record EpShape(
         }
         if (maxReceivedTokens < 0) {
             throw new EpArgumentException("maxReceivedTokens", maxReceivedTokens, ">= 0", "0 means ranks * maxTokens");
+        }
+        layouts = Collections.unmodifiableSet(
+                layouts.isEmpty() ? EnumSet.noneOf(RowLayout.class) : EnumSet.copyOf(layouts));
+        if (layouts.isEmpty()) {
+            throw new EpArgumentException("layouts", "none", "one or more", "leave it out for all of them");
         }
         int experts0 = experts;
         placement.ifPresent(p -> {
@@ -119,6 +129,7 @@ public record EpShape(
         private long maxReceivedTokens;
         private int maxLowLatencyTokens;
         private Optional<ExpertPlacement> placement = Optional.empty();
+        private Set<RowLayout> layouts = EnumSet.allOf(RowLayout.class);
 
         private Builder(int hidden, int experts, int topK) {
             this.hidden = hidden;
@@ -132,7 +143,7 @@ public record EpShape(
             return this;
         }
 
-        /** Limits the rows that a rank can receive, to save memory; see {@link EpOverflowException}. */
+        /** Limits the rows that a rank can receive, to save memory; see {@link OverflowPolicy}. */
         public Builder maxReceivedTokens(long tokens) {
             this.maxReceivedTokens = tokens;
             return this;
@@ -150,9 +161,16 @@ public record EpShape(
             return this;
         }
 
+        /** Allows high-throughput dispatches of these layouts alone; of all otherwise. */
+        public Builder layouts(RowLayout first, RowLayout... more) {
+            this.layouts = EnumSet.of(first, more);
+            return this;
+        }
+
         /** The finished shape. */
         public EpShape build() {
-            return new EpShape(hidden, experts, topK, maxTokens, maxReceivedTokens, maxLowLatencyTokens, placement);
+            return new EpShape(
+                    hidden, experts, topK, maxTokens, maxReceivedTokens, maxLowLatencyTokens, placement, layouts);
         }
     }
 }

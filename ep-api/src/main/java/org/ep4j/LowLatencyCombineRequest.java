@@ -13,7 +13,8 @@ import java.util.Optional;
  * @param logFmt true to send 10-bit LogFMT rows, which are rounded
  * @param out {@code [T, H]} BF16 to put the result in
  * @param waitStats {@code [R]} INT64, to which the nanoseconds waited for each rank are added
- * @param hook true to send now and receive when {@link LowLatencyCombineResult#receive()} is called
+ * @param hook true to send now and receive when {@link LowLatencyCombineResult#receive()} is called; asynchronous, too, both calls only
+ *     queue their half
  * @param options how it runs
  */
 public record LowLatencyCombineRequest(
@@ -26,13 +27,6 @@ public record LowLatencyCombineRequest(
         Optional<Tensor> waitStats,
         boolean hook,
         OpOptions options) {
-    /** Checks that the hook and asynchronous running are not both asked for. */
-    public LowLatencyCombineRequest {
-        if (hook && options.async()) {
-            throw new EpArgumentException("hook", "true with async", "one of them", "the hook already returns early");
-        }
-    }
-
     /** Starts a request. */
     public static Builder of(Tensor x, LowLatencyHandle handle) {
         return new Builder(x, handle);

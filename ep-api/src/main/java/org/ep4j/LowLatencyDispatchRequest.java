@@ -10,10 +10,16 @@ import java.util.Optional;
  * @param topkWeights {@code [T, K]} FP32; needed only for a rank-partial combine
  * @param format what travels and is delivered
  * @param out {@code [L, R * maxLowLatencyTokens, H]} of the format's type to put the rows in
- * @param outScales scales to go with {@code out}
+ * @param outScales scales to go with {@code out}, as {@code scaleLayout} says
+ * @param outCounts {@code [L]} INT32 to put the counts in
+ * @param outSourceTokens {@code [L, R * maxLowLatencyTokens]} INT32 to put the source tokens in
+ * @param outLayoutRanges {@code [L, R]} INT64 to put the layout ranges in
+ * @param countsOnHost true to have the counts on the host, too: {@link LowLatencyDispatchResult#countsOnHost}
  * @param cumulativeStats {@code [L]} INT32, to which the received selections of each local expert are added
  * @param waitStats {@code [R]} INT64, to which the nanoseconds waited for each rank are added
- * @param hook true to send now and receive when {@link LowLatencyDispatchResult#receive()} is called
+ * @param hook true to send now and receive when {@link LowLatencyDispatchResult#receive()} is called; asynchronous, too, both calls only
+ *     queue their half
+ * @param scaleLayout how the scales lie in the result
  * @param options how it runs
  */
 public record LowLatencyDispatchRequest(
@@ -23,9 +29,14 @@ public record LowLatencyDispatchRequest(
         WireFormat format,
         Optional<Tensor> out,
         Optional<Tensor> outScales,
+        Optional<Tensor> outCounts,
+        Optional<Tensor> outSourceTokens,
+        Optional<Tensor> outLayoutRanges,
+        boolean countsOnHost,
         Optional<Tensor> cumulativeStats,
         Optional<Tensor> waitStats,
         boolean hook,
+        ScaleLayout scaleLayout,
         OpOptions options) {
     /**
      * What a low-latency dispatch sends and delivers; scales are one for each 128 channels. FP8 is OCP's E4M3 on every device,
@@ -42,10 +53,11 @@ public record LowLatencyDispatchRequest(
         FP8_UE8M0
     }
 
-    /** Checks that the hook and asynchronous running are not both asked for. */
+    /** Checks that scales are there where something is said of them. */
     public LowLatencyDispatchRequest {
-        if (hook && options.async()) {
-            throw new EpArgumentException("hook", "true with async", "one of them", "the hook already returns early");
+        if (scaleLayout != ScaleLayout.ROWS && format == WireFormat.BF16) {
+            throw new EpArgumentException(
+                    "scaleLayout", scaleLayout, "ROWS with BF16 rows, which have no scales", "leave it out");
         }
     }
 
@@ -62,9 +74,14 @@ public record LowLatencyDispatchRequest(
         private WireFormat format = WireFormat.BF16;
         private Optional<Tensor> out = Optional.empty();
         private Optional<Tensor> outScales = Optional.empty();
+        private Optional<Tensor> outCounts = Optional.empty();
+        private Optional<Tensor> outSourceTokens = Optional.empty();
+        private Optional<Tensor> outLayoutRanges = Optional.empty();
+        private boolean countsOnHost;
         private Optional<Tensor> cumulativeStats = Optional.empty();
         private Optional<Tensor> waitStats = Optional.empty();
         private boolean hook;
+        private ScaleLayout scaleLayout = ScaleLayout.ROWS;
         private OpOptions options = OpOptions.DEFAULT;
 
         private Builder(Tensor x, Tensor topkIds) {
@@ -96,6 +113,30 @@ public record LowLatencyDispatchRequest(
             return this;
         }
 
+        /** Puts the counts here. */
+        public Builder outCounts(Tensor tensor) {
+            this.outCounts = Optional.of(tensor);
+            return this;
+        }
+
+        /** Puts the source tokens here. */
+        public Builder outSourceTokens(Tensor tensor) {
+            this.outSourceTokens = Optional.of(tensor);
+            return this;
+        }
+
+        /** Puts the layout ranges here. */
+        public Builder outLayoutRanges(Tensor tensor) {
+            this.outLayoutRanges = Optional.of(tensor);
+            return this;
+        }
+
+        /** Has the counts on the host, too. */
+        public Builder countsOnHost() {
+            this.countsOnHost = true;
+            return this;
+        }
+
         /** Adds received selections here. */
         public Builder cumulativeStats(Tensor tensor) {
             this.cumulativeStats = Optional.of(tensor);
@@ -114,6 +155,12 @@ public record LowLatencyDispatchRequest(
             return this;
         }
 
+        /** How the scales lie in the result. */
+        public Builder scaleLayout(ScaleLayout order) {
+            this.scaleLayout = order;
+            return this;
+        }
+
         /** How it runs. */
         public Builder options(OpOptions how) {
             this.options = how;
@@ -123,7 +170,21 @@ public record LowLatencyDispatchRequest(
         /** The finished request. */
         public LowLatencyDispatchRequest build() {
             return new LowLatencyDispatchRequest(
-                    x, topkIds, topkWeights, format, out, outScales, cumulativeStats, waitStats, hook, options);
+                    x,
+                    topkIds,
+                    topkWeights,
+                    format,
+                    out,
+                    outScales,
+                    outCounts,
+                    outSourceTokens,
+                    outLayoutRanges,
+                    countsOnHost,
+                    cumulativeStats,
+                    waitStats,
+                    hook,
+                    scaleLayout,
+                    options);
         }
     }
 }

@@ -1,5 +1,6 @@
 package org.ep4j;
 
+import static com.tngtech.archunit.base.DescribedPredicate.describe;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.fields;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
@@ -8,6 +9,7 @@ import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
+import com.tngtech.archunit.lang.ArchCondition;
 import com.tngtech.archunit.lang.ArchRule;
 
 /** What ep-api may and may not do. */
@@ -63,8 +65,23 @@ class ArchitectureTest {
             .areNotEnums()
             .and()
             .doNotHaveSimpleName("EpException")
+            .and()
+            .doNotHaveSimpleName("EpPathException")
             .should()
             .haveModifier(JavaModifier.FINAL);
+
+    /** Compilers name the class that two caught exceptions share, and a caller of another package may not use one that is not public. */
+    @ArchTest
+    static final ArchRule whatExceptionsExtendIsPublic = classes()
+            .that()
+            .arePublic()
+            .and()
+            .areAssignableTo(EpException.class)
+            .should(ArchCondition.from(describe(
+                    "extend a public class",
+                    type -> type.getRawSuperclass()
+                            .filter(above -> above.getModifiers().contains(JavaModifier.PUBLIC))
+                            .isPresent())));
 
     @ArchTest
     static final ArchRule bootstrapsInsideAreNotPublic = classes()

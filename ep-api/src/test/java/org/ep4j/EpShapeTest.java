@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.Optional;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -17,9 +18,23 @@ class EpShapeTest {
     void aBuilderGivesWhatWasSet() {
         EpShape shape = good().maxReceivedTokens(10_000)
                 .placement(ExpertPlacement.block(256, 4))
+                .layouts(RowLayout.BY_RANK)
                 .build();
         assertThat(shape)
-                .isEqualTo(new EpShape(7168, 256, 8, 4096, 10_000, 128, Optional.of(ExpertPlacement.block(256, 4))));
+                .isEqualTo(new EpShape(
+                        7168,
+                        256,
+                        8,
+                        4096,
+                        10_000,
+                        128,
+                        Optional.of(ExpertPlacement.block(256, 4)),
+                        Set.of(RowLayout.BY_RANK)));
+    }
+
+    @Test
+    void allLayoutsAreInAShapeThatNamesNone() {
+        assertThat(good().build().layouts()).containsExactlyInAnyOrder(RowLayout.values());
     }
 
     @ParameterizedTest

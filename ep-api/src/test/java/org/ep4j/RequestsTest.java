@@ -7,12 +7,15 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 
 /** Requests refuse options that contradict each other, and keep what they were given. */
 class RequestsTest {
     private static final Tensor X = Tensor.of(new DeviceMemory(4096, 64, Device.HOST), DataType.BF16, 2, 16);
     private static final Tensor IDS = Tensor.of(new DeviceMemory(8192, 64, Device.HOST), DataType.INT32, 2, 2);
+    private static final DispatchOutputs OUTPUTS =
+            DispatchOutputs.builder().scales(X).sourceRanks(IDS).build();
     private static final OpOptions ASYNC = OpOptions.DEFAULT.asynchronous();
 
     private record Handle(int tokens, long rows, RowLayout layout) implements DispatchHandle {}
@@ -42,6 +45,10 @@ class RequestsTest {
                 .zeroPadding()
                 .worstCase()
                 .out(X)
+                .outputs(OUTPUTS)
+                .overflow(OverflowPolicy.DROP)
+                .waitStats(IDS)
+                .scaleLayout(ScaleLayout.COLUMNS)
                 .options(ASYNC)
                 .build();
         assertThat(request)
@@ -56,7 +63,25 @@ class RequestsTest {
                         true,
                         false,
                         Optional.of(X),
+                        OUTPUTS,
+                        OverflowPolicy.DROP,
+                        Optional.of(IDS),
+                        ScaleLayout.COLUMNS,
                         ASYNC));
+    }
+
+    @Test
+    void scalesThatAreNotThereHaveNoLayout() {
+        assertThatThrownBy(() -> DispatchRequest.of(X, IDS)
+                        .scaleLayout(ScaleLayout.COLUMNS)
+                        .build())
+                .isInstanceOf(EpArgumentException.class)
+                .hasMessageContaining("scaleLayout is COLUMNS");
+        assertThatThrownBy(() -> LowLatencyDispatchRequest.of(X, IDS)
+                        .scaleLayout(ScaleLayout.COLUMNS)
+                        .build())
+                .isInstanceOf(EpArgumentException.class)
+                .hasMessageContaining("scaleLayout is COLUMNS");
     }
 
     @Test
@@ -81,6 +106,10 @@ class RequestsTest {
                 false,
                 true,
                 Optional.empty(),
+                DispatchOutputs.IN_BUFFER,
+                OverflowPolicy.FAIL,
+                Optional.empty(),
+                ScaleLayout.ROWS,
                 OpOptions.DEFAULT);
     }
 
@@ -118,7 +147,15 @@ class RequestsTest {
     void aCombineKeepsEveryOptionAndItsOwnListOfBiases() {
         List<Tensor> bias = new ArrayList<>(List.of(X));
         CombineRequest request = new CombineRequest(
-                X, HANDLE, Optional.of(IDS), bias, CombinePrecision.RANK_PARTIAL, Optional.of(X), ASYNC);
+                X,
+                HANDLE,
+                Optional.of(IDS),
+                bias,
+                CombinePrecision.RANK_PARTIAL,
+                Optional.of(X),
+                Optional.of(IDS),
+                Optional.of(X),
+                ASYNC);
         bias.clear();
         assertThat(request.bias()).containsExactly(X);
         assertThat(CombineRequest.of(X, HANDLE)
@@ -126,34 +163,12 @@ class RequestsTest {
                         .bias(X)
                         .precision(CombinePrecision.RANK_PARTIAL)
                         .out(X)
+                        .outWeights(IDS)
+                        .waitStats(X)
                         .options(ASYNC)
                         .build())
                 .isEqualTo(request);
         assertThat(CombineRequest.of(X, HANDLE).build().precision()).isEqualTo(CombinePrecision.EXACT);
-    }
-
-    @Test
-    void aLowLatencyHookExcludesAsynchronousRunning() {
-        LowLatencyHandle handle = () -> 2;
-        assertThatThrownBy(() -> LowLatencyDispatchRequest.of(X, IDS)
-                        .hook()
-                        .options(ASYNC)
-                        .build())
-                .isInstanceOf(EpArgumentException.class)
-                .hasMessageContaining("hook is true with async");
-        assertThatThrownBy(() -> LowLatencyCombineRequest.of(X, handle)
-                        .hook()
-                        .options(ASYNC)
-                        .build())
-                .isInstanceOf(EpArgumentException.class)
-                .hasMessageContaining("hook is true with async");
-        assertThat(LowLatencyDispatchRequest.of(X, IDS).hook().build().hook()).isTrue();
-        assertThat(LowLatencyDispatchRequest.of(X, IDS)
-                        .options(ASYNC)
-                        .build()
-                        .options()
-                        .async())
-                .isTrue();
     }
 
     @Test
@@ -164,9 +179,15 @@ class RequestsTest {
                         .format(LowLatencyDispatchRequest.WireFormat.FP8_UE8M0)
                         .out(X)
                         .outScales(IDS)
+                        .outCounts(X)
+                        .outSourceTokens(IDS)
+                        .outLayoutRanges(X)
+                        .countsOnHost()
                         .cumulativeStats(IDS)
                         .waitStats(X)
                         .hook()
+                        .scaleLayout(ScaleLayout.COLUMNS)
+                        .options(ASYNC)
                         .build())
                 .isEqualTo(new LowLatencyDispatchRequest(
                         X,
@@ -175,10 +196,15 @@ class RequestsTest {
                         LowLatencyDispatchRequest.WireFormat.FP8_UE8M0,
                         Optional.of(X),
                         Optional.of(IDS),
+                        Optional.of(X),
                         Optional.of(IDS),
                         Optional.of(X),
                         true,
-                        OpOptions.DEFAULT));
+                        Optional.of(IDS),
+                        Optional.of(X),
+                        true,
+                        ScaleLayout.COLUMNS,
+                        ASYNC));
         assertThat(LowLatencyCombineRequest.of(X, handle)
                         .topkWeights(IDS)
                         .precision(CombinePrecision.RANK_PARTIAL)
@@ -208,10 +234,13 @@ class RequestsTest {
                 .after(second)
                 .asynchronous()
                 .onStream(2)
-                .timeout(Duration.ofSeconds(3));
+                .timeout(Duration.ofSeconds(3))
+                .multiprocessors(4);
         assertThat(options)
-                .isEqualTo(new OpOptions(List.of(first, second), true, 2, Optional.of(Duration.ofSeconds(3))));
-        assertThat(OpOptions.DEFAULT).isEqualTo(new OpOptions(List.of(), false, 0, Optional.empty()));
+                .isEqualTo(new OpOptions(
+                        List.of(first, second), true, 2, Optional.of(Duration.ofSeconds(3)), OptionalInt.of(4)));
+        assertThat(OpOptions.DEFAULT)
+                .isEqualTo(new OpOptions(List.of(), false, 0, Optional.empty(), OptionalInt.empty()));
     }
 
     @Test

@@ -100,6 +100,6 @@ class TensorTest {
 
     @Test
     void elementSizesAreThoseOfTheFormats() {
-        assertThat(DataType.values()).extracting(DataType::bytes).containsExactly(2, 1, 1, 4, 1, 4, 8);
+        assertThat(DataType.values()).extracting(DataType::bytes).containsExactly(2, 1, 1, 1, 1, 4, 1, 4, 8);
     }
 }

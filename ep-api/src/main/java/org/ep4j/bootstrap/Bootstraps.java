@@ -24,12 +24,13 @@ public final class Bootstraps {
     }
 
     /**
-     * Joins over TCP without a launcher's variables. Rank 0 listens on {@code port} and serves the others, also for a while
-     * after its own {@code close} ({@link org.ep4j.config.EpKeys#BOOTSTRAP_LINGER}); all threads are daemons. Collective
-     * over all ranks.
+     * Joins over TCP without a launcher's variables. Rank 0 listens on {@code port} until all ranks have come; all threads
+     * are daemons, two for each member. Collective over all ranks.
      *
-     * <p>When rank 0 dies, or has left and its linger time is over, the others cannot gather any more: calls end with
-     * {@link org.ep4j.EpPeerLostException} for rank 0, and no more news comes about anybody.
+     * <p>When rank 0 dies or leaves, the lowest rank that remains serves the others, and so on: each rank listens on a port
+     * of its own, which the system chooses, on the address by which it reached rank 0 (on all where it runs on rank 0's
+     * machine and others need not). A rank that stands still longer than the heartbeat timeout is lost, and is told so within
+     * a second after it goes on.
      *
      * @param rank this rank, from 0
      * @param size number of ranks

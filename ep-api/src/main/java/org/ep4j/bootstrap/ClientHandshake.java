@@ -3,22 +3,30 @@ package org.ep4j.bootstrap;
 import java.io.IOException;
 import java.net.Socket;
 import java.nio.ByteBuffer;
-import java.time.Duration;
 import java.util.Arrays;
+import java.util.function.UnaryOperator;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 
-/** A member's side of one handshake. */
-final class ClientHandshake {
-    private ClientHandshake() {}
-
+/**
+ * A member's side of one handshake.
+ *
+ * @param rank of the member
+ * @param size number of ranks that it knows
+ * @param secret true when it has one
+ * @param where the other side is, for messages
+ * @param key gives the key for a salt
+ * @param process random bytes that are the same in all attempts of one process
+ */
+@SuppressWarnings("ArrayRecordComponent") // compared by nobody
+record ClientHandshake(int rank, int size, boolean secret, String where, UnaryOperator<byte[]> key, byte[] process) {
     /**
      * What the server decided.
      *
-     * @param heartbeat pause before a sign of life
-     * @param silence quiet time after which the other side is lost
+     * @param terms of the connection
+     * @param session keys of the connection
      */
-    record Accepted(Duration heartbeat, Duration silence) {}
+    record Accepted(Terms terms, Session session) {}
 
     /**
      * Asks to be let in.
@@ -26,41 +34,32 @@ final class ClientHandshake {
      * @throws IOException when the other side breaks off, is too slow or speaks another protocol; trying again may help
      * @throws EpUnavailableException when the server refused, or could not prove that it knows the secret
      */
-    static Accepted ask(Socket socket, TcpSettings settings, Deadline deadline) throws IOException {
-        Hello hello = new Hello(
-                Hello.VERSION,
-                settings.rank(),
-                settings.size(),
-                !settings.secret().isEmpty(),
-                Proof.nonce());
+    Accepted ask(Socket socket, Deadline deadline) throws IOException {
+        Hello hello = new Hello(Hello.VERSION, rank, size, secret, process, Keys.random(Keys.BYTES));
         socket.getOutputStream().write(hello.bytes());
-        byte[] challenge = expect(Reply.Type.CHALLENGE, 1 + Proof.BYTES, socket, settings, deadline);
-        byte[] serverNonce = Arrays.copyOfRange(challenge, 1, challenge.length);
-        socket.getOutputStream().write(Proof.of(settings.secret(), Proof.Role.MEMBER, hello, serverNonce, new byte[0]));
-        byte[] accepted = expect(Reply.Type.ACCEPTED, Proof.BYTES + 8, socket, settings, deadline);
-        byte[] timing = Arrays.copyOfRange(accepted, Proof.BYTES, accepted.length);
-        byte[] expected = Proof.of(settings.secret(), Proof.Role.SERVER, hello, serverNonce, timing);
-        if (!Proof.same(expected, Arrays.copyOf(accepted, Proof.BYTES))) {
-            throw new EpUnavailableException("the rendezvous at " + settings.host() + ":" + settings.port()
-                    + " does not know the secret of rank " + settings.rank()
+        ByteBuffer challenge =
+                ByteBuffer.wrap(expect(Reply.Type.CHALLENGE, 1 + Keys.SALT_BYTES + Keys.BYTES, socket, deadline));
+        challenge.get();
+        byte[] salt = new byte[Keys.SALT_BYTES];
+        challenge.get(salt);
+        byte[] serverNonce = new byte[Keys.BYTES];
+        challenge.get(serverNonce);
+        Session session = new Session(key.apply(salt), hello, serverNonce);
+        socket.getOutputStream().write(session.memberProof());
+        byte[] accepted = expect(Reply.Type.ACCEPTED, Keys.BYTES + Terms.BYTES, socket, deadline);
+        byte[] terms = Arrays.copyOfRange(accepted, Keys.BYTES, accepted.length);
+        if (!Keys.same(session.serverProof(terms), Arrays.copyOf(accepted, Keys.BYTES))) {
+            throw new EpUnavailableException("the rendezvous at " + where + " does not know the secret of rank " + rank
                     + ", so it is not that of this job; check the address, and "
                     + EpKeys.BOOTSTRAP_SECRET.environmentName());
         }
-        ByteBuffer millis = ByteBuffer.wrap(timing);
-        int heartbeat = millis.getInt();
-        int silence = millis.getInt();
-        if (heartbeat < 1 || silence < heartbeat) {
-            throw new IOException("it wants a sign of life every " + heartbeat + " of " + silence + " ms");
-        }
-        return new Accepted(Duration.ofMillis(heartbeat), Duration.ofMillis(silence));
+        return new Accepted(Terms.parse(terms), session);
     }
 
-    private static byte[] expect(Reply.Type type, int length, Socket socket, TcpSettings settings, Deadline deadline)
-            throws IOException {
+    private byte[] expect(Reply.Type type, int length, Socket socket, Deadline deadline) throws IOException {
         Reply reply = Reply.read(socket, deadline);
         if (reply.type() == Reply.Type.REFUSED) {
-            throw new EpUnavailableException("rank 0 at " + settings.host() + ":" + settings.port() + " refused rank "
-                    + settings.rank() + ": " + reply.text());
+            throw new EpUnavailableException("rank 0 at " + where + " refused rank " + rank + ": " + reply.text());
         }
         if (reply.type() != type || reply.body().length != length) {
             throw new IOException(

@@ -18,8 +18,10 @@ record Failure(Kind kind, List<Integer> ranks, String text) {
         LEFT,
         /** The rank was lost before it took part. */
         LOST,
-        /** The hub is gone, and rank 0 with it. */
+        /** The rank that carried the gather is lost. */
         HUB_GONE,
+        /** This member itself is held lost by the others. */
+        EXPELLED,
         /** Members gave different arguments. */
         MISMATCH,
         /** This member used the bootstrap wrongly, for example after it was closed. */

@@ -25,8 +25,15 @@ final class Failures {
             case LOST -> gone(failure, scope, phase, " is lost and did not take part in ");
             case HUB_GONE ->
                 new EpPeerLostException(
-                        phase + " cannot go on without rank 0, which carries it: " + failure.text(),
-                        scope.place(0),
+                        phase + " ended without rank " + failure.ranks().get(0) + ", which carried it: "
+                                + failure.text(),
+                        scope.place(failure.ranks().get(0)),
+                        phase);
+            case EXPELLED ->
+                new EpPeerLostException(
+                        phase + " is refused, since this rank is out of the group: " + failure.text()
+                                + "; close the bootstrap, the others go on without this rank",
+                        scope.place(failure.ranks().get(0)),
                         phase);
             case MISMATCH ->
                 new EpMismatchException(phase + ": " + failure.text() + "; give the same arguments on all members");
@@ -44,7 +51,7 @@ final class Failures {
         List<Integer> ranks = failure.ranks();
         String why = failure.text().isEmpty() ? "" : "; " + failure.text();
         String who = ranks.isEmpty()
-                ? "who is missing is not known, since rank 0 did not answer either"
+                ? "who is missing is not known, since no rank that carries it answered"
                 : ranks.stream().map(scope::name).collect(Collectors.joining(", ")) + " did not take part";
         return new EpTimeoutException(
                 phase + " is not complete after " + deadline.elapsed() + ": " + who + " (of " + scope.size()

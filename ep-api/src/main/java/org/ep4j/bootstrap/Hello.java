@@ -11,20 +11,24 @@ import java.util.HexFormat;
  * @param rank that the member claims
  * @param size number of ranks that it knows
  * @param secret true when it has a secret
- * @param nonce random bytes that the server's proof must cover
+ * @param process random bytes that are the same in all attempts of one process
+ * @param nonce random bytes of this attempt
  */
 @SuppressWarnings("ArrayRecordComponent") // compared by nobody
-record Hello(int version, int rank, int size, boolean secret, byte[] nonce) {
+record Hello(int version, int rank, int size, boolean secret, byte[] process, byte[] nonce) {
     /** "EP4J". */
     static final int MAGIC = 0x4550344a;
 
-    static final int VERSION = 1;
+    static final int VERSION = 2;
 
     /** Bytes that say protocol and version. */
     static final int PREFIX_BYTES = 6;
 
     /** Bytes that follow the prefix in this version. */
-    static final int REST_BYTES = 4 + 4 + 1 + Proof.BYTES;
+    static final int REST_BYTES = 4 + 4 + 1 + 2 * Keys.BYTES;
+
+    /** Placeholder before a member has said who it is. */
+    static final Hello NOBODY = new Hello(VERSION, -1, 0, false, new byte[Keys.BYTES], new byte[Keys.BYTES]);
 
     byte[] bytes() {
         return ByteBuffer.allocate(PREFIX_BYTES + REST_BYTES)
@@ -33,6 +37,7 @@ record Hello(int version, int rank, int size, boolean secret, byte[] nonce) {
                 .putInt(rank)
                 .putInt(size)
                 .put((byte) (secret ? 1 : 0))
+                .put(process)
                 .put(nonce)
                 .array();
     }
@@ -56,8 +61,10 @@ record Hello(int version, int rank, int size, boolean secret, byte[] nonce) {
         int rank = buffer.getInt();
         int size = buffer.getInt();
         boolean secret = buffer.get() != 0;
-        byte[] nonce = new byte[Proof.BYTES];
+        byte[] process = new byte[Keys.BYTES];
+        buffer.get(process);
+        byte[] nonce = new byte[Keys.BYTES];
         buffer.get(nonce);
-        return new Hello(version, rank, size, secret, nonce);
+        return new Hello(version, rank, size, secret, process, nonce);
     }
 }

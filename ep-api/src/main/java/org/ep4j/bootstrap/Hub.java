@@ -8,7 +8,7 @@ import org.ep4j.spi.MemberState;
 
 /**
  * Collects what members contribute and tells them about each other. It does no I/O and never waits for a member, so the
- * members of one JVM share one directly, and rank 0 serves one over TCP.
+ * members of one JVM share one directly, and over TCP rank 0 serves one, then the rank that follows it.
  */
 final class Hub {
     /** Key of the scope of all members. */
@@ -20,25 +20,64 @@ final class Hub {
     private final Map<Integer, MemberInbox> inboxes = new HashMap<>();
     private final Map<String, HubScope> scopes = new HashMap<>();
     private final Map<Integer, String> reasons = new HashMap<>();
+    private final Runnable onFormed;
     private boolean formed;
+    private boolean closed;
 
-    /**
-     * A hub.
-     *
-     * @param formed false when members still have to meet in {@link #SETUP}; until then one that goes may come again
-     */
-    Hub(int size, boolean formed) {
+    /** A hub whose members still have to meet in {@link #SETUP}; until then one that goes may come again. */
+    Hub(int size, Runnable onFormed) {
+        this(IntStream.range(0, size).mapToObj(rank -> MemberState.ALIVE).toList(), false, onFormed);
+    }
+
+    /** A hub of a group that stands. */
+    Hub(List<MemberState> states) {
+        this(states, true, () -> {});
+    }
+
+    private Hub(List<MemberState> states, boolean formed, Runnable onFormed) {
         this.formed = formed;
-        List<Integer> all = IntStream.range(0, size).boxed().toList();
+        this.onFormed = onFormed;
+        List<Integer> all = IntStream.range(0, states.size()).boxed().toList();
         for (String key : List.of(ROOT, SETUP)) {
             HubScope scope = new HubScope(all);
             all.forEach(scope::declare);
+            all.stream()
+                    .filter(rank -> states.get(rank) != MemberState.ALIVE)
+                    .forEach(rank -> scope.mark(rank, states.get(rank)));
             scopes.put(key, scope);
         }
     }
 
+    /** Connects a member, and tells it who has gone. */
     synchronized void attach(int rank, MemberInbox inbox) {
+        if (closed) {
+            return;
+        }
         inboxes.put(rank, inbox);
+        for (int member : root().ranks()) {
+            MemberState state = root().state(member);
+            if (state != MemberState.ALIVE) {
+                tell(rank, ROOT, member, state);
+            }
+        }
+    }
+
+    /** Answers nobody any more. */
+    synchronized void close() {
+        closed = true;
+        inboxes.clear();
+    }
+
+    /** Members that are not known to have gone, and are not connected. */
+    synchronized List<Integer> missing() {
+        return root().ranks().stream()
+                .filter(rank -> root().state(rank) == MemberState.ALIVE && !inboxes.containsKey(rank))
+                .toList();
+    }
+
+    /** Members that are connected. */
+    synchronized List<Integer> attached() {
+        return inboxes.keySet().stream().sorted().toList();
     }
 
     synchronized boolean formed() {
@@ -46,6 +85,9 @@ final class Hub {
     }
 
     synchronized void declare(int rank, String key, List<Integer> ranks) {
+        if (closed) {
+            return;
+        }
         HubScope scope = scopes.get(key);
         if (scope == null) {
             scope = new HubScope(ranks);
@@ -75,6 +117,9 @@ final class Hub {
     }
 
     synchronized void contribute(int rank, String key, String tag, byte[] mine) {
+        if (closed) {
+            return;
+        }
         HubScope scope = scopes.get(key);
         if (scope != null && !scope.mismatch().isEmpty()) {
             answer(rank, key, tag, Failure.of(Failure.Kind.MISMATCH, scope.mismatch()));
@@ -89,13 +134,16 @@ final class Hub {
             return;
         }
         if (scope.complete(tag)) {
-            formed |= key.equals(SETUP);
-            List<byte[]> parts = scope.take(tag);
+            Gathered gathered = new Gathered(key, tag, scope.take(tag));
             for (int member : scope.ranks()) {
                 MemberInbox inbox = inboxes.get(member);
                 if (inbox != null) {
-                    inbox.result(key, tag, parts);
+                    inbox.result(gathered);
                 }
+            }
+            if (key.equals(SETUP) && !formed) {
+                formed = true;
+                onFormed.run();
             }
         } else {
             failIfHopeless(key, scope, tag);
@@ -114,6 +162,9 @@ final class Hub {
     }
 
     synchronized void leave(int rank, String key) {
+        if (closed) {
+            return;
+        }
         if (key.equals(ROOT)) {
             gone(rank, MemberState.LEFT, "it closed its bootstrap");
             return;
@@ -135,6 +186,9 @@ final class Hub {
 
     /** A member's process or connection ended. Before the members have met, it may come again. */
     synchronized void disconnected(int rank, String reason) {
+        if (closed) {
+            return;
+        }
         if (formed) {
             gone(rank, MemberState.LOST, reason);
         } else {
@@ -156,26 +210,15 @@ final class Hub {
         }
     }
 
-    /** Waits until every member has gone; false when the deadline passed first. */
-    synchronized boolean awaitEmpty(Deadline deadline) throws InterruptedException {
-        while (!root().over()) {
-            long left = deadline.remainingNanos();
-            if (left <= 0) {
-                return false;
-            }
-            // One more millisecond, so that a remainder below one does not mean "forever".
-            wait(left / 1_000_000 + 1);
-        }
-        return true;
-    }
-
     private void gone(int rank, MemberState state, String reason) {
         if (root().state(rank) != MemberState.ALIVE) {
             return;
         }
         reasons.put(rank, reason);
+        // The member itself too: one that left knows that its farewell counts, one that is lost but lives that it is
+        // out.
+        List.copyOf(inboxes.keySet()).forEach(member -> tell(member, ROOT, rank, state));
         inboxes.remove(rank);
-        inboxes.keySet().forEach(member -> tell(member, ROOT, rank, state));
         scopes.forEach((key, scope) -> {
             if (scope.has(rank) && scope.mark(rank, state)) {
                 scope.tags().forEach(tag -> failIfHopeless(key, scope, tag));
@@ -185,7 +228,6 @@ final class Hub {
                 .removeIf(e -> !e.getKey().equals(ROOT)
                         && !e.getKey().equals(SETUP)
                         && e.getValue().over());
-        notifyAll();
     }
 
     private void failIfHopeless(String key, HubScope scope, String tag) {

@@ -16,6 +16,26 @@ interface HubLink {
     /** Leaves a scope; leaving {@link Hub#ROOT} leaves all. */
     void leave(String scope);
 
-    /** Ends the link after {@link #leave}; waits briefly until the hub knows. */
-    void close();
+    /** The link of a member that has no hub: nothing gets through. */
+    HubLink NONE = new HubLink() {
+        @Override
+        public void declare(String scope, List<Integer> ranks) {
+            // Declared again at the next hub.
+        }
+
+        @Override
+        public void contribute(String scope, String tag, byte[] mine) {
+            // Contributed at the next hub, or failed before.
+        }
+
+        @Override
+        public void giveUp(String scope, String tag) {
+            // Not contributed any more.
+        }
+
+        @Override
+        public void leave(String scope) {
+            // Told to the next hub.
+        }
+    };
 }

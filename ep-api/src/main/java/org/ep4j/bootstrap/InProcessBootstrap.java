@@ -1,6 +1,7 @@
 package org.ep4j.bootstrap;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import org.ep4j.EpArgumentException;
 import org.ep4j.spi.Bootstrap;
@@ -21,11 +22,12 @@ public final class InProcessBootstrap extends GroupView {
         if (size < 1) {
             throw new EpArgumentException("size", size, ">= 1", "pass the number of ranks");
         }
-        Hub hub = new Hub(size, true);
+        Hub hub = new Hub(Collections.nCopies(size, MemberState.ALIVE));
         List<Bootstrap> members = new ArrayList<>(size);
         for (int rank = 0; rank < size; rank++) {
-            Membership membership = new Membership(rank, size, new Direct(hub, rank));
+            Membership membership = new Membership(rank, size);
             hub.attach(rank, membership);
+            membership.attach(new DirectLink(hub, rank));
             members.add(new InProcessBootstrap(hub, membership));
         }
         return List.copyOf(members);
@@ -33,13 +35,14 @@ public final class InProcessBootstrap extends GroupView {
 
     /**
      * Declares this member dead, as a crashed process would be seen: the others see it {@link MemberState#LOST}, and its
-     * own calls, those under way too, end with {@link org.ep4j.EpStateException}. For tests of what survivors do. Does
-     * nothing once the member is closed.
+     * own calls, those under way too, end with {@link org.ep4j.EpPeerLostException} that names this member, as those of a
+     * member that the others gave up although it lives. For tests of what survivors do. Does nothing once the member is
+     * closed.
      *
      * @param reason appears in the messages of the others
      */
     public void fail(String reason) {
-        if (membership.end(Failure.Kind.MISUSE, "this member was declared dead: " + reason, MemberState.LOST)) {
+        if (membership.expel("it was declared dead: " + reason)) {
             hub.disconnected(membership.rank(), reason);
         }
     }
@@ -52,33 +55,5 @@ public final class InProcessBootstrap extends GroupView {
     @Override
     public String toString() {
         return super.toString() + " of this process";
-    }
-
-    /** Calls the hub in the member's own thread. */
-    private record Direct(Hub hub, int rank) implements HubLink {
-        @Override
-        public void declare(String scope, List<Integer> ranks) {
-            hub.declare(rank, scope, ranks);
-        }
-
-        @Override
-        public void contribute(String scope, String tag, byte[] mine) {
-            hub.contribute(rank, scope, tag, mine.clone());
-        }
-
-        @Override
-        public void giveUp(String scope, String tag) {
-            hub.giveUp(rank, scope, tag);
-        }
-
-        @Override
-        public void leave(String scope) {
-            hub.leave(rank, scope);
-        }
-
-        @Override
-        public void close() {
-            // Nothing is held outside this process.
-        }
     }
 }

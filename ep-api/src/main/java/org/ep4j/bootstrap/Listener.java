@@ -5,8 +5,9 @@ import java.net.BindException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
-import java.net.ServerSocket;
+import java.net.StandardSocketOptions;
 import java.net.UnknownHostException;
+import java.nio.channels.ServerSocketChannel;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 
@@ -20,21 +21,30 @@ final class Listener {
      * Listens on the address where one is given (a literal, or {@code localhost}), else on all: a machine's own name often
      * means another address to itself than to others.
      */
-    static ServerSocket open(TcpSettings settings) {
-        ServerSocket socket = null;
+    static ServerSocketChannel open(TcpSettings settings) {
         try {
-            socket = new ServerSocket();
-            socket.setReuseAddress(true);
-            socket.bind(address(settings), BACKLOG);
-            return socket;
+            return open(address(settings));
         } catch (IOException e) {
-            if (socket != null) {
-                Sockets.close(socket);
-            }
             throw new EpUnavailableException(
                     "rank 0 cannot listen on " + settings.host() + " port " + settings.port() + " ("
                             + Sockets.describe(e) + "): " + remedy(e, settings),
                     e);
+        }
+    }
+
+    static ServerSocketChannel open(InetSocketAddress address) throws IOException {
+        ServerSocketChannel socket = ServerSocketChannel.open();
+        boolean bound = false;
+        try {
+            socket.configureBlocking(false);
+            socket.setOption(StandardSocketOptions.SO_REUSEADDR, true);
+            socket.bind(address, BACKLOG);
+            bound = true;
+            return socket;
+        } finally {
+            if (!bound) {
+                Sockets.close(socket);
+            }
         }
     }
 

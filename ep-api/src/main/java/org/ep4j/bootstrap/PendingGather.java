@@ -10,12 +10,34 @@ import org.jspecify.annotations.Nullable;
 /** A gather that a thread of this member waits for. Ends once, with parts or with a failure. */
 final class PendingGather {
     private final int size;
+    private final byte[] mine;
     private final TreeMap<Integer, byte[]> parts = new TreeMap<>();
     private final CountDownLatch done = new CountDownLatch(1);
     private @Nullable Failure failure;
+    private boolean withdrawn;
 
-    PendingGather(int size) {
+    /**
+     * A gather.
+     *
+     * @param mine this member's part
+     */
+    PendingGather(int size, byte[] mine) {
         this.size = size;
+        this.mine = mine.clone();
+    }
+
+    byte[] mine() {
+        return mine;
+    }
+
+    /** Notes that this member no longer takes part. */
+    synchronized void withdraw() {
+        withdrawn = true;
+    }
+
+    /** True while a hub that does not know of it should hear of it. */
+    synchronized boolean isOpen() {
+        return done.getCount() > 0 && !withdrawn;
     }
 
     /** Takes parts of the result, which may come in several pieces. */

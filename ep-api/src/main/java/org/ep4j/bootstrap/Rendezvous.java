@@ -33,9 +33,15 @@ record Rendezvous(String machine, String host, int port, String secret, List<Str
         addresses = List.copyOf(addresses);
     }
 
-    /** One on this machine. */
-    static Rendezvous here(int port, String secret) {
-        return new Rendezvous(thisMachine(), hostName(), port, secret, ownAddresses());
+    /**
+     * One on this machine.
+     *
+     * @param interfaces whose addresses the others are to use; empty for all
+     */
+    static Rendezvous here(int port, String secret, String interfaces) {
+        List<String> wanted =
+                OwnAddress.wanted(interfaces).stream().map(Rendezvous::literal).toList();
+        return new Rendezvous(thisMachine(), hostName(), port, secret, wanted.isEmpty() ? ownAddresses() : wanted);
     }
 
     /** Name of this machine; never one that means its loopback. */
@@ -46,6 +52,11 @@ record Rendezvous(String machine, String host, int port, String secret, List<Str
         } catch (UnknownHostException e) {
             return "the machine of rank 0";
         }
+    }
+
+    @Override
+    public String toString() {
+        return host + ":" + port + " at " + addresses;
     }
 
     byte[] encode() {
@@ -106,12 +117,16 @@ record Rendezvous(String machine, String host, int port, String secret, List<Str
                     .filter(address -> !address.isLoopbackAddress() && !address.isLinkLocalAddress())
                     .sorted(Comparator.<InetAddress, Boolean>comparing(address -> !address.equals(named))
                             .thenComparing(address -> address.getAddress().length))
-                    .map(InetAddress::getHostAddress)
-                    .map(text -> text.replaceFirst("%.*", ""))
+                    .map(Rendezvous::literal)
                     .collect(Collectors.toList());
         } catch (SocketException e) {
             return List.of();
         }
+    }
+
+    /** Without the scope, which is this machine's. */
+    private static String literal(InetAddress address) {
+        return address.getHostAddress().replaceFirst("%.*", "");
     }
 
     private static InetAddress named() {

@@ -3,9 +3,9 @@ package org.ep4j.bootstrap;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.net.UnknownHostException;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
@@ -25,6 +25,7 @@ final class RendezvousClient {
     private final List<InetAddress> fixed;
     private final int port;
     private final Deadline deadline;
+    private final byte[] process = Keys.random(Keys.BYTES);
     private String lastError = "nothing was tried";
     private int attempts;
 
@@ -41,12 +42,20 @@ final class RendezvousClient {
     }
 
     /**
-     * Tries until it works.
+     * A connection that rank 0 accepted, not yet served.
+     *
+     * @param address at which rank 0 was reached
+     */
+    record Joined(SocketChannel socket, InetAddress address, Terms terms, Session session) {}
+
+    /**
+     * Tries until it works. All attempts show the same random bytes of this process, so that one whose answer came too
+     * late does not keep the next one out.
      *
      * @throws EpUnavailableException when rank 0 refused
      * @throws EpTimeoutException when the deadline passed; with what the last attempt ended with
      */
-    Connection connect() {
+    Joined connect() {
         int pause = FIRST_PAUSE_MILLIS;
         Duration handshake = ATTEMPT;
         while (!deadline.passed()) {
@@ -54,21 +63,20 @@ final class RendezvousClient {
                 attempts++;
                 boolean cut = deadline.remainingNanos() < handshake.toNanos();
                 boolean connected = false;
-                Socket socket = new Socket();
                 boolean kept = false;
+                SocketChannel socket = open();
                 try {
-                    socket.connect(
-                            new InetSocketAddress(address, port),
-                            deadline.atMost(ATTEMPT).remainingMillis());
+                    socket.socket()
+                            .connect(
+                                    new InetSocketAddress(address, port),
+                                    deadline.atMost(ATTEMPT).remainingMillis());
                     connected = true;
-                    socket.setTcpNoDelay(true);
-                    ClientHandshake.Accepted accepted =
-                            ClientHandshake.ask(socket, settings, deadline.atMost(handshake));
+                    socket.socket().setTcpNoDelay(true);
+                    ClientHandshake.Accepted accepted = handshake().ask(socket.socket(), deadline.atMost(handshake));
                     kept = true;
-                    return new Connection(
-                            socket, "ep4j-member-" + settings.rank(), accepted.heartbeat(), accepted.silence());
+                    return new Joined(socket, address, accepted.terms(), accepted.session());
                 } catch (SocketTimeoutException e) {
-                    if (connected && handshake.compareTo(RendezvousServer.HANDSHAKE) < 0) {
+                    if (connected && handshake.compareTo(Acceptor.HANDSHAKE) < 0) {
                         handshake = handshake.multipliedBy(2);
                     }
                     // An attempt that only the overall deadline cut short tells less than the one before.
@@ -98,6 +106,27 @@ final class RendezvousClient {
                 0,
                 1,
                 0);
+    }
+
+    private ClientHandshake handshake() {
+        String where = settings.host() + ":" + settings.port();
+        boolean secret = !settings.secret().isEmpty();
+        return new ClientHandshake(
+                settings.rank(),
+                settings.size(),
+                secret,
+                where,
+                salt -> Keys.stretch(settings.secret(), salt),
+                process);
+    }
+
+    private static SocketChannel open() {
+        try {
+            return SocketChannel.open();
+        } catch (IOException e) {
+            throw new EpUnavailableException(
+                    "no socket for the rendezvous (" + Sockets.describe(e) + "); allow more open files", e);
+        }
     }
 
     private List<InetAddress> addresses() {

@@ -4,52 +4,56 @@ import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.InetAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
-import java.net.SocketException;
-import java.net.SocketTimeoutException;
+import java.nio.channels.ServerSocketChannel;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.HashMap;
-import java.util.Iterator;
-import java.util.LinkedHashSet;
-import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.concurrent.CountDownLatch;
+import java.util.Optional;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 
 /**
- * The rendezvous on rank 0. Every handshake has a thread and a deadline of its own, so whoever is slow, silent or a stranger
- * keeps nobody else out; where there are too many at once, the oldest gives way.
+ * The rendezvous on rank 0: lets members in until all have met, then closes its port. The hub that it forms the group with
+ * goes on, see {@link Failover}.
  */
-final class RendezvousServer {
-    private static final Logger LOG = System.getLogger(RendezvousServer.class.getName());
-
-    /** Longest time for one handshake, which takes seconds where many ranks start on few processors. */
-    static final Duration HANDSHAKE = Duration.ofSeconds(15);
-
-    /** Handshakes at once beyond one for each rank. */
-    static final int SPARE_HANDSHAKES = 32;
-
-    /** Longest wait for the last frames to be written at the end. */
+final class RendezvousServer implements Gate {
+    /** Longest wait for the last frames, and for the port to be free, at the end. */
     private static final Duration FLUSH = Duration.ofSeconds(1);
 
-    private static final long STACK_BYTES = 256 << 10;
+    private static final Logger LOG = System.getLogger(RendezvousServer.class.getName());
+
+    /**
+     * Who holds a rank.
+     *
+     * @param process its random bytes
+     * @param who its address
+     */
+    @SuppressWarnings("ArrayRecordComponent") // compared by content, by hand
+    private record Holder(byte[] process, String who) {}
 
     private final TcpSettings settings;
-    private final ServerSocket listener;
-    private final Hub hub;
-    private final Set<Socket> handshakes = new LinkedHashSet<>();
-    private final Map<Integer, Connection> members = new HashMap<>();
-    private final Map<Integer, String> taken = new HashMap<>();
-    private final CountDownLatch accepting = new CountDownLatch(1);
-    private final CountDownLatch ended = new CountDownLatch(1);
-    private boolean over;
+    private final Reactor reactor;
+    private final Acceptor acceptor;
+    private final HubServer hub;
+    private final byte[] salt = Keys.random(Keys.SALT_BYTES);
+    private final byte[] key;
+    private final Terms terms;
+    private final Map<Integer, Holder> taken = new HashMap<>();
+    private volatile boolean formed;
 
-    private RendezvousServer(TcpSettings settings, ServerSocket listener) {
+    private RendezvousServer(TcpSettings settings, Reactor reactor, ServerSocketChannel listener) throws IOException {
         this.settings = settings;
-        this.listener = listener;
-        this.hub = new Hub(settings.size(), false);
+        this.reactor = reactor;
+        this.acceptor = new Acceptor(reactor, listener, this);
+        this.key = Keys.stretch(settings.secret(), salt);
+        this.terms = new Terms(
+                settings.heartbeat(),
+                settings.silence(),
+                acceptor.address().getAddress().isLoopbackAddress(),
+                Keys.random(Keys.BYTES));
+        this.hub = new HubServer(new Hub(settings.size(), this::formed), settings.size(), this::ended);
+        taken.put(0, new Holder(new byte[0], acceptor.address().toString()));
     }
 
     /**
@@ -58,22 +62,31 @@ final class RendezvousServer {
      * @throws org.ep4j.EpUnavailableException when the port is taken or the address is not of this machine
      */
     static RendezvousServer start(TcpSettings settings) {
-        RendezvousServer server = new RendezvousServer(settings, Listener.open(settings));
-        InetAddress address = server.listener.getInetAddress();
-        if (settings.secret().isEmpty() && !address.isLoopbackAddress()) {
-            LOG.log(
-                    Level.WARNING,
-                    "the rendezvous at {0} port {1} has no secret: whoever reaches it can join the group; set {2} on all ranks",
-                    address.getHostAddress(),
-                    Integer.toString(server.port()),
-                    EpKeys.BOOTSTRAP_SECRET.environmentName());
+        ServerSocketChannel listener = Listener.open(settings);
+        Reactor reactor = null;
+        boolean started = false;
+        try {
+            reactor = Reactor.start("ep4j-rendezvous");
+            RendezvousServer server = new RendezvousServer(settings, reactor, listener);
+            server.warnIfOpen();
+            server.acceptor.start();
+            started = true;
+            return server;
+        } catch (IOException e) {
+            throw new EpUnavailableException(
+                    "rank 0 lost the port of its rendezvous (" + Sockets.describe(e) + "); start again", e);
+        } finally {
+            if (!started) {
+                Sockets.close(listener);
+                if (reactor != null) {
+                    reactor.stop();
+                }
+            }
         }
-        server.daemon("ep4j-rendezvous-accept", server::acceptAll);
-        return server;
     }
 
     int port() {
-        return listener.getLocalPort();
+        return acceptor.address().getPort();
     }
 
     /** True while a process holds a rank. */
@@ -81,237 +94,114 @@ final class RendezvousServer {
         return taken.containsKey(rank);
     }
 
-    /** Where rank 0's own member connects. */
-    List<InetAddress> addresses() {
-        InetAddress address = listener.getInetAddress();
-        return List.of(address.isAnyLocalAddress() ? InetAddress.getLoopbackAddress() : address);
+    Reactor reactor() {
+        return reactor;
+    }
+
+    HubServer hub() {
+        return hub;
+    }
+
+    /** Where it listens; the wildcard address where a name was given. */
+    InetAddress address() {
+        return acceptor.address().getAddress();
+    }
+
+    /** Where the others are to reach rank 0 later, if the user chose an interface. */
+    Optional<InetAddress> wanted() {
+        return OwnAddress.wanted(settings.interfaces(), address());
     }
 
     /** Ends a rendezvous that did not come about; those who wait are told who is missing. */
     void abandon() {
-        hub.abandonSetup();
-        end();
+        hub.hub().abandonSetup();
+        acceptor.close(Deadline.in(FLUSH));
+        hub.retire(Deadline.in(FLUSH));
+        reactor.stop();
     }
 
-    /**
-     * Called when rank 0 has left: goes on in a daemon thread until the others have left too, or the linger time is over.
-     * Should the JVM end meanwhile, it waits for that, since the others' last gathers run through here.
-     */
-    void retire() {
-        // Nobody can join any more, and the port may be wanted for the next job.
-        stopListening();
-        Deadline deadline = Deadline.in(settings.linger());
-        if (awaitEmpty(Deadline.in(Duration.ZERO))) {
-            end();
-            return;
-        }
-        Thread hook = new Thread(null, this::awaitEnded, "ep4j-rendezvous-exit", STACK_BYTES);
-        boolean exiting = !addHook(hook);
-        daemon("ep4j-rendezvous-linger", () -> {
-            awaitEmpty(deadline);
-            end();
-            if (!exiting) {
-                removeHook(hook);
-            }
-        });
-        if (exiting) {
-            // The JVM is on its way out already and would not wait for a daemon thread.
-            awaitEnded();
-        }
+    @Override
+    public boolean secret() {
+        return !settings.secret().isEmpty();
     }
 
-    private void acceptAll() {
-        while (!listener.isClosed()) {
-            try {
-                Socket socket = listener.accept();
-                if (listener.isClosed()) {
-                    // It came while the port was being closed; to it the port was closed already.
-                    Sockets.close(socket);
-                    break;
-                }
-                admitHandshake(socket);
-                daemon("ep4j-rendezvous-handshake", () -> handshake(socket));
-            } catch (IOException e) {
-                if (!listener.isClosed()) {
-                    LOG.log(Level.WARNING, "the rendezvous could not accept a connection: {0}", e.getMessage());
-                    pause();
-                }
-            }
-        }
-        accepting.countDown();
+    @Override
+    public int size() {
+        return settings.size();
     }
 
-    private void admitHandshake(Socket socket) {
-        synchronized (handshakes) {
-            if (handshakes.size() >= settings.size() + SPARE_HANDSHAKES) {
-                Iterator<Socket> oldest = handshakes.iterator();
-                Sockets.close(oldest.next());
-                oldest.remove();
-            }
-            handshakes.add(socket);
-        }
+    @Override
+    public byte[] key() {
+        return key;
     }
 
-    private void handshake(Socket socket) {
-        String who = socket.getRemoteSocketAddress().toString();
-        Deadline deadline = Deadline.in(HANDSHAKE);
-        boolean kept = false;
-        try {
-            socket.setTcpNoDelay(true);
-            ServerHandshake handshake = new ServerHandshake(socket, settings, deadline);
-            int rank = handshake.identify();
-            leaveQueue(socket);
-            reserve(rank, who);
-            kept = join(rank, handshake, socket);
-        } catch (ServerHandshake.RefusedException e) {
-            refused(who, Sockets.describe(e));
-            tell(socket, Sockets.describe(e), deadline);
-        } catch (SocketTimeoutException e) {
-            refused(who, "its handshake was not done after " + HANDSHAKE.toSeconds() + " s");
-        } catch (IOException e) {
-            if (!listener.isClosed()) {
-                refused(who, socket.isClosed() ? "it waited while too many others came" : Sockets.describe(e));
-            }
-        } finally {
-            synchronized (handshakes) {
-                handshakes.remove(socket);
-            }
-            if (!kept) {
-                Sockets.close(socket);
-            }
-        }
+    @Override
+    public byte[] salt() {
+        return salt;
     }
 
-    /** From here on a handshake is no longer pushed out by others. */
-    private void leaveQueue(Socket socket) throws IOException {
-        synchronized (handshakes) {
-            if (!handshakes.remove(socket)) {
-                throw new SocketException("closed");
-            }
-        }
+    @Override
+    public Terms terms() {
+        return terms;
     }
 
-    private synchronized void reserve(int rank, String who) throws ServerHandshake.RefusedException {
-        if (hub.formed()) {
-            throw new ServerHandshake.RefusedException("the group has formed already, with another process as rank "
-                    + rank + "; a rank cannot come back, start the whole job again");
+    @Override
+    public synchronized void check(Hello hello, String who) throws RefusedException {
+        if (formed) {
+            throw new RefusedException("the group has formed already, with another process as rank " + hello.rank()
+                    + "; a rank cannot come back, start the whole job again");
         }
-        String holder = taken.putIfAbsent(rank, who);
-        if (holder != null) {
-            throw new ServerHandshake.RefusedException("rank " + rank + " is taken by the process at " + holder
+        Holder holder = taken.get(hello.rank());
+        if (holder != null && !Arrays.equals(holder.process(), hello.process())) {
+            throw new RefusedException("rank " + hello.rank() + " is taken by the process at " + holder.who()
                     + "; give every process a " + TcpSettings.RANK + " of its own");
         }
     }
 
-    private boolean join(int rank, ServerHandshake handshake, Socket socket) {
-        String name = "ep4j-rendezvous-" + rank;
-        Connection connection = new Connection(socket, name, settings.heartbeat(), settings.silence());
-        try {
-            handshake.accept();
-        } catch (IOException e) {
-            release(rank);
-            refused(socket.getRemoteSocketAddress().toString(), Sockets.describe(e));
-            return false;
-        }
-        ServerMember member = new ServerMember(rank, settings.size(), hub, connection, () -> release(rank));
+    /** An earlier attempt of the same process, whose answer came too late for it, gives way. */
+    @Override
+    public Connection.Handler enter(Hello hello, String who, Connection connection) {
+        Connection.Handler handler = hub.serve(hello.rank(), connection);
         synchronized (this) {
-            if (over) {
-                return false;
-            }
-            members.put(rank, connection);
-            hub.attach(rank, member);
+            taken.put(hello.rank(), new Holder(hello.process(), who));
         }
-        connection.start(member);
-        return true;
+        return handler;
     }
 
     /** Lets a process that went before the group formed come again. */
-    private synchronized void release(int rank) {
-        if (!hub.formed()) {
-            taken.remove(rank);
-            members.remove(rank);
-        }
-    }
-
-    private void end() {
-        stopListening();
-        synchronized (handshakes) {
-            handshakes.forEach(Sockets::close);
-        }
-        List<Connection> open;
+    private void ended(int rank, String reason, boolean silent) {
+        hub.hub().disconnected(rank, reason);
         synchronized (this) {
-            over = true;
-            open = List.copyOf(members.values());
-        }
-        open.forEach(Connection::finish);
-        Deadline deadline = Deadline.in(FLUSH);
-        open.forEach(connection -> connection.awaitFinished(deadline));
-        // A member closes its side once it has read everything; one that does not is cut off by its silence.
-        ended.countDown();
-    }
-
-    /** Closes the port; the system frees it when the accepting thread has come out of its call. */
-    private void stopListening() {
-        Sockets.close(listener);
-        Deadline.in(FLUSH).await(accepting);
-    }
-
-    private boolean awaitEmpty(Deadline deadline) {
-        try {
-            return hub.awaitEmpty(deadline);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            return false;
+            if (!formed) {
+                taken.remove(rank);
+            }
         }
     }
 
-    /** Waits for the end of the linger time and of what follows it. */
-    private void awaitEnded() {
-        Deadline.in(settings.linger().plus(FLUSH.multipliedBy(2))).await(ended);
+    private void formed() {
+        formed = true;
+        reactor.execute(acceptor::shut);
     }
 
-    private void tell(Socket socket, String text, Deadline deadline) {
-        try {
-            Reply.refused(text).write(socket);
-            Sockets.drain(socket, Reply.MAX_BODY, deadline);
-        } catch (IOException e) {
-            LOG.log(Level.DEBUG, "a refused process did not wait for the reason: {0}", e.getMessage());
+    private void warnIfOpen() {
+        if (secret()) {
+            return;
         }
-    }
-
-    private static void refused(String who, String why) {
-        LOG.log(Level.WARNING, "the rendezvous refused {0}: {1}", who, why);
-    }
-
-    private static boolean addHook(Thread hook) {
-        try {
-            Runtime.getRuntime().addShutdownHook(hook);
-            return true;
-        } catch (IllegalStateException e) {
-            return false;
+        if (!terms.local()) {
+            LOG.log(
+                    Level.WARNING,
+                    "the rendezvous at {0} port {1} has no secret: whoever reaches it can join the group; set {2} on all ranks",
+                    address().getHostAddress(),
+                    Integer.toString(port()),
+                    EpKeys.BOOTSTRAP_SECRET.environmentName());
+        } else if (OtherUsers.present()) {
+            LOG.log(
+                    Level.WARNING,
+                    "the rendezvous at {0} port {1} has no secret, and other users have processes on this machine, who can"
+                            + " join the group; set {2} on all ranks",
+                    address().getHostAddress(),
+                    Integer.toString(port()),
+                    EpKeys.BOOTSTRAP_SECRET.environmentName());
         }
-    }
-
-    private static void removeHook(Thread hook) {
-        try {
-            Runtime.getRuntime().removeShutdownHook(hook);
-        } catch (IllegalStateException e) {
-            // The JVM is on its way out and the hook runs; it ends by itself.
-            LOG.log(Level.TRACE, "the JVM is ending");
-        }
-    }
-
-    private static void pause() {
-        try {
-            Thread.sleep(100);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
-    }
-
-    private void daemon(String name, Runnable work) {
-        Thread thread = new Thread(null, work, name, STACK_BYTES);
-        thread.setDaemon(true);
-        thread.start();
     }
 }

@@ -26,9 +26,9 @@ record Reply(Type type, byte[] body) {
     enum Type {
         /** The text of the refusal. */
         REFUSED(0),
-        /** 1 byte: whether the server has a secret, and its nonce. */
+        /** 1 byte: whether the server has a secret; the group's salt; the server's nonce. */
         CHALLENGE(1),
-        /** The server's proof, 4 bytes heartbeat and 4 bytes silence in milliseconds. */
+        /** The server's proof, and {@link Terms}. */
         ACCEPTED(2);
 
         private final int number;
@@ -51,16 +51,14 @@ record Reply(Type type, byte[] body) {
         return new String(body, StandardCharsets.UTF_8);
     }
 
-    void write(Socket socket) throws IOException {
-        byte[] all = ByteBuffer.allocate(HEAD_BYTES + body.length)
+    ByteBuffer encode() {
+        return ByteBuffer.allocate(HEAD_BYTES + body.length)
                 .putInt(Hello.MAGIC)
                 .putShort((short) Hello.VERSION)
                 .put((byte) type.number)
                 .putShort((short) body.length)
                 .put(body)
-                .array();
-        socket.getOutputStream().write(all);
-        socket.getOutputStream().flush();
+                .flip();
     }
 
     static Reply read(Socket socket, Deadline deadline) throws IOException {

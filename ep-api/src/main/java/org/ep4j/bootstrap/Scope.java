@@ -72,6 +72,11 @@ final class Scope {
         return place >= 0 && states.compareAndSet(place, MemberState.ALIVE, state);
     }
 
+    /** True when no member is left that could still use the scope. */
+    boolean over() {
+        return IntStream.range(0, size()).noneMatch(place -> state(place) == MemberState.ALIVE);
+    }
+
     /** Name of a member in messages: its number here, and in the group where that is another. */
     String name(int groupRank) {
         int place = place(groupRank);

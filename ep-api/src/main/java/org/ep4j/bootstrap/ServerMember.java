@@ -1,7 +1,7 @@
 package org.ep4j.bootstrap;
 
 import java.io.IOException;
-import java.util.List;
+import java.util.function.Consumer;
 import org.ep4j.spi.MemberState;
 
 /** One member on the server: frames in become calls of the hub, calls of the hub become frames out. */
@@ -10,9 +10,9 @@ final class ServerMember implements Connection.Handler, MemberInbox {
     private final int size;
     private final Hub hub;
     private final Connection connection;
-    private final Runnable onEnd;
+    private final Consumer<String> onEnd;
 
-    ServerMember(int rank, int size, Hub hub, Connection connection, Runnable onEnd) {
+    ServerMember(int rank, int size, Hub hub, Connection connection, Consumer<String> onEnd) {
         this.rank = rank;
         this.size = size;
         this.hub = hub;
@@ -29,13 +29,12 @@ final class ServerMember implements Connection.Handler, MemberInbox {
 
     @Override
     public void ended(String reason) {
-        hub.disconnected(rank, reason);
-        onEnd.run();
+        onEnd.accept(reason);
     }
 
     @Override
-    public void result(String scope, String tag, List<byte[]> parts) {
-        Wire.result(scope, tag, parts).forEach(connection::send);
+    public void result(Gathered gathered) {
+        gathered.frames().forEach(connection::send);
     }
 
     @Override

@@ -4,60 +4,67 @@ import java.net.InetAddress;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.spi.Bootstrap;
-import org.jspecify.annotations.Nullable;
 
-/** A member whose others are reached through rank 0 over TCP. */
+/** A member whose others are reached over TCP, through the hub of the group. */
 final class TcpBootstrap extends GroupView {
-    private final Membership membership;
-    private final Connection connection;
-    private final @Nullable RendezvousServer server;
+    private final Failover failover;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    private TcpBootstrap(Membership membership, Connection connection, @Nullable RendezvousServer server) {
+    private TcpBootstrap(Membership membership, Failover failover) {
         super(membership, membership.root());
-        this.membership = membership;
-        this.connection = connection;
-        this.server = server;
+        this.failover = failover;
     }
 
     /** Joins; rank 0 opens the rendezvous first. Returns when all ranks are there. */
     static Bootstrap join(TcpSettings settings) {
         Deadline deadline = Deadline.in(settings.setupTimeout());
-        return join(settings, settings.rank() == 0 ? RendezvousServer.start(settings) : null, deadline);
+        return settings.rank() == 0
+                ? join(settings, RendezvousServer.start(settings), deadline)
+                : join(settings, List.of(), deadline);
     }
 
-    /** Joins, through {@code server} where it is this rank's own. */
-    static Bootstrap join(TcpSettings settings, @Nullable RendezvousServer server, Deadline deadline) {
-        List<InetAddress> own = server == null ? List.of() : server.addresses();
-        int port = server == null ? settings.port() : server.port();
-        return join(settings, server, new RendezvousClient(settings, own, port, deadline), deadline);
-    }
-
-    /** Joins a rendezvous that is known to be at one of {@code addresses}. */
-    static Bootstrap join(TcpSettings settings, List<InetAddress> addresses, Deadline deadline) {
-        return join(settings, null, new RendezvousClient(settings, addresses, settings.port(), deadline), deadline);
-    }
-
-    private static Bootstrap join(
-            TcpSettings settings, @Nullable RendezvousServer server, RendezvousClient client, Deadline deadline) {
+    /** Joins through rank 0's own server. */
+    static Bootstrap join(TcpSettings settings, RendezvousServer server, Deadline deadline) {
+        Membership membership = new Membership(0, settings.size());
         boolean joined = false;
         try {
-            Connection connection = client.connect();
-            TcpLink link = new TcpLink(connection);
-            try {
-                Membership membership = new Membership(settings.rank(), settings.size(), link);
-                link.start(membership);
-                membership.meet(deadline);
-                joined = true;
-                return new TcpBootstrap(membership, connection, server);
-            } finally {
-                if (!joined) {
-                    connection.close();
-                }
-            }
+            Failover failover = Failover.ofHub(membership, server);
+            Bootstrap member = meet(membership, failover, deadline);
+            joined = true;
+            return member;
         } finally {
-            if (!joined && server != null) {
+            if (!joined) {
                 server.abandon();
+            }
+        }
+    }
+
+    /** Joins a rendezvous that is at one of {@code addresses}; empty to look the host's up. */
+    static Bootstrap join(TcpSettings settings, List<InetAddress> addresses, Deadline deadline) {
+        RendezvousClient.Joined joined = new RendezvousClient(settings, addresses, settings.port(), deadline).connect();
+        boolean kept = false;
+        try {
+            Membership membership = new Membership(settings.rank(), settings.size());
+            Bootstrap member = meet(membership, Failover.ofMember(membership, joined, settings), deadline);
+            kept = true;
+            return member;
+        } finally {
+            if (!kept) {
+                Sockets.close(joined.socket());
+            }
+        }
+    }
+
+    private static Bootstrap meet(Membership membership, Failover failover, Deadline deadline) {
+        boolean met = false;
+        try {
+            List<byte[]> told = membership.meet(failover.address().encode(), deadline);
+            failover.begin(told.stream().map(PeerAddress::parse).toList());
+            met = true;
+            return new TcpBootstrap(membership, failover);
+        } finally {
+            if (!met) {
+                failover.abandon();
             }
         }
     }
@@ -65,16 +72,13 @@ final class TcpBootstrap extends GroupView {
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
-            membership.close();
-            if (server != null) {
-                server.retire();
-            }
+            failover.close();
         }
     }
 
-    /** Breaks the connection without a farewell, as a crash does. */
+    /** Breaks all connections without a farewell, as a crash does. */
     void cut() {
-        connection.close();
+        failover.cut();
     }
 
     @Override

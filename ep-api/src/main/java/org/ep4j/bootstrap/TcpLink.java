@@ -1,38 +1,14 @@
 package org.ep4j.bootstrap;
 
-import java.io.IOException;
-import java.time.Duration;
 import java.util.List;
-import org.ep4j.spi.MemberState;
 
-/** A member's link to the hub on rank 0. */
-final class TcpLink implements HubLink {
-    /** Longest wait for rank 0 to take note of a farewell. */
-    private static final Duration FAREWELL = Duration.ofSeconds(2);
-
-    private final Connection connection;
-
-    TcpLink(Connection connection) {
-        this.connection = connection;
-    }
-
-    /** Begins to receive. */
-    void start(Membership membership) {
-        connection.start(new Connection.Handler() {
-            @Override
-            public void received(Frame frame) throws IOException {
-                Wire.toMember(frame, membership);
-            }
-
-            @Override
-            public void ended(String reason) {
-                MemberState zero = membership.root().state(0);
-                String text = zero == MemberState.LEFT ? "rank 0 has left, and its rendezvous has ended" : reason;
-                membership.end(Failure.Kind.HUB_GONE, text, MemberState.LOST);
-            }
-        });
-    }
-
+/**
+ * The link of a member to a hub in another process.
+ *
+ * @param connection to it
+ * @param hub its rank
+ */
+record TcpLink(Connection connection, int hub) implements HubLink {
     @Override
     public void declare(String scope, List<Integer> ranks) {
         connection.send(Wire.declare(scope, ranks));
@@ -51,13 +27,5 @@ final class TcpLink implements HubLink {
     @Override
     public void leave(String scope) {
         connection.send(Wire.leave(scope));
-    }
-
-    /** The server ends its side when it has read the farewell; cutting earlier could lose it. */
-    @Override
-    public void close() {
-        connection.finish();
-        connection.awaitEnd(Deadline.in(FAREWELL));
-        connection.close();
     }
 }

@@ -18,7 +18,7 @@ import org.ep4j.config.EpKeys;
  * @param setupTimeout longest wait for the other ranks
  * @param heartbeat pause after which an idle connection carries a sign of life
  * @param silence quiet time after which the other side counts as lost
- * @param linger how long rank 0 serves others after its own close
+ * @param interfaces at whose address the others reach this rank, see {@link EpKeys#BOOTSTRAP_INTERFACE}; may be empty
  */
 record TcpSettings(
         int rank,
@@ -29,7 +29,7 @@ record TcpSettings(
         Duration setupTimeout,
         Duration heartbeat,
         Duration silence,
-        Duration linger) {
+        String interfaces) {
     /** Most ranks; bounds what the server allocates. */
     static final int MAX_SIZE = 1 << 16;
 
@@ -39,6 +39,19 @@ record TcpSettings(
     static final String MASTER_PORT = "MASTER_PORT";
     static final String AGENT_STORE = "TORCHELASTIC_USE_AGENT_STORE";
     static final List<String> VARIABLES = List.of(RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT);
+
+    /** Settings of a rank that is reached where it reaches rank 0. */
+    TcpSettings(
+            int rank,
+            int size,
+            String host,
+            int port,
+            String secret,
+            Duration setupTimeout,
+            Duration heartbeat,
+            Duration silence) {
+        this(rank, size, host, port, secret, setupTimeout, heartbeat, silence, "");
+    }
 
     TcpSettings {
         if (size < 1 || size > MAX_SIZE) {
@@ -74,11 +87,17 @@ record TcpSettings(
                 config.get(EpKeys.SETUP_TIMEOUT),
                 config.get(EpKeys.BOOTSTRAP_HEARTBEAT),
                 config.get(EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT),
-                config.get(EpKeys.BOOTSTRAP_LINGER));
+                config.get(EpKeys.BOOTSTRAP_INTERFACE));
     }
 
     TcpSettings withSecret(String other) {
-        return new TcpSettings(rank, size, host, port, other, setupTimeout, heartbeat, silence, linger);
+        return new TcpSettings(rank, size, host, port, other, setupTimeout, heartbeat, silence, interfaces);
+    }
+
+    @Override
+    public String toString() {
+        return "rank " + rank + " of " + size + " at " + host + ":" + port
+                + (secret.isEmpty() ? " without a secret" : " with a secret");
     }
 
     /** Reads torchrun's variables. */

@@ -89,6 +89,41 @@ final class Wire {
         });
     }
 
+    static Frame question(Question question) {
+        return frame(Frame.Type.QUESTION, out -> {
+            out.writeBoolean(question.join());
+            out.writeBoolean(question.heldLost());
+            write(question.asker(), out);
+            writeRanks(out, question.lost());
+        });
+    }
+
+    static Question question(Frame frame, int size) throws IOException {
+        DataInputStream in = frame.open();
+        return new Question(in.readBoolean(), in.readBoolean(), standing(in, size), readRanks(in, size));
+    }
+
+    static Frame admitted() {
+        return new Frame(Frame.Type.ADMITTED, List.of());
+    }
+
+    static Frame out(Standing standing) {
+        return frame(Frame.Type.OUT, out -> write(standing, out));
+    }
+
+    static Standing standing(Frame frame, int size) throws IOException {
+        return standing(frame.open(), size);
+    }
+
+    private static void write(Standing standing, DataOutputStream out) throws IOException {
+        out.writeInt(standing.living());
+        out.writeInt(standing.lowest());
+    }
+
+    private static Standing standing(DataInputStream in, int size) throws IOException {
+        return new Standing(checked(in.readInt(), size), checked(in.readInt(), size));
+    }
+
     /** Applies what member {@code rank} of {@code size} sent; true when that was its farewell. */
     static boolean toHub(Frame frame, int rank, int size, Hub hub) throws IOException {
         DataInputStream in = frame.open();
@@ -99,6 +134,9 @@ final class Wire {
         switch (frame.type()) {
             case DECLARE -> {
                 List<Integer> ranks = readRanks(in, size);
+                if (scope.equals(Hub.ROOT) || scope.equals(Hub.SETUP)) {
+                    throw new IOException("received a subgroup with the name of the whole group");
+                }
                 if (new HashSet<>(ranks).size() != ranks.size() || !ranks.contains(rank)) {
                     throw new IOException("received a subgroup with the ranks " + ranks);
                 }

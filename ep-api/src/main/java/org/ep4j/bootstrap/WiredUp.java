@@ -17,14 +17,15 @@ final class WiredUp {
     }
 
     private static Bootstrap serve(int size, WireUp wireUp, EpConfig config, Deadline deadline) {
-        String secret = HexFormat.of().formatHex(Proof.nonce());
+        String secret = HexFormat.of().formatHex(Keys.random(Keys.BYTES));
         int port = config.get(EpKeys.BOOTSTRAP_PORT);
         TcpSettings settings =
                 TcpSettings.of(0, size, Rendezvous.hostName(), port, config).withSecret(secret);
         RendezvousServer server = RendezvousServer.start(settings);
         boolean told = false;
         try {
-            byte[] where = Rendezvous.here(server.port(), secret).encode();
+            byte[] where = Rendezvous.here(server.port(), secret, config.get(EpKeys.BOOTSTRAP_INTERFACE))
+                    .encode();
             wireUp.share(Optional.of(where), deadline.remaining());
             told = true;
         } finally {

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.function.Function;
+import java.util.function.UnaryOperator;
 import java.util.regex.Pattern;
 
 /**
@@ -17,7 +18,7 @@ import java.util.regex.Pattern;
  * @param help one sentence for users
  * @param parser reads a value; throws {@link IllegalArgumentException} when it is malformed
  * @param agreed true when all ranks must have the same value
- * @param variables environment variables of other software that give the value where {@link #environmentName} is not set,
+ * @param aliases environment variables of other software that give the value where {@link #environmentName} is not set,
  *     in this order
  * @param <T> type of the value
  */
@@ -28,13 +29,22 @@ public record ConfigKey<T>(
         String help,
         Function<String, T> parser,
         boolean agreed,
-        List<String> variables) {
+        List<Alias> aliases) {
+    /**
+     * An environment variable of other software.
+     *
+     * @param variable its name
+     * @param translation gives the value as this key writes it, and returns what it cannot translate unchanged, which the
+     *     key's parser refuses
+     */
+    public record Alias(String variable, UnaryOperator<String> translation) {}
+
     private static final Pattern DURATION = Pattern.compile("(\\d{1,12})\\s*(us|ms|s|m|h)");
-    private static final Pattern BYTES = Pattern.compile("(\\d{1,12})\\s*(|KiB|MiB|GiB)");
+    private static final Pattern BYTES = Pattern.compile("(\\d{1,15})\\s*(|KiB|MiB|GiB)");
 
     /** Copies the list. */
     public ConfigKey {
-        variables = List.copyOf(variables);
+        aliases = List.copyOf(aliases);
     }
 
     /** A key without variables of other software. */
@@ -131,14 +141,24 @@ public record ConfigKey<T>(
 
     /** The same key, with a value that all ranks must share. */
     public ConfigKey<T> agreedByAllRanks() {
-        return new ConfigKey<>(name, defaultText, format, help, parser, true, variables);
+        return new ConfigKey<>(name, defaultText, format, help, parser, true, aliases);
     }
 
-    /** The same key, also read from an environment variable of other software. */
+    /** The same key, also read from an environment variable of other software that writes values as this key does. */
     public ConfigKey<T> orVariable(String variable) {
-        List<String> more = new ArrayList<>(variables);
-        more.add(variable);
+        return orVariable(variable, UnaryOperator.identity());
+    }
+
+    /** The same key, also read from an environment variable of other software that writes values in another way. */
+    public ConfigKey<T> orVariable(String variable, UnaryOperator<String> translation) {
+        List<Alias> more = new ArrayList<>(aliases);
+        more.add(new Alias(variable, translation));
         return new ConfigKey<>(name, defaultText, format, help, parser, agreed, more);
+    }
+
+    /** Names of the variables of other software. */
+    public List<String> variables() {
+        return aliases.stream().map(Alias::variable).toList();
     }
 
     /** Name of the environment variable. */

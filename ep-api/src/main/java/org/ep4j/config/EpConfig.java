@@ -112,10 +112,11 @@ public final class EpConfig {
         if (text != null) {
             return new Resolved(key.name(), text, Origin.ENVIRONMENT, key.environmentName());
         }
-        for (String variable : key.variables()) {
-            text = environment.get(variable);
+        for (ConfigKey.Alias alias : key.aliases()) {
+            text = environment.get(alias.variable());
             if (text != null && !text.isBlank()) {
-                return new Resolved(key.name(), text, Origin.ENVIRONMENT, variable);
+                String translated = alias.translation().apply(text);
+                return new Resolved(key.name(), translated, Origin.ENVIRONMENT, alias.variable());
             }
         }
         return new Resolved(key.name(), key.defaultText(), Origin.DEFAULT, "");

@@ -2,6 +2,7 @@ package org.ep4j.config;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 
 /** The settings that ep4j itself reads; backends declare their own. */
 public final class EpKeys {
@@ -49,6 +50,20 @@ public final class EpKeys {
                     "whether ranks that map each other's memory, as inside of an NVLink domain, load and store there, beside posted"
                             + " paths to the others; false takes a posted path for every pair that is offered one, in both modes")
             .orVariable("EP_HYBRID_LL")
+            // MSCCL++ takes everything but "0" as on.
+            .orVariable("MSCCLPP_EP_HYBRID_LL", text -> text.equals("0") ? "false" : "true")
+            .agreedByAllRanks();
+
+    /** Who posts to NICs. */
+    public static final ConfigKey<String> POSTING = ConfigKey.choice(
+                    "ep.plan.posting",
+                    "auto",
+                    List.of("auto", "device", "host"),
+                    "who posts to NICs where both can: device takes paths on which GPUs post before those on which host threads do,"
+                            + " host the other way round, auto takes the faster; MSCCLPP_EP_USE_IBGDA is 1 for device, 0 for host")
+            .orVariable(
+                    "MSCCLPP_EP_USE_IBGDA",
+                    text -> Map.of("1", "device", "0", "host").getOrDefault(text.trim(), text))
             .agreedByAllRanks();
 
     /** Whether rows go to a host once. */
@@ -91,10 +106,11 @@ public final class EpKeys {
 
     /** NICs of each GPU. */
     public static final ConfigKey<String> NIC_MAP = ConfigKey.text(
-            "ep.nic.map",
-            "",
-            "NICs of each GPU by its index on the host, as 0:mlx5_0:1,1:mlx5_1 (GPU:NIC[:PORT]); a GPU named twice gets"
-                    + " both; * stands for all others");
+                    "ep.nic.map",
+                    "",
+                    "NICs of each GPU by its index on the host, as 0:mlx5_0:1,1:mlx5_1 (GPU:NIC[:PORT]); a GPU named twice gets"
+                            + " both; * stands for all others")
+            .orVariable("DEEP_EP_DEVICE_TO_HCA_MAPPING");
 
     /** NICs that alone may be used. */
     public static final ConfigKey<String> NIC_INCLUDE = ConfigKey.text(
@@ -155,6 +171,16 @@ public final class EpKeys {
             65535,
             "port of the TCP rendezvous on rank 0; 0 means MASTER_PORT, or MASTER_PORT + 1 where torchrun's agent holds it");
 
+    /** Network interface of the TCP rendezvous. */
+    public static final ConfigKey<String> BOOTSTRAP_INTERFACE = ConfigKey.text(
+                    "ep.bootstrap.interface",
+                    "",
+                    "network interface at whose address the others reach this rank during and after the rendezvous, the first that"
+                            + " matches; written as in ep.efa.interface; empty takes the one by which rank 0 is reached; a rendezvous"
+                            + " on the loopback stays there")
+            .orVariable("UCCL_SOCKET_IFNAME")
+            .orVariable("NCCL_SOCKET_IFNAME");
+
     /** Sign of life on the connections of the TCP rendezvous. */
     public static final ConfigKey<Duration> BOOTSTRAP_HEARTBEAT = ConfigKey.duration(
             "ep.bootstrap.heartbeat",
@@ -167,12 +193,6 @@ public final class EpKeys {
             "10s",
             "silence on a rendezvous connection after which the other side counts as lost, at least twice"
                     + " ep.bootstrap.heartbeat; rank 0's value counts for all ranks");
-
-    /** How long the TCP rendezvous outlives rank 0's bootstrap. */
-    public static final ConfigKey<Duration> BOOTSTRAP_LINGER = ConfigKey.duration(
-            "ep.bootstrap.linger",
-            "5s",
-            "longest time that rank 0, its own bootstrap closed, keeps serving the ranks that have not closed theirs");
 
     /** Multiprocessors for high throughput. */
     public static final ConfigKey<Integer> SMS = ConfigKey.integer(
@@ -201,11 +221,15 @@ public final class EpKeys {
 
     /** How a GPU tells others that data is there. */
     public static final ConfigKey<String> PUBLISH = ConfigKey.choice(
-            "ep.gpu.publish",
-            "release",
-            List.of("release", "relaxed"),
-            "how an AMD GPU tells those that it reaches over xGMI that data is there: release writes its caches back first, relaxed"
-                    + " does not, and is refused where shared memory is not uncached");
+                    "ep.gpu.publish",
+                    "release",
+                    List.of("release", "relaxed"),
+                    "how an AMD GPU tells those that it reaches over xGMI that data is there: release writes its caches back first,"
+                            + " relaxed does not, and is refused where shared memory is not uncached;"
+                            + " UCCL_EP_ENABLE_AGGRESSIVE_ATOMIC is 1 for relaxed, 0 for release")
+            .orVariable(
+                    "UCCL_EP_ENABLE_AGGRESSIVE_ATOMIC",
+                    text -> Map.of("1", "relaxed", "0", "release").getOrDefault(text.trim(), text));
 
     /** Rings of each proxy thread. */
     public static final ConfigKey<Integer> PROXY_RINGS = ConfigKey.integer(
@@ -242,6 +266,7 @@ public final class EpKeys {
                 EXCLUDE,
                 OBJECTIVE,
                 HYBRID,
+                POSTING,
                 RAILS,
                 LANES,
                 HOST_RANKS,
@@ -254,9 +279,9 @@ public final class EpKeys {
                 NIC_TRAFFIC_CLASS,
                 BOOTSTRAP_SECRET,
                 BOOTSTRAP_PORT,
+                BOOTSTRAP_INTERFACE,
                 BOOTSTRAP_HEARTBEAT,
                 BOOTSTRAP_HEARTBEAT_TIMEOUT,
-                BOOTSTRAP_LINGER,
                 SMS,
                 LOW_LATENCY_SMS,
                 WINDOW,

@@ -12,7 +12,8 @@ import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
 
 /**
- * Picks the best offer for a pair of ranks: preferred ones first, then unstaged ones, then by cost, then by id. In a plan that
+ * Picks the best offer for a pair of ranks: preferred ones first, then those that the wanted side posts, then unstaged ones, then
+ * by cost, then by id. In a plan that
  * is not to be hybrid all offers of posted paths come before those of mapped memory.
  */
 final class Chooser {
@@ -20,6 +21,7 @@ final class Chooser {
     private final BackendChoice choice;
     private final Objective objective;
     private final boolean hybrid;
+    private final Posting posting;
 
     Chooser(List<Planner.Candidate> candidates, PlanOptions options) {
         this.candidates = candidates.stream()
@@ -28,6 +30,7 @@ final class Chooser {
         this.choice = options.backends();
         this.objective = options.objective();
         this.hybrid = options.hybrid();
+        this.posting = options.posting();
     }
 
     private record Scored(String id, PathOffer offer, int preference, double micros) {}
@@ -58,6 +61,7 @@ final class Chooser {
         }
         scored.sort(Comparator.comparing(this::comesLast)
                 .thenComparingInt(Scored::preference)
+                .thenComparing(score -> posting.comesLast(score.offer().kind()))
                 .thenComparing(score -> score.offer().staged())
                 .thenComparingDouble(Scored::micros)
                 .thenComparing(Scored::id));
@@ -96,9 +100,14 @@ final class Chooser {
         }
         String why = other.preference() > winner.preference()
                 ? "not preferred"
-                : other.offer().staged() && !winner.offer().staged()
-                        ? "staged through host memory, which is taken last"
-                        : other.micros() > winner.micros() ? "slower" : "no faster";
+                : posting.comesLast(other.offer().kind())
+                                && !posting.comesLast(winner.offer().kind())
+                        ? "posted by the " + (posting == Posting.DEVICE ? "host" : "device")
+                                + ", which is taken last with " + EpKeys.POSTING.name() + "="
+                                + posting.name().toLowerCase(Locale.ROOT)
+                        : other.offer().staged() && !winner.offer().staged()
+                                ? "staged through host memory, which is taken last"
+                                : other.micros() > winner.micros() ? "slower" : "no faster";
         return String.format(
                 Locale.ROOT, "%s, %.1f us %s against %.1f us", why, other.micros(), objective.unit(), winner.micros());
     }

@@ -8,15 +8,20 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.RandomAccess;
+import java.util.Set;
 import java.util.TreeSet;
 import org.ep4j.EpMismatchException;
 import org.ep4j.plan.PairKinds.Kind;
+import org.ep4j.spi.PathOffer;
 
 /**
  * The agreed table of paths: rank x rank. It holds one decision for each kind of pairs and makes a {@link PairPath} when
  * asked, so that plans of thousands of ranks stay small. Immutable.
  */
 public final class EpPlan {
+    /** What {@link #otherHardware} means, for people. */
+    public static final String OTHER_HARDWARE = "for other devices or NICs than there are here";
+
     private final List<RankProfile> profiles;
     private final PlanOptions options;
     private final PairKinds kinds;
@@ -69,15 +74,64 @@ public final class EpPlan {
         return profiles.size();
     }
 
-    /** How {@code from} reaches {@code to}. */
+    /** How {@code from} reaches {@code to}. For one question about many pairs {@link #backend} and {@link #offer} are faster. */
     public PairPath path(int from, int to) {
         Decision decision = decision(from, to);
         List<String> nics = nics(from, decision);
-        List<String> rejected = decision.rejected().stream()
-                .map(rejection -> rejection.describe(profiles.get(from), profiles.get(to)))
-                .toList();
+        Reasons rejected = new Reasons(decision.rejected(), profiles.get(from), profiles.get(to));
         return new PairPath(
                 from, to, decision.backend(), decision.offer(), rejected, nics, lanes(decision, nics, from, to));
+    }
+
+    /** Id of the backend by which {@code from} reaches {@code to}, as in {@link #path}. */
+    public String backend(int from, int to) {
+        return decision(from, to).backend();
+    }
+
+    /** What that backend promised, as in {@link #path}. */
+    public PathOffer offer(int from, int to) {
+        return decision(from, to).offer();
+    }
+
+    /**
+     * Backends that were not taken because they are for devices or NICs that the machine of one of two ranks has not, in
+     * alphabetical order. {@link PairPath#rejected} has their reasons; those of other backends are what somebody can change.
+     */
+    public List<String> otherHardware(int from, int to) {
+        Set<String> rejected = new TreeSet<>();
+        for (Rejection rejection : decision(from, to).rejected()) {
+            if (rejection.cause() == Rejection.Cause.UNUSABLE_FROM
+                    || rejection.cause() == Rejection.Cause.UNUSABLE_TO) {
+                rejected.add(rejection.backend());
+            }
+        }
+        Set<String> other = new TreeSet<>(profiles.get(from).otherHardware());
+        other.addAll(profiles.get(to).otherHardware());
+        rejected.retainAll(other);
+        return List.copyOf(rejected);
+    }
+
+    /**
+     * Ranks with like peers. What is to be known of all pairs is asked of these, since pairs are the square of the ranks: thousands
+     * of ranks on like hosts are a few groups. In the order of their lowest ranks; each rank is in one group.
+     */
+    public List<RankGroup> rankGroups() {
+        return RankGroups.of(kinds.classes());
+    }
+
+    /**
+     * The same where ranks differ in more than their paths: ranks of one group have one label, and so have the peers of each of
+     * their {@link PeerGroup}s.
+     *
+     * @param labels by rank
+     * @throws IllegalArgumentException when there is not one label for each rank
+     */
+    public List<RankGroup> rankGroups(int[] labels) {
+        if (labels.length != ranks()) {
+            throw new IllegalArgumentException(
+                    labels.length + " labels for " + ranks() + " ranks, must be one for each");
+        }
+        return RankGroups.of(kinds.classes().divided(labels));
     }
 
     /**

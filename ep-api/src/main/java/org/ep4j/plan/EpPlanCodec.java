@@ -95,6 +95,7 @@ final class EpPlanCodec {
         out.writeInt(options.lanes());
         out.writeInt(options.proxies());
         out.writeBoolean(options.hybrid());
+        writeText(out, options.posting().name());
         out.writeBoolean(options.rails());
     }
 
@@ -108,6 +109,7 @@ final class EpPlanCodec {
                 in.readInt(),
                 in.readInt(),
                 in.readBoolean(),
+                Posting.valueOf(readText(in)),
                 in.readBoolean());
     }
 
@@ -150,6 +152,7 @@ final class EpPlanCodec {
         writeTexts(out, offer.nics());
         out.writeBoolean(offer.staged());
         writeText(out, offer.flow());
+        out.writeInt(offer.sharers());
         out.writeInt(decision.rejected().size());
         for (Rejection rejection : decision.rejected()) {
             writeText(out, rejection.backend());
@@ -167,7 +170,8 @@ final class EpPlanCodec {
                 in.readDouble(),
                 readTexts(in),
                 in.readBoolean(),
-                readText(in));
+                readText(in),
+                in.readInt());
         List<Rejection> rejected = new ArrayList<>();
         for (int i = readCount(in); i > 0; i--) {
             rejected.add(new Rejection(readText(in), Cause.valueOf(readText(in)), readText(in)));

@@ -27,9 +27,10 @@ final class GroupMeetings {
      *
      * @param pattern of its equality with the others
      * @param example one of them
+     * @param groups how many there are
      * @param self true for the group itself
      */
-    record Around(long pattern, int example, boolean self) {}
+    record Around(long pattern, int example, long groups, boolean self) {}
 
     /** How often something is met. */
     static final class Tally {
@@ -62,12 +63,15 @@ final class GroupMeetings {
         for (int group = 0; group < typeOf.length; group++) {
             Map<Seen, Tally> seen = meet(group);
             List<Object> role = new ArrayList<>(List.of(typeOf[group]));
-            role.add(seen.keySet());
+            Map<Seen, Long> counts = new HashMap<>();
+            seen.forEach((met, tally) -> counts.put(met, tally.count));
+            role.add(counts);
             Integer known = roles.putIfAbsent(role, aroundOf.size());
             roleOf[group] = known == null ? aroundOf.size() : known;
             if (known == null) {
                 aroundOf.add(seen.entrySet().stream()
-                        .map(met -> new Around(met.getKey().pattern, met.getValue().to, met.getKey().self))
+                        .map(met -> new Around(
+                                met.getKey().pattern, met.getValue().to, met.getValue().count, met.getKey().self))
                         .toList());
             }
         }
@@ -83,7 +87,7 @@ final class GroupMeetings {
         return members.get(group);
     }
 
-    /** Groups with an equal role are of one type and meet the same types. */
+    /** Groups with an equal role are of one type and meet the same types equally often. */
     int roleOf(int group) {
         return roleOf[group];
     }

@@ -43,7 +43,7 @@ public enum Objective {
 
     /** Estimated time of the message over a path, in microseconds. */
     public double micros(PathOffer offer) {
-        return offer.latencyMicros() + bytes / (offer.gigabytesPerSecond() * 1e3);
+        return offer.latencyMicros() + bytes / (offer.gigabytesPerSecondOfPeer() * 1e3);
     }
 
     /** Reads {@link EpKeys#OBJECTIVE}. */

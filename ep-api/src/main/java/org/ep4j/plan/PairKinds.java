@@ -68,6 +68,10 @@ final class PairKinds {
         return new PairKinds(classes);
     }
 
+    RankClasses classes() {
+        return classes;
+    }
+
     /** All of them; the index of one is what the other methods name it by. */
     List<Kind> kinds() {
         return kinds;

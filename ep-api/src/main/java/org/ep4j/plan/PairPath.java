@@ -30,7 +30,8 @@ public record PairPath(
 
     /** Copies the lists. */
     public PairPath {
-        rejected = List.copyOf(rejected);
+        // These are immutable already, and a copy would make the text that they put off.
+        rejected = rejected instanceof Reasons ? rejected : List.copyOf(rejected);
         nics = List.copyOf(nics);
     }
 }

@@ -12,6 +12,7 @@ import org.ep4j.config.EpKeys;
  * @param lanes lanes of a pair over NICs; 0 lets the planner compute it
  * @param proxies host threads that post for a GPU; 0 lets the planner compute it
  * @param hybrid whether mapped memory competes with posted paths; otherwise it is taken where nothing is posted
+ * @param posting who posts to NICs where both can
  * @param rails whether rows go once to ranks that map each other's memory, and are passed on there
  */
 public record PlanOptions(
@@ -21,6 +22,7 @@ public record PlanOptions(
         int lanes,
         int proxies,
         boolean hybrid,
+        Posting posting,
         boolean rails) {
     /** Nothing wished for. */
     public static final PlanOptions AUTO = new PlanOptions(BackendChoice.AUTO, NicChoice.AUTO, Objective.BALANCED);
@@ -32,7 +34,7 @@ public record PlanOptions(
 
     /** Options of a plan that maps memory where that is best, and passes rows on. */
     public PlanOptions(BackendChoice backends, NicChoice nics, Objective objective, int lanes, int proxies) {
-        this(backends, nics, objective, lanes, proxies, true, true);
+        this(backends, nics, objective, lanes, proxies, true, Posting.AUTO, true);
     }
 
     /** Reads the settings that all ranks share. Those of NICs may differ between ranks, so they come with the profiles. */
@@ -44,6 +46,7 @@ public record PlanOptions(
                 config.get(EpKeys.LANES),
                 config.get(EpKeys.PROXY_THREADS),
                 config.get(EpKeys.HYBRID),
+                Posting.from(config),
                 config.get(EpKeys.RAILS));
     }
 }

@@ -159,8 +159,23 @@ final class PlanText {
         }
         line.append(offer.staged() ? ", staged through host memory since nothing better is there" : "");
         line.append('\n');
-        path.rejected()
-                .forEach(reason -> line.append("    not taken: ").append(reason).append('\n'));
+        List<String> other = plan.otherHardware(path.from(), path.to());
+        for (Rejection rejection : decision.rejected()) {
+            if (!other.contains(rejection.backend())) {
+                line.append("    not taken: ")
+                        .append(rejection.describe(
+                                plan.profiles().get(path.from()),
+                                plan.profiles().get(path.to())))
+                        .append('\n');
+            }
+        }
+        if (!other.isEmpty()) {
+            line.append("    not taken: ")
+                    .append(String.join(", ", other))
+                    .append(": ")
+                    .append(EpPlan.OTHER_HARDWARE);
+            line.append('\n');
+        }
         return line.toString();
     }
 

@@ -71,6 +71,16 @@ final class RankClasses {
         return new RankClasses(each, each, new int[0][]);
     }
 
+    /**
+     * The same with classes divided further: ranks of one class have one label.
+     *
+     * @param labels by rank
+     */
+    RankClasses divided(int[] labels) {
+        int[] divided = numbers(classOf.length, rank -> List.of(classOf[rank], labels[rank]));
+        return new RankClasses(divided, groupOf, columns);
+    }
+
     int ranks() {
         return classOf.length;
     }

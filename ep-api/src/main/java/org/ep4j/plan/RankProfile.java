@@ -1,6 +1,7 @@
 package org.ep4j.plan;
 
 import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
@@ -46,6 +47,24 @@ public record RankProfile(
             this(usable, why, facts, Map.of());
         }
 
+        private static final String OTHER_HARDWARE = "other-hardware";
+
+        /**
+         * A backend that cannot be used.
+         *
+         * @param why why not, with remedies
+         * @param otherHardware true when it is for devices or NICs that the rank's machine has not, so that nobody can do anything
+         *     about it there
+         */
+        public static BackendProfile unusable(String why, boolean otherHardware) {
+            return new BackendProfile(false, why, otherHardware ? Map.of(OTHER_HARDWARE, "yes") : Map.of());
+        }
+
+        /** True for a backend that cannot be used because it is for devices or NICs that the rank's machine has not. */
+        public boolean otherHardware() {
+            return !usable && facts.containsKey(OTHER_HARDWARE);
+        }
+
         /** Copies the facts, in key order. */
         public BackendProfile {
             facts = Collections.unmodifiableMap(new TreeMap<>(facts));
@@ -86,6 +105,14 @@ public record RankProfile(
     /** One backend, or empty when this rank does not have it. */
     public Optional<BackendProfile> backend(String id) {
         return Optional.ofNullable(backends.get(id));
+    }
+
+    /** Backends that are for devices or NICs that the rank's machine has not, in alphabetical order. */
+    public List<String> otherHardware() {
+        return backends.entrySet().stream()
+                .filter(entry -> entry.getValue().otherHardware())
+                .map(Map.Entry::getKey)
+                .toList();
     }
 
     /** Name for messages: {@code rank 3 (host-a, pid 4711, host:0)}. */

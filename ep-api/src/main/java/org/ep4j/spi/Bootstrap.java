@@ -6,6 +6,15 @@ import java.util.List;
 /**
  * How ranks find each other before any transport is up: all-gather of bytes, and news about members. Safe for use from
  * several threads; ranks call the collective methods with the same tags.
+ *
+ * <p>No single rank is needed. Where one member, the hub, carries the gathers and is lost, gathers under way end, and the
+ * lowest rank that is not lost takes its place; gathers that begin afterwards work among those who remain. Where the hub
+ * leaves in good order, gathers under way go on at the next one.
+ *
+ * <p>A member that the others hold lost, though it lives, learns that it is out: its own state becomes {@link
+ * MemberState#LOST}. Where members hold each other lost and meet again, the group with fewer living members yields, and of
+ * two equal ones that without the lowest rank; so of two ranks the higher one is out. Groups that do not reach each other
+ * cannot decide this, and both go on gathering: {@link #state} is what a member has seen, not what all have agreed upon.
  */
 public interface Bootstrap extends AutoCloseable {
     /** This member's number, 0 to {@link #size()} - 1. */
@@ -24,7 +33,8 @@ public interface Bootstrap extends AutoCloseable {
      * @throws org.ep4j.EpTimeoutException naming the members that did not take part; its peer is a rank of this bootstrap,
      *     or -1 when more than one is missing
      * @throws org.ep4j.EpPeerLostException when a member that had not yet taken part is lost or has left; its peer is a rank
-     *     of this bootstrap, or -1 for a rank outside it that carried the exchange
+     *     of this bootstrap, or -1 for a rank outside it that carried the exchange and was lost during it. At once, with
+     *     this member as the peer, when the others hold this member lost
      * @throws org.ep4j.EpArgumentException when the tag or the bytes are too long
      * @throws org.ep4j.EpStateException when this bootstrap is closed, or another thread uses the tag at this moment
      */
@@ -35,7 +45,10 @@ public interface Bootstrap extends AutoCloseable {
         allGather(tag, new byte[0], deadline);
     }
 
-    /** What is known about a member; never goes back to {@link MemberState#ALIVE}. Does not block. */
+    /**
+     * What is known about a member; never goes back to {@link MemberState#ALIVE}. Does not block. This member's own state is
+     * {@link MemberState#LOST} when the others hold it lost, and {@link MemberState#LEFT} after {@link #close}.
+     */
     MemberState state(int rank);
 
     /** Grows whenever some {@link #state} changes; one volatile read, cheap enough for a polling loop. */

@@ -1,7 +1,9 @@
 package org.ep4j.spi;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
+import org.ep4j.EpUnavailableException;
 
 /** An open backend on one rank. Safe for use from several threads. */
 public interface EpBackend extends AutoCloseable {
@@ -34,6 +36,21 @@ public interface EpBackend extends AutoCloseable {
      * @throws org.ep4j.EpResourceException when the machine has too little memory for it
      */
     SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline);
+
+    /**
+     * Goes on with some of the ranks: later {@link #expose} calls are collective over these alone and reach only them. Buffers
+     * exposed before stay as they are, but a backend that watches its peers counts those that are left out as lost. Local.
+     *
+     * @param members connects exactly {@code ranks}, in this order; the group closes it
+     * @param ranks survivors whose plan uses this backend, ascending, this one among them; a subset of those before
+     * @throws org.ep4j.EpArgumentException when {@code ranks} or {@code members} are not so, with the value
+     * @throws org.ep4j.EpUnavailableException when this backend cannot make buffers without the others, as it is unless
+     *     overridden
+     */
+    default void continueWith(Bootstrap members, List<Integer> ranks) {
+        throw new EpUnavailableException(id() + " cannot make buffers without the ranks that it was opened with, and "
+                + ranks + " are to go on; join a new group with them, or exclude " + id());
+    }
 
     /** Frees everything, local: never waits for other ranks. A second call does nothing. */
     @Override

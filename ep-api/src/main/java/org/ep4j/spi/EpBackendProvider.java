@@ -13,6 +13,9 @@ import org.ep4j.plan.RankProfile;
  * Implementations are safe for use from several threads.
  */
 public interface EpBackendProvider {
+    /** Code of the check that fails where a backend cannot be planned with from a description. */
+    String NOT_DESCRIBED = "EP-PLAN-001";
+
     /** Name, {@code [a-z0-9-]{1,64}}, never changed: {@code host-shm}. */
     String id();
 
@@ -39,7 +42,7 @@ public interface EpBackendProvider {
     default ProbeReport describe(DescribeRequest request) {
         return new ProbeReport(
                 List.of(Check.fail(
-                        "EP-PLAN-001",
+                        NOT_DESCRIBED,
                         "backend " + id() + " cannot tell from a description whether it would run",
                         "plan on the machine itself, or leave the backend out")),
                 Map.of());

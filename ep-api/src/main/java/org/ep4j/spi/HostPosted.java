@@ -13,6 +13,12 @@ import java.time.Duration;
  * time; calls for different peers may overlap, and {@link #seen} may be called from any thread at any time. Progress is
  * made inside of these calls and by threads of the backend, so that a rank that is in none of them still receives.
  *
+ * <p>No counter advances past a write that failed. Once {@link #write} has thrown for a peer, for any reason but a wrong
+ * argument, part of its bytes may be on their way and the rest never will be: from then on {@code write} and {@code advance}
+ * of this buffer throw {@link org.ep4j.EpTimeoutException} or {@link org.ep4j.EpPeerLostException} for that peer, until {@link
+ * #drain} for it has succeeded. After a failed write only recovery drains, when the ranks have agreed to give up what the
+ * write belonged to. An {@code advance} that has thrown may be repeated: it happens once.
+ *
  * <p>All calls throw {@link org.ep4j.EpPeerLostException} when the peer cannot be reached any more by any port, with peer,
  * port, NIC, status and vendor error in the message; {@link org.ep4j.EpStateException} after {@link SymmetricBuffer#close};
  * {@link IllegalArgumentException} when the rank is not one that the backend connects, or an address lies outside of its
@@ -51,7 +57,8 @@ public interface HostPosted {
 
     /**
      * Waits until the sources of everything that was posted to {@code peer} may be written again, and none of it is lost by
-     * closing this rank's buffer.
+     * closing this rank's buffer. When it returns, writes that failed before are forgotten, and the peer can be written to and
+     * its counters advanced again.
      *
      * @throws org.ep4j.EpTimeoutException at the deadline
      */
@@ -59,10 +66,19 @@ public interface HostPosted {
 
     /**
      * Cuts a peer off that lives but is given up: when this returns, nothing that it has posted or will post lands in this
-     * rank's memory any more, by this buffer or another one of the backend, and what was not sent to it is dropped. The peer
-     * is lost for this rank from then on, and comes to find this rank lost: later calls for it throw
-     * {@link org.ep4j.EpPeerLostException}. There is no way back; to reach it again, ranks join a new group. Waits for
-     * nobody but calls of other threads for this peer, which end.
+     * rank's memory any more, by this buffer or another one of the backend, and what was not sent to it is dropped; but see
+     * {@link #canDisconnect}. The peer is lost for this rank from then on, and comes to find this rank lost: later calls for
+     * it throw {@link org.ep4j.EpPeerLostException}. There is no way back; to reach it again, ranks join a new group. Waits
+     * for nobody but calls of other threads for this peer, which end.
      */
     void disconnect(int peer);
+
+    /**
+     * True when nothing that a peer posts lands after {@link #disconnect} of it. Where it is false, {@code disconnect} ends
+     * only what this rank sends and receives: memory that such a peer could write is not used for anything else before its
+     * process is proved dead, or all ranks have closed the buffer.
+     */
+    default boolean canDisconnect() {
+        return true;
+    }
 }

@@ -33,6 +33,15 @@ public record ProbeReport(List<Check> checks, Map<String, String> facts, Map<Str
         return failures().isEmpty();
     }
 
+    /**
+     * True for a {@link EpBackendProvider#describe description} that fails although all software is supposed to be installed: the
+     * machine has not the devices or NICs that the backend is for. False where a backend cannot tell.
+     */
+    public boolean otherHardware() {
+        return !usable()
+                && failures().stream().noneMatch(check -> check.code().equals(EpBackendProvider.NOT_DESCRIBED));
+    }
+
     /** The checks that failed. */
     public List<Check> failures() {
         return checks.stream().filter(c -> c.status() == Check.Status.FAIL).toList();

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Best ways in the graph of links: breadth first from one device, as NCCL searches ({@code graph/paths.cc}). Nothing is
- * routed through a GPU or a NIC. The port of a NIC counts as the last link of every way to it.
+ * routed through a NIC, and through a GPU only from GPU link to GPU link. The port of a NIC counts as the last link of every way to it.
  */
 final class DistanceSearch {
     /** A device and itself. */
@@ -16,31 +16,86 @@ final class DistanceSearch {
 
     private DistanceSearch() {}
 
+    /** From one part, with ways through another GPU where GPU links are nearer than anything else. */
     static Map<Part, Distance> from(Topology topology, Part base) {
-        Map<Part, Distance> best = new HashMap<>();
-        best.put(base, new Distance(PathType.LOC, throughPort(SELF.gigabytesPerSecond(), base), 0));
-        List<Part> frontier = List.of(base);
+        return from(topology, base, true);
+    }
+
+    /**
+     * From one part.
+     *
+     * @param detours whether another GPU may pass on what is not for it ({@link PathType#NVB})
+     */
+    static Map<Part, Distance> from(Topology topology, Part base, boolean detours) {
+        SearchGraph graph = topology.ways();
+        int start = graph.number(base);
+        if (start < 0) {
+            return new HashMap<>();
+        }
+        @Nullable Distance[] best = search(graph, start);
+        if (detours && base instanceof Gpu) {
+            throughAnotherGpu(graph, start, best);
+        }
+        Map<Part, Distance> found = new HashMap<>();
+        for (int part = 0; part < best.length; part++) {
+            Distance distance = best[part];
+            if (distance != null && part != start) {
+                found.put(graph.part(part), distance);
+            }
+        }
+        return base instanceof Gpu gpu ? CoherentPaths.correct(topology, gpu, found) : found;
+    }
+
+    private static @Nullable Distance[] search(SearchGraph graph, int start) {
+        @Nullable Distance[] best = new Distance[graph.size()];
+        Part base = graph.part(start);
+        best[start] = new Distance(PathType.LOC, throughPort(SELF.gigabytesPerSecond(), base), 0);
+        List<Integer> frontier = List.of(start);
         while (!frontier.isEmpty()) {
-            List<Part> next = new ArrayList<>();
-            for (Part part : frontier) {
-                if (!part.equals(base) && (part instanceof Gpu || part instanceof Nic)) {
+            List<Integer> next = new ArrayList<>();
+            for (int number : frontier) {
+                Part part = graph.part(number);
+                Distance sofar = best[number];
+                if (sofar == null || (number != start && (part instanceof Gpu || part instanceof Nic))) {
                     continue;
                 }
-                Distance sofar = best.getOrDefault(part, SELF);
-                for (Part neighbour : topology.neighbours(part)) {
-                    for (Link link : topology.links(part, neighbour)) {
-                        Distance candidate = step(sofar, part, neighbour, link);
-                        if (!twoNodes(sofar, part, link) && better(candidate, best.get(neighbour))) {
-                            best.put(neighbour, candidate);
-                            next.add(neighbour);
-                        }
+                for (SearchGraph.Way way : graph.ways(number)) {
+                    Distance candidate = step(sofar, part, graph.part(way.to()), way.link());
+                    if (!twoNodes(sofar, part, way.link()) && better(candidate, best[way.to()])) {
+                        best[way.to()] = candidate;
+                        next.add(way.to());
                     }
                 }
             }
             frontier = next;
         }
-        best.remove(base);
-        return base instanceof Gpu gpu ? CoherentPaths.correct(topology, gpu, best) : best;
+        return best;
+    }
+
+    /** As NCCL has it: the two links are direct ones, with no switch on the way. */
+    private static void throughAnotherGpu(SearchGraph graph, int start, @Nullable Distance[] best) {
+        for (SearchGraph.Way first : graph.ways(start)) {
+            if (gpuLink(first.link()) && graph.part(first.to()) instanceof Gpu) {
+                for (SearchGraph.Way second : graph.ways(first.to())) {
+                    boolean end = second.to() != start && graph.part(second.to()) instanceof Gpu;
+                    if (end && gpuLink(second.link())) {
+                        Distance candidate = new Distance(
+                                PathType.NVB,
+                                Math.min(
+                                        first.link().gigabytesPerSecond(),
+                                        second.link().gigabytesPerSecond()),
+                                2);
+                        if (better(candidate, best[second.to()])) {
+                            best[second.to()] = candidate;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private static boolean gpuLink(Link link) {
+        return link.type() == LinkType.NVLINK || link.type() == LinkType.XGMI;
     }
 
     private static Distance step(Distance sofar, Part from, Part to, Link link) {

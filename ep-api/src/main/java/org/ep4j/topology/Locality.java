@@ -61,15 +61,25 @@ public record Locality(
 
     /** Around a GPU. */
     public static Locality of(Topology topology, Gpu gpu) {
-        Map<Part, Distance> reach = topology.distances(gpu);
+        Map<Part, Distance> reach = topology.reach(gpu);
         List<Gpu> gpus = topology.gpus().stream()
                 .filter(other -> other.host() == gpu.host())
                 .toList();
+        int partitions = topology.partitions(gpu).size();
+        // All partitions of a GPU send by its links at once, and each to all partitions of the others: what it has is
+        // its part
+        // of all links, whichever peer it sends to, as with a switch.
+        Distance share =
+                new Distance(PathType.NVL, topology.gpuLinks(gpu, LinkType.XGMI).gigabytesPerSecond() / partitions, 2);
         List<GpuPeer> peers = new ArrayList<>();
         for (Gpu other : gpus) {
             Distance distance = reach.get(other);
             if (distance != null && !other.equals(gpu)) {
-                peers.add(new GpuPeer(other.index(), distance, link(topology, gpu, distance)));
+                boolean shared = partitions > 1
+                        && distance.type() == PathType.NVL
+                        && share.gigabytesPerSecond() > 0
+                        && !Topology.samePackage(gpu, other);
+                peers.add(new GpuPeer(other.index(), shared ? share : distance, link(topology, gpu, distance)));
             }
         }
         return new Locality(
@@ -111,7 +121,7 @@ public record Locality(
     }
 
     private static LinkType link(Topology topology, Gpu gpu, Distance distance) {
-        if (distance.type() != PathType.NVL) {
+        if (distance.type() != PathType.NVL && distance.type() != PathType.NVB) {
             return LinkType.PCI;
         }
         boolean xgmi = topology.neighbours(gpu).stream()

@@ -4,6 +4,7 @@ import com.google.common.graph.ImmutableValueGraph;
 import com.google.common.graph.MutableValueGraph;
 import com.google.common.graph.ValueGraphBuilder;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
@@ -20,11 +21,18 @@ import java.util.Set;
  * distances and no links.
  */
 public final class Topology {
+    /** GPUs that a topology may hold. The largest NVLink domain has 576. */
+    public static final int MOST_GPUS = 1024;
+
+    /** NICs that a topology may hold. */
+    public static final int MOST_NICS = 2048;
+
     private final String source;
     private final List<Host> hosts;
     private final ImmutableValueGraph<Part, List<Link>> graph;
     private final List<Part> parts;
-    private final Map<Pair, Distance> stated;
+    private final SearchGraph ways;
+    private final Map<Part, Map<Part, Distance>> stated;
     private final List<String> warnings;
 
     private Topology(Builder builder) {
@@ -32,15 +40,9 @@ public final class Topology {
         hosts = List.copyOf(builder.hosts);
         graph = ImmutableValueGraph.copyOf(builder.graph);
         parts = List.copyOf(builder.parts);
-        stated = Map.copyOf(builder.stated);
+        ways = new SearchGraph(graph);
+        stated = builder.stated;
         warnings = List.copyOf(builder.warnings);
-    }
-
-    /** Two parts in either order. */
-    private record Pair(Part a, Part b) {
-        static Pair of(Part a, Part b) {
-            return new Pair(a, b);
-        }
     }
 
     /** Starts a topology that was read from {@code source}, a name for messages. */
@@ -68,6 +70,54 @@ public final class Topology {
         return only(Gpu.class).stream()
                 .sorted(Comparator.comparingInt(Gpu::host).thenComparingInt(Gpu::index))
                 .toList();
+    }
+
+    /**
+     * The devices that a GPU of AMD is divided into (DPX, TPX, QPX, CPX), in their order; the GPU alone where it is not divided. They
+     * have the links of the GPU together.
+     */
+    public List<Gpu> partitions(Gpu gpu) {
+        return gpus().stream()
+                .filter(other -> other.equals(gpu) || samePackage(gpu, other))
+                .toList();
+    }
+
+    /** True for two partitions of one GPU. */
+    static boolean samePackage(Gpu a, Gpu b) {
+        return a.vendor() == GpuVendor.AMD
+                && b.vendor() == GpuVendor.AMD
+                && a.host() == b.host()
+                && a.address().isPresent()
+                && a.address().map(PciAddress::card).equals(b.address().map(PciAddress::card));
+    }
+
+    /**
+     * GPU links of one type that leave a GPU, with those to switches and processors. Partitions of a GPU share them: each has all, and what
+     * it has to each partition of another GPU is one and the same.
+     */
+    public Link gpuLinks(Gpu gpu, LinkType type) {
+        Map<Object, Link> ends = new HashMap<>();
+        for (Part neighbour : neighbours(gpu)) {
+            boolean inside = neighbour instanceof Gpu other && samePackage(gpu, other);
+            for (Link link : links(gpu, neighbour)) {
+                if (link.type() == type && !inside) {
+                    ends.merge(
+                            end(neighbour), link, (a, b) -> a.gigabytesPerSecond() >= b.gigabytesPerSecond() ? a : b);
+                }
+            }
+        }
+        return new Link(
+                type,
+                ends.values().stream().mapToDouble(Link::gigabytesPerSecond).sum(),
+                ends.values().stream().mapToInt(Link::count).sum());
+    }
+
+    private static Object end(Part neighbour) {
+        return neighbour instanceof Gpu gpu
+                        && gpu.vendor() == GpuVendor.AMD
+                        && gpu.address().isPresent()
+                ? List.of(gpu.host(), gpu.address().orElseThrow().card())
+                : neighbour;
     }
 
     /** NICs in the order of the source, also those that carry no traffic of applications. */
@@ -108,25 +158,27 @@ public final class Topology {
         if (to instanceof Gpu && !(from instanceof Gpu)) {
             return distance(to, from);
         }
-        Distance known = stated.get(Pair.of(from, to));
-        if (known != null) {
-            return Optional.of(known);
-        }
         return Optional.ofNullable(distances(from).get(to));
     }
 
     /** Best ways from one device to all others that it can reach, by the links alone. */
     public Map<Part, Distance> distances(Part from) {
         if (stated()) {
-            Map<Part, Distance> found = new HashMap<>();
-            stated.forEach((pair, distance) -> {
-                if (pair.a().equals(from)) {
-                    found.put(pair.b(), distance);
-                }
-            });
-            return found;
+            return Collections.unmodifiableMap(stated.getOrDefault(from, Map.of()));
         }
         return DistanceSearch.from(this, from);
+    }
+
+    /**
+     * As {@link #distances}, by ways that hardware takes for loads and stores: GPUs of AMD pass on what comes over xGMI and is for
+     * another, those of NVIDIA pass on nothing.
+     */
+    Map<Part, Distance> reach(Gpu gpu) {
+        return stated() ? distances(gpu) : DistanceSearch.from(this, gpu, gpu.vendor() == GpuVendor.AMD);
+    }
+
+    SearchGraph ways() {
+        return ways;
     }
 
     /**
@@ -171,23 +223,36 @@ public final class Topology {
         private final MutableValueGraph<Part, List<Link>> graph =
                 ValueGraphBuilder.undirected().build();
         private final Set<Part> parts = new LinkedHashSet<>();
-        private final Map<Pair, Distance> stated = new HashMap<>();
+        private final Map<Part, Map<Part, Distance>> stated = new HashMap<>();
         private final List<String> warnings = new ArrayList<>();
+        private final PartLimits limits;
         private boolean merged;
 
         private Builder(String source) {
             this.source = source;
+            limits = new PartLimits(source);
         }
 
-        /** Adds the next host and gives its index. */
+        /**
+         * Adds the next host and gives its index.
+         *
+         * @throws TopologyException when there are more than a topology may hold, or the name is too long
+         */
         public int host(String name) {
+            limits.host(name);
             hosts.add(new Host(hosts.size(), name));
             return hosts.size() - 1;
         }
 
-        /** Adds a part. */
+        /**
+         * Adds a part.
+         *
+         * @throws TopologyException when there are more of its kind than a topology may hold, or a text of it is too long
+         */
         public Builder add(Part part) {
-            parts.add(part);
+            if (parts.add(part)) {
+                limits.part(part);
+            }
             graph.addNode(part);
             return this;
         }
@@ -216,8 +281,8 @@ public final class Topology {
 
         /** States the distance of two devices, in both directions. */
         public Builder state(Part a, Part b, Distance distance) {
-            stated.put(Pair.of(a, b), distance);
-            stated.put(Pair.of(b, a), distance);
+            stated.computeIfAbsent(a, any -> new HashMap<>()).put(b, distance);
+            stated.computeIfAbsent(b, any -> new HashMap<>()).put(a, distance);
             return this;
         }
 

@@ -6,6 +6,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 
 /** Listens and goes through the handshake without the secret, or refuses in another protocol version. */
 final class FakeServer implements AutoCloseable {
@@ -41,23 +42,39 @@ final class FakeServer implements AutoCloseable {
                                 .array());
             } else {
                 Hello hello = Hello.parse(version, java.util.Arrays.copyOfRange(rest, Hello.PREFIX_BYTES, rest.length));
-                byte[] nonce = Proof.nonce();
-                new Reply(
-                                Reply.Type.CHALLENGE,
-                                ByteBuffer.allocate(33).put((byte) 1).put(nonce).array())
-                        .write(socket);
-                Sockets.read(socket, Proof.BYTES, deadline);
-                byte[] timing = ByteBuffer.allocate(8).putInt(100).putInt(1000).array();
-                byte[] guess = Proof.of("a guess", Proof.Role.SERVER, hello, nonce, timing);
-                new Reply(
-                                Reply.Type.ACCEPTED,
-                                ByteBuffer.allocate(40).put(guess).put(timing).array())
-                        .write(socket);
+                byte[] nonce = Keys.random(Keys.BYTES);
+                byte[] salt = Keys.random(Keys.SALT_BYTES);
+                write(
+                        socket,
+                        Reply.Type.CHALLENGE,
+                        ByteBuffer.allocate(1 + Keys.SALT_BYTES + Keys.BYTES)
+                                .put((byte) 1)
+                                .put(salt)
+                                .put(nonce)
+                                .array());
+                Sockets.read(socket, Keys.BYTES, deadline);
+                byte[] terms =
+                        new Terms(Duration.ofMillis(100), Duration.ofSeconds(1), true, new byte[Keys.BYTES]).encode();
+                byte[] guess = new Session(Keys.stretch("a guess", salt), hello, nonce).serverProof(terms);
+                write(
+                        socket,
+                        Reply.Type.ACCEPTED,
+                        ByteBuffer.allocate(guess.length + terms.length)
+                                .put(guess)
+                                .put(terms)
+                                .array());
             }
             socket.getInputStream().read();
         } catch (IOException e) {
             throw new AssertionError(e);
         }
+    }
+
+    private static void write(Socket socket, Reply.Type type, byte[] body) throws IOException {
+        ByteBuffer reply = new Reply(type, body).encode();
+        byte[] bytes = new byte[reply.remaining()];
+        reply.get(bytes);
+        socket.getOutputStream().write(bytes);
     }
 
     @Override

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.time.Duration;
 import java.util.List;
 import org.ep4j.EpArgumentException;
-import org.ep4j.EpStateException;
+import org.ep4j.EpPeerLostException;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
 import org.junit.jupiter.api.Test;
@@ -29,7 +29,9 @@ class InProcessBootstrapTest extends BootstrapContract {
         assertThatThrownBy(() -> group.get(0).barrier("t", Duration.ofSeconds(5)))
                 .hasMessageContaining("killed by the test");
         assertThatThrownBy(() -> group.get(1).barrier("t", Duration.ofSeconds(5)))
-                .isInstanceOf(EpStateException.class)
+                .isInstanceOfSatisfying(
+                        EpPeerLostException.class,
+                        error -> assertThat(error.peer()).isEqualTo(1))
                 .hasMessageContaining("declared dead: killed by the test");
         assertThat(group.get(1).state(1)).isEqualTo(MemberState.LOST);
     }

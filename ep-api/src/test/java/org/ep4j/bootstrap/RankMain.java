@@ -35,6 +35,14 @@ final class RankMain {
                     return "gathered "
                             + parts.stream().map(p -> new String(p, UTF_8)).toList();
                 }
+                case "sub" -> {
+                    List<Integer> ranks = Arrays.stream(words[2].split(","))
+                            .map(Integer::valueOf)
+                            .toList();
+                    List<byte[]> parts =
+                            member.subgroup(words[1], ranks).allGather("t", words[1].getBytes(UTF_8), Ranks.LONG);
+                    return "gathered " + parts.size();
+                }
                 case "state" -> {
                     return "state " + member.state(Integer.parseInt(words[1]));
                 }

@@ -30,12 +30,12 @@ final class RankProcess implements AutoCloseable {
                         "MASTER_PORT", "" + settings.port(),
                         "EP_BOOTSTRAP_SECRET", settings.secret(),
                         "EP_BOOTSTRAP_HEARTBEAT", settings.heartbeat().toMillis() + "ms",
-                        "EP_BOOTSTRAP_HEARTBEAT_TIMEOUT", settings.silence().toMillis() + "ms",
-                        "EP_BOOTSTRAP_LINGER", settings.linger().toMillis() + "ms"));
+                        "EP_BOOTSTRAP_HEARTBEAT_TIMEOUT", settings.silence().toMillis() + "ms"));
         builder.environment().remove("TORCHELASTIC_USE_AGENT_STORE");
         builder.environment().remove("EP_BOOTSTRAP_PORT");
         try {
-            process = builder.redirectErrorStream(true).start();
+            // Log lines must not be taken for answers.
+            process = builder.redirectError(ProcessBuilder.Redirect.INHERIT).start();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -4,9 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import java.io.DataOutputStream;
 import java.io.IOException;
-import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -125,7 +123,7 @@ class TcpFaultTest {
         assertThat(Ranks.get(waiting.get(1)).peer()).isZero();
         assertThat(Ranks.get(waiting.get(2)))
                 .as("rank 0 has no number in the subgroup")
-                .hasMessageContaining("without rank 0, which carries it")
+                .hasMessageContaining("without rank 0, which carried it")
                 .extracting(EpPeerLostException::peer)
                 .isEqualTo(-1);
         assertThat(members).allMatch(member -> member.state(0) == MemberState.LOST);
@@ -133,8 +131,13 @@ class TcpFaultTest {
         assertThat(lost(() -> members.get(0).allGather("later", new byte[0], Ranks.LONG))
                         .peer())
                 .isZero();
-        assertThat(lost(() -> members.get(0).subgroup("later", List.of(1, 0))).peer())
-                .isEqualTo(1);
+        List<Bootstrap> later = ranks.all(2, i -> members.get(i).subgroup("later", List.of(2, 1)));
+        assertThat(ranks.all(2, i -> BootstrapContract.gather(later.get(i), "t", "x")))
+                .hasSize(2);
+        List<Bootstrap> kept = List.of(sub, members.get(1).subgroup("s", List.of(1, 2)));
+        assertThat(ranks.all(2, i -> BootstrapContract.gather(kept.get(i), "u", "x")))
+                .as("a subgroup from before is known at the new hub")
+                .hasSize(2);
     }
 
     @Test
@@ -200,46 +203,6 @@ class TcpFaultTest {
     }
 
     @Test
-    void theOthersGoOnWhileRankZerosProcessLingersInItsExit() throws IOException {
-        int port = TcpGroup.freePort();
-        TcpSettings settings = TcpGroup.linger(TcpGroup.settings(0, 3, port), Duration.ofSeconds(15));
-        RankProcess zero = process(settings);
-        List<Bootstrap> members = ranks.all(2, i -> opened(TcpBootstrap.join(TcpGroup.rank(settings, i + 1, port))));
-        assertThat(zero.next()).isEqualTo("joined 0");
-        long start = System.nanoTime();
-        assertThat(zero.ask("close")).isEqualTo("closed");
-        assertThat(Duration.ofNanos(System.nanoTime() - start))
-                .as("close does not wait")
-                .isLessThan(Duration.ofSeconds(2));
-        zero.tell("return");
-        Ranks.until("rank 0 has left", () -> members.get(0).state(0) == MemberState.LEFT);
-        BootstrapContract.pause(500);
-        List<Bootstrap> sub = ranks.all(2, i -> members.get(i).subgroup("s", List.of(1, 2)));
-        assertThat(ranks.all(2, i -> BootstrapContract.gather(sub.get(i), "t", "x")))
-                .hasSize(2);
-        assertThat(zero.alive()).isTrue();
-        members.forEach(Bootstrap::close);
-        assertThat(zero.exit(Duration.ofSeconds(5))).isZero();
-    }
-
-    @Test
-    void whenTheLingerTimeIsOverRankZeroIsMissedButNotLost() {
-        TcpSettings zero = TcpGroup.linger(TcpGroup.settings(0, 2, 0), Duration.ofMillis(300));
-        List<Bootstrap> group = TcpGroup.form(zero);
-        group.forEach(this::opened);
-        group.get(0).close();
-        Bootstrap alone = group.get(1).subgroup("s", List.of(1));
-        EpPeerLostException error = lost(() -> {
-            for (int i = 0; i < 100_000; i++) {
-                alone.allGather("t" + i, new byte[0], Ranks.LONG);
-            }
-            return "still served";
-        });
-        assertThat(error).hasMessageContaining("rank 0 has left, and its rendezvous has ended");
-        assertThat(group.get(1).state(0)).isEqualTo(MemberState.LEFT);
-    }
-
-    @Test
     void whatAllHaveJoinedIsDeliveredEvenIfRankZeroClosesAtOnce() {
         for (int round = 0; round < 20; round++) {
             List<Bootstrap> group = TcpGroup.form(4);
@@ -263,20 +226,30 @@ class TcpFaultTest {
         CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(zero, server));
         CompletableFuture<Bootstrap> two =
                 ranks.start(() -> TcpGroup.join(TcpGroup.rank(zero, 2, server.port()), null));
-        try (Socket lazy = TcpGroup.connect(server.port())) {
-            ClientHandshake.ask(lazy, TcpGroup.rank(zero, 1, server.port()), Deadline.in(Ranks.LONG));
-            DataOutputStream out = new DataOutputStream(lazy.getOutputStream());
-            Wire.contribute(Hub.SETUP, "start", new byte[0]).write(out);
+        try (RawMember lazy = new RawMember(TcpGroup.rank(zero, 1, server.port()))) {
+            lazy.meet();
             List<Bootstrap> good = List.of(opened(Ranks.get(own)), opened(Ranks.get(two)));
             for (int i = 0; i < 4; i++) {
                 // The lazy member takes part, so the hub has results for it that it does not read.
                 String tag = "t" + i;
-                Wire.contribute(Hub.ROOT, tag, new byte[0]).write(out);
+                lazy.send(Wire.contribute(Hub.ROOT, tag, new byte[0]));
                 assertThat(ranks.all(2, r -> good.get(r).allGather(tag, new byte[4 << 20], Ranks.LONG)))
                         .hasSize(2);
             }
             Ranks.until("it is lost", () -> good.get(1).state(1) == MemberState.LOST);
             assertThat(good.get(1).state(0)).isEqualTo(MemberState.ALIVE);
         }
+    }
+
+    @Test
+    void aMemberWhoseThreadIsInterruptedLeavesInGoodOrderWhileTheHubChanges() {
+        List<Bootstrap> group = TcpGroup.form(3);
+        group.get(0).close();
+        Thread.currentThread().interrupt();
+        group.get(2).close();
+        assertThat(Thread.interrupted()).isTrue();
+        Ranks.until("rank 1 knows", () -> group.get(1).state(2) != MemberState.ALIVE);
+        assertThat(group.get(1).state(2)).isEqualTo(MemberState.LEFT);
+        group.get(1).close();
     }
 }

@@ -24,65 +24,26 @@ final class TcpGroup {
                 "a secret for tests",
                 Ranks.LONG,
                 Duration.ofMillis(200),
-                Duration.ofSeconds(5),
                 Duration.ofSeconds(5));
     }
 
     static TcpSettings secret(TcpSettings s, String secret) {
         return new TcpSettings(
-                s.rank(),
-                s.size(),
-                s.host(),
-                s.port(),
-                secret,
-                s.setupTimeout(),
-                s.heartbeat(),
-                s.silence(),
-                s.linger());
+                s.rank(), s.size(), s.host(), s.port(), secret, s.setupTimeout(), s.heartbeat(), s.silence());
     }
 
     static TcpSettings timeout(TcpSettings s, Duration timeout) {
-        return new TcpSettings(
-                s.rank(), s.size(), s.host(), s.port(), s.secret(), timeout, s.heartbeat(), s.silence(), s.linger());
+        return new TcpSettings(s.rank(), s.size(), s.host(), s.port(), s.secret(), timeout, s.heartbeat(), s.silence());
     }
 
     static TcpSettings silence(TcpSettings s, Duration silence) {
         return new TcpSettings(
-                s.rank(),
-                s.size(),
-                s.host(),
-                s.port(),
-                s.secret(),
-                s.setupTimeout(),
-                s.heartbeat(),
-                silence,
-                s.linger());
-    }
-
-    static TcpSettings linger(TcpSettings s, Duration linger) {
-        return new TcpSettings(
-                s.rank(),
-                s.size(),
-                s.host(),
-                s.port(),
-                s.secret(),
-                s.setupTimeout(),
-                s.heartbeat(),
-                s.silence(),
-                linger);
+                s.rank(), s.size(), s.host(), s.port(), s.secret(), s.setupTimeout(), s.heartbeat(), silence);
     }
 
     static TcpSettings host(TcpSettings s, String host) {
         return new TcpSettings(
-                s.rank(),
-                s.size(),
-                host,
-                s.port(),
-                s.secret(),
-                s.setupTimeout(),
-                s.heartbeat(),
-                s.silence(),
-                s.linger());
+                s.rank(), s.size(), host, s.port(), s.secret(), s.setupTimeout(), s.heartbeat(), s.silence());
     }
 
     /** All members, formed. */
@@ -100,11 +61,14 @@ final class TcpGroup {
 
     static TcpSettings rank(TcpSettings s, int rank, int port) {
         return new TcpSettings(
-                rank, s.size(), s.host(), port, s.secret(), s.setupTimeout(), s.heartbeat(), s.silence(), s.linger());
+                rank, s.size(), s.host(), port, s.secret(), s.setupTimeout(), s.heartbeat(), s.silence());
     }
 
     static Bootstrap join(TcpSettings settings, RendezvousServer server) {
-        return TcpBootstrap.join(settings, server, Deadline.in(settings.setupTimeout()));
+        Deadline deadline = Deadline.in(settings.setupTimeout());
+        return server == null
+                ? TcpBootstrap.join(settings, List.of(), deadline)
+                : TcpBootstrap.join(settings, server, deadline);
     }
 
     /** A plain connection, for strangers. */

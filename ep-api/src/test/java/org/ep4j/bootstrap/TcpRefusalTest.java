@@ -7,11 +7,15 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import java.io.IOException;
 import java.net.Socket;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.UnaryOperator;
 import org.ep4j.EpException;
+import org.ep4j.EpPeerLostException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
@@ -91,6 +95,29 @@ class TcpRefusalTest {
         goodRanksForm();
     }
 
+    /** A member by hand that has none, and says that it has one. */
+    @Test
+    void emptySecretIsRefusedAlsoFromAMemberThatClaimsToHaveOne() throws IOException {
+        TcpSettings none = TcpGroup.secret(rank(1), "");
+        assertThatThrownBy(() -> new RawMember(none).close())
+                .as("a member whose proof is by the empty secret")
+                .hasMessageContaining("the secret of this rank is not that of rank 0");
+        goodRanksForm();
+    }
+
+    @Test
+    void keyOfTheEmptySecretProvesNoOther() {
+        byte[] salt = Keys.random(Keys.SALT_BYTES);
+        Hello hello = new Hello(1, 1, 2, true, Keys.random(Keys.BYTES), Keys.random(Keys.BYTES));
+        byte[] nonce = Keys.random(Keys.BYTES);
+        byte[] empty = new Session(Keys.stretch("", salt), hello, nonce).memberProof();
+        for (String secret : List.of(" ", "\0", "no secret", "s")) {
+            assertThat(new Session(Keys.stretch(secret, salt), hello, nonce).memberProof())
+                    .as("proof by the secret \"" + secret + "\", beside that by none")
+                    .isNotEqualTo(empty);
+        }
+    }
+
     @Test
     void aSecretWhereThereIsNoneIsRefused() {
         RendezvousServer open = RendezvousServer.start(TcpGroup.secret(zero, ""));
@@ -133,8 +160,8 @@ class TcpRefusalTest {
     @Test
     void anotherProtocolVersionIsRefusedWithBothVersions() throws IOException {
         String text = handshake(Hello.VERSION + 1, 1, SIZE);
-        assertThat(text).contains("version 2").contains("rank 0 version 1");
-        loggedOnce("version 2 of the rendezvous protocol");
+        assertThat(text).contains("version 3").contains("rank 0 version 2");
+        loggedOnce("version 3 of the rendezvous protocol");
         goodRanksForm();
     }
 
@@ -163,6 +190,61 @@ class TcpRefusalTest {
     }
 
     @Test
+    void anotherAttemptOfTheSameProcessTakesThePlaceOfTheFirst() throws IOException {
+        byte[] process = Keys.random(Keys.BYTES);
+        UnaryOperator<byte[]> key = salt -> Keys.stretch(zero.secret(), salt);
+        try (RawMember first = new RawMember(rank(1), key, process);
+                RawMember second = new RawMember(rank(1), key, process)) {
+            assertThatThrownBy(first::receive).isInstanceOf(IOException.class);
+            assertThat(refused(rank(1))).as("another process").hasMessageContaining("rank 1 is taken");
+            second.meet();
+            CompletableFuture<Bootstrap> two = ranks.start(() -> TcpGroup.join(rank(2), null));
+            Bootstrap own = TcpGroup.join(rank(0), server);
+            assertThat(Ranks.get(two).state(1)).isEqualTo(MemberState.ALIVE);
+            assertThat(second.receive().type()).isEqualTo(Frame.Type.RESULT);
+            ranks.all(2, r -> {
+                (r == 0 ? own : Ranks.get(two)).close();
+                return r;
+            });
+        }
+    }
+
+    @Test
+    void refusalsAreLoggedTenTimesAMinuteAndThenCounted() throws IOException {
+        for (int i = 0; i < 40; i++) {
+            try (Socket stranger = TcpGroup.connect(server.port())) {
+                stranger.getOutputStream().write("GET / HTTP/1.1\r\n\r\n".getBytes(US_ASCII));
+                assertThat(ended(stranger)).isTrue();
+            }
+        }
+        assertThat(log.lines()).hasSize(ThrottledLog.MOST);
+        goodRanksForm();
+        Ranks.until("the rest is counted", () -> log.lines().stream().anyMatch(l -> l.contains("left out 30 more")));
+    }
+
+    @Test
+    void aMemberThatDeclaresTheWholeGroupIsLostAloneAndTheOthersGatherOn() throws IOException {
+        CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(rank(0), server));
+        CompletableFuture<Bootstrap> two = ranks.start(() -> TcpGroup.join(rank(2), null));
+        try (RawMember evil = new RawMember(rank(1))) {
+            evil.meet();
+            List<Bootstrap> good = List.of(Ranks.get(own), Ranks.get(two));
+            List<Bootstrap> sub = ranks.all(2, r -> good.get(r).subgroup("s", List.of(0, 2)));
+            evil.send(Wire.declare(Hub.ROOT, List.of(1, 2)));
+            Ranks.until("it is lost", () -> good.get(1).state(1) == MemberState.LOST);
+            assertThat(ranks.all(2, r -> BootstrapContract.gather(sub.get(r), "t", "x")))
+                    .hasSize(2);
+            assertThatThrownBy(() -> good.get(0).barrier("t", Ranks.LONG))
+                    .isInstanceOf(EpPeerLostException.class)
+                    .hasMessageContaining("rank 1 is lost");
+            ranks.all(2, r -> {
+                good.get(r).close();
+                return r;
+            });
+        }
+    }
+
+    @Test
     void aProcessThatDiedBeforeTheGroupFormedMayComeAgain() {
         CompletableFuture<EpException> first = ranks.start(() -> catchThrowableOfType(
                 EpException.class, () -> TcpGroup.join(TcpGroup.timeout(rank(1), Duration.ofMillis(300)), null)));
@@ -172,9 +254,15 @@ class TcpRefusalTest {
     }
 
     @Test
-    void whoComesAfterTheGroupFormedIsRefused() {
+    void portClosesOnceTheGroupHasFormed() {
         List<Bootstrap> group = ranks.all(SIZE, r -> TcpGroup.join(rank(r), r == 0 ? server : null));
-        assertThat(refused(rank(2))).hasMessageContaining("the group has formed already");
+        Ranks.until("the port is closed", () -> {
+            try (Socket late = TcpGroup.connect(server.port())) {
+                return !late.isConnected();
+            } catch (IOException e) {
+                return true;
+            }
+        });
         assertThat(ranks.all(SIZE, r -> BootstrapContract.gather(group.get(r), "t", "x")))
                 .hasSize(SIZE);
         ranks.all(SIZE, r -> {
@@ -199,29 +287,29 @@ class TcpRefusalTest {
         try (Socket silent = TcpGroup.connect(server.port());
                 Socket dripping = TcpGroup.connect(server.port())) {
             CompletableFuture<Void> drip = ranks.run(() -> drip(dripping));
-            goodRanksFormWithin(Duration.ofSeconds(4));
+            List<CompletableFuture<Bootstrap>> early = List.of(
+                    ranks.start(() -> TcpGroup.join(rank(1), null)), ranks.start(() -> TcpGroup.join(rank(2), null)));
+            Ranks.until("both are in", () -> server.taken(1) && server.taken(2));
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Acceptor.HANDSHAKE.dividedBy(2));
             assertThat(ended(silent)).isTrue();
             Ranks.get(drip);
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Acceptor.HANDSHAKE.plusSeconds(5));
+            assertThat(log.lines())
+                    .filteredOn(l -> l.contains("not done after 15 s"))
+                    .hasSize(2);
+            List<Bootstrap> group =
+                    List.of(TcpGroup.join(rank(0), server), Ranks.get(early.get(0)), Ranks.get(early.get(1)));
+            ranks.all(SIZE, r -> {
+                group.get(r).close();
+                return r;
+            });
         }
-        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(RendezvousServer.HANDSHAKE.plusSeconds(7));
-    }
-
-    private void goodRanksFormWithin(Duration limit) {
-        long start = System.nanoTime();
-        List<Bootstrap> group = ranks.all(SIZE, r -> TcpGroup.join(rank(r), r == 0 ? server : null));
-        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(limit);
-        Ranks.until(
-                "both strangers are logged",
-                () -> log.lines().stream().filter(l -> l.contains("refused")).count() >= 2);
-        ranks.all(SIZE, r -> {
-            group.get(r).close();
-            return r;
-        });
     }
 
     /** One byte of a good beginning now and then: each is in time, all of them are not. */
     private static void drip(Socket socket) {
-        byte[] hello = new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce()).bytes();
+        byte[] hello =
+                new Hello(Hello.VERSION, 1, SIZE, true, Keys.random(Keys.BYTES), Keys.random(Keys.BYTES)).bytes();
         try {
             for (byte b : hello) {
                 socket.getOutputStream().write(b);
@@ -243,12 +331,11 @@ class TcpRefusalTest {
                 strangers.add(garbage);
                 garbage.getOutputStream().write(new byte[] {1, 2, 3, 4, 5, 6, 7});
             }
-            CompletableFuture<EpUnavailableException> wrong =
-                    ranks.start(() -> refused(TcpGroup.secret(rank(1), "wrong")));
+            // Before the group stands and the port closes.
+            assertThat(refused(TcpGroup.secret(rank(1), "wrong"))).hasMessageContaining("secret");
             long start = System.nanoTime();
             goodRanksForm();
             assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(4));
-            assertThat(Ranks.get(wrong)).hasMessageContaining("secret");
         } finally {
             for (Socket stranger : strangers) {
                 stranger.close();
@@ -260,13 +347,12 @@ class TcpRefusalTest {
     void moreSilentStrangersThanHandshakesAllowedPushOutTheOldest() throws IOException {
         List<Socket> strangers = new ArrayList<>();
         try {
-            for (int i = 0; i < SIZE + RendezvousServer.SPARE_HANDSHAKES + 5; i++) {
+            for (int i = 0; i < SIZE + Acceptor.SPARE_HANDSHAKES + 5; i++) {
                 strangers.add(TcpGroup.connect(server.port()));
             }
             long start = System.nanoTime();
             assertThat(ended(strangers.get(0))).isTrue();
-            assertThat(Duration.ofNanos(System.nanoTime() - start))
-                    .isLessThan(RendezvousServer.HANDSHAKE.minusSeconds(1));
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Acceptor.HANDSHAKE.minusSeconds(1));
             goodRanksForm();
         } finally {
             for (Socket stranger : strangers) {
@@ -279,13 +365,17 @@ class TcpRefusalTest {
     void aMemberThatSendsAnOversizedFrameIsCutOffBeforeAnythingIsAllocated() throws IOException {
         CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(rank(0), server));
         CompletableFuture<Bootstrap> two = ranks.start(() -> TcpGroup.join(rank(2), null));
-        try (Socket evil = TcpGroup.connect(server.port())) {
-            ClientHandshake.ask(evil, rank(1), Deadline.in(Ranks.LONG));
-            Wire.contribute(Hub.SETUP, "start", new byte[0])
-                    .write(new java.io.DataOutputStream(evil.getOutputStream()));
+        try (RawMember evil = new RawMember(rank(1))) {
+            evil.meet();
             Bootstrap zeroth = Ranks.get(own);
             Bootstrap second = Ranks.get(two);
-            evil.getOutputStream().write(new byte[] {0x7f, -1, -1, -1, 2});
+            byte[] digest = new byte[Frame.DIGEST_BYTES];
+            evil.socket.write(ByteBuffer.allocate(Frame.HEADER_BYTES)
+                    .putInt(Integer.MAX_VALUE)
+                    .put((byte) 2)
+                    .put(digest)
+                    .put(evil.up.next(Integer.MAX_VALUE, 2, digest))
+                    .flip());
             Ranks.until("rank 1 is lost", () -> second.state(1) == MemberState.LOST);
             assertThatThrownBy(() -> second.barrier("t", Ranks.LONG))
                     .hasMessageContaining("length 2147483647, which the protocol does not have");
@@ -298,12 +388,14 @@ class TcpRefusalTest {
     private String handshake(int version, int rank, int size) throws IOException {
         try (Socket socket = TcpGroup.connect(server.port())) {
             Deadline deadline = Deadline.in(Ranks.LONG);
-            Hello hello = new Hello(version, rank, size, true, Proof.nonce());
+            Hello hello = new Hello(version, rank, size, true, Keys.random(Keys.BYTES), Keys.random(Keys.BYTES));
             socket.getOutputStream().write(hello.bytes());
             Reply reply = Reply.read(socket, deadline);
             if (reply.type() == Reply.Type.CHALLENGE) {
-                byte[] nonce = java.util.Arrays.copyOfRange(reply.body(), 1, reply.body().length);
-                socket.getOutputStream().write(Proof.of(zero.secret(), Proof.Role.MEMBER, hello, nonce, new byte[0]));
+                byte[] salt = Arrays.copyOfRange(reply.body(), 1, 1 + Keys.SALT_BYTES);
+                byte[] nonce = Arrays.copyOfRange(reply.body(), 1 + Keys.SALT_BYTES, reply.body().length);
+                Session session = new Session(Keys.stretch(zero.secret(), salt), hello, nonce);
+                socket.getOutputStream().write(session.memberProof());
                 reply = Reply.read(socket, deadline);
             }
             assertThat(reply.type()).isEqualTo(Reply.Type.REFUSED);

@@ -1,5 +1,6 @@
 package org.ep4j.bootstrap;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -49,7 +50,6 @@ class TcpSettingsTest {
         assertThat(settings.setupTimeout()).isEqualTo(Duration.ofSeconds(60));
         assertThat(settings.heartbeat()).isEqualTo(Duration.ofSeconds(1));
         assertThat(settings.silence()).isEqualTo(Duration.ofSeconds(10));
-        assertThat(settings.linger()).isEqualTo(Duration.ofSeconds(5));
     }
 
     @ParameterizedTest
@@ -77,15 +77,12 @@ class TcpSettingsTest {
                 "ep.bootstrap.heartbeat",
                 "200ms",
                 "ep.bootstrap.heartbeat-timeout",
-                "1s",
-                "ep.bootstrap.linger",
-                "7s");
+                "1s");
         TcpSettings settings = TcpSettings.fromEnvironment(torchrun(), config);
         assertThat(settings.secret()).isEqualTo("s");
         assertThat(settings.setupTimeout()).isEqualTo(Duration.ofSeconds(3));
         assertThat(settings.heartbeat()).isEqualTo(Duration.ofMillis(200));
         assertThat(settings.silence()).isEqualTo(Duration.ofSeconds(1));
-        assertThat(settings.linger()).isEqualTo(Duration.ofSeconds(7));
     }
 
     @ParameterizedTest
@@ -139,6 +136,15 @@ class TcpSettingsTest {
                 .hasMessageContaining("only " + missing + " is not set")
                 .hasMessageContaining("MASTER_PORT")
                 .hasMessageContaining("mpirun or srun --mpi=pmix");
+    }
+
+    @Test
+    void noTextOfSettingsShowsTheSecret() {
+        TcpSettings settings = TcpSettings.fromEnvironment(torchrun(), config("ep.bootstrap.secret", "s3cret"));
+        assertThat(settings.toString()).doesNotContain("s3cret").contains("with a secret");
+        assertThat(Rendezvous.here(1, "s3cret", "").toString()).doesNotContain("s3cret");
+        Session session = new Session("s3cret".getBytes(UTF_8), Hello.NOBODY, "s3cret".getBytes(UTF_8));
+        assertThat(session.toString()).isEqualTo("session of rank -1");
     }
 
     @Test

@@ -219,9 +219,6 @@ class TcpSetupTest {
                     .contains("EP_BOOTSTRAP_SECRET");
             Bootstrap only = TcpGroup.join(named, server);
             only.close();
-            RendezvousServer loopback = RendezvousServer.start(TcpGroup.secret(TcpGroup.settings(0, 1, 0), ""));
-            loopback.abandon();
-            assertThat(log.lines()).hasSize(1);
         }
     }
 
@@ -277,9 +274,10 @@ class TcpSetupTest {
 
     @Test
     void allThreadsAreDaemonsWithNamesAndEndWithTheGroup() {
+        Ranks.until("those of other tests end", () -> threads().isEmpty());
         List<Bootstrap> group = TcpGroup.form(3);
         List<Thread> threads = threads();
-        assertThat(threads).hasSizeGreaterThanOrEqualTo(13).allMatch(Thread::isDaemon);
+        assertThat(threads).hasSize(6).allMatch(Thread::isDaemon);
         closeAll(group);
         Ranks.until("threads end", () -> threads.stream().noneMatch(Thread::isAlive));
     }

@@ -48,7 +48,7 @@ final class WiredUpBootstrapTest extends BootstrapContract {
 
     @Test
     void whatRankZeroTellsComesThrough() {
-        Rendezvous here = Rendezvous.here(4711, "secret");
+        Rendezvous here = Rendezvous.here(4711, "secret", "");
         Rendezvous there = Rendezvous.parse(here.encode());
 
         assertThat(there).isEqualTo(here);

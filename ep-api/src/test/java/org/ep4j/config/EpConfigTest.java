@@ -57,6 +57,34 @@ class EpConfigTest {
     }
 
     @Test
+    void theMapOfDeepEpIsThatOfNics() {
+        assertThat(config(Map.of(), Map.of("DEEP_EP_DEVICE_TO_HCA_MAPPING", "0:mlx5_0:1,1:mlx5_1:1"))
+                        .get(EpKeys.NIC_MAP))
+                .isEqualTo("0:mlx5_0:1,1:mlx5_1:1");
+    }
+
+    @Test
+    void theInterfaceOfUcclComesBeforeThatOfNccl() {
+        assertThat(config(Map.of(), Map.of("NCCL_SOCKET_IFNAME", "eth0", "UCCL_SOCKET_IFNAME", "eth1"))
+                        .get(EpKeys.BOOTSTRAP_INTERFACE))
+                .isEqualTo("eth1");
+        assertThat(config(Map.of(), Map.of("NCCL_SOCKET_IFNAME", "^docker0,lo")).get(EpKeys.BOOTSTRAP_INTERFACE))
+                .isEqualTo("^docker0,lo");
+    }
+
+    @Test
+    void aVariableThatWritesValuesInAnotherWayIsTranslated() {
+        assertThat(config(Map.of(), Map.of("MSCCLPP_EP_USE_IBGDA", "1")).resolve(EpKeys.POSTING))
+                .isEqualTo(
+                        new EpConfig.Resolved("ep.plan.posting", "device", Origin.ENVIRONMENT, "MSCCLPP_EP_USE_IBGDA"));
+        assertThatThrownBy(() -> config(Map.of(), Map.of("MSCCLPP_EP_USE_IBGDA", "maybe"))
+                        .get(EpKeys.POSTING))
+                .isInstanceOf(EpConfigException.class)
+                .hasMessageStartingWith(
+                        "ep.plan.posting is \"maybe\" (from ENVIRONMENT MSCCLPP_EP_USE_IBGDA), must be auto, device or host");
+    }
+
+    @Test
     void aChoiceIsOneOfItsWords() {
         assertThat(config(Map.of("ep.plan.objective", "Low_Latency"), Map.of()).get(EpKeys.OBJECTIVE))
                 .isEqualTo("low-latency");
@@ -182,7 +210,6 @@ class EpConfigTest {
                 .allMatch(n -> n.matches("ep(\\.[a-z-]+)+"));
         assertThat(keys).extracting(ConfigKey::help).noneMatch(String::isBlank);
         config(Map.of(), Map.of()).check(keys);
-        assertThat(keys)
-                .contains(EpKeys.BOOTSTRAP_HEARTBEAT, EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT, EpKeys.BOOTSTRAP_LINGER);
+        assertThat(keys).contains(EpKeys.BOOTSTRAP_HEARTBEAT, EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT);
     }
 }

@@ -80,6 +80,19 @@ class NicAssignmentTest {
         assertThat(ports(processors(1, 3, 1))).containsExactly(List.of("rxe0:1", "rxe1:1", "rxe2:1"));
     }
 
+    /** The two functions of a dual-port card, whose names have different lengths: by letters the higher one comes first. */
+    @Test
+    void portsOfOneCardAreInTheOrderInWhichPeopleCount() {
+        List<NicReach> card = List.of(
+                Machines.nic("mlx5_10", "0000:5e:00", PathType.PIX, 400, 48),
+                Machines.nic("mlx5_9", "0000:5e:00", PathType.PIX, 400, 48));
+        List<NicSeeker> two = List.of(seeker(Machines.gpu(0, card)), seeker(Machines.gpu(1, card)));
+        assertThat(ports(two))
+                .as("the lower GPU gets the lower port of mlx5_9 and mlx5_10")
+                .containsExactly(List.of("mlx5_9:1"), List.of("mlx5_10:1"));
+        assertThat(ports(two.subList(0, 1))).containsExactly(List.of("mlx5_9:1", "mlx5_10:1"));
+    }
+
     @Property
     void aRankMeetsEveryOtherInEachNetwork(
             @ForAll @IntRange(min = 1, max = 6) int ranks,

@@ -92,9 +92,47 @@ class PlanChoicesTest {
                 .isEqualTo("ipc");
     }
 
+    /** MSCCL++'s low latency asks whether GPUs post by this variable. */
+    @Test
+    void theWantedSidePostsWhereBothCan() {
+        Candidate gpu = new Candidate("ipc", (a, b) -> new PathOffer(PathKind.DEVICE_POSTED, 40, 5, List.of()));
+        Candidate threads =
+                new Candidate(Machines.POSTED, (a, b) -> new PathOffer(PathKind.HOST_POSTED, 40, 9, List.of()));
+        List<RankProfile> profiles = Machines.hosts(List.of(1, 1), one -> Machines.ownNics(one, 1, 1));
+        Map<String, String> chosen = new java.util.TreeMap<>();
+        for (String value : List.of("", "1", "0")) {
+            EpPlan plan = Planner.plan(
+                    profiles,
+                    List.of(gpu, threads),
+                    options(BackendChoice.AUTO, value.isEmpty() ? Map.of() : Map.of("MSCCLPP_EP_USE_IBGDA", value)));
+            chosen.put(value, plan.path(0, 1).backend() + ", " + plan.path(0, 1).rejected());
+            assertThat(EpPlan.decode(plan.encode())).isEqualTo(plan);
+        }
+        assertThat(chosen.get("")).startsWith("ipc, [rdma: slower");
+        assertThat(chosen.get("1"))
+                .startsWith("ipc, [rdma: posted by the host, which is taken last with ep.plan.posting=device");
+        assertThat(chosen.get("0"))
+                .startsWith("rdma, [ipc: posted by the device, which is taken last with ep.plan.posting=host");
+        // Where one side alone has a path, it is taken.
+        assertThat(Planner.plan(
+                                profiles,
+                                List.of(gpu),
+                                options(BackendChoice.AUTO, Map.of("MSCCLPP_EP_USE_IBGDA", "0")))
+                        .path(0, 1)
+                        .backend())
+                .isEqualTo("ipc");
+    }
+
     @Test
     void whetherAPlanIsHybridIsYesOrNo() {
         assertThat(options(BackendChoice.AUTO, Map.of()).hybrid()).isTrue();
+        assertThat(options(BackendChoice.AUTO, Map.of("MSCCLPP_EP_HYBRID_LL", "0"))
+                        .hybrid())
+                .isFalse();
+        assertThat(options(BackendChoice.AUTO, Map.of("MSCCLPP_EP_HYBRID_LL", "2"))
+                        .hybrid())
+                .as("MSCCL++ takes everything but 0 as on")
+                .isTrue();
         assertThat(options(BackendChoice.AUTO, Map.of("EP_HYBRID_LL", "1", "EP_PLAN_HYBRID", "off"))
                         .hybrid())
                 .as("the own variable counts first")
@@ -109,7 +147,14 @@ class PlanChoicesTest {
         PlanOptions read =
                 PlanOptions.from(EpConfig.builder(Map.of(), variables).build());
         return new PlanOptions(
-                backends, read.nics(), read.objective(), read.lanes(), read.proxies(), read.hybrid(), read.rails());
+                backends,
+                read.nics(),
+                read.objective(),
+                read.lanes(),
+                read.proxies(),
+                read.hybrid(),
+                read.posting(),
+                read.rails());
     }
 
     @Test

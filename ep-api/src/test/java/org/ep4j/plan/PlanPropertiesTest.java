@@ -89,6 +89,46 @@ class PlanPropertiesTest {
         return Planner.plan(profiles, candidates(), PlanOptions.AUTO);
     }
 
+    /** Every rank has as many peers of each kind, in each direction, and with each label as its group says. */
+    @Property(tries = 200)
+    void groupsOfRanksCountThePeersOfEachOfTheirRanks(
+            @ForAll long seed,
+            @ForAll @IntRange(min = 1, max = 7) int hosts,
+            @ForAll @IntRange(min = 1, max = 3) int labelled) {
+        EpPlan plan = plan(group(seed, hosts));
+        Random random = new Random(seed);
+        int[] labels = new int[plan.ranks()];
+        Arrays.setAll(labels, rank -> random.nextInt(labelled));
+        List<RankGroup> groups = labelled == 1 ? plan.rankGroups() : plan.rankGroups(labels);
+        List<Integer> found = new ArrayList<>();
+        for (RankGroup group : groups) {
+            assertThat(group.ranks()).contains(group.example());
+            Map<List<Integer>, Integer> counted = new HashMap<>();
+            group.peers()
+                    .forEach(peers -> counted.merge(
+                            kinds(plan, labels, group.example(), peers.example()), peers.peers(), Integer::sum));
+            for (int rank : group.ranks()) {
+                Map<List<Integer>, Integer> own = new HashMap<>();
+                for (int peer = 0; peer < plan.ranks(); peer++) {
+                    if (peer != rank) {
+                        own.merge(kinds(plan, labels, rank, peer), 1, Integer::sum);
+                    }
+                }
+                assertThat(own).as("peers of rank %d", rank).isEqualTo(counted);
+                assertThat(labels[rank]).isEqualTo(labels[group.example()]);
+                found.add(rank);
+            }
+        }
+        Collections.sort(found);
+        assertThat(found)
+                .containsExactlyElementsOf(
+                        plan.profiles().stream().map(RankProfile::rank).toList());
+    }
+
+    private static List<Integer> kinds(EpPlan plan, int[] labels, int rank, int peer) {
+        return List.of(plan.kind(rank, peer), plan.kind(peer, rank), labels[peer]);
+    }
+
     @Property(tries = 200)
     void everyPairHasThePathThatItsOwnOffersGive(@ForAll long seed, @ForAll @IntRange(min = 1, max = 7) int hosts) {
         List<RankProfile> profiles = group(seed, hosts);
@@ -96,6 +136,8 @@ class PlanPropertiesTest {
         for (PairPath path : plan.paths()) {
             RankProfile from = profiles.get(path.from());
             RankProfile to = profiles.get(path.to());
+            assertThat(plan.backend(path.from(), path.to())).isEqualTo(path.backend());
+            assertThat(plan.offer(path.from(), path.to())).isEqualTo(path.offer());
             if (from.equals(to)) {
                 assertThat(path.backend()).isEqualTo(Planner.LOCAL);
             } else if (ipc(from, to) instanceof PathOffer mapped) {

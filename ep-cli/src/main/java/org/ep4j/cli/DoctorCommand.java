@@ -39,6 +39,11 @@ final class DoctorCommand implements Callable<Integer> {
     private boolean problems;
 
     @Option(
+            names = "--all",
+            description = "Show also the checks of devices and backends for hardware that is not there.")
+    private boolean all;
+
+    @Option(
             names = "--json",
             paramLabel = "OUT",
             arity = "0..1",
@@ -66,9 +71,18 @@ final class DoctorCommand implements Callable<Integer> {
     /** Made by picocli. */
     DoctorCommand() {}
 
+    private DoctorText.Detail detail() {
+        if (problems && all) {
+            throw new ParameterException(
+                    spec.commandLine(), "--problems shows less and --all shows more: give one of the two");
+        }
+        return problems ? DoctorText.Detail.PROBLEMS : all ? DoctorText.Detail.ALL : DoctorText.Detail.APPLICABLE;
+    }
+
     @Override
     public Integer call() {
         PrintWriter out = spec.commandLine().getOut();
+        detail();
         if (environment.isPresent() && root.isEmpty()) {
             throw new ParameterException(
                     spec.commandLine(),
@@ -82,7 +96,7 @@ final class DoctorCommand implements Callable<Integer> {
             out.print(DoctorJson.of(examined, problems));
         } else {
             json.ifPresent(name -> TextFile.write(Path.of(name), DoctorJson.of(examined, problems)));
-            out.print(DoctorText.of(examined, problems));
+            out.print(DoctorText.of(examined, detail()));
         }
         out.flush();
         return switch (examined.verdict()) {

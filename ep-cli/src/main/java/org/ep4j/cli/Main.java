@@ -34,6 +34,13 @@ public final class Main {
                         .getCommandSpec()
                         .usageMessage()
                         .description("Print a completion script for bash and zsh: source <(./ep generate-completion)"));
-        return line.execute(args);
+        try {
+            return line.execute(args);
+        } catch (OutOfMemoryError e) {
+            err.println("ep: the heap of " + (Runtime.getRuntime().maxMemory() >> 20) + " MiB does not do: "
+                    + e.getMessage() + "; give more with EP_JAVA_OPTS=-Xmx4g");
+            err.flush();
+            return ExitCodes.UNAVAILABLE;
+        }
     }
 }

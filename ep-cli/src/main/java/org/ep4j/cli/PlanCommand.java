@@ -146,8 +146,15 @@ final class PlanCommand implements Callable<Integer> {
     @Option(
             names = "--benchmark",
             paramLabel = "RANKS",
-            description = "Measure how long planning takes for so many ranks, instead of planning for a machine.")
+            description =
+                    "Measure how long this command, planning in a group, and the tables of one rank take for so many"
+                            + " ranks, instead of planning for a machine.")
     private Optional<Integer> benchmark = Optional.empty();
+
+    @Option(
+            names = "--all",
+            description = "Show also why backends for other devices or NICs than there are were not taken.")
+    private boolean all;
 
     @Option(
             names = "--json",
@@ -175,7 +182,7 @@ final class PlanCommand implements Callable<Integer> {
         if (json.filter(STDOUT::equals).isPresent()) {
             out.println(report.json());
         } else {
-            out.print(PlanTables.of(report));
+            out.print(PlanTables.of(report, all));
             json.ifPresent(to -> TextFile.write(Path.of(to), report.json()));
         }
         out.flush();
@@ -204,7 +211,7 @@ final class PlanCommand implements Callable<Integer> {
         return new PlanRequest(
                 simulation,
                 settings.options(objective()),
-                settings.window(),
+                settings.config(),
                 settings.ofProcess(),
                 model.hidden,
                 model.experts,

@@ -10,6 +10,7 @@ import org.ep4j.cli.topo.MachineFile;
 import org.ep4j.cli.topo.PathMatrix;
 import org.ep4j.cli.topo.TopologyJson;
 import org.ep4j.cli.topo.TopologyTree;
+import org.ep4j.topology.Printable;
 import org.ep4j.topology.Topology;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -73,7 +74,7 @@ final class TopoCommand implements Callable<Integer> {
             out.print(TopologyTree.of(machine));
             out.println();
             out.print(PathMatrix.of(machine));
-            machine.warnings().forEach(warning -> out.println("warning: " + warning));
+            machine.warnings().forEach(warning -> out.println("warning: " + Printable.of(warning)));
         }
         out.flush();
         return ExitCodes.OK;

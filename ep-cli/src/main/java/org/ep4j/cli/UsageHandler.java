@@ -1,6 +1,7 @@
 package org.ep4j.cli;
 
 import java.io.PrintWriter;
+import org.ep4j.topology.Printable;
 import picocli.CommandLine;
 import picocli.CommandLine.IParameterExceptionHandler;
 import picocli.CommandLine.ParameterException;
@@ -12,7 +13,7 @@ final class UsageHandler implements IParameterExceptionHandler {
     public int handleParseException(ParameterException failure, String[] args) {
         CommandLine command = failure.getCommandLine();
         PrintWriter err = command.getErr();
-        err.println(command.getColorScheme().errorText("ep: " + failure.getMessage()));
+        err.println(command.getColorScheme().errorText("ep: " + Printable.lines(String.valueOf(failure.getMessage()))));
         UnmatchedArgumentException.printSuggestions(failure, err);
         err.println("see: ep " + path(command) + "--help");
         err.flush();

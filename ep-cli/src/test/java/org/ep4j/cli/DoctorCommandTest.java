@@ -45,6 +45,20 @@ final class DoctorCommandTest {
         assertThat(Ran.ep("doctor").out()).contains("  host on host:0", "  host-shm on host:0", "EP-SHM-001");
     }
 
+    @Test
+    void backendsForGpusAreNoFailuresOfTheHostDevice() {
+        String refusals = "FAIL +EP-(NVL|NVS|ROC)-001 ";
+        String text = Ran.ep("doctor").out();
+        assertThat(text).doesNotContainPattern(refusals);
+        assertThat(text.lines())
+                .filteredOn(line -> line.contains("for hardware that is not there (--all shows what they lack): "))
+                .singleElement()
+                .asString()
+                .contains("ipc-nvlink", "nvshmem-ibgda", "rocm")
+                .doesNotContain("host-shm", "efa");
+        assertThat(Ran.ep("doctor", "--all").out()).containsPattern(refusals);
+    }
+
     private Path recording(String state) throws IOException {
         Path root = folder.resolve("recording");
         Path port = root.resolve("sys/class/infiniband/mlx5_0/ports/1");

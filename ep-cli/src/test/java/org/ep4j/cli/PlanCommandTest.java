@@ -49,7 +49,11 @@ final class PlanCommandTest {
                 .doesNotContain("ipc-nvlink*", "nvshmem-ibgda*")
                 .contains("not taken: ibrc-multiqp: slower")
                 .contains("mlx5_0:1 PIX 400G", "mlx5_1:1 PIX 400G")
-                .contains("symmetric buffer", "lanes of nvshmem-ibgda", "multiprocessors")
+                .contains(
+                        "symmetric buffer",
+                        "rows by expert, where not given",
+                        "lanes of nvshmem-ibgda",
+                        "multiprocessors")
                 .contains("ht dispatch", "ll combine", "mlx5_0:1 of host-0");
     }
 
@@ -66,7 +70,7 @@ final class PlanCommandTest {
                 .doesNotContain("\"backend\" : \"ipc-nvlink\"");
         Ran posted = Ran.ep("plan", "--file", machine, "--hosts", "2", "--require", "ibrc-multiqp,ipc-nvlink");
         assertThat(posted.out())
-                .contains("Posted by host threads", "no profile: as much as queue pairs hold")
+                .contains("Posted by host threads", "no profile: no limit")
                 .doesNotContain("EP-IBR-001");
         Ran unknown = Ran.ep("plan", "--file", machine, "--set", "ep.lane=5");
         assertThat(unknown.code()).isEqualTo(2);
@@ -145,5 +149,46 @@ final class PlanCommandTest {
         Ran ran = Ran.ep("plan", "--hosts", "2", "--ranks-per-host", "2", "--host-device");
         assertThat(ran.code()).as(ran.err()).isZero();
         assertThat(ran.out()).contains("2 hosts, 4 ranks of device host", "host-shm", "efa");
+    }
+
+    /** One port of a card may be much slower than the others: the matrix marks the NICs that plans take. */
+    @Test
+    void theMatrixMarksTheNicsThatAreNearestAndWidest(@TempDir Path folder) throws Exception {
+        String slow = MACHINE.replace(
+                        "name=\"mlx5_0\" dev=\"0\" speed=\"400000\"", "name=\"mlx5_0\" dev=\"0\" speed=\"1000\"")
+                .replace(
+                        "guid=\"0x1\" gdr=\"1\"/></nic>",
+                        "guid=\"0x1\" gdr=\"1\"/><net name=\"mlx5_2\" dev=\"2\" speed=\"400000\" port=\"1\" gdr=\"1\"/></nic>");
+        Path file = Files.writeString(folder.resolve("slow.xml"), slow);
+        assertThat(Ran.ep("topo", "--file", file.toString()).out().lines())
+                .anyMatch(line -> line.matches("GPU0 +PIX +PIX\\* +.*"));
+    }
+
+    @Test
+    void theGpuWhoseLinksAreMissingIsNamed(@TempDir Path folder) throws Exception {
+        int second = MACHINE.lastIndexOf("<nvlink");
+        String links = MACHINE.substring(second, MACHINE.indexOf("/>", second) + 2);
+        String third = MACHINE.substring(MACHINE.indexOf("<pci busid=\"0000:20:00.0\""), MACHINE.indexOf("</cpu>"))
+                .replace("0000:2", "0000:3")
+                .replace("dev=\"1\" sm", "dev=\"2\" sm")
+                .replace("rank=\"1\"", "rank=\"2\"")
+                .replace("mlx5_1", "mlx5_2")
+                .replace(links, "");
+        Path file = Files.writeString(folder.resolve("three.xml"), MACHINE.replace("</cpu>", third + "</cpu>"));
+        assertThat(Ran.ep("plan", "--file", file.toString(), "--hosts", "2").out())
+                .contains("GPU2 shows no GPU links, though 2 of the 3 GPUs of its host show some")
+                .doesNotContain("the description shows no GPU links");
+    }
+
+    @Test
+    void gpusOfGraceBlackwellAreJoinedByNvlinkWhereNothingIsSaid(@TempDir Path folder) throws Exception {
+        int first = MACHINE.indexOf("<nvlink");
+        String links = MACHINE.substring(first, MACHINE.indexOf("/>", first) + 2);
+        for (String device : java.util.List.of("0x2941", "0x31c2")) {
+            Path file = Files.writeString(
+                    folder.resolve(device + ".xml"), MACHINE.replace(links, "").replace("0x2330", device));
+            assertThat(Ran.ep("plan", "--file", file.toString(), "--hosts", "2").out())
+                    .contains("are always joined by NVLink");
+        }
     }
 }

@@ -59,6 +59,11 @@ final class WorkTest {
                         "high-throughput combine, in place",
                         "all valid");
         assertThat(ran.out()).doesNotContain("WRONG");
+        // What the backends for GPUs lack would fill the plan.
+        assertThat(ran.out())
+                .containsPattern(
+                        "not taken: .*ipc-nvlink, nvshmem-ibgda, rocm: for other devices or NICs than there are")
+                .doesNotContainPattern("EP-(NVL|NVS|ROC)-001");
         // Combined rows: tokens x hidden, on 3 ranks, in 2 rounds.
         assertThat(line(ran, "low-latency combine")).contains(" " + 5 * 256 * 3 * 2 + " ");
         assertThat(line(ran, "high-throughput combine")).contains(" " + 17 * 256 * 3 * 2 + " ");

@@ -5,9 +5,8 @@ import org.ep4j.Device;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.config.EpConfig;
-import org.ep4j.engine.gpu.GpuWindow;
+import org.ep4j.engine.gpu.PostedPaths;
 import org.ep4j.engine.host.HostBuffers;
-import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.Bootstrap;
@@ -31,9 +30,11 @@ public final class EngineRuntime implements EpRuntime {
             return HostBuffers.size(shape, plan.ranks(), rank, rails);
         }
         BufferSize mapped = HostBuffers.size(shape, plan.ranks(), rank, Rails.none());
-        long window =
-                GpuWindow.layout(shape, plan, rails).map(WindowLayout::bytes).orElse(0L);
-        return new BufferSize(mapped.symmetric() + window, mapped.local());
+        PostedPaths paths = PostedPaths.of(plan);
+        long posted = paths.layout(shape, rails)
+                .map(layout -> paths.givenBytes(layout) + paths.windowBytes(rank, layout))
+                .orElse(0L);
+        return new BufferSize(mapped.symmetric() + posted, mapped.parts());
     }
 
     @Override

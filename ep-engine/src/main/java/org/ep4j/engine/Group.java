@@ -9,11 +9,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import org.ep4j.BufferSize;
-import org.ep4j.DeviceMemory;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpDevice;
 import org.ep4j.EpGroup;
@@ -27,19 +26,18 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.gpu.GpuBuffers;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuWindow;
+import org.ep4j.engine.gpu.GpuWindows;
+import org.ep4j.engine.gpu.PostedPaths;
 import org.ep4j.engine.gpu.Publishing;
 import org.ep4j.engine.gpu.WindowPlacement;
 import org.ep4j.engine.host.HostBuffers;
-import org.ep4j.engine.memory.HostDevice;
-import org.ep4j.engine.memory.TrackedMemory;
+import org.ep4j.engine.life.LifeLocks;
+import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.EpBackend;
-import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.MemberState;
-import org.ep4j.spi.SymmetricBuffer;
 
 /** A group whose backends are open. */
 final class Group implements EpGroup {
@@ -50,17 +48,19 @@ final class Group implements EpGroup {
     private final OpenBackends backends;
     private final Agreement agreement;
     private final UsablePaths paths;
+    private final LifeLocks proofs;
     private final Map<String, EpBuffer> buffers = new LinkedHashMap<>();
     private int created;
     private int barriers;
     private boolean closed;
 
-    Group(Bootstrap bootstrap, EpConfig config, EpPlan plan, EpDevice device, OpenBackends backends) {
+    Group(Bootstrap bootstrap, EpConfig config, EpPlan plan, EpDevice device, OpenBackends backends, LifeLocks proofs) {
         this.bootstrap = bootstrap;
         this.config = config;
         this.plan = plan;
         this.device = device;
         this.backends = backends;
+        this.proofs = proofs;
         this.agreement = new Agreement(bootstrap);
         this.paths = new UsablePaths(plan, bootstrap.rank());
     }
@@ -113,8 +113,8 @@ final class Group implements EpGroup {
         Optional<GpuWindow> window;
         try {
             size = bufferSize(shape);
-            window = window(shape);
-        } catch (RuntimeException e) {
+            window = hostWindow(shape);
+        } catch (RuntimeException | Error e) {
             agreement.refuse(name + "-shape", e, setup);
             throw e;
         }
@@ -122,8 +122,8 @@ final class Group implements EpGroup {
             checkSameShape(
                     agreement.exchange(name + "-shape", describe(shape).getBytes(StandardCharsets.UTF_8), setup));
             paths.check();
-        } catch (RuntimeException e) {
-            window.ifPresent(GpuWindow::close);
+        } catch (RuntimeException | Error e) {
+            closeAfter(e, List.of(() -> window.ifPresent(GpuWindow::close)));
             throw e;
         }
         EpBuffer buffer = expose(name, shape, size, window, setup);
@@ -134,15 +134,16 @@ final class Group implements EpGroup {
         return buffer;
     }
 
-    /** Made before ranks agree, so that they hear at once of one that cannot. */
-    private Optional<GpuWindow> window(EpShape shape) {
+    /** The window that threads of the host post from, made before ranks agree, so that they hear at once of one that cannot. */
+    private Optional<GpuWindow> hostWindow(EpShape shape) {
         if (!(device instanceof GpuDevice gpu)) {
             return Optional.empty();
         }
         GpuBuffers.check(shape, size(), gpu);
         Publishing.check(gpu, backends.byId().values(), config);
-        return GpuWindow.layout(shape, plan, paths.rails())
-                .filter(layout -> !GpuWindow.isDevicePosted(plan, rank()))
+        PostedPaths posted = PostedPaths.of(plan);
+        return posted.layout(shape, paths.rails())
+                .filter(layout -> posted.hasHostWindow(rank()))
                 .map(layout ->
                         new WindowPlacement(gpu, plan, rank(), backends.byId().values(), config).place(layout));
     }
@@ -170,148 +171,65 @@ final class Group implements EpGroup {
         }
     }
 
+    /** Gets this rank's memory, reaches its peers' and makes the buffer. */
     private EpBuffer expose(String name, EpShape shape, BufferSize size, Optional<GpuWindow> placed, Duration setup) {
-        EpBuffer buffer;
+        MemoryGenerations memory = new MemoryGenerations(
+                name, shape, size, device, plan, bootstrap, backends, paths, proofs, () -> hostWindow(shape));
+        AtomicReference<Runnable> undo = new AtomicReference<>(memory::free);
         try {
-            List<SymmetricMemory> made = new ArrayList<>();
-            List<SymmetricBuffer> exposed = new ArrayList<>();
-            Optional<GpuWindow> window = placed.or(() -> allocatedWindow(name, shape, setup, exposed));
-            long bytes = size.symmetric() - window.map(w -> w.layout().bytes()).orElse(0L);
-            Runnable freeMemory = symmetricMemory(name, bytes, window, setup, made, exposed);
-            SymmetricMemory symmetric = made.get(0);
-            Runnable free = () -> {
-                forget(name);
-                freeMemory.run();
-            };
-            buffer = device instanceof GpuDevice gpu
-                    ? GpuBuffers.create(
-                            this, gpu, bootstrap, name, shape, size, paths.rails(), symmetric, window, free, config)
-                    : HostBuffers.create(
-                            this,
-                            bootstrap,
-                            name,
-                            shape,
-                            size,
-                            paths.rails(),
-                            symmetric,
-                            free,
-                            config.get(EpKeys.TIMEOUT));
-        } catch (RuntimeException e) {
-            agreement.refuse(name, e, setup);
+            return memory.make(agreement, placed, setup, (symmetric, windows) -> {
+                EpBuffer buffer = create(name, shape, size, symmetric, windows, memory, () -> {
+                    forget(name);
+                    memory.free();
+                });
+                undo.set(buffer::close);
+                return buffer;
+            });
+        } catch (RuntimeException | Error e) {
+            closeAfter(e, List.of(undo.get()));
             throw e;
         }
-        try {
-            agreement.exchange(name, new byte[0], setup);
-        } catch (RuntimeException e) {
-            buffer.close();
-            throw e;
-        }
-        return buffer;
     }
 
-    /** Of a rank whose kernels post: all ranks of the backend allocate together. */
-    private Optional<GpuWindow> allocatedWindow(
-            String name, EpShape shape, Duration setup, List<SymmetricBuffer> exposed) {
-        Optional<EpBackend> allocator = backends.byId().values().stream()
-                .filter(EpBackend::allocatesWindow)
-                .findFirst();
-        if (allocator.isEmpty() || !(device instanceof GpuDevice)) {
-            return Optional.empty();
-        }
-        return GpuWindow.layout(shape, plan, paths.rails()).map(layout -> {
-            SymmetricBuffer buffer = allocator.get().expose(name + "-window", layout.bytes(), Optional.empty(), setup);
-            exposed.add(buffer);
-            return GpuWindow.devicePosted(layout, buffer);
-        });
+    private EpBuffer create(
+            String name,
+            EpShape shape,
+            BufferSize size,
+            SymmetricMemory symmetric,
+            GpuWindows windows,
+            MemoryGenerations memory,
+            Runnable free) {
+        return device instanceof GpuDevice gpu
+                ? GpuBuffers.create(
+                        this,
+                        gpu,
+                        bootstrap,
+                        name,
+                        shape,
+                        size,
+                        paths.rails(),
+                        symmetric,
+                        windows,
+                        memory,
+                        proofs,
+                        free,
+                        config)
+                : HostBuffers.create(
+                        this,
+                        bootstrap,
+                        name,
+                        shape,
+                        size,
+                        paths.rails(),
+                        symmetric,
+                        memory,
+                        proofs,
+                        free,
+                        config.get(EpKeys.TIMEOUT));
     }
 
     private synchronized void forget(String name) {
         buffers.remove(name);
-    }
-
-    /**
-     * Gets this rank's symmetric memory and reaches its peers'. Backends let go of memory before it is freed, here too when this
-     * call fails: a NIC may still write to what it has registered.
-     *
-     * @param exposed has the window's buffer, where a backend has allocated it; gets the others
-     * @return frees it
-     */
-    private Runnable symmetricMemory(
-            String name,
-            long bytes,
-            Optional<GpuWindow> window,
-            Duration setup,
-            List<SymmetricMemory> made,
-            List<SymmetricBuffer> exposed) {
-        Map<String, SymmetricBuffer> byBackend = new TreeMap<>();
-        Optional<EpBackend> allocator =
-                backends.byId().values().stream().filter(EpBackend::allocates).findFirst();
-        DeviceMemory local;
-        Runnable freeWindow = () -> window.ifPresent(GpuWindow::close);
-        Runnable freeLocal;
-        try {
-            if (allocator.isPresent()) {
-                SymmetricBuffer own = allocator.get().expose(name, bytes, Optional.empty(), setup);
-                exposed.add(own);
-                byBackend.put(allocator.get().id(), own);
-                local = own.local();
-                freeLocal = freeWindow;
-            } else {
-                var allocation = device.allocate(bytes);
-                local = allocation.memory();
-                freeLocal = () -> {
-                    allocation.close();
-                    freeWindow.run();
-                };
-            }
-        } catch (RuntimeException e) {
-            letGo(exposed, freeWindow);
-            throw e;
-        }
-        try {
-            ExposedMemory registered = window.map(GpuWindow::exposed).orElseGet(() -> ExposedMemory.of(local));
-            made.add(paths.reach(
-                    local, register(name, setup, registered, exposed, byBackend), window.flatMap(GpuWindow::posted)));
-        } catch (RuntimeException e) {
-            try {
-                letGo(exposed, freeLocal);
-            } catch (RuntimeException other) {
-                e.addSuppressed(other);
-            }
-            throw e;
-        }
-        backends.retain();
-        Runnable unmap = () -> {
-            letGo(exposed, freeLocal);
-            backends.release();
-        };
-        if (device instanceof HostDevice host) {
-            TrackedMemory tracked = host.track(local, unmap);
-            return tracked::close;
-        }
-        return unmap;
-    }
-
-    private static void letGo(List<SymmetricBuffer> exposed, Runnable freeLocal) {
-        exposed.forEach(SymmetricBuffer::close);
-        freeLocal.run();
-    }
-
-    private Map<String, SymmetricBuffer> register(
-            String name,
-            Duration setup,
-            ExposedMemory memory,
-            List<SymmetricBuffer> exposed,
-            Map<String, SymmetricBuffer> byBackend) {
-        for (EpBackend backend : backends.byId().values()) {
-            if (!byBackend.containsKey(backend.id()) && !backend.allocatesWindow()) {
-                SymmetricBuffer registered =
-                        backend.expose(name, memory.memory().byteSize(), Optional.of(memory), setup);
-                exposed.add(registered);
-                byBackend.put(backend.id(), registered);
-            }
-        }
-        return byBackend;
     }
 
     @Override
@@ -327,9 +245,10 @@ final class Group implements EpGroup {
             tag = "barrier-" + barriers++;
         }
         Set<Integer> lost = lostRanks();
+        Deadline end = Deadline.in(deadline);
         while (true) {
             try {
-                barrier(tag, lost, deadline);
+                barrier(tag, lost, end.left());
                 return;
             } catch (EpPeerLostException e) {
                 Set<Integer> known = lostRanks();
@@ -383,27 +302,47 @@ final class Group implements EpGroup {
         for (int i = open.size() - 1; i >= 0; i--) {
             steps.add(open.get(i)::close);
         }
-        steps.addAll(List.of(backends::release, device::close, bootstrap::close));
+        // The lock goes before the word that this rank has left: who reads the word may rely on the lock.
+        steps.addAll(List.of(backends::release, device::close, this::endProof, bootstrap::close));
         closeAll(steps);
     }
 
+    private void endProof() {
+        if (device instanceof GpuDevice gpu && gpu.isKept()) {
+            proofs.keep();
+        } else {
+            proofs.close();
+        }
+    }
+
     /** All of them, also when one fails: ranks that are told nothing would wait for this one. Throws the first failure. */
-    private static void closeAll(List<Runnable> steps) {
-        RuntimeException first = null;
+    static void closeAll(List<Runnable> steps) {
+        List<Throwable> failures = failures(steps);
+        if (!failures.isEmpty()) {
+            Throwable first = failures.get(0);
+            failures.subList(1, failures.size()).forEach(first::addSuppressed);
+            if (first instanceof Error error) {
+                throw error;
+            }
+            throw (RuntimeException) first;
+        }
+    }
+
+    /** All of them after a failure, to which theirs are added. */
+    static void closeAfter(Throwable failure, List<Runnable> steps) {
+        failures(steps).stream().filter(other -> other != failure).forEach(failure::addSuppressed);
+    }
+
+    private static List<Throwable> failures(List<Runnable> steps) {
+        List<Throwable> failures = new ArrayList<>();
         for (Runnable step : steps) {
             try {
                 step.run();
-            } catch (RuntimeException e) {
-                if (first == null) {
-                    first = e;
-                } else {
-                    first.addSuppressed(e);
-                }
+            } catch (RuntimeException | Error e) {
+                failures.add(e);
             }
         }
-        if (first != null) {
-            throw first;
-        }
+        return failures;
     }
 
     @Override

@@ -23,6 +23,7 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.life.LifeLocks;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.NicChoice;
@@ -31,6 +32,7 @@ import org.ep4j.plan.Planner;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
@@ -44,12 +46,14 @@ final class Joining {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
     private static final Duration PROBE_DEADLINE = Duration.ofSeconds(20);
 
+    /** Containers that share memory share the first one. */
+    private static final List<Path> LIFE_FOLDERS =
+            List.of(Path.of("/dev/shm"), Path.of(System.getProperty("java.io.tmpdir", "/tmp")));
+
     private final Bootstrap bootstrap;
     private final EpConfig config;
-    private final Services<EpBackendProvider> backends =
-            Services.load(EpBackendProvider.class, EpBackendProvider::id, EpBackendProvider::spiVersion);
-    private final Services<DeviceProvider> devices =
-            Services.load(DeviceProvider.class, DeviceProvider::type, DeviceProvider::spiVersion);
+    private final Services<EpBackendProvider> backends;
+    private final Services<DeviceProvider> devices;
 
     /** PCI address of this rank's device, when it has one and told it. */
     private Optional<PciAddress> place = Optional.empty();
@@ -57,69 +61,90 @@ final class Joining {
     /** What is closed again when joining fails. */
     private Optional<EpDevice> opened = Optional.empty();
 
+    private Optional<LifeLocks> life = Optional.empty();
+
     Joining(Bootstrap bootstrap, EpConfig config) {
+        this(
+                bootstrap,
+                config,
+                Services.load(EpBackendProvider.class, EpBackendProvider::id, EpBackendProvider::spiVersion),
+                Services.load(DeviceProvider.class, DeviceProvider::type, DeviceProvider::spiVersion));
+    }
+
+    /** With backends and devices that are there already. */
+    Joining(
+            Bootstrap bootstrap,
+            EpConfig config,
+            Services<EpBackendProvider> backends,
+            Services<DeviceProvider> devices) {
         this.bootstrap = bootstrap;
         this.config = config;
+        this.backends = backends;
+        this.devices = devices;
     }
 
     EpGroup join() {
+        Map<String, EpBackend> open = new TreeMap<>();
         try {
-            return tryJoin();
-        } catch (RuntimeException e) {
-            opened.ifPresent(EpDevice::close);
-            bootstrap.close();
+            return tryJoin(open);
+        } catch (RuntimeException | Error e) {
+            List<Runnable> steps = new ArrayList<>();
+            open.values().forEach(backend -> steps.add(backend::close));
+            opened.ifPresent(device -> steps.add(device::close));
+            steps.add(bootstrap::close);
+            life.ifPresent(locks -> steps.add(locks::close));
+            Group.closeAfter(e, steps);
             throw e;
         }
     }
 
-    private EpGroup tryJoin() {
+    private EpGroup tryJoin(Map<String, EpBackend> open) {
         Agreement agreement = new Agreement(bootstrap);
-        Duration setup = Duration.ofMinutes(1);
+        Duration known = Duration.ofMinutes(1);
         EpDevice device;
         PlanOptions options;
+        byte[] mine;
         try {
             List<ConfigKey<?>> keys = new ArrayList<>(EpKeys.all());
             backends.usable().values().forEach(b -> keys.addAll(b.configKeys()));
             config.check(keys);
             options = PlanOptions.from(config);
             NicChoice.from(config);
-            setup = config.get(EpKeys.SETUP_TIMEOUT);
+            known = config.get(EpKeys.SETUP_TIMEOUT);
             device = openDevice();
-        } catch (RuntimeException e) {
-            agreement.refuse("profile", e, setup);
+            mine = profile(device.id(), options.backends()).encode();
+        } catch (RuntimeException | Error e) {
+            agreement.refuse("profile", e, known);
             throw e;
         }
-        RankProfile mine = profile(device.id(), options.backends());
-        List<RankProfile> profiles = agreement.exchange("profile", mine.encode(), setup).stream()
-                .map(RankProfile::decode)
-                .toList();
+        Duration setup = known;
+        List<byte[]> all = agreement.exchange("profile", mine, setup);
+        EpPlan plan = agreement.step("plan", setup, () -> plan(all, options));
+        LifeLocks locks = LifeLocks.create(hostId(), LIFE_FOLDERS);
+        life = Optional.of(locks);
+        locks.open(bootstrap.rank(), agreement.exchange("life", locks.announcement(), setup));
+        LOG.log(System.Logger.Level.DEBUG, () -> "plan of rank " + bootstrap.rank() + ":\n" + plan.explain());
+        // One backend after the other, on all ranks: where one cannot, no rank waits in the next one for it.
+        for (String id : plan.backends()) {
+            agreement.step("open-" + id, setup, () -> openBackend(id, plan, device, setup, open));
+        }
+        return agreement.step("open", setup, () -> {
+            checkAllocators(open);
+            // All ranks have opened it.
+            locks.removeName();
+            return new Group(bootstrap, config, plan, device, new OpenBackends(open), locks);
+        });
+    }
+
+    private EpPlan plan(List<byte[]> all, PlanOptions options) {
+        List<RankProfile> profiles = all.stream().map(RankProfile::decode).toList();
         checkSettings(profiles);
-        EpPlan plan = Planner.plan(
+        return Planner.plan(
                 profiles,
                 backends.usable().values().stream()
                         .map(b -> new Planner.Candidate(b.id(), b::offer))
                         .toList(),
                 options);
-        LOG.log(System.Logger.Level.DEBUG, () -> "plan of rank " + bootstrap.rank() + ":\n" + plan.explain());
-        Map<String, EpBackend> open = new TreeMap<>();
-        try {
-            openBackends(plan, device, setup, open);
-        } catch (RuntimeException e) {
-            closeAll(open);
-            agreement.refuse("open", e, setup);
-            throw e;
-        }
-        try {
-            agreement.exchange("open", new byte[0], setup);
-        } catch (RuntimeException e) {
-            closeAll(open);
-            throw e;
-        }
-        return new Group(bootstrap, config, plan, device, new OpenBackends(open));
-    }
-
-    private static void closeAll(Map<String, EpBackend> open) {
-        open.values().forEach(EpBackend::close);
     }
 
     private EpDevice openDevice() {
@@ -150,20 +175,21 @@ final class Joining {
     private RankProfile profile(Device device, BackendChoice choice) {
         ProbeRequest request = new ProbeRequest(device, config, PROBE_DEADLINE);
         Map<String, BackendProfile> found = new TreeMap<>();
+        Surroundings around = Surroundings.of(device, place);
+        DescribeRequest described = new DescribeRequest(device, around.locality(), hostId());
         // A probe takes time, and loads libraries: not for what the plan may not use.
         backends.usable()
                 .forEach((id, provider) -> found.put(
                         id,
                         choice.refuses(id)
                                 .map(why -> new BackendProfile(false, "not probed: " + why, Map.of()))
-                                .orElseGet(() -> probe(provider, request))));
+                                .orElseGet(() -> probe(provider, request, described))));
         Map<String, String> settings = new TreeMap<>();
         List<ConfigKey<?>> keys = new ArrayList<>(EpKeys.all());
         backends.usable().values().forEach(b -> keys.addAll(b.configKeys()));
         keys.stream()
                 .filter(key -> key.agreed() || NicChoice.KEYS.contains(key))
                 .forEach(key -> settings.put(key.name(), config.resolve(key).text()));
-        Surroundings around = Surroundings.of(device, place);
         int ranks = config.get(EpKeys.HOST_RANKS);
         String madeUp = ranks == 0 ? "" : "/" + bootstrap.rank() / ranks;
         return new RankProfile(
@@ -178,11 +204,13 @@ final class Joining {
                 settings);
     }
 
-    private static BackendProfile probe(EpBackendProvider provider, ProbeRequest request) {
+    private static BackendProfile probe(EpBackendProvider provider, ProbeRequest request, DescribeRequest described) {
         try {
             ProbeReport report = provider.probe(request);
             String why = report.failures().stream().map(Object::toString).collect(Collectors.joining("; "));
-            return new BackendProfile(report.usable(), why, report.facts(), report.identity());
+            return report.usable()
+                    ? new BackendProfile(true, why, report.facts(), report.identity())
+                    : BackendProfile.unusable(why, provider.describe(described).otherHardware());
         } catch (RuntimeException | LinkageError e) {
             return new BackendProfile(false, "its probe failed, which is a defect of the backend: " + e, Map.of());
         }
@@ -231,13 +259,11 @@ final class Joining {
         return List.copyOf(keys);
     }
 
-    private void openBackends(EpPlan plan, EpDevice device, Duration setup, Map<String, EpBackend> open) {
+    private Map<String, EpBackend> openBackend(
+            String id, EpPlan plan, EpDevice device, Duration setup, Map<String, EpBackend> open) {
         int rank = bootstrap.rank();
-        for (String id : plan.backends()) {
-            List<Integer> ranks = plan.ranksUsing(id);
-            if (!ranks.contains(rank)) {
-                continue;
-            }
+        List<Integer> ranks = plan.ranksUsing(id);
+        if (ranks.contains(rank)) {
             EpBackendProvider provider = backends.usable().get(id);
             if (provider == null) {
                 throw new EpException("the plan names backend " + id + ", which this rank does not have");
@@ -245,6 +271,10 @@ final class Joining {
             Bootstrap members = bootstrap.subgroup("backend-" + id, ranks);
             open.put(id, provider.open(new OpenContext(plan, rank, ranks, members, device, config, setup)));
         }
+        return open;
+    }
+
+    private static void checkAllocators(Map<String, EpBackend> open) {
         List<String> allocators = open.values().stream()
                 .filter(EpBackend::allocates)
                 .map(EpBackend::id)

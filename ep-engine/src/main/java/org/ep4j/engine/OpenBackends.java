@@ -1,5 +1,6 @@
 package org.ep4j.engine;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -47,6 +48,8 @@ final class OpenBackends {
                 return;
             }
         }
-        backends.values().forEach(EpBackend::close);
+        List<Runnable> steps = new ArrayList<>();
+        backends.values().forEach(backend -> steps.add(backend::close));
+        Group.closeAll(steps);
     }
 }

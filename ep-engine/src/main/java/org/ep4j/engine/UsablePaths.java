@@ -2,6 +2,7 @@ package org.ep4j.engine;
 
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
@@ -70,13 +71,18 @@ final class UsablePaths {
      * This rank's memory and its peers', reached as the plan says.
      *
      * @param window by which kernels post, where they do
+     * @param lost ranks that are left out
      */
-    SymmetricMemory reach(DeviceMemory local, Map<String, SymmetricBuffer> byBackend, Optional<DevicePosted> window) {
+    SymmetricMemory reach(
+            DeviceMemory local,
+            Map<String, SymmetricBuffer> byBackend,
+            Optional<DevicePosted> window,
+            Set<Integer> lost) {
         Map<Integer, DeviceMemory> mapped = new TreeMap<>();
         Map<Integer, HostPosted> postedTo = new TreeMap<>();
         Map<Integer, HostPosted> postedFrom = new TreeMap<>();
         for (int r = 0; r < plan.ranks(); r++) {
-            if (r == rank) {
+            if (r == rank || lost.contains(r)) {
                 continue;
             }
             PairPath there = plan.path(rank, r);
@@ -91,7 +97,7 @@ final class UsablePaths {
                 postedFrom.put(r, posted(back, byBackend, window));
             }
         }
-        return new SymmetricMemory(rank, local, mapped, postedTo, postedFrom);
+        return new SymmetricMemory(rank, plan.ranks(), local, mapped, postedTo, postedFrom);
     }
 
     private static boolean isPosted(PairPath path) {

@@ -2,6 +2,7 @@ package org.ep4j.tck;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.ep4j.tck.rules.BackwardRules;
 import org.ep4j.tck.rules.ConcurrencyRules;
 import org.ep4j.tck.rules.FailureRules;
 import org.ep4j.tck.rules.HighThroughputRules;
@@ -35,6 +36,7 @@ public final class RuleBook {
         all.addAll(ProbeRules.all());
         all.addAll(LifecycleRules.all());
         all.addAll(HighThroughputRules.all());
+        all.addAll(BackwardRules.all());
         all.addAll(LowLatencyRules.all());
         all.addAll(RefusalRules.all());
         all.addAll(FailureRules.all());

@@ -1,5 +1,6 @@
 package org.ep4j.backend.efa;
 
+import java.util.List;
 import org.ep4j.engine.collective.Packing;
 
 /**
@@ -9,6 +10,9 @@ import org.ep4j.engine.collective.Packing;
  * @param data its memory
  */
 record BufferRecord(int number, Region data) {
+    /** Stands for a rank that does not take part. */
+    static final BufferRecord ABSENT = new BufferRecord(-1, new Region(0, 0, List.of()));
+
     byte[] encode() {
         return Packing.pack(out -> {
             out.putInt(number);

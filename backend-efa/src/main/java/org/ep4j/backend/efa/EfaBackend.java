@@ -12,6 +12,7 @@ import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.ExposeArguments;
 import org.ep4j.engine.collective.OpenBuffers;
 import org.ep4j.engine.memory.Resources;
+import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.LinkTraffic;
@@ -48,7 +49,7 @@ final class EfaBackend implements EpBackend, RegistersDeviceMemory, TrafficSourc
         this.numbers = numbers;
         this.resources = resources;
         this.buffers = new OpenBuffers<>(collective, context.rank());
-        this.thread = new ProgressThread(context, List.copyOf(links.values()));
+        this.thread = new ProgressThread(context, collective, List.copyOf(links.values()));
         thread.start();
     }
 
@@ -72,13 +73,26 @@ final class EfaBackend implements EpBackend, RegistersDeviceMemory, TrafficSourc
         buffers.checkOpen();
         ExposedMemory given = memory.orElseGet(
                 () -> ExposedMemory.of(new DeviceMemory(0, 0, context.device().id())));
-        Exposure.Exposed exposed = new Exposure(collective, places, numbers)
+        Collective among = collective.snapshot();
+        Exposure.Exposed exposed = new Exposure(among, context.ranks(), places, numbers)
                 .run(
                         name,
                         () -> ExposeArguments.checkRegistered(id(), bytes, memory, this::refusal),
                         given,
                         Deadline.in(deadline));
-        return buffers.add(new EfaBuffer(name, context.rank(), given.memory(), exposed, links, buffers::remove));
+        return buffers.add(
+                new EfaBuffer(name, context.rank(), given.memory(), exposed, linksTo(among.ranks()), buffers::remove));
+    }
+
+    private Map<Integer, Link> linksTo(List<Integer> ranks) {
+        return links.entrySet().stream()
+                .filter(link -> ranks.contains(link.getKey()))
+                .collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue));
+    }
+
+    @Override
+    public void continueWith(Bootstrap members, List<Integer> ranks) {
+        collective.continueWith(members, ranks);
     }
 
     @Override

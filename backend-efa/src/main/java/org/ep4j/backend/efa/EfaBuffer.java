@@ -11,6 +11,7 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.memory.FailedWrites;
 import org.ep4j.engine.memory.PostedArguments;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.SymmetricBuffer;
@@ -36,6 +37,7 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
     private final AtomicBoolean open = new AtomicBoolean(true);
     private final long[][] sent;
     private final AtomicLongArray shown;
+    private final FailedWrites failures;
 
     /**
      * A buffer that all ranks have registered.
@@ -58,6 +60,8 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
         int ranks = exposed.numbers().size();
         this.sent = new long[ranks][COUNTERS];
         this.shown = new AtomicLongArray(ranks * COUNTERS);
+        this.failures = new FailedWrites(
+                links.keySet().stream().mapToInt(peer -> peer + 1).max().orElse(0), toString());
     }
 
     @Override
@@ -71,9 +75,15 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
         Link link = link(peer);
         PostedArguments.checkRange("target", target, bytes, memory.byteSize(), this);
         PostedArguments.checkRange("source", source, bytes, memory.byteSize(), this);
+        failures.check(peer);
         if (bytes > 0) {
             Region theirs = exposed.theirs().get(link.peer().index());
-            link.write(exposed.data(), theirs, target, source, bytes);
+            try {
+                link.write(exposed.data(), theirs, target, source, bytes);
+            } catch (RuntimeException | Error e) {
+                failures.failed(peer, e);
+                throw e;
+            }
         }
     }
 
@@ -81,6 +91,7 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
     public void advance(int peer, int counter, long value) {
         Link link = link(peer);
         PostedArguments.checkCounter(counter);
+        failures.check(peer);
         int index = link.peer().index();
         link.advance(exposed.numbers().get(index), counter, sent[index], value);
     }
@@ -113,6 +124,7 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
     @Override
     public void drain(int peer, Duration deadline) {
         link(peer).drain(deadline);
+        failures.drained(peer);
     }
 
     @Override

@@ -5,7 +5,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import org.ep4j.config.EpConfig;
 import org.ep4j.plan.RankProfile;
+import org.ep4j.topology.NicFamily;
 
 /**
  * What a probe tells the planner: providers, the best first, and the NICs of each. A description has none of it.
@@ -15,15 +17,28 @@ import org.ep4j.plan.RankProfile;
 record EfaFacts(Map<String, String> values) {
     private static final String PROVIDERS = "providers";
     private static final String NICS = "nics.";
+    private static final String FLOW = "flow.";
+
+    /** Stands for the provider of sockets in a description. */
+    static final String SOCKETS = "sockets";
 
     static EfaFacts of(RankProfile rank) {
         return new EfaFacts(rank.facts(EfaProvider.ID));
     }
 
-    static EfaFacts of(List<FabricInfo> usable) {
+    /** Of a machine that is known by description: what may be under way, by family or {@link #SOCKETS}. */
+    static Map<String, String> described(EpConfig config) {
+        return Map.of(
+                FLOW + NicFamily.EFA, NicProfile.told(NicFamily.EFA, config),
+                FLOW + NicFamily.CXI, NicProfile.told(NicFamily.CXI, config),
+                FLOW + SOCKETS, NicProfile.toldOfSoftware(SOCKETS, config));
+    }
+
+    static EfaFacts of(List<FabricInfo> usable, EpConfig config) {
         Map<String, String> values = new TreeMap<>();
         for (FabricInfo info : usable) {
             append(values, NICS + info.provider(), info.device());
+            values.putIfAbsent(FLOW + info.provider(), NicProfile.told(info, config));
         }
         usable.stream().map(FabricInfo::provider).distinct().forEach(provider -> append(values, PROVIDERS, provider));
         return new EfaFacts(values);
@@ -43,6 +58,11 @@ record EfaFacts(Map<String, String> values) {
 
     List<String> nics(String provider) {
         return list(NICS + provider);
+    }
+
+    /** What a rank may have under way on a NIC of a provider, or of what {@link #described} names. */
+    String flow(String of) {
+        return values.getOrDefault(FLOW + of, "");
     }
 
     private List<String> list(String key) {

@@ -24,15 +24,16 @@ final class EfaKeys {
                     "network interfaces of the tcp provider, separated by commas; each is the beginning of names, after = a"
                             + " name, and after ^ at the front all count but those; empty takes one that is neither loopback"
                             + " nor made for containers")
-            .orVariable("UCCL_SOCKET_IFNAME");
+            .orVariable("UCCL_SOCKET_IFNAME")
+            .orVariable("NCCL_SOCKET_IFNAME");
 
     static final ConfigKey<Integer> INFLIGHT_WRITES = ConfigKey.integer(
                     "ep.efa.max-inflight-writes",
                     0,
                     0,
                     4096,
-                    "writes of 64 KiB and more to one peer that are under way on a NIC at once; 0 takes what its kind is"
-                            + " known for, or 8, and over tcp and shm 32")
+                    "writes of 64 KiB and more, as high throughput makes, that a rank has under way on a NIC at once, to all peers; 0"
+                            + " takes what its kind is known for, or 8, and over tcp and shm 32")
             .orVariable("UCCL_IB_MAX_INFLIGHT_NORMAL");
 
     static final ConfigKey<Integer> INFLIGHT_MESSAGES = ConfigKey.integer(
@@ -40,8 +41,8 @@ final class EfaKeys {
                     0,
                     0,
                     4096,
-                    "smaller writes to one peer that are under way on a NIC at once; 0 takes what its kind is known for, or"
-                            + " 32, and over tcp and shm 128")
+                    "smaller writes, as low latency makes, that a rank has under way on a NIC at once, to all peers; 0 takes what"
+                            + " its kind is known for, or 32, and over tcp and shm 128")
             .orVariable("UCCL_IB_MAX_INFLIGHT_LOW_LATENCY");
 
     static final ConfigKey<Long> INFLIGHT_BYTES = ConfigKey.bytes(

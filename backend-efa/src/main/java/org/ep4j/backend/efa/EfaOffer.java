@@ -1,7 +1,6 @@
 package org.ep4j.backend.efa;
 
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
@@ -40,10 +39,11 @@ final class EfaOffer {
             Optional<NicPaths> nics = nics(request.locality(), family);
             if (nics.isPresent()) {
                 return new ProbeReport(
-                        List.of(planned, Check.pass(EfaProbe.NIC, nearest(nics.get())), direct(nics.get())), Map.of());
+                        List.of(planned, Check.pass(EfaProbe.NIC, nearest(nics.get())), direct(nics.get())),
+                        EfaFacts.described(request.config()));
             }
         }
-        return new ProbeReport(List.of(planned, sockets()), Map.of());
+        return new ProbeReport(List.of(planned, sockets()), EfaFacts.described(request.config()));
     }
 
     /** What is sent lies in memory of the host, of a GPU too. */
@@ -102,18 +102,21 @@ final class EfaOffer {
     private static Offer by(String provider, RankProfile from, RankProfile to) {
         Predicate<NicReach> here = has(from, provider);
         Predicate<NicReach> there = has(to, provider);
-        return switch (FabricInfo.core(provider)) {
+        Offer offer = switch (FabricInfo.core(provider)) {
             case "efa", "efa-direct" -> fabric(from, to, here, there, Estimates.EFA_MICROS);
             case "cxi" -> fabric(from, to, here, there, slingshot());
             case "verbs" -> layered(fabric(from, to, here, there, slingshot() + Estimates.NETWORK_MICROS));
-            default -> Providers.sockets(provider) ? sockets(from, to, here, there) : other(provider);
+            default -> Providers.sockets(provider) ? sockets(from, to, here, there) : other();
         };
+        return withFlow(offer, from, provider);
     }
 
-    private static Offer other(String provider) {
-        PathOffer offer =
-                new PathOffer(PathKind.HOST_POSTED, Estimates.SOCKET_GIGABYTES, Estimates.SOCKET_MICROS, List.of());
-        return Providers.software(provider) ? offer.withFlow(NicProfile.SOFTWARE.told(provider)) : offer;
+    private static Offer withFlow(Offer offer, RankProfile from, String of) {
+        return offer instanceof PathOffer path ? path.withFlow(EfaFacts.of(from).flow(of)) : offer;
+    }
+
+    private static PathOffer other() {
+        return new PathOffer(PathKind.HOST_POSTED, Estimates.SOCKET_GIGABYTES, Estimates.SOCKET_MICROS, List.of());
     }
 
     private static Predicate<NicReach> has(RankProfile rank, String provider) {
@@ -127,11 +130,11 @@ final class EfaOffer {
                     && nics(to.locality(), family).isPresent()) {
                 double micros = family == NicFamily.EFA ? Estimates.EFA_MICROS : slingshot();
                 Predicate<NicReach> of = nic -> nic.family() == family;
-                return fabric(from, to, of, of, micros);
+                return withFlow(fabric(from, to, of, of, micros), from, family.toString());
             }
         }
         Predicate<NicReach> ethernet = nic -> nic.family() == NicFamily.ETHERNET;
-        return sockets(from, to, ethernet, ethernet);
+        return withFlow(sockets(from, to, ethernet, ethernet), from, EfaFacts.SOCKETS);
     }
 
     private static double slingshot() {
@@ -140,19 +143,11 @@ final class EfaOffer {
 
     private static Offer fabric(
             RankProfile from, RankProfile to, Predicate<NicReach> here, Predicate<NicReach> there, double micros) {
-        Optional<NicPaths> mine = NicPaths.of(from.locality(), here);
-        Offer offer = NicOffers.between(
-                new NicOffers.Side(from, mine),
+        return NicOffers.between(
+                new NicOffers.Side(from, NicPaths.of(from.locality(), here)),
                 new NicOffers.Side(to, NicPaths.of(to.locality(), there)),
                 PathKind.HOST_POSTED,
                 micros);
-        return offer instanceof PathOffer path ? path.withFlow(flow(mine)) : offer;
-    }
-
-    private static String flow(Optional<NicPaths> nics) {
-        return NicProfile.told(nics.map(NicPaths::nearest)
-                .map(nearest -> nearest.nic().family())
-                .orElse(NicFamily.ETHERNET));
     }
 
     private static Offer layered(Offer offer) {
@@ -166,11 +161,10 @@ final class EfaOffer {
         Optional<NicPaths> nics = NicPaths.of(from.locality(), here);
         double rate = Math.min(rate(nics), rate(NicPaths.of(to.locality(), there)));
         PathOffer offer = new PathOffer(
-                        PathKind.HOST_POSTED,
-                        rate,
-                        Estimates.SOCKET_MICROS,
-                        nics.map(NicPaths::names).orElse(List.of()))
-                .withFlow(NicProfile.SOFTWARE.told("sockets"));
+                PathKind.HOST_POSTED,
+                rate,
+                Estimates.SOCKET_MICROS,
+                nics.map(NicPaths::names).orElse(List.of()));
         boolean gpus = from.locality().gpu() >= 0 || to.locality().gpu() >= 0;
         return gpus ? Staging.through(offer) : offer;
     }

@@ -91,7 +91,7 @@ final class EfaProbe {
             notRun(NIC, DIRECT, ENDPOINT, SETTINGS, MEMORY);
             return;
         }
-        EfaFacts found = EfaFacts.of(usable);
+        EfaFacts found = EfaFacts.of(usable, config);
         facts.putAll(found.values());
         checks.add(Check.pass(
                 PROVIDER,

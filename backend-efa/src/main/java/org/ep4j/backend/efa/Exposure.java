@@ -10,11 +10,19 @@ import org.ep4j.spi.ExposedMemory;
 /** The making of one symmetric buffer on one rank: register, tell the others, agree on the size. For one thread. */
 final class Exposure {
     private final Collective collective;
+    private final List<Integer> indexes;
     private final Places places;
     private final Buffers buffers;
 
-    Exposure(Collective collective, Places places, Buffers buffers) {
+    /**
+     * Not begun yet.
+     *
+     * @param collective among the ranks that take part
+     * @param indexes ranks that opened the backend; their places in this list are their indexes for good
+     */
+    Exposure(Collective collective, List<Integer> indexes, Places places, Buffers buffers) {
         this.collective = collective;
+        this.indexes = List.copyOf(indexes);
         this.places = places;
         this.buffers = buffers;
     }
@@ -54,11 +62,12 @@ final class Exposure {
                     .toList();
             collective.requireEqualSizes(
                     name, told.stream().map(one -> one.data().bytes()).toList());
+            List<BufferRecord> all = byIndex(indexes, collective.ranks(), told);
             Local local = mine.get(0);
             Exposed exposed = new Exposed(
                     local.data().mine(),
-                    told.stream().map(BufferRecord::data).toList(),
-                    told.stream().map(BufferRecord::number).toList(),
+                    all.stream().map(BufferRecord::data).toList(),
+                    all.stream().map(BufferRecord::number).toList(),
                     local.counters(),
                     resources);
             done = true;
@@ -70,8 +79,16 @@ final class Exposure {
         }
     }
 
+    /** Records by the index of their ranks, which those that take part need not fill. */
+    static List<BufferRecord> byIndex(List<Integer> indexes, List<Integer> ranks, List<BufferRecord> told) {
+        return indexes.stream()
+                .map(ranks::indexOf)
+                .map(i -> i < 0 ? BufferRecord.ABSENT : told.get(i))
+                .toList();
+    }
+
     private Local register(ExposedMemory memory, Resources resources) {
-        Counters counters = new Counters(collective.ranks().size());
+        Counters counters = new Counters(indexes.size());
         int number = buffers.add(counters);
         resources.add(() -> buffers.remove(number));
         return new Local(number, counters, places.register(memory, resources));

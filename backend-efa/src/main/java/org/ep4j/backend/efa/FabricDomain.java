@@ -18,7 +18,7 @@ final class FabricDomain {
     private FabricDomain(FabricInfo info, NicProfile profile, long address) {
         this.info = info;
         this.profile = profile;
-        this.flow = new NicFlow(profile.inflightBytes());
+        this.flow = new NicFlow(profile.limits(info.device()));
         this.address = address;
     }
 

@@ -9,8 +9,11 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.FailedPath;
+import org.ep4j.NativeStatus;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.Pause;
+import org.ep4j.plan.PathKind;
 import org.ep4j.spi.LinkTraffic;
 import org.jspecify.annotations.Nullable;
 
@@ -62,6 +65,7 @@ final class Link {
     private long looks;
     private long looksAttended;
     private boolean cutByPeer;
+    private volatile FailedPath lostOn = FailedPath.of(PathKind.HOST_POSTED);
     private volatile @Nullable String lost;
 
     /**
@@ -78,6 +82,7 @@ final class Link {
         this.memory = memory;
         this.arrivals = new Arrivals(memory.records(), sink);
         this.timeout = timeout;
+        rails.forEach(rail -> rail.flow().join(this));
         // Neighbours begin on different rails.
         this.next = peer.index() % this.rails.length;
     }
@@ -137,7 +142,7 @@ final class Link {
     private void refused(Rail rail, int slot, int result) {
         rail.flow().give(slot);
         if (result != -FabricError.EAGAIN) {
-            lose(rail.name() + " took no write: " + wire.error(-result));
+            lose(rail, " took no write: ", -result, "");
             throw lostNow();
         }
     }
@@ -271,6 +276,12 @@ final class Link {
         }
     }
 
+    /** How the peer is reached; its NIC where there is only one. */
+    private FailedPath path() {
+        FailedPath path = FailedPath.of(PathKind.HOST_POSTED);
+        return rails.length == 1 ? path.withNic(rails[0].nic()) : path;
+    }
+
     private int pending() {
         int pending = 0;
         for (Rail rail : rails) {
@@ -298,9 +309,14 @@ final class Link {
                     what,
                     peer.rank(),
                     batch,
-                    done);
+                    done,
+                    path());
         }
         if (!moved) {
+            // What other links have under way on the same NICs may be what there is no room beside.
+            for (Rail rail : rails) {
+                rail.flow().help(this);
+            }
             Pause.after(tries);
         }
     }
@@ -385,7 +401,7 @@ final class Link {
             int count = wire.poll(r, completions);
             rails[r].flow().polled();
             if (count < 0) {
-                lose(rails[r].name() + " cannot be polled: " + wire.error(-count));
+                lose(rails[r], " cannot be polled: ", -count, "");
                 return true;
             }
             for (int i = 0; i < count && lost == null; i++) {
@@ -408,8 +424,7 @@ final class Link {
         switch (completions.kind(index)) {
             case Completions.SENT -> rails[rail].flow().give(completions.slot(index));
             case Completions.CAME -> came(completions.immediate(index));
-            default ->
-                lose(rails[rail].name() + ": " + wire.error(completions.error(index)) + ", " + wire.failure(rail));
+            default -> lose(rails[rail], ": ", completions.error(index), ", " + wire.failure(rail));
         }
     }
 
@@ -455,8 +470,21 @@ final class Link {
     }
 
     private void lose(String why) {
+        lose(why, FailedPath.of(PathKind.HOST_POSTED));
+    }
+
+    /** Loses the peer by an error that libfabric gave for a NIC. */
+    private void lose(Rail rail, String what, int error, String more) {
+        NativeStatus status = new NativeStatus(error, wire.error(error));
+        lose(
+                rail.name() + what + "error " + status.code() + " (" + status.name() + ")" + more,
+                FailedPath.of(PathKind.HOST_POSTED).withNic(rail.nic()).withStatus(status));
+    }
+
+    private void lose(String why, FailedPath where) {
         if (lost == null) {
             arrivals.settle();
+            lostOn = where;
             lost = peer.label() + " cannot be reached: " + why;
             wire.close();
             for (Rail rail : rails) {
@@ -477,7 +505,8 @@ final class Link {
                 (lost == null ? peer.label() + " cannot be reached" : lost)
                         + "; see its log and the state of its network, or go on without it",
                 peer.rank(),
-                "host-posted writes");
+                "host-posted writes",
+                lostOn);
     }
 
     boolean isLost() {

@@ -9,7 +9,7 @@ import org.ep4j.topology.NicFamily;
  * What a kind of NIC takes, and what settings say instead.
  *
  * @param inflightBytes bytes of this rank that may be under way on it, to all peers; 0 for no limit
- * @param largeWrites writes of {@link RailFlow#LARGE} bytes or more to one peer that may be under way on it
+ * @param largeWrites writes of this rank of {@link FlowLimits#LARGE} bytes or more that may be under way on it, to all peers
  * @param smallWrites the same of smaller writes
  * @param burst writes that may be posted before completions are looked at
  * @param registrationChunk bytes of memory that are registered at once
@@ -49,16 +49,30 @@ record NicProfile(long inflightBytes, int largeWrites, int smallWrites, int burs
                 family == NicFamily.IRDMA ? IRDMA_CHUNK : Keys.WHOLE);
     }
 
-    /** The limits of a kind of NIC, for people. */
-    static String told(NicFamily family) {
-        return of(family).told(FlowLimits.of(family).name());
+    private NicProfile with(EpConfig config) {
+        FlowLimits limits = new FlowLimits("", inflightBytes, largeWrites, smallWrites)
+                .with(
+                        config.get(EfaKeys.INFLIGHT_BYTES),
+                        config.get(EfaKeys.INFLIGHT_WRITES),
+                        config.get(EfaKeys.INFLIGHT_MESSAGES));
+        return new NicProfile(limits.bytes(), limits.largeWrites(), limits.smallWrites(), burst, registrationChunk);
     }
 
-    /** The limits, for people. */
-    String told(String name) {
-        FlowLimits limits = new FlowLimits(name, inflightBytes, largeWrites, smallWrites);
-        return name + ": " + limits.bytesText() + " of a rank, to a peer " + largeWrites
-                + (largeWrites == 1 ? " write" : " writes") + " of 64 KiB and more and " + smallWrites + " smaller";
+    /** The limits that hold with the settings on a kind of NIC, for people. */
+    static String told(NicFamily family, EpConfig config) {
+        return of(family).with(config).limits(FlowLimits.of(family).nic()).text();
+    }
+
+    /** The limits that hold with the settings where processors copy the bytes, for people. */
+    static String toldOfSoftware(String provider, EpConfig config) {
+        return SOFTWARE.with(config).limits(provider).text();
+    }
+
+    /** The limits that hold with the settings on a NIC, for people. */
+    static String told(FabricInfo info, EpConfig config) {
+        return Providers.software(info.provider())
+                ? toldOfSoftware(Providers.sockets(info.provider()) ? "sockets" : info.provider(), config)
+                : told(VENDORS.getOrDefault(info.vendor(), NicFamily.OTHER_RDMA), config);
     }
 
     /** Of a NIC whose PCI vendor is told, or that does not do the work itself, with the settings. */
@@ -66,15 +80,11 @@ record NicProfile(long inflightBytes, int largeWrites, int smallWrites, int burs
         NicProfile found = Providers.software(info.provider())
                 ? SOFTWARE
                 : of(VENDORS.getOrDefault(info.vendor(), NicFamily.OTHER_RDMA));
-        long bytes = config.get(EfaKeys.INFLIGHT_BYTES);
-        int large = config.get(EfaKeys.INFLIGHT_WRITES);
-        int small = config.get(EfaKeys.INFLIGHT_MESSAGES);
-        return new NicProfile(
-                bytes > 0 ? bytes : found.inflightBytes(),
-                large > 0 ? large : found.largeWrites(),
-                small > 0 ? small : found.smallWrites(),
-                found.burst(),
-                found.registrationChunk());
+        return found.with(config);
+    }
+
+    FlowLimits limits(String nic) {
+        return new FlowLimits(nic, inflightBytes, largeWrites, smallWrites);
     }
 
     int slots() {
@@ -82,6 +92,6 @@ record NicProfile(long inflightBytes, int largeWrites, int smallWrites, int burs
     }
 
     RailFlow flow(NicFlow nic) {
-        return new RailFlow(nic, largeWrites, smallWrites, burst);
+        return new RailFlow(nic, slots(), burst);
     }
 }

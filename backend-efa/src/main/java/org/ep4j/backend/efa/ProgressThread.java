@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
+import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.PeerWatch;
 import org.ep4j.engine.collective.ThreadEnds;
 import org.ep4j.engine.collective.TrafficReports;
@@ -39,11 +40,11 @@ final class ProgressThread implements AutoCloseable {
     private final Thread thread;
     private volatile boolean stop;
 
-    ProgressThread(OpenContext context, List<Link> links) {
+    ProgressThread(OpenContext context, Collective collective, List<Link> links) {
         this.links = List.copyOf(links);
         this.peers = new PeerWatch(
-                context.bootstrap(),
-                links.stream().collect(Collectors.toMap(link -> link.peer().index(), link -> link::peerGone)));
+                collective,
+                links.stream().collect(Collectors.toMap(link -> link.peer().rank(), link -> link::peerGone)));
         this.reports = new TrafficReports(
                 EfaProvider.ID,
                 context.rank(),

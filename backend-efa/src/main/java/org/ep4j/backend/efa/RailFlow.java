@@ -7,9 +7,6 @@ import java.util.Arrays;
  * thread at a time.
  */
 final class RailFlow {
-    /** Writes from this size on count as large: they carry many tokens, smaller ones one or a few. */
-    static final int LARGE = 64 << 10;
-
     /** Slots for writes without data, which must not wait for those with data. */
     static final int RESERVED = 8;
 
@@ -17,30 +14,22 @@ final class RailFlow {
     private static final int LAST = 2;
 
     private final NicFlow nic;
-    private final int mostLarge;
-    private final int mostSmall;
     private final int burst;
     private final int[] free;
     private final int[] lengths;
     private int freeCount;
-    private int large;
-    private int small;
     private int posted;
 
     /**
      * Of one rail.
      *
      * @param nic shared with other links
-     * @param mostLarge large writes at once
-     * @param mostSmall small writes at once
+     * @param slots for all that the NIC takes and {@link #RESERVED}
      * @param burst writes between two polls
      */
-    RailFlow(NicFlow nic, int mostLarge, int mostSmall, int burst) {
+    RailFlow(NicFlow nic, int slots, int burst) {
         this.nic = nic;
-        this.mostLarge = mostLarge;
-        this.mostSmall = mostSmall;
         this.burst = burst;
-        int slots = slots(mostLarge, mostSmall);
         this.free = new int[slots];
         this.lengths = new int[slots];
         this.freeCount = slots;
@@ -55,16 +44,7 @@ final class RailFlow {
 
     /** Takes a slot for a write of data; -1 where there is none. */
     int take(int length) {
-        boolean isLarge = length >= LARGE;
-        if (posted >= burst || (isLarge ? large >= mostLarge : small >= mostSmall) || !nic.take(length)) {
-            return -1;
-        }
-        if (isLarge) {
-            large++;
-        } else {
-            small++;
-        }
-        return slot(length);
+        return posted >= burst || freeCount == 0 || !nic.take(length) ? -1 : slot(length);
     }
 
     /** Takes a slot for a record; -1 where there is none. */
@@ -89,12 +69,19 @@ final class RailFlow {
         int length = lengths[slot];
         lengths[slot] = 0;
         free[freeCount++] = slot;
-        if (length >= LARGE) {
-            large--;
-        } else if (length > 0) {
-            small--;
+        if (length > 0) {
+            nic.give(length);
         }
-        nic.give(length);
+    }
+
+    /** Lets others with rails on the NIC take in their completions. */
+    void help(Link waiting) {
+        nic.help(waiting);
+    }
+
+    /** A link begins to use the NIC. */
+    void join(Link link) {
+        nic.join(link);
     }
 
     /** Another burst may begin. */
@@ -110,7 +97,9 @@ final class RailFlow {
     /** Nothing of it is under way any more: other links get its part of the NIC. */
     void abandon() {
         for (int length : lengths) {
-            nic.give(length);
+            if (length > 0) {
+                nic.give(length);
+            }
         }
         Arrays.fill(lengths, 0);
     }

@@ -19,7 +19,7 @@ interface Wire {
     /** What the provider says of the failure that the last poll found. */
     String failure(int rail);
 
-    /** Text of an error number. */
+    /** Name of an error number, as the library gives it. */
     String error(int error);
 
     /** Closes all endpoints: nothing of the peer lands any more. Called once, and nothing afterwards. */

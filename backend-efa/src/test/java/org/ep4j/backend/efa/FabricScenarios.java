@@ -15,6 +15,7 @@ import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.tck.writes.HeldReceiver;
+import org.ep4j.tck.writes.Survivors;
 import org.ep4j.tck.writes.TwoProcesses;
 import org.ep4j.tck.writes.TwoRanks;
 import org.ep4j.tck.writes.WriteExchange;
@@ -59,7 +60,16 @@ final class FabricScenarios {
         all.put("receiver-without-calls", () -> receiverWithoutCalls(plain));
         all.put("no-answer", () -> noAnswer(with(plain, "ep.timeout", "1s")));
         all.put("cut-off", () -> WriteScenarios.cutOff(ranks(plain), "cannot be reached", "cannot be reached"));
+        all.put("survivors", () -> survivors(plain).run());
         return all;
+    }
+
+    private static Survivors survivors(Map<String, String> settings) {
+        EfaProvider provider = new EfaProvider();
+        EpConfig config = TwoRanks.config(provider, settings);
+        ProbeReport report = provider.probe(new ProbeRequest(Device.HOST, config, PATIENCE));
+        EpPlan plan = Survivors.plan(EfaProvider.ID, report.facts(), (from, to) -> List.of());
+        return new Survivors(provider, plan, config, PATIENCE, true);
     }
 
     /** Over one and two wires between RoCE ports of {@code ci/rdma-guest}, in threads. */

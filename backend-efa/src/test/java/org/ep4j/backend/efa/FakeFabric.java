@@ -103,9 +103,9 @@ final class FakeFabric {
         pumps[side] = run;
     }
 
-    /** From now on nothing lands and nothing completes. */
-    void stick() {
-        stuck = true;
+    /** While it sticks, nothing lands and nothing completes. */
+    void stick(boolean stuck) {
+        this.stuck = stuck;
     }
 
     /** Something else than a write of its own fails for a side. */
@@ -184,7 +184,7 @@ final class FakeFabric {
 
             @Override
             public String error(int error) {
-                return "error " + error + " (fake)";
+                return "fake";
             }
 
             @Override

@@ -3,9 +3,13 @@ package org.ep4j.backend.efa;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.SplittableRandom;
+import org.ep4j.Device;
+import org.ep4j.DeviceMemory;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.Resources;
 import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.spi.HostPosted;
 
@@ -52,10 +56,11 @@ final class LinkPair {
         for (int side = 0; side < 2; side++) {
             List<Rail> rails = new ArrayList<>();
             for (int r = 0; r < shape.rails(); r++) {
-                NicFlow nic = new NicFlow(shape.profile().inflightBytes());
+                NicFlow nic = new NicFlow(shape.profile().limits("fake"));
                 rails.add(new Rail(
                         r,
                         "fake" + r + " to fake" + r,
+                        "fake" + r,
                         r,
                         r,
                         Long.MAX_VALUE,
@@ -96,6 +101,18 @@ final class LinkPair {
 
     void advance(int side, int counter, long value) {
         links[side].advance(0, counter, sent[side], value);
+    }
+
+    /** A buffer of rank 0, whose number is 0 on both sides. */
+    EfaBuffer buffer() {
+        return new EfaBuffer(
+                "b",
+                0,
+                new DeviceMemory(data[0].address(), BYTES, Device.HOST),
+                new Exposure.Exposed(
+                        regions[0], List.of(regions[0], regions[1]), List.of(0, 0), counters[0], new Resources()),
+                Map.of(1, links[0]),
+                closed -> {});
     }
 
     long seen(int side, int counter) {

@@ -6,7 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.time.Duration;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.NativeStatus;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.plan.PathKind;
 import org.junit.jupiter.api.Test;
 
 final class LinkTest {
@@ -61,7 +63,7 @@ final class LinkTest {
     @Test
     void aPeerThatTakesNothingIsToldOfInTime() {
         LinkPair pair = impatientPair();
-        pair.fabric().stick();
+        pair.fabric().stick(true);
         assertThatThrownBy(() -> {
                     for (int i = 1; i < 10_000; i++) {
                         pair.write(0, 0, 0, 64);
@@ -76,7 +78,7 @@ final class LinkTest {
     @Test
     void aDrainEndsAtItsDeadline() {
         LinkPair pair = pair();
-        pair.fabric().stick();
+        pair.fabric().stick(true);
         pair.write(0, 0, 0, 64);
         assertThatThrownBy(() -> pair.link(0).drain(Duration.ofMillis(20)))
                 .isInstanceOf(EpTimeoutException.class)
@@ -90,8 +92,12 @@ final class LinkTest {
         progress(pair, 0);
         assertThat(pair.link(0).isLost()).isTrue();
         assertThatThrownBy(() -> pair.write(0, 0, 0, 8))
-                .isInstanceOfSatisfying(
-                        EpPeerLostException.class, e -> assertThat(e.peer()).isEqualTo(1))
+                .isInstanceOfSatisfying(EpPeerLostException.class, e -> {
+                    assertThat(e.peer()).isEqualTo(1);
+                    assertThat(e.path()).contains(PathKind.HOST_POSTED);
+                    assertThat(e.nic()).contains("fake0");
+                    assertThat(e.status()).contains(new NativeStatus(101, "fake"));
+                })
                 .hasMessageContainingAll(
                         "rank 1",
                         "cannot be reached",

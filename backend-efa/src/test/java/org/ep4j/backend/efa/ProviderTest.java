@@ -120,23 +120,33 @@ final class ProviderTest {
         assertThat(offer.nics()).containsExactly("rdmap0s6:1", "rdmap1s6:1");
         assertThat(offer.gigabytesPerSecond()).isEqualTo(22.5);
         assertThat(offer.latencyMicros()).isEqualTo(Estimates.EFA_MICROS);
-        assertThat(offer.flow())
-                .isEqualTo(
-                        "AWS EFA: any number of bytes of a rank, to a peer 8 writes of 64 KiB and more and 32 smaller");
     }
 
     @Test
     void theLimitsOfTheNicAreTold() {
-        Map<String, String> facts = facts("verbs;ofi_rxm", "verbs;ofi_rxm", "bnxt_re0");
+        Locality efa = host(NicFamily.EFA, "rdmap0s6");
+        assertThat(described(efa, Map.of()))
+                .isEqualTo("AWS EFA: any number of bytes, 8 writes of 64 KiB and more, 32 smaller, of a rank on a NIC");
+        assertThat(described(efa, Map.of("UCCL_IB_MAX_INFLIGHT_BYTES", "8388608", "UCCL_IB_MAX_INFLIGHT_NORMAL", "4")))
+                .isEqualTo("AWS EFA: 8.0 MiB, 4 writes of 64 KiB and more, 32 smaller, of a rank on a NIC");
+        assertThat(described(Locality.UNKNOWN, Map.of()))
+                .isEqualTo(
+                        "sockets: any number of bytes, 32 writes of 64 KiB and more, 128 smaller, of a rank on a NIC");
+        FabricInfo bnxt = FabricInfo.parse(0, "provider=verbs;ofi_rxm\ndomain=bnxt_re0\nvendor=0x14e4");
+        Map<String, String> facts = EfaFacts.of(
+                        List.of(bnxt), EpConfig.builder(Map.of(), Map.of()).build())
+                .values();
         Locality place = host(NicFamily.BNXT, "bnxt_re0");
         PathOffer offer = (PathOffer) provider.offer(profile(0, "a", place, facts), profile(1, "b", place, facts));
         assertThat(offer.flow())
-                .isEqualTo("Broadcom Thor-2: 1.5 MiB of a rank, to a peer 1 write of 64 KiB and more and 32 smaller");
-        PathOffer sockets = (PathOffer) provider.offer(
-                profile(0, "a", Locality.UNKNOWN, Map.of()), profile(1, "b", Locality.UNKNOWN, Map.of()));
-        assertThat(sockets.flow())
-                .isEqualTo(
-                        "sockets: any number of bytes of a rank, to a peer 32 writes of 64 KiB and more and 128 smaller");
+                .isEqualTo("Broadcom Thor-2: 1.5 MiB, 1 write of 64 KiB and more, 32 smaller, of a rank on a NIC");
+    }
+
+    private String described(Locality place, Map<String, String> variables) {
+        EpConfig config = EpConfig.builder(Map.of(), variables).build();
+        Map<String, String> facts = provider.describe(new DescribeRequest(Device.HOST, place, "h", config))
+                .facts();
+        return ((PathOffer) provider.offer(profile(0, "a", place, facts), profile(1, "b", place, facts))).flow();
     }
 
     @Test

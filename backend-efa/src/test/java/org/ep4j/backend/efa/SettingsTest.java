@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.Map;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
+import org.ep4j.plan.offer.FlowLimits;
 import org.junit.jupiter.api.Test;
 
 final class SettingsTest {
@@ -49,22 +50,24 @@ final class SettingsTest {
 
     @Test
     void aNicTakesNoMoreBytesThanItsLimitButForOneWrite() {
-        NicFlow flow = new NicFlow(100);
+        NicFlow flow = new NicFlow(new FlowLimits("", 100, 0, 0));
         assertThat(flow.take(60)).isTrue();
         assertThat(flow.take(41)).isFalse();
         assertThat(flow.take(40)).isTrue();
-        flow.give(100);
+        flow.give(60);
+        flow.give(40);
         assertThat(flow.take(1000)).isTrue();
         assertThat(flow.take(1)).isFalse();
-        assertThat(new NicFlow(0).take(Long.MAX_VALUE)).isTrue();
+        assertThat(new NicFlow(new FlowLimits("", 0, 0, 0)).take(Long.MAX_VALUE))
+                .isTrue();
     }
 
     @Test
     void largeAndSmallWritesHaveLimitsOfTheirOwnAndRecordsRoomBeside() {
-        RailFlow flow = new RailFlow(new NicFlow(0), 1, 2, 100);
-        int large = flow.take(RailFlow.LARGE);
+        RailFlow flow = new RailFlow(new NicFlow(new FlowLimits("", 0, 1, 2)), RailFlow.slots(1, 2), 100);
+        int large = flow.take(FlowLimits.LARGE);
         assertThat(large).isNotNegative();
-        assertThat(flow.take(RailFlow.LARGE)).isEqualTo(-1);
+        assertThat(flow.take(FlowLimits.LARGE)).isEqualTo(-1);
         assertThat(flow.take(1)).isNotNegative();
         assertThat(flow.take(1)).isNotNegative();
         assertThat(flow.take(1)).isEqualTo(-1);
@@ -75,12 +78,30 @@ final class SettingsTest {
         assertThat(records).isPositive();
         assertThat(flow.takeBare()).isNotNegative();
         flow.give(large);
-        assertThat(flow.take(RailFlow.LARGE)).isNotNegative();
+        assertThat(flow.take(FlowLimits.LARGE)).isNotNegative();
+    }
+
+    /** As UCCL has them: of a GPU and a NIC, whatever the number of peers. */
+    @Test
+    void limitsAreSharedByAllPeersOnANic() {
+        NicFlow nic = new NicFlow(new FlowLimits("", 0, 1, 2));
+        RailFlow first = new RailFlow(nic, RailFlow.slots(1, 2), 100);
+        RailFlow second = new RailFlow(nic, RailFlow.slots(1, 2), 100);
+        int large = first.take(FlowLimits.LARGE);
+        assertThat(second.take(FlowLimits.LARGE)).isEqualTo(-1);
+        assertThat(first.take(7)).isNotNegative();
+        assertThat(second.take(7)).isNotNegative();
+        assertThat(second.take(7)).isEqualTo(-1);
+        first.give(large);
+        assertThat(second.take(FlowLimits.LARGE)).isNotNegative();
+        // A peer that is lost holds nothing back.
+        second.abandon();
+        assertThat(first.take(FlowLimits.LARGE)).isNotNegative();
     }
 
     @Test
     void aBurstEndsUntilCompletionsWereLookedAt() {
-        RailFlow flow = new RailFlow(new NicFlow(0), 8, 8, 2);
+        RailFlow flow = new RailFlow(new NicFlow(new FlowLimits("", 0, 8, 8)), RailFlow.slots(8, 8), 2);
         assertThat(flow.take(1)).isNotNegative();
         assertThat(flow.take(1)).isNotNegative();
         assertThat(flow.take(1)).isEqualTo(-1);

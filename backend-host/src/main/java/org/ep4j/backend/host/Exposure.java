@@ -3,7 +3,6 @@ package org.ep4j.backend.host;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.TreeMap;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
@@ -65,24 +64,16 @@ final class Exposure implements SymmetricAllocation {
 
     /** Every rank sees the same figures here, so all come to the same verdict. */
     private void checkRoom(List<Room> rooms) {
-        Map<String, Integer> sharing = new TreeMap<>();
-        for (int rank : collective.ranks()) {
-            sharing.merge(folderOf(rank), 1, Integer::sum);
-        }
-        List<String> refusals = new ArrayList<>();
+        List<Room.OfRank> ranks = new ArrayList<>();
         for (int i = 0; i < rooms.size(); i++) {
             int rank = collective.ranks().get(i);
-            Optional<String> refusal = rooms.get(i).refusal(name, sharing.getOrDefault(folderOf(rank), 1));
-            refusal.ifPresent(text -> refusals.add(collective.label(rank) + ": " + text));
+            RankProfile profile = context.plan().profiles().get(rank);
+            ranks.add(new Room.OfRank(
+                    collective.label(rank), ShmFacts.kernel(profile), ShmFacts.sharedFolder(profile), rooms.get(i)));
         }
-        if (!refusals.isEmpty()) {
-            throw new EpResourceException(refusals.get(0));
-        }
-    }
-
-    private String folderOf(int rank) {
-        RankProfile profile = context.plan().profiles().get(rank);
-        return ShmFacts.sharedFolder(profile);
+        Room.refusal(name, ranks).ifPresent(text -> {
+            throw new EpResourceException(text);
+        });
     }
 
     /** Second step: every rank makes and maps its own file. */
@@ -133,6 +124,23 @@ final class Exposure implements SymmetricAllocation {
         if (own != null) {
             own.removeName();
         }
+    }
+
+    /** Pages of a file stay as long as any process maps them, also when it has no name any more (mmap(2), unlink(2)). */
+    @Override
+    public boolean staysMapped() {
+        return true;
+    }
+
+    @Override
+    public void unmapPeers() {
+        mappings.entrySet().removeIf(of -> {
+            if (of.getKey() == context.rank()) {
+                return false;
+            }
+            of.getValue().unmap();
+            return true;
+        });
     }
 
     @Override

@@ -92,7 +92,7 @@ public final class HostShmProvider implements EpBackendProvider {
                     e);
         }
         return new MappedBackend(
-                context, collective, "in " + folder, name -> new Exposure(context, collective, libc, folder, name));
+                context, collective, "in " + folder, (among, name) -> new Exposure(context, among, libc, folder, name));
     }
 
     private static Libc bind() {

@@ -65,11 +65,12 @@ final class ShmFacts {
     /** Names the folder of a rank as a file on a machine: ranks with an equal name share the folder's free space. */
     static String sharedFolder(RankProfile profile) {
         Map<String, String> identity = profile.identity(HostShmProvider.ID);
-        return String.format(
-                Locale.ROOT,
-                "%s/%s",
-                identity.getOrDefault(BOOT, profile.hostId()),
-                identity.getOrDefault(FOLDER_ID, ""));
+        return String.format(Locale.ROOT, "%s/%s", kernel(profile), identity.getOrDefault(FOLDER_ID, ""));
+    }
+
+    /** Names the running kernel of a rank's machine, whatever containers are on it. */
+    static String kernel(RankProfile profile) {
+        return profile.identity(HostShmProvider.ID).getOrDefault(BOOT, profile.hostId());
     }
 
     private static Optional<String> missing(RankProfile profile) {

@@ -18,9 +18,12 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpStateException;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.config.EpConfig;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
+import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.PathOffer;
@@ -57,6 +60,41 @@ final class ExposeTest {
             }
         });
         assertThat(right).containsOnly(ranks);
+    }
+
+    @Test
+    void survivorsExposeWithoutTheRankThatIsLeftOut() {
+        List<Integer> left = List.of(1, 2);
+        CyclicBarrier before = new CyclicBarrier(3);
+        CyclicBarrier after = new CyclicBarrier(3);
+        EpConfig config = TestRanks.config(folder);
+        List<Bootstrap> members = Bootstraps.inProcess(3);
+        List<TestRanks.Outcome<Boolean>> ends =
+                TestRanks.run(List.of(config, config, config), TestRanks.plan(3, config), members, (rank, backend) -> {
+                    SymmetricBuffer first = TestRanks.expose(backend, "first", PAGES);
+                    TestRanks.await(before);
+                    if (rank > 0) {
+                        Bootstrap survivors = members.get(rank).subgroup("left", left);
+                        backend.continueWith(survivors, left);
+                        SymmetricBuffer second = TestRanks.expose(backend, "second", PAGES);
+                        TestRanks.view(TestRanks.peers(second).peer(3 - rank)).putInt(0, 10 + rank);
+                        // What was exposed before stays mapped on all three.
+                        TestRanks.view(TestRanks.peers(first).peer(0)).putInt(4 * rank, 20 + rank);
+                        survivors.barrier("written", TestRanks.DEADLINE);
+                        assertThat(TestRanks.view(second.local()).getInt(0)).isEqualTo(10 + 3 - rank);
+                        assertThatThrownBy(() -> TestRanks.peers(second).peer(0))
+                                .isInstanceOf(IllegalArgumentException.class)
+                                .hasMessageContaining("connects it to " + (3 - rank));
+                        assertThat(backend.toString()).contains("between ranks 1, 2 ");
+                        assertThat(second.staysMapped()).isTrue();
+                    }
+                    TestRanks.await(after);
+                    return rank > 0
+                            || (TestRanks.view(first.local()).getInt(4) == 21
+                                    && TestRanks.view(first.local()).getInt(8) == 22);
+                });
+        assertThat(ends).extracting(TestRanks.Outcome::failure).containsOnly(Optional.empty());
+        assertThat(ends).extracting(TestRanks.Outcome::value).containsOnly(Optional.of(true));
     }
 
     @Test

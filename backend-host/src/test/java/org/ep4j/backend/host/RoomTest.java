@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpTimeoutException;
@@ -37,7 +38,7 @@ final class RoomTest {
     @Test
     void moreThanTheFolderHasIsRefusedOnAllRanksAndNothingIsTaken() throws IOException {
         Room room = Room.look(0, new ShmFolder(folder));
-        long bytes = pages(Math.min(room.folderFree(), room.memoryFree()) + (1L << 30));
+        long bytes = pages(room.free() + (1L << 30));
         long start = System.nanoTime();
         var outcomes = TestRanks.run(2, folder, (rank, backend) -> TestRanks.expose(backend, "big", bytes));
         assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(10));
@@ -55,7 +56,7 @@ final class RoomTest {
     @Test
     void whatFitsOneRankButNotAllIsRefused() throws IOException {
         Room room = Room.look(0, new ShmFolder(folder));
-        long bytes = pages(Math.min(room.folderFree(), room.memoryFree()) / 2 + (1L << 30));
+        long bytes = pages(room.free() / 2 + (1L << 30));
         var outcomes = TestRanks.run(2, folder, (rank, backend) -> TestRanks.expose(backend, "big", bytes));
         assertThat(outcomes)
                 .allSatisfy(o -> assertThat(o.failure().orElseThrow())
@@ -119,14 +120,51 @@ final class RoomTest {
         return NativeFailures.translate(new NativeCallException("mmap", "x", new Errno(number, "")), "b", 4096, shm);
     }
 
+    private static String refusal(Room room, int ranks) {
+        List<Room.OfRank> all = IntStream.range(0, ranks)
+                .mapToObj(rank -> new Room.OfRank("rank " + rank, "m", "m/f", room))
+                .toList();
+        return Room.refusal("b", all).orElse("");
+    }
+
     @Test
-    void shortMemoryIsToldFromAShortFolder() {
-        assertThat(new Room(1 << 20, 1 << 10, 1 << 30, "/f").refusal("b", 1).orElseThrow())
-                .contains("1 rank needs 1048576 bytes", "/f", "1024 bytes", "--shm-size");
-        assertThat(new Room(1 << 20, 1 << 30, 1 << 10, "/f").refusal("b", 3).orElseThrow())
+    void shortMemoryIsToldFromAShortFolderAndAShortLimit() {
+        assertThat(refusal(new Room(1 << 20, 1 << 10, 1 << 30, List.of(), "/f"), 1))
+                .contains("rank 0: 1 rank needs 1048576 bytes", "/f", "1024 bytes", "--shm-size");
+        assertThat(refusal(new Room(1 << 20, 1 << 30, 1 << 10, List.of(), "/f"), 3))
                 .contains("3 ranks need", "3145728 bytes", "the machine has 1024 bytes", "smaller buffer");
-        assertThat(new Room(1 << 20, Long.MAX_VALUE, Long.MAX_VALUE, "/f").refusal("b", 3))
+        List<MemoryLimit> limits = List.of(
+                new MemoryLimit("1", "/g/a/memory.max", 1 << 24, 1 << 23),
+                new MemoryLimit("2", "/g/memory.max", 1 << 22, 1 << 21));
+        assertThat(refusal(new Room(1 << 20, 1 << 30, 1 << 30, limits, "/f"), 3))
+                .contains("3 ranks need", "2097152 bytes", "its limit of 4194304 bytes", "/g/memory.max", "--memory");
+        assertThat(refusal(new Room(1 << 20, 1 << 30, 1 << 30, limits, "/f"), 2))
                 .isEmpty();
+        assertThat(refusal(new Room(1 << 20, Long.MAX_VALUE, Long.MAX_VALUE, List.of(), "/f"), 3))
+                .isEmpty();
+    }
+
+    /** Containers of their own, below one group: each has room for its rank, and the group has not for both. */
+    @Test
+    void ranksOfSeveralGroupsShareTheLimitAboveThem() {
+        MemoryLimit above = new MemoryLimit("0:1", "/sys/fs/cgroup/memory.max", 1 << 21, 3 << 19);
+        List<Room.OfRank> ranks = IntStream.range(0, 2)
+                .mapToObj(rank -> new Room.OfRank(
+                        "rank " + rank,
+                        "m",
+                        "m/folder-" + rank,
+                        new Room(
+                                1 << 20,
+                                1 << 30,
+                                1 << 30,
+                                List.of(new MemoryLimit("0:" + (2 + rank), "/own", 1 << 20, 1 << 20), above),
+                                "/f")))
+                .toList();
+        assertThat(Room.refusal("b", ranks).orElseThrow()).contains("2 ranks need", "/sys/fs/cgroup/memory.max");
+        assertThat(Room.refusal("b", ranks.subList(0, 1))).isEmpty();
+        Room.OfRank elsewhere =
+                new Room.OfRank("rank 9", "n", "n/f", ranks.get(0).room());
+        assertThat(Room.refusal("b", List.of(elsewhere, ranks.get(0)))).isEmpty();
     }
 
     @Test
@@ -146,7 +184,7 @@ final class RoomTest {
         Room room = Room.look(bytes, new ShmFolder(folder));
         long need = 2 * bytes + (3L << 30);
         skipUnless(
-                Math.min(room.folderFree(), room.memoryFree()) >= need,
+                room.free() >= need,
                 "two ranks of " + bytes + " bytes want " + need + " bytes free, there are " + room.folderFree()
                         + " in the folder and " + room.memoryFree() + " of memory");
         CyclicBarrier step = new CyclicBarrier(2);

@@ -107,7 +107,11 @@ final class TestRanks {
 
     /** Opens the backend on {@code ranks} threads and lets each do its part; every rank with its own settings. */
     static <T> List<Outcome<T>> run(List<EpConfig> configs, EpPlan plan, Part<T> part) {
-        List<Bootstrap> members = Bootstraps.inProcess(configs.size());
+        return run(configs, plan, Bootstraps.inProcess(configs.size()), part);
+    }
+
+    /** As above, over members that the parts use too. */
+    static <T> List<Outcome<T>> run(List<EpConfig> configs, EpPlan plan, List<Bootstrap> members, Part<T> part) {
         ExecutorService threads = Executors.newFixedThreadPool(configs.size());
         try {
             List<Future<T>> futures = new ArrayList<>();

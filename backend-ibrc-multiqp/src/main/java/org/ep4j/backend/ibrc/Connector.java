@@ -167,8 +167,9 @@ final class Connector {
                     receives(port.device()),
                     inlines[lane],
                     port.maxMessage(),
-                    name);
-            lanes[lane] = new Lane(lane, lane % pairing.rails(), ends, settings);
+                    name,
+                    port.record().name());
+            lanes[lane] = new Lane(lane, lane % pairing.rails(), ends, settings, ports.flow(port(lane)));
         }
         long[] all = queues.values().stream().mapToLong(Long::longValue).toArray();
         return new Connected(List.of(lanes), pairing.rails(), new VerbsWire(queuePairs, all));

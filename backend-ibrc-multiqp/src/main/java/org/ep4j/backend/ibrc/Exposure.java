@@ -13,14 +13,22 @@ import org.ep4j.spi.ExposedMemory;
 /** The making of one symmetric buffer on one rank: register, tell the others, agree on the size. For one thread. */
 final class Exposure {
     private final Collective collective;
+    private final List<Integer> places;
     private final Ports ports;
     private final Buffers buffers;
     private final boolean relaxedOrdering;
     private final Resources data = new Resources();
     private final Resources counted = new Resources();
 
-    Exposure(Collective collective, Ports ports, Buffers buffers, boolean relaxedOrdering) {
+    /**
+     * Not begun yet.
+     *
+     * @param collective among the ranks that take part
+     * @param places ranks that opened the backend; their places in this list are their indexes for good
+     */
+    Exposure(Collective collective, List<Integer> places, Ports ports, Buffers buffers, boolean relaxedOrdering) {
         this.collective = collective;
+        this.places = List.copyOf(places);
         this.ports = ports;
         this.buffers = buffers;
         this.relaxedOrdering = relaxedOrdering;
@@ -66,19 +74,20 @@ final class Exposure {
                     .toList();
             collective.requireEqualSizes(
                     name, told.stream().map(BufferRecord::bytes).toList());
+            List<BufferRecord> all = byPlace(places, collective.ranks(), told);
             Local local = mine.get(0);
             Exposed exposed = new Exposed(
                     Regions.ofData(
                             memory,
                             local.dataKeys().local(),
-                            told.stream().map(BufferRecord::data).toList()),
+                            all.stream().map(BufferRecord::data).toList()),
                     Regions.of(
                             local.record().counters().address(),
                             local.counterKeys().local(),
-                            told.stream().map(BufferRecord::counters).toList()),
+                            all.stream().map(BufferRecord::counters).toList()),
                     local.counted(),
                     local.farewells(),
-                    told.stream().map(BufferRecord::number).toList(),
+                    all.stream().map(BufferRecord::number).toList(),
                     data,
                     counted);
             done = true;
@@ -91,6 +100,14 @@ final class Exposure {
         }
     }
 
+    /** Records by the index of their ranks, which those that take part need not fill. */
+    static List<BufferRecord> byPlace(List<Integer> places, List<Integer> ranks, List<BufferRecord> told) {
+        return places.stream()
+                .map(ranks::indexOf)
+                .map(i -> i < 0 ? BufferRecord.ABSENT : told.get(i))
+                .toList();
+    }
+
     private record Local(
             BufferRecord record,
             Buffers.Counted counted,
@@ -99,7 +116,7 @@ final class Exposure {
             Ports.Keys counterKeys) {}
 
     private Local register(ExposedMemory memory) {
-        int ranks = collective.ranks().size();
+        int ranks = places.size();
         long bytes = Farewells.bytes(ranks);
         WordMemory held = WordMemory.allocate(bytes);
         counted.hold(held);

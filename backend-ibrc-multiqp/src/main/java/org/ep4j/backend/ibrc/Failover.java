@@ -75,6 +75,8 @@ final class Failover {
     private void startReading() {
         for (Lane lane : rail.lanes()) {
             lane.seal();
+            // The request that found the queue pair stopped was noted after its room was given back.
+            lane.log().release();
             for (long n = lane.log().retired(); n < lane.log().posted(); n++) {
                 lane.log().read(n, request);
                 Region counted = request.counted;
@@ -140,12 +142,22 @@ final class Failover {
                 return;
             }
             if (replayNext < lane.log().posted()) {
-                lane.log().read(replayNext++, request);
+                lane.log().read(replayNext, request);
+                PortFlow.Write write = null;
+                if (request.opcode == Commands.WRITE && via.flow().limited()) {
+                    write = via.flow().begin(request.length);
+                    if (write == null || !write.take(request.length)) {
+                        end(write);
+                        return;
+                    }
+                }
+                replayNext++;
                 // Whoever wanted to read does it again by itself.
                 if (request.opcode != Commands.READ) {
                     via.traffic().replayed();
-                    sender.append(via, request);
+                    sender.append(via, request, write);
                 }
+                end(write);
             } else {
                 replayLane++;
                 if (replayLane < rail.lanes().size()) {
@@ -160,6 +172,12 @@ final class Failover {
             }
         }
         stage = Stage.DONE;
+    }
+
+    private static void end(PortFlow.@Nullable Write write) {
+        if (write != null) {
+            write.end();
+        }
     }
 
     /** From here on the lane passes every fence. */

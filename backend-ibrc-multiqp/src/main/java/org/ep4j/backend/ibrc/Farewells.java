@@ -79,15 +79,20 @@ final class Farewells {
     boolean complete(Collection<Link> links) {
         long end = System.nanoTime() + PATIENCE.toNanos();
         while (true) {
-            boolean all = links.stream()
-                    .allMatch(link -> link.isLost()
-                            || words.getLongAcquire(word(link.peer().index())) != 0);
+            boolean all = allSaid(links);
             if (all || System.nanoTime() - end >= 0) {
                 links.forEach(Link::settle);
                 return all;
             }
             LockSupport.parkNanos(PAUSE_NANOS);
         }
+    }
+
+    /** True when each peer has said that it closed, or is lost. Does not wait. */
+    boolean allSaid(Collection<Link> links) {
+        return links.stream()
+                .allMatch(link ->
+                        link.isLost() || words.getLongAcquire(word(link.peer().index())) != 0);
     }
 
     private long word(int index) {

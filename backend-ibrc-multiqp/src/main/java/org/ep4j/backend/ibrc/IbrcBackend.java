@@ -12,6 +12,7 @@ import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.ExposeArguments;
 import org.ep4j.engine.collective.OpenBuffers;
 import org.ep4j.engine.memory.Resources;
+import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.LinkTraffic;
@@ -30,9 +31,9 @@ final class IbrcBackend implements EpBackend, RegistersDeviceMemory, TrafficSour
     private final Ports ports;
     private final Map<Integer, Link> links;
     private final Buffers numbers;
+    private final LingeringCounters lingering = new LingeringCounters();
     private final Looks looks = new Looks();
     private final boolean atomics;
-    private final Resources resources;
     private final ProgressThreads threads;
     private final OpenBuffers<IbrcBuffer> buffers;
 
@@ -50,9 +51,9 @@ final class IbrcBackend implements EpBackend, RegistersDeviceMemory, TrafficSour
         this.links = Map.copyOf(links);
         this.numbers = numbers;
         this.atomics = atomics;
-        this.resources = resources;
+        resources.add(lingering::close);
         this.buffers = new OpenBuffers<>(collective, context.rank());
-        this.threads = new ProgressThreads(context, ports, List.copyOf(links.values()), resources);
+        this.threads = new ProgressThreads(context, collective, ports, List.copyOf(links.values()), resources);
         threads.start();
     }
 
@@ -69,8 +70,10 @@ final class IbrcBackend implements EpBackend, RegistersDeviceMemory, TrafficSour
     @Override
     public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
         buffers.checkOpen();
-        Exposure exposure =
-                new Exposure(collective, ports, numbers, context.config().get(IbrcKeys.RELAXED_ORDERING));
+        lingering.free();
+        Collective among = collective.snapshot();
+        Exposure exposure = new Exposure(
+                among, context.ranks(), ports, numbers, context.config().get(IbrcKeys.RELAXED_ORDERING));
         ExposedMemory given = memory.orElseGet(
                 () -> ExposedMemory.of(new DeviceMemory(0, 0, context.device().id())));
         Exposure.Exposed exposed = exposure.run(
@@ -81,14 +84,25 @@ final class IbrcBackend implements EpBackend, RegistersDeviceMemory, TrafficSour
         return buffers.add(new IbrcBuffer(
                 name,
                 context.rank(),
-                collective.ranks().indexOf(context.rank()),
+                context.ranks().indexOf(context.rank()),
                 given.memory(),
                 exposed,
-                links,
+                linksTo(among.ranks()),
                 looks,
                 atomics,
-                resources,
+                lingering,
                 buffers::remove));
+    }
+
+    private Map<Integer, Link> linksTo(List<Integer> ranks) {
+        return links.entrySet().stream()
+                .filter(link -> ranks.contains(link.getKey()))
+                .collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue));
+    }
+
+    @Override
+    public void continueWith(Bootstrap members, List<Integer> ranks) {
+        collective.continueWith(members, ranks);
     }
 
     @Override

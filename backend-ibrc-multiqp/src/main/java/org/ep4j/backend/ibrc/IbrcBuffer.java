@@ -7,8 +7,8 @@ import java.util.function.Consumer;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpStateException;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.memory.FailedWrites;
 import org.ep4j.engine.memory.PostedArguments;
-import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.SymmetricBuffer;
 import org.jspecify.annotations.Nullable;
@@ -26,10 +26,11 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
 
     private final Looks looks;
     private final boolean atomics;
-    private final Resources backend;
+    private final LingeringCounters lingering;
     private final Consumer<IbrcBuffer> onClose;
     private final AtomicBoolean open = new AtomicBoolean(true);
     private final long[][] sent;
+    private final FailedWrites failures;
     /** By rank. */
     private final @Nullable Arrivals[] arrivals;
 
@@ -40,7 +41,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
      * @param looks of all buffers of the backend
      * @param atomics false when this rank counts immediates, for which it has to look
      * @param self index of this rank
-     * @param backend gets what has to stay until the backend closes
+     * @param lingering gets counters that peers may still advance after this buffer is closed
      */
     IbrcBuffer(
             String name,
@@ -51,7 +52,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
             Map<Integer, Link> links,
             Looks looks,
             boolean atomics,
-            Resources backend,
+            LingeringCounters lingering,
             Consumer<IbrcBuffer> onClose) {
         this.name = name;
         this.rank = rank;
@@ -60,13 +61,14 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
         this.links = Map.copyOf(links);
         this.looks = looks;
         this.atomics = atomics;
-        this.backend = backend;
+        this.lingering = lingering;
         this.self = self;
         this.onClose = onClose;
         int ranks = exposed.numbers().size();
         this.sent = new long[ranks][COUNTERS];
         int room = links.keySet().stream().mapToInt(peer -> peer + 1).max().orElse(0);
         this.linkOf = new Link[room];
+        this.failures = new FailedWrites(room, toString());
         this.arrivals = new Arrivals[room];
         links.forEach((peer, link) -> {
             linkOf[peer] = link;
@@ -85,8 +87,14 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
         Link link = link(peer);
         PostedArguments.checkRange("target", target, bytes, memory.byteSize(), this);
         PostedArguments.checkRange("source", source, bytes, memory.byteSize(), this);
+        failures.check(peer);
         if (bytes > 0) {
-            link.write(exposed.data(), target, source, bytes);
+            try {
+                link.write(exposed.data(), target, source, bytes);
+            } catch (RuntimeException | Error e) {
+                failures.failed(peer, e);
+                throw e;
+            }
         }
     }
 
@@ -94,6 +102,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     public void advance(int peer, int counter, long value) {
         Link link = link(peer);
         PostedArguments.checkCounter(counter);
+        failures.check(peer);
         int index = link.peer().index();
         link.advance(exposed.counters(), exposed.numbers().get(index), counter, sent[index], value);
     }
@@ -112,6 +121,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     @Override
     public void drain(int peer, Duration deadline) {
         link(peer).drain(deadline);
+        failures.drained(peer);
     }
 
     @Override
@@ -142,7 +152,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
             if (apart) {
                 exposed.words().close();
             } else {
-                backend.add(exposed.words()::close);
+                lingering.add(exposed.farewells(), links.values(), exposed.words());
             }
             onClose.accept(this);
         }

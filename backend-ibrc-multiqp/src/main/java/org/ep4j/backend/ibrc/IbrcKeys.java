@@ -5,9 +5,8 @@ import org.ep4j.config.ConfigKey;
 
 /**
  * The settings of the backend. Variables of NVSHMEM, NCCL and UCCL that mean the same and have the same values are read
- * too. Not so: {@code NCCL_IB_USE_INLINE} and {@code NCCL_IB_PCI_RELAXED_ORDERING} (switches, the latter with three places),
- * {@code UCCL_IB_MAX_INFLIGHT_LOW_LATENCY} (a limit for one of two modes, which share connections here). Which NICs, GID index,
- * service level and traffic class: {@code ep.nic.*}; the number of queue pairs over all ports: {@code ep.lanes}.
+ * too. Not so: {@code NCCL_IB_USE_INLINE} and {@code NCCL_IB_PCI_RELAXED_ORDERING} (switches, the latter with three places). Which
+ * NICs, GID index, service level and traffic class: {@code ep.nic.*}; the number of queue pairs over all ports: {@code ep.lanes}.
  */
 final class IbrcKeys {
     static final ConfigKey<Integer> PORTS = ConfigKey.integer(
@@ -98,15 +97,24 @@ final class IbrcKeys {
                     0,
                     0,
                     16384,
-                    "work requests to one peer that are under way on a queue pair at once; 0 takes what the kind of NIC is known"
-                            + " for, or fills the queue pair")
+                    "writes of 64 KiB and more, as high throughput makes, that a rank has under way on a NIC at once, to all peers; 0"
+                            + " takes what the kind of NIC is known for, or sets no limit")
             .orVariable("UCCL_IB_MAX_INFLIGHT_NORMAL");
+
+    static final ConfigKey<Integer> INFLIGHT_MESSAGES = ConfigKey.integer(
+                    "ep.ibrc.max-inflight-messages",
+                    0,
+                    0,
+                    16384,
+                    "smaller writes, as low latency makes, that a rank has under way on a NIC at once, to all peers; 0 takes what the"
+                            + " kind of NIC is known for, or sets no limit")
+            .orVariable("UCCL_IB_MAX_INFLIGHT_LOW_LATENCY");
 
     static final ConfigKey<Long> INFLIGHT_BYTES = ConfigKey.bytes(
                     "ep.ibrc.max-inflight-bytes",
                     "0",
-                    "bytes to one peer that are under way at once; 0 takes a peer's part of what the kind of NIC is known for, or"
-                            + " sets no limit")
+                    "bytes that a rank has under way on a NIC at once, to all peers; 0 takes what the kind of NIC is known for, or sets"
+                            + " no limit")
             .orVariable("UCCL_IB_MAX_INFLIGHT_BYTES");
 
     /** A value of {@link #COUNTERS}. */
@@ -164,6 +172,7 @@ final class IbrcKeys {
                 SIGNAL,
                 STRIPE,
                 INFLIGHT_WRITES,
+                INFLIGHT_MESSAGES,
                 INFLIGHT_BYTES,
                 COUNTERS,
                 RELAXED_ORDERING,

@@ -8,6 +8,7 @@ import java.util.Set;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.ep4j.Device;
+import org.ep4j.config.EpConfig;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
@@ -36,6 +37,9 @@ final class IbrcOffer {
      */
     static final String PORTS = "ports";
 
+    /** Fact: what a rank may have under way on its nearest NIC, for people. */
+    static final String FLOW = "flow";
+
     private static final Set<NicFamily> HARDWARE =
             EnumSet.of(NicFamily.MLX5, NicFamily.BNXT, NicFamily.IONIC, NicFamily.IRDMA);
 
@@ -54,7 +58,11 @@ final class IbrcOffer {
                                 IbrcProbe.DEVICE, "device " + request.device().type()),
                         nic(request.device(), request.locality(), nics.get()),
                         direct(nics.get())),
-                Map.of());
+                Map.of(FLOW, flow(request.config(), nics.get())));
+    }
+
+    static String flow(EpConfig config, NicPaths nics) {
+        return LinkSettings.limits(config, nics.nearest().nic().family()).text();
     }
 
     static Check noNic(Locality locality) {
@@ -102,7 +110,7 @@ final class IbrcOffer {
                 PathKind.HOST_POSTED,
                 Estimates.NETWORK_MICROS + crossings * Estimates.PCI_MICROS);
         return offer instanceof PathOffer path && mine.isPresent()
-                ? path.withFlow(LinkSettings.told(mine.get().nearest().nic().family()))
+                ? path.withFlow(from.facts(IbrcProvider.ID).getOrDefault(FLOW, ""))
                 : offer;
     }
 

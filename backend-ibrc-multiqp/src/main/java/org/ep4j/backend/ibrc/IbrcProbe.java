@@ -164,6 +164,7 @@ final class IbrcProbe {
         checks.add(direct(device, config, mine));
         PortGids gids = PortGids.of(topology.nics(), names, config.get(EpKeys.NIC_GID_INDEX));
         checks.add(gids.check());
+        facts.put(IbrcOffer.FLOW, IbrcOffer.flow(config, nics.get()));
         facts.put(IbrcOffer.PORTS, String.join(",", gids.ports()));
         boolean wanted = config.get(IbrcKeys.COUNTERS).equals(IbrcKeys.ATOMIC);
         checks.add(wanted ? atomics(mine) : Check.pass(ATOMICS, "not needed: receivers count immediates"));

@@ -14,6 +14,7 @@ final class Lane {
     private final LaneTraffic traffic = new LaneTraffic();
     private final int credits;
     private final int signalInterval;
+    private final PortFlow flow;
     private int sinceSignal;
     private volatile boolean alive = true;
     private boolean sealed;
@@ -22,12 +23,14 @@ final class Lane {
     private int receivesDone;
     private int receivesUsed;
 
-    Lane(int index, int rail, LaneEnds ends, LinkSettings settings) {
+    /** @param flow of this rank's port */
+    Lane(int index, int rail, LaneEnds ends, LinkSettings settings, PortFlow flow) {
         this.index = index;
         this.rail = rail;
         this.ends = ends;
         this.log = new SendLog(ends.depth());
-        this.credits = settings.credits(ends.depth());
+        this.credits = LinkSettings.credits(ends.depth());
+        this.flow = flow;
         this.signalInterval = settings.signalInterval(ends.depth());
     }
 
@@ -45,6 +48,11 @@ final class Lane {
 
     SendLog log() {
         return log;
+    }
+
+    /** What this rank has under way on its port. */
+    PortFlow flow() {
+        return flow;
     }
 
     /** What it has carried, for callers. */

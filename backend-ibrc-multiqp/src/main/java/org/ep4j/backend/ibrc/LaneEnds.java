@@ -11,5 +11,15 @@ package org.ep4j.backend.ibrc;
  * @param inline bytes that travel inside a request
  * @param maxMessage bytes of a message at most
  * @param name both ports, for messages
+ * @param nic this rank's port
  */
-record LaneEnds(long qp, int port, int remotePort, int depth, int receives, int inline, long maxMessage, String name) {}
+record LaneEnds(
+        long qp,
+        int port,
+        int remotePort,
+        int depth,
+        int receives,
+        int inline,
+        long maxMessage,
+        String name,
+        String nic) {}

@@ -2,6 +2,7 @@ package org.ep4j.backend.ibrc;
 
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Predicate;
 import org.ep4j.spi.LinkTraffic;
 import org.jspecify.annotations.Nullable;
 
@@ -52,18 +53,6 @@ final class Lanes {
         return pending;
     }
 
-    /** True when more bytes may be under way. */
-    boolean mayAdd() {
-        if (settings.inflightBytes() == 0) {
-            return true;
-        }
-        long bytes = 0;
-        for (Lane lane : all) {
-            bytes += lane.log().bytes();
-        }
-        return bytes < settings.inflightBytes();
-    }
-
     /** The lane of counters and small writes; it changes only when its rail is given up. */
     @Nullable
     Lane home() {
@@ -85,14 +74,18 @@ final class Lanes {
         return null;
     }
 
-    /** Moves on to the next lane that has room, once the last one has had its share; false where none has. */
-    boolean advanceToRoom() {
-        if (turn < settings.stripe() && all[next].hasRoom()) {
+    /**
+     * Moves on to the next lane that has room, once the last one has had its share; false where none has.
+     *
+     * @param room takes the room, where it is there
+     */
+    boolean advanceToRoom(Predicate<Lane> room) {
+        if (turn < settings.stripe() && room.test(all[next])) {
             return true;
         }
         for (int i = 1; i <= all.length; i++) {
             int candidate = (next + i) % all.length;
-            if (all[candidate].hasRoom()) {
+            if (room.test(all[candidate])) {
                 next = candidate;
                 turn = 0;
                 return true;

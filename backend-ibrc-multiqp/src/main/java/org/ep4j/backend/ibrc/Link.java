@@ -3,16 +3,21 @@ package org.ep4j.backend.ibrc;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
 import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.FailedPath;
+import org.ep4j.NativeStatus;
 import org.ep4j.engine.collective.Pause;
+import org.ep4j.plan.PathKind;
 import org.ep4j.spi.LinkTraffic;
 import org.jspecify.annotations.Nullable;
 
@@ -48,6 +53,12 @@ final class Link {
     private final Patience patience = new Patience();
     private final Queue<String> remarks = new ConcurrentLinkedQueue<>();
     private final Request request = new Request();
+    private final Predicate<Lane> dataRoom = this::takeRoom;
+    // The parts of the current write by this rank's port, where that has limits.
+    private final PortFlow.@Nullable Write[] open;
+    private long length;
+    private long left;
+    private boolean undivided;
     private long homeBytes;
     private boolean spread;
     private long fences;
@@ -57,6 +68,7 @@ final class Link {
     private final AtomicLong looked = new AtomicLong();
     // The last rail took no request; a completion that has not been looked at may say why.
     private @Nullable Rail refused;
+    private volatile FailedPath lostOn = FailedPath.of(PathKind.HOST_POSTED);
     private volatile @Nullable String lost;
 
     /**
@@ -83,17 +95,23 @@ final class Link {
         this.lanes = new Lanes(lanes, peer.start(), settings);
         this.passed = new PassedFences(memory, lanes.size());
         this.wire = wire;
+        this.open = new PortFlow.Write
+                [lanes.stream().mapToInt(lane -> lane.ends().port()).max().orElse(0) + 1];
         this.rails = new Rail[rails];
         for (int r = 0; r < rails; r++) {
             this.rails[r] = new Rail(r, this.lanes.all());
         }
-        this.sender =
-                new Sender(peer.index(), this.lanes.all(), wire, (lane, why) -> fail(lane.rail(), lane, why, false));
+        this.sender = new Sender(
+                peer.index(),
+                this.lanes.all(),
+                wire,
+                (lane, why) -> fail(lane.rail(), lane, why, false, Optional.empty()));
         for (Lane lane : lanes) {
             if (lane.ends().receives() > 0) {
                 lane.receivesPosted(lane.ends().receives());
             }
         }
+        lanes.stream().map(Lane::flow).distinct().forEach(flow -> flow.join(this));
     }
 
     /** Posts a write. The ranges have been checked. */
@@ -110,14 +128,17 @@ final class Link {
             long to = region.remoteAddress(peer.index()) + target;
             long from = region.address() + source;
             boolean small = homeBytes + bytes <= settings.stripe();
+            length = bytes;
+            undivided = small;
             long done = 0;
             while (done < bytes) {
-                Lane lane = small ? homeWithRoom() : laneWithRoom();
-                long most = small || lanes.alive() == 1
-                        ? lane.ends().maxMessage()
-                        : Math.min(settings.stripe(), lane.ends().maxMessage());
-                int piece = (int) Math.min(most, bytes - done);
-                sender.append(lane, request.write(region, to + done, region, from + done, piece));
+                left = bytes - done;
+                Lane lane = small ? homeWithRoom(dataRoom) : laneWithRoom();
+                int piece = piece(lane);
+                sender.append(
+                        lane,
+                        request.write(region, to + done, region, from + done, piece),
+                        open[lane.ends().port()]);
                 done += piece;
                 if (!small) {
                     lanes.took(piece);
@@ -125,7 +146,41 @@ final class Link {
             }
             homeBytes += small ? bytes : 0;
         } finally {
+            endWrites();
             lock.unlock();
+        }
+    }
+
+    /** Bytes of the current write that would go over a lane next. */
+    private int piece(Lane lane) {
+        long most = undivided || lanes.alive() == 1
+                ? lane.ends().maxMessage()
+                : Math.min(settings.stripe(), lane.ends().maxMessage());
+        return (int) Math.min(most, left);
+    }
+
+    /** Takes room for the next piece of the current write, on the lane and on its port; false where there is none. */
+    private boolean takeRoom(Lane lane) {
+        PortFlow flow = lane.flow();
+        if (!lane.hasRoom() || !flow.limited()) {
+            return lane.hasRoom();
+        }
+        int port = lane.ends().port();
+        PortFlow.Write write = open[port];
+        if (write == null) {
+            write = flow.begin(length);
+            open[port] = write;
+        }
+        return write != null && write.take(piece(lane));
+    }
+
+    private void endWrites() {
+        for (int port = 0; port < open.length; port++) {
+            PortFlow.Write write = open[port];
+            if (write != null) {
+                open[port] = null;
+                write.end();
+            }
         }
     }
 
@@ -265,18 +320,26 @@ final class Link {
         return failovers.isEmpty();
     }
 
+    /** For what the home lane carries beside data, which waits for nothing but the lane. */
     private Lane homeWithRoom() {
+        return homeWithRoom(Lane::hasRoom);
+    }
+
+    /** @param room takes the room, where it is there */
+    private Lane homeWithRoom(Predicate<Lane> room) {
+        if (!homeHasRoom(room)) {
+            await("room on the home lane", () -> homeHasRoom(room));
+        }
         Lane home = lanes.home();
-        while (home == null || !ready() || !home.hasRoom() || !lanes.mayAdd()) {
-            await("room on the home lane", this::homeHasRoom);
-            home = lanes.home();
+        if (home == null) {
+            throw new IllegalStateException("the home lane had room and is gone");
         }
         return home;
     }
 
-    private boolean homeHasRoom() {
+    private boolean homeHasRoom(Predicate<Lane> room) {
         Lane home = lanes.home();
-        return ready() && home != null && home.hasRoom() && lanes.mayAdd();
+        return ready() && home != null && room.test(home);
     }
 
     private Lane laneWithRoom() {
@@ -291,7 +354,7 @@ final class Link {
     }
 
     private boolean anyHasRoom() {
-        return ready() && lanes.mayAdd() && lanes.advanceToRoom();
+        return ready() && lanes.advanceToRoom(dataRoom);
     }
 
     private void await(String what, BooleanSupplier condition) {
@@ -309,10 +372,25 @@ final class Link {
                         what,
                         peer.rank(),
                         0,
-                        lanes.pending());
+                        lanes.pending(),
+                        path());
             }
+            help();
             Pause.after(tries);
         }
+    }
+
+    /** What other links have under way on the same ports may be what there is no room beside. */
+    private void help() {
+        for (Rail rail : rails) {
+            rail.lane(0).flow().help(this);
+        }
+    }
+
+    /** How the peer is reached; its port where there is only one. */
+    private FailedPath path() {
+        FailedPath path = FailedPath.of(PathKind.HOST_POSTED);
+        return rails.length == 1 ? path.withNic(rails[0].lane(0).ends().nic()) : path;
     }
 
     private String state() {
@@ -431,21 +509,37 @@ final class Link {
                 memory.apply(completions.immediate(index));
                 postReceives(lane);
             } else if (lane.alive()) {
-                fail(lane.rail(), lane, told(status, completions.vendor(index)), status != Status.FLUSHED);
+                failed(lane, reported(status, completions.vendor(index)));
             }
         } else if (status == 0) {
             if (!lane.sealed()) {
                 lane.log().retire(CompletionId.number(id, lane.log().retired()) + 1);
             }
         } else if (Status.ofPath(status)) {
-            fail(lane.rail(), lane, told(status, completions.vendor(index)), status != Status.FLUSHED);
+            failed(lane, reported(status, completions.vendor(index)));
         } else {
-            lose(lane.ends().name() + ": " + told(status, completions.vendor(index)));
+            NativeStatus reported = reported(status, completions.vendor(index));
+            lose(
+                    lane.ends().name() + ": " + told(reported),
+                    FailedPath.of(PathKind.HOST_POSTED)
+                            .withNic(lane.ends().nic())
+                            .withStatus(reported));
         }
     }
 
-    private String told(int status, int vendor) {
-        return "status " + wire.status(status) + ", vendor error 0x" + Integer.toHexString(vendor);
+    /** What was under way when a queue pair stopped is flushed, which is no reason. */
+    private void failed(Lane lane, NativeStatus reported) {
+        boolean reason = reported.code() != Status.FLUSHED;
+        fail(lane.rail(), lane, told(reported), reason, reason ? Optional.of(reported) : Optional.empty());
+    }
+
+    private NativeStatus reported(int status, int vendor) {
+        return new NativeStatus(status, wire.status(status), vendor);
+    }
+
+    private static String told(NativeStatus reported) {
+        return "status " + reported.code() + " (" + reported.name() + "), vendor error 0x"
+                + Integer.toHexString(reported.vendorCode());
     }
 
     private void postReceives(Lane lane) {
@@ -455,7 +549,7 @@ final class Link {
             lane.receivesPosted(Math.max(0, posted));
             if (posted < count) {
                 String why = posted < 0 ? wire.error(-posted) : posted + " of " + count + " fitted";
-                fail(lane.rail(), lane, "it took no receive: " + why, false);
+                fail(lane.rail(), lane, "it took no receive: " + why, false, Optional.empty());
             }
         }
     }
@@ -463,7 +557,7 @@ final class Link {
     private void lookAtPeer() {
         for (Rail rail : rails) {
             if (rail.alive() && memory.stoppedByPeer(rail.index())) {
-                fail(rail.index(), rail.lane(0), "the peer gave the port up", false);
+                fail(rail.index(), rail.lane(0), "the peer gave the port up", false, Optional.empty());
             }
         }
     }
@@ -482,16 +576,19 @@ final class Link {
     }
 
     /** A rail does not work any more; what was on it goes to the others. */
-    private void fail(int index, Lane lane, String why, boolean status) {
+    private void fail(int index, Lane lane, String why, boolean status, Optional<NativeStatus> reported) {
         Rail rail = rails[index];
-        rail.told(lane, why, status);
+        rail.told(lane, why, status, reported);
         if (!rail.alive() || lost != null) {
             return;
         }
         rail.stop(wire);
+        // A write that waits for the failover may not hold the room that the failover needs; the rest of it begins
+        // anew.
+        endWrites();
         failed.incrementAndGet();
         if (lanes.home() == null && status) {
-            lose(NO_PORT);
+            lose(NO_PORT, rail.failed());
         } else if (lanes.home() == null) {
             refused = rail;
         } else {
@@ -509,7 +606,7 @@ final class Link {
             takeSome(1);
         }
         if (lost == null) {
-            lose(NO_PORT);
+            lose(NO_PORT, rail.failed());
         }
     }
 
@@ -525,7 +622,7 @@ final class Link {
                 continue;
             }
             if (Rail.alive(rails) > 1) {
-                fail(rail.index(), rail.lane(0), why, true);
+                fail(rail.index(), rail.lane(0), why, true, Optional.empty());
             } else {
                 remarks.add(peer.label() + ": " + rail.lane(0).ends().name()
                         + " is down, and no other pair of ports is left:" + " what is under way waits for it; " + why);
@@ -550,9 +647,14 @@ final class Link {
     }
 
     private void lose(String why) {
+        lose(why, FailedPath.of(PathKind.HOST_POSTED));
+    }
+
+    private void lose(String why, FailedPath where) {
         for (Rail rail : rails) {
             rail.stop(wire);
         }
+        lostOn = where;
         lost = peer.label() + " cannot be reached: " + why;
     }
 
@@ -571,7 +673,8 @@ final class Link {
         return new EpPeerLostException(
                 text + "; see its log and the state of these ports, or go on without it",
                 peer.rank(),
-                "host-posted writes");
+                "host-posted writes",
+                lostOn);
     }
 
     boolean isLost() {

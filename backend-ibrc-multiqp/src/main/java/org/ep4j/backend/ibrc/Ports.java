@@ -1,7 +1,6 @@
 package org.ep4j.backend.ibrc;
 
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -10,14 +9,13 @@ import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.config.EpConfig;
 import org.ep4j.engine.memory.Resources;
-import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.spi.ExposedMemory;
-import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.Topology;
 
 /** The ports of this rank, open, with their devices. */
 final class Ports implements AutoCloseable {
     private final List<LocalPort> ports = new ArrayList<>();
+    private final List<PortFlow> flows = new ArrayList<>();
     private final Map<String, NicDevice> devices = new LinkedHashMap<>();
 
     /** Opens ports by name, {@code mlx5_0:1}; their indexes follow the names' order. */
@@ -30,7 +28,9 @@ final class Ports implements AutoCloseable {
                 if (!opened.devices.containsKey(device)) {
                     opened.devices.put(device, NicDevice.open(device));
                 }
-                opened.ports.add(LocalPort.open(opened.opened(device), number, topology, config));
+                LocalPort port = LocalPort.open(opened.opened(device), number, topology, config);
+                opened.ports.add(port);
+                opened.flows.add(new PortFlow(LinkSettings.limits(config, port.family())));
             }
             return opened;
         } catch (RuntimeException e) {
@@ -57,12 +57,9 @@ final class Ports implements AutoCloseable {
         return ports;
     }
 
-    /** What its NICs are; of several kinds, one that fails beyond limits. */
-    NicFamily family() {
-        return ports.stream()
-                .map(LocalPort::family)
-                .min(Comparator.comparing(family -> !FlowLimits.of(family).strict()))
-                .orElse(NicFamily.OTHER_RDMA);
+    /** What this rank has under way on a port, by its index. */
+    PortFlow flow(int index) {
+        return flows.get(index);
     }
 
     List<NicDevice> devices() {

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
+import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.PeerWatch;
 import org.ep4j.engine.collective.ThreadEnds;
 import org.ep4j.engine.collective.TrafficReports;
@@ -45,14 +46,14 @@ final class ProgressThreads implements AutoCloseable {
      *
      * @param resources that the threads use; a thread that runs on holds them
      */
-    ProgressThreads(OpenContext context, Ports ports, List<Link> links, Resources resources) {
+    ProgressThreads(OpenContext context, Collective collective, Ports ports, List<Link> links, Resources resources) {
         this.resources = resources;
         this.context = context;
         this.ports = ports;
         this.links = List.copyOf(links);
         this.peers = new PeerWatch(
-                context.bootstrap(),
-                links.stream().collect(Collectors.toMap(link -> link.peer().index(), link -> link::peerGone)));
+                collective,
+                links.stream().collect(Collectors.toMap(link -> link.peer().rank(), link -> link::peerGone)));
         this.reports = new TrafficReports(
                 IbrcProvider.ID,
                 context.rank(),

@@ -2,6 +2,10 @@ package org.ep4j.backend.ibrc;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import org.ep4j.FailedPath;
+import org.ep4j.NativeStatus;
+import org.ep4j.plan.PathKind;
 import org.jspecify.annotations.Nullable;
 
 /** The lanes between one port of this rank and one of the peer. They are given up together. For one thread at a time. */
@@ -11,6 +15,7 @@ final class Rail {
     private boolean alive = true;
     private volatile @Nullable String cause;
     private boolean hasStatus;
+    private volatile FailedPath failed = FailedPath.of(PathKind.HOST_POSTED);
     private @Nullable Lane teller;
 
     Rail(int index, Lane[] all) {
@@ -51,10 +56,14 @@ final class Rail {
      * Notes the first reason; those after it are its consequences.
      *
      * @param status whether it is the status of a completion, which says more than that a request was refused
+     * @param reported the status, where a completion had one
      */
-    void told(Lane lane, String why, boolean status) {
+    void told(Lane lane, String why, boolean status, Optional<NativeStatus> reported) {
         if (cause == null || (status && !hasStatus)) {
             hasStatus = status;
+            FailedPath at =
+                    FailedPath.of(PathKind.HOST_POSTED).withNic(lane.ends().nic());
+            failed = reported.map(at::withStatus).orElse(at);
             cause = lane.ends().name() + " (queue pair " + lane.index() + "): " + why;
         }
     }
@@ -62,6 +71,11 @@ final class Rail {
     /** True when the reason is the status of a completion. */
     boolean hasStatus() {
         return hasStatus;
+    }
+
+    /** Where and with which status it failed. */
+    FailedPath failed() {
+        return failed;
     }
 
     /** Why it was given up, for messages; empty where it was not. */
@@ -97,6 +111,7 @@ final class Rail {
             for (Lane lane : lanes) {
                 lane.stopped();
                 wire.stop(lane.index());
+                lane.log().release();
             }
         }
     }

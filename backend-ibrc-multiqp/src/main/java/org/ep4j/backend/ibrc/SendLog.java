@@ -16,9 +16,9 @@ final class SendLog {
     private final @Nullable Region[] source;
     private final @Nullable Region[] target;
     private final @Nullable Region[] counted;
+    private final PortFlow.@Nullable Write[] writes;
     private long posted;
     private long retired;
-    private long bytes;
 
     SendLog(int depth) {
         int size = Integer.highestOneBit(Math.max(2, depth - 1)) << 1;
@@ -34,6 +34,7 @@ final class SendLog {
         this.source = new Region[size];
         this.target = new Region[size];
         this.counted = new Region[size];
+        this.writes = new PortFlow.Write[size];
     }
 
     /** Number of the next request. */
@@ -51,13 +52,12 @@ final class SendLog {
         return (int) (posted - retired);
     }
 
-    /** Bytes of writes under way. */
-    long bytes() {
-        return bytes;
-    }
-
-    /** Notes a request; returns its number. */
-    long append(Request request) {
+    /**
+     * Notes a request; returns its number.
+     *
+     * @param write that has taken room on the port for it; null where none has
+     */
+    long append(Request request, PortFlow.@Nullable Write write) {
         int slot = (int) posted & mask;
         opcode[slot] = (byte) request.opcode;
         remote[slot] = request.remote;
@@ -70,7 +70,7 @@ final class SendLog {
         source[slot] = request.source;
         target[slot] = request.target;
         counted[slot] = request.counted;
-        bytes += request.length;
+        writes[slot] = write;
         return posted++;
     }
 
@@ -100,11 +100,26 @@ final class SendLog {
         into.counted = counted[slot];
     }
 
+    /** Nothing of it is under way any more: other requests get its room on the port. */
+    void release() {
+        for (long n = retired; n < posted; n++) {
+            give((int) n & mask);
+        }
+    }
+
+    private void give(int slot) {
+        PortFlow.Write write = writes[slot];
+        if (write != null) {
+            writes[slot] = null;
+            write.give(length[slot]);
+        }
+    }
+
     /** Everything before {@code number} is done. */
     void retire(long number) {
         while (retired < number) {
             int slot = (int) retired & mask;
-            bytes -= length[slot];
+            give(slot);
             source[slot] = null;
             target[slot] = null;
             counted[slot] = null;

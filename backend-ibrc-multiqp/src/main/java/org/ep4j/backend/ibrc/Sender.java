@@ -2,6 +2,7 @@ package org.ep4j.backend.ibrc;
 
 import java.util.Arrays;
 import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
 
 /** Collects requests and posts them in few calls. The last one for each lane reports completion. For one thread at a time. */
 final class Sender {
@@ -46,11 +47,16 @@ final class Sender {
      * @return its number on the lane
      */
     long append(Lane lane, Request request) {
+        return append(lane, request, null);
+    }
+
+    /** As above, of a write that has taken room for it on the port. */
+    long append(Lane lane, Request request, PortFlow.@Nullable Write write) {
         if (commands.full() || bytes >= LARGE) {
             flush();
         }
         LaneEnds ends = lane.ends();
-        long number = lane.log().append(request);
+        long number = lane.log().append(request, write);
         lane.traffic().count(request);
         int flags = lane.signalsNext() ? Commands.SIGNALED : 0;
         Region source = request.source;

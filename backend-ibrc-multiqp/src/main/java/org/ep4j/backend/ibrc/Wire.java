@@ -24,7 +24,7 @@ interface Wire {
     /** Posts receives for immediates. Returns how many were posted, or a negated error number where none was. */
     int postReceives(int lane, int count);
 
-    /** Text of a status. */
+    /** Name of a status, as the library gives it. */
     String status(int status);
 
     /** Text of an error number. */

@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.plan.offer.FlowLimits;
 
 /**
  * What a counted write costs in Java, from the call to the post and from the completion to the reader: two links in one
@@ -33,7 +34,7 @@ final class CountedWriteCost {
             device.allocate(2L * LinkMemory.COUNTERS), device.allocate(2L * LinkMemory.COUNTERS)
         };
         DeviceAllocation[] data = {device.allocate(4096), device.allocate(4096)};
-        LinkSettings settings = new LinkSettings(1 << 16, 32, 0, 0, Duration.ofSeconds(30));
+        LinkSettings settings = new LinkSettings(1 << 16, 32, Duration.ofSeconds(30));
         DirectWire[] wires = {new DirectWire(), new DirectWire()};
         for (int side = 0; side < 2; side++) {
             wires[side].peer = wires[1 - side];
@@ -49,13 +50,13 @@ final class CountedWriteCost {
                     side,
                     1 - side,
                     buffers);
-            LaneEnds ends = new LaneEnds(0, 0, 0, DEPTH, DEPTH, 64, 1 << 20, "port");
+            LaneEnds ends = new LaneEnds(0, 0, 0, DEPTH, DEPTH, 64, 1 << 20, "port", "port");
             Link link = new Link(
                     new LinkPeer(1 - side, 1 - side, "rank " + (1 - side), 0),
                     memory,
                     settings,
                     false,
-                    List.of(new Lane(0, 0, ends, settings)),
+                    List.of(new Lane(0, 0, ends, settings, new PortFlow(new FlowLimits("", 0, 0, 0)))),
                     1,
                     wires[side]);
             sides[side] = new Side(link, Arrivals.of(counted, link, false), region(data, side), region(counters, side));

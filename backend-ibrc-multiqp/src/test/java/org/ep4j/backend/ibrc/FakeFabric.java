@@ -33,6 +33,8 @@ final class FakeFabric {
     private static final class End {
         final Deque<Posted> waiting = new ArrayDeque<>();
         final Deque<Posted> executed = new ArrayDeque<>();
+        /** Bytes of data of each request that is posted and not known to be complete. */
+        final Deque<Integer> underWay = new ArrayDeque<>();
         /** What had left the queue pair when it failed: it may still arrive, as long as the other end takes it. */
         final Deque<Posted> late = new ArrayDeque<>();
 
@@ -48,12 +50,15 @@ final class FakeFabric {
     private final End[][] ends;
     private final List<Deque<Done>> completions = List.of(new ArrayDeque<>(), new ArrayDeque<>());
     private final boolean[] broken;
+    private final PortLoad[][] loads;
     private final Link[] links = new Link[2];
     private boolean stepping;
     private long adds;
 
-    FakeFabric(Random random, int lanes, int rails, int depth, int receives) {
+    /** @param loads what is under way on the ports, by side and rail */
+    FakeFabric(Random random, int lanes, int rails, int depth, int receives, PortLoad[][] loads) {
         this.random = random;
+        this.loads = loads;
         this.depth = depth;
         this.ends = new End[2][lanes];
         this.broken = new boolean[rails];
@@ -144,6 +149,7 @@ final class FakeFabric {
             return;
         }
         end.failed = true;
+        retire(side, lane, end.underWay.size());
         int left = random.nextInt(end.waiting.size() + 1);
         end.waiting.stream().limit(left).forEach(end.late::add);
         for (Posted one : all) {
@@ -152,6 +158,16 @@ final class FakeFabric {
         }
         end.executed.clear();
         end.waiting.clear();
+    }
+
+    private PortLoad load(int side, int lane) {
+        return loads[side][lane % broken.length];
+    }
+
+    private void retire(int side, int lane, long requests) {
+        for (long i = 0; i < requests; i++) {
+            load(side, lane).give(ends[side][lane].underWay.remove());
+        }
     }
 
     private boolean execute(int side, int lane, Posted request) {
@@ -221,6 +237,9 @@ final class FakeFabric {
                     throw new AssertionError("queue pair " + commands.lane(i) + " overrun: " + end.posted + " posted, "
                             + end.retired + " known to be complete, depth " + depth);
                 }
+                boolean data = commands.opcode(i) == Commands.WRITE || commands.opcode(i) == Commands.IMMEDIATE;
+                end.underWay.add(data ? commands.length(i) : 0);
+                load(side, commands.lane(i)).take(data ? commands.length(i) : 0);
                 boolean inline = (commands.flags(i) & Commands.INLINE) != 0;
                 List<Byte> bytes = new ArrayList<>();
                 for (int b = 0; inline && b < commands.length(i); b++) {
@@ -248,8 +267,12 @@ final class FakeFabric {
             while (count < into.capacity() && !ready.isEmpty() && random.nextInt(8) > 0) {
                 Done done = ready.remove();
                 if (!done.received() && done.status() == 0) {
-                    End end = ends[side][CompletionId.lane(done.id())];
-                    end.retired = CompletionId.number(done.id(), end.retired) + 1;
+                    int lane = CompletionId.lane(done.id());
+                    End end = ends[side][lane];
+                    long retired = CompletionId.number(done.id(), end.retired) + 1;
+                    // What a queue pair has left when it failed is known before what it completed.
+                    retire(side, lane, Math.min(retired - end.retired, end.underWay.size()));
+                    end.retired = retired;
                 }
                 into.set(count++, done.id(), done.status(), 0x81, done.immediate());
             }
@@ -282,7 +305,7 @@ final class FakeFabric {
 
         @Override
         public String status(int status) {
-            return status + " (fake)";
+            return "fake";
         }
 
         @Override

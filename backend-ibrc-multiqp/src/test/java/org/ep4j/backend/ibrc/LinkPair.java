@@ -2,14 +2,17 @@ package org.ep4j.backend.ibrc;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.stream.Stream;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.plan.offer.FlowLimits;
 
 /** Two links over a fake fabric, that send each other random writes and check every byte. For one thread. */
 final class LinkPair implements AutoCloseable {
@@ -27,6 +30,8 @@ final class LinkPair implements AutoCloseable {
     private final FakeFabric fabric;
     private final int rails;
     private final Side[] sides = new Side[2];
+    private final PortFlow[][] flows;
+    private final PortLoad[][] loads;
     private int buffer;
 
     /** What one side has. */
@@ -50,10 +55,27 @@ final class LinkPair implements AutoCloseable {
     }
 
     LinkPair(Random random, int rails, int lanes, boolean atomics, LinkSettings settings) {
+        this(random, rails, lanes, atomics, settings, new FlowLimits("", 0, 0, 0));
+    }
+
+    /** @param limits of each port of each side */
+    LinkPair(Random random, int rails, int lanes, boolean atomics, LinkSettings settings, FlowLimits limits) {
+        this(random, lanes, atomics, settings, flows(rails, limits), loads(rails));
+    }
+
+    /** Over the ports of another pair, as to another peer. */
+    LinkPair(Random random, int lanes, boolean atomics, LinkSettings settings, LinkPair other) {
+        this(random, lanes, atomics, settings, other.flows, other.loads);
+    }
+
+    private LinkPair(
+            Random random, int lanes, boolean atomics, LinkSettings settings, PortFlow[][] flows, PortLoad[][] loads) {
         this.random = random;
-        this.rails = rails;
+        this.rails = flows[0].length;
+        this.flows = flows;
+        this.loads = loads;
         int receives = atomics ? 0 : DEPTH;
-        this.fabric = new FakeFabric(random, lanes, rails, DEPTH, receives);
+        this.fabric = new FakeFabric(random, lanes, rails, DEPTH, receives, loads);
         Words words = new Words(lanes, rails);
         LinkMemory.Layout layout = new LinkMemory.Layout(2, words.bytes());
         long[] control = {allocate(layout.bytes()), allocate(layout.bytes())};
@@ -70,9 +92,17 @@ final class LinkPair implements AutoCloseable {
             LinkMemory memory = new LinkMemory(words, layout, controlRegion, local, side, 1 - side, buffers);
             Lane[] all = new Lane[lanes];
             for (int lane = 0; lane < lanes; lane++) {
-                LaneEnds ends =
-                        new LaneEnds(lane, 0, 0, DEPTH, receives, random.nextInt(2) * 64, 1000, "port-" + lane % rails);
-                all[lane] = new Lane(lane, lane % rails, ends, settings);
+                LaneEnds ends = new LaneEnds(
+                        lane,
+                        lane % rails,
+                        0,
+                        DEPTH,
+                        receives,
+                        random.nextInt(2) * 64,
+                        1000,
+                        "port-" + lane % rails,
+                        "port-" + lane % rails);
+                all[lane] = new Lane(lane, lane % rails, ends, settings, flows[side][lane % rails]);
             }
             LinkPeer peer = new LinkPeer(1 - side, 1 - side, "rank " + (1 - side), random.nextInt(lanes));
             Link link = new Link(peer, memory, settings, atomics, List.of(all), rails, fabric.wire(side));
@@ -86,8 +116,24 @@ final class LinkPair implements AutoCloseable {
         }
     }
 
-    private static Region region(long[] addresses, int side) {
-        return new Region(addresses[side], true, new int[1], addresses, new int[2][1]);
+    private static PortFlow[][] flows(int rails, FlowLimits limits) {
+        PortFlow[][] flows = new PortFlow[2][rails];
+        for (PortFlow[] side : flows) {
+            Arrays.setAll(side, rail -> new PortFlow(limits));
+        }
+        return flows;
+    }
+
+    private static PortLoad[][] loads(int rails) {
+        PortLoad[][] loads = new PortLoad[2][rails];
+        for (PortLoad[] side : loads) {
+            Arrays.setAll(side, rail -> new PortLoad());
+        }
+        return loads;
+    }
+
+    private Region region(long[] addresses, int side) {
+        return new Region(addresses[side], true, new int[rails], addresses, new int[2][1]);
     }
 
     private long allocate(long bytes) {
@@ -102,6 +148,20 @@ final class LinkPair implements AutoCloseable {
 
     void breakRail(int rail) {
         fabric.breakRail(rail);
+    }
+
+    /** Of all ports of both sides. */
+    List<PortFlow> flows() {
+        return Stream.of(flows).flatMap(Stream::of).toList();
+    }
+
+    /** Most bytes that several requests had under way at once on a port. */
+    long mostTogether() {
+        return Stream.of(loads)
+                .flatMap(Stream::of)
+                .mapToLong(PortLoad::mostTogether)
+                .max()
+                .orElse(0);
     }
 
     int failovers() {
@@ -135,13 +195,11 @@ final class LinkPair implements AutoCloseable {
         Collections.shuffle(order, random);
         List<Integer> breaks = new ArrayList<>(order.subList(0, toBreak));
         int idle = 0;
-        while (!done(0, rounds) || !done(1, rounds)) {
+        while (!done(rounds)) {
             if (!breaks.isEmpty() && random.nextInt(40) == 0) {
                 fabric.breakRail(breaks.remove(0));
             }
-            boolean moved = play(0, rounds);
-            moved |= play(1, rounds);
-            fabric.step();
+            boolean moved = turn(rounds);
             idle = moved ? 0 : idle + 1;
             if (idle > 200_000) {
                 throw new AssertionError("stands still: " + sides[0].link.traffic() + " " + sides[1].link.traffic());
@@ -149,6 +207,18 @@ final class LinkPair implements AutoCloseable {
         }
         breaks.forEach(fabric::breakRail);
         settle(toBreak);
+    }
+
+    /** Lets both sides send and check what they can now, and tells whether there was any. */
+    boolean turn(int rounds) {
+        boolean moved = play(0, rounds);
+        moved |= play(1, rounds);
+        fabric.step();
+        return moved;
+    }
+
+    boolean done(int rounds) {
+        return done(0, rounds) && done(1, rounds);
     }
 
     /** Lets failovers that began end, and looks that nothing moves afterwards. */

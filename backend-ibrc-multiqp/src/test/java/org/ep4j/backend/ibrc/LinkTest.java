@@ -17,9 +17,12 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.NativeStatus;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.Resources;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.spi.LinkTraffic;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -54,10 +57,15 @@ class LinkTest {
     }
 
     private Link link() {
-        LinkSettings settings = new LinkSettings(128, 4, 0, 0, Duration.ofSeconds(20));
+        LinkSettings settings = new LinkSettings(128, 4, Duration.ofSeconds(20));
         List<Lane> lanes = new ArrayList<>();
         for (int lane = 0; lane < RAILS; lane++) {
-            lanes.add(new Lane(lane, lane, new LaneEnds(lane, 0, 0, 64, 0, 16, 1000, "port-" + lane), settings));
+            lanes.add(new Lane(
+                    lane,
+                    lane,
+                    new LaneEnds(lane, 0, 0, 64, 0, 16, 1000, "port-" + lane, "nic-" + lane),
+                    settings,
+                    new PortFlow(new FlowLimits("", 0, 0, 0))));
         }
         HostMemory local = FakeFabric.memory(control[0], layout.bytes());
         local.putLong(layout.one(), 1);
@@ -156,7 +164,7 @@ class LinkTest {
 
         @Override
         public String status(int status) {
-            return status + " (made up)";
+            return "made up";
         }
 
         @Override
@@ -198,7 +206,12 @@ class LinkTest {
         assertThat(link.tryProgress()).isTrue();
         assertThatThrownBy(() -> link.write(dataRegion, 0, 2048, 8))
                 .isInstanceOf(EpPeerLostException.class)
-                .hasMessageContaining("ibv_poll_cq failed: error 5");
+                .hasMessageContaining("ibv_poll_cq failed: error 5")
+                .isInstanceOfSatisfying(EpPeerLostException.class, lost -> {
+                    assertThat(lost.path()).contains(PathKind.HOST_POSTED);
+                    assertThat(lost.nic()).isEmpty();
+                    assertThat(lost.status()).isEmpty();
+                });
     }
 
     /** The threads that look at counters only ask why the link is lost; none of them polls. */
@@ -213,6 +226,10 @@ class LinkTest {
         assertThat(link.lostNow())
                 .hasMessageContainingAll("port-0", "port-1", "port-2", "no other port is left", "status 12 (made up)")
                 .hasMessageNotContaining("took no request");
+        EpPeerLostException lost = link.lostNow();
+        assertThat(lost.path()).contains(PathKind.HOST_POSTED);
+        assertThat(lost.status()).contains(new NativeStatus(12, "made up"));
+        assertThat(lost.nic()).hasValueSatisfying(nic -> assertThat(nic).startsWith("nic-"));
     }
 
     @Test

@@ -104,14 +104,31 @@ final class ProviderTest {
     @Test
     void theLimitsOfTheNicAreTold() {
         Map<NicFamily, String> told = Map.of(
-                NicFamily.MLX5, "no profile: as much as queue pairs hold",
-                NicFamily.BNXT, "Broadcom Thor-2: 1.5 MiB of a rank, divided between peers, 1 write a queue pair",
-                NicFamily.IONIC, "AMD Pollara: 2.0 MiB of a rank, divided between peers, 1 write a queue pair");
+                NicFamily.MLX5, "no profile: no limit",
+                NicFamily.BNXT, "Broadcom Thor-2: 1.5 MiB, 1 write of 64 KiB and more, 32 smaller, of a rank on a NIC",
+                NicFamily.IONIC, "AMD Pollara: 2.0 MiB, 1 write of 64 KiB and more, 32 smaller, of a rank on a NIC");
         told.forEach((family, text) -> {
             Locality place = host(family, "nic0");
-            PathOffer offer = (PathOffer) provider.offer(profile(0, place, Map.of()), profile(1, place, Map.of()));
-            assertThat(offer.flow()).isEqualTo(text);
+            assertThat(flow(place, Map.of())).isEqualTo(text);
         });
+        // What settings say instead, also in a plan of a machine that is only described.
+        assertThat(flow(
+                        host(NicFamily.BNXT, "nic0"),
+                        Map.of(
+                                "UCCL_IB_MAX_INFLIGHT_BYTES", "4194304",
+                                "UCCL_IB_MAX_INFLIGHT_NORMAL", "2",
+                                "UCCL_IB_MAX_INFLIGHT_LOW_LATENCY", "16")))
+                .isEqualTo("Broadcom Thor-2: 4.0 MiB, 2 writes of 64 KiB and more, 16 smaller, of a rank on a NIC");
+        assertThat(flow(host(NicFamily.MLX5, "nic0"), Map.of("UCCL_IB_MAX_INFLIGHT_NORMAL", "8")))
+                .isEqualTo(
+                        "no profile: any number of bytes, 8 writes of 64 KiB and more, any smaller, of a rank on a NIC");
+    }
+
+    private String flow(Locality place, Map<String, String> variables) {
+        EpConfig config = EpConfig.builder(Map.of(), variables).build();
+        Map<String, String> facts = provider.describe(new DescribeRequest(Device.HOST, place, "h", config))
+                .facts();
+        return ((PathOffer) provider.offer(profile(0, place, facts), profile(1, place, facts))).flow();
     }
 
     @Test

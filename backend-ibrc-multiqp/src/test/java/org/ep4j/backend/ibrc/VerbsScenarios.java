@@ -15,6 +15,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.spi.LinkTraffic;
 import org.ep4j.tck.writes.HeldReceiver;
+import org.ep4j.tck.writes.Survivors;
 import org.ep4j.tck.writes.TwoProcesses;
 import org.ep4j.tck.writes.TwoRanks;
 import org.ep4j.tck.writes.WriteExchange;
@@ -75,7 +76,22 @@ final class VerbsScenarios {
         all.put("processes", () -> TwoProcesses.first(twoPorts(), RankProcess.class, List.of(), false));
         all.put("killed", () -> TwoProcesses.first(twoPorts(), RankProcess.class, List.of(), true));
         all.put("atomics", () -> exchange(TWO, OTHER_TWO, 4, with("ep.ibrc.counters", "atomic"), 40));
+        all.put("survivors", () -> survivors(QUICK).run());
+        all.put(
+                "survivors-atomics",
+                () -> survivors(with("ep.ibrc.counters", "atomic")).run());
         return all;
+    }
+
+    /** Rank 1 has one end of a wire, ranks 0 and 2 share the other. */
+    private static Survivors survivors(Map<String, String> settings) {
+        IbrcProvider provider = new IbrcProvider();
+        return new Survivors(
+                provider,
+                Survivors.plan(IbrcProvider.ID, Map.of(), (from, to) -> from == 1 ? OTHER_ONE : ONE),
+                TwoRanks.config(provider, settings),
+                PATIENCE,
+                true);
     }
 
     /** Two ranks over ports of theirs, with so many queue pairs for each port. */

@@ -9,13 +9,17 @@ import java.util.Optional;
 import java.util.stream.Collectors;
 import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpKeys;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.ExposeArguments;
 import org.ep4j.engine.collective.OpenBuffers;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.plan.PairGroup;
 import org.ep4j.plan.PathKind;
+import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
@@ -76,10 +80,9 @@ final class NvshmemBackend implements EpBackend {
 
     /** The same on all ranks, which take part in every buffer. */
     private boolean uses(PathKind kind) {
-        return collective.ranks().stream()
-                .anyMatch(from -> collective.ranks().stream()
-                        .filter(to -> collective.connects(from, to))
-                        .anyMatch(to -> context.plan().path(from, to).offer().kind() == kind));
+        return context.plan().groups().stream()
+                .map(PairGroup::example)
+                .anyMatch(path -> path.backend().equals(id()) && path.offer().kind() == kind);
     }
 
     @Override
@@ -138,9 +141,11 @@ final class NvshmemBackend implements EpBackend {
                         counters,
                         context.rank(),
                         context.plan().ranks()),
+                process,
                 device,
                 code,
                 peers(),
+                context.config().get(EpKeys.TIMEOUT),
                 () -> heap.free(range),
                 buffers::remove));
     }
@@ -200,6 +205,14 @@ final class NvshmemBackend implements EpBackend {
             device.zero(address, bytes, stream.handle());
             stream.synchronize();
         }
+    }
+
+    /** Refuses: the heap grows on all PEs together, and NVSHMEM knows no end of one of them. */
+    @Override
+    public void continueWith(Bootstrap members, List<Integer> ranks) {
+        throw new EpUnavailableException(id() + " cannot go on with ranks " + ranks + " of " + collective.ranks()
+                + ": NVSHMEM allocates on all processes together; start all of them again, or exclude " + id() + " ("
+                + EpKeys.EXCLUDE.name() + ") where ranks are to survive the loss of others");
     }
 
     @Override

@@ -1,10 +1,9 @@
 package org.ep4j.backend.nvshmem;
 
-import java.lang.ref.Reference;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -13,11 +12,17 @@ import java.util.function.Consumer;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.FailedPath;
+import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.collective.Pause;
 import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.GpuMarker;
 import org.ep4j.engine.gpu.GpuStream;
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.FailedWrites;
 import org.ep4j.engine.memory.PostedArguments;
+import org.ep4j.plan.PathKind;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.spi.DevicePosted;
 import org.ep4j.spi.MappedPeers;
@@ -30,6 +35,11 @@ import org.ep4j.spi.SymmetricBuffer;
  * on its way may still land until all ranks have closed the buffer.
  */
 final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted {
+    private static final System.Logger LOGGER = System.getLogger(NvshmemBuffer.class.getName());
+
+    /** What is queued when the buffer closes has this long to end. */
+    private static final Duration LINGER = Duration.ofSeconds(2);
+
     private final String name;
     private final Place place;
     private final GpuDevice device;
@@ -38,7 +48,14 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     private final Runnable release;
     private final Consumer<NvshmemBuffer> onClose;
     private final GpuStream stream;
-    private final NvshmemProcess process = NvshmemProcess.get();
+    private final NvshmemProcess process;
+    private final Duration timeout;
+    private final CounterReader reader;
+    private final FailedWrites failures;
+    /** Ends of what is queued, by peer: calls for one peer come from one thread at a time. */
+    private final Map<Integer, GpuMarker> ends = new HashMap<>();
+
+    private final GpuMarker end;
     private final Set<Integer> disconnected = ConcurrentHashMap.newKeySet();
     private final AtomicBoolean open = new AtomicBoolean(true);
 
@@ -61,24 +78,33 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     /**
      * Over zeroed memory.
      *
+     * @param timeout longest wait of a call that has no deadline of its own
      * @param release gives the range back
      */
     NvshmemBuffer(
             String name,
             Place place,
+            NvshmemProcess process,
             GpuDevice device,
             DeviceCode code,
             Map<Integer, Peer> peers,
+            Duration timeout,
             Runnable release,
             Consumer<NvshmemBuffer> onClose) {
         this.name = name;
         this.place = place;
+        this.process = process;
         this.device = device;
         this.code = code;
         this.peers = Map.copyOf(peers);
         this.release = release;
         this.onClose = onClose;
+        this.timeout = timeout;
+        this.failures = new FailedWrites(place.ranks(), toString());
         this.stream = device.createStream();
+        this.reader = new CounterReader(device);
+        this.end = device.createMarker();
+        this.peers.keySet().forEach(peer -> ends.put(peer, device.createMarker()));
     }
 
     @Override
@@ -146,45 +172,93 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
         Peer to = connected(peer);
         PostedArguments.checkRange("target", target, bytes, place.bytes(), this);
         PostedArguments.checkRange("source", source, bytes, place.bytes(), this);
+        failures.check(peer);
         if (bytes > 0) {
-            process.put(device, place.address() + target, place.address() + source, bytes, to.pe(), stream.handle());
+            try {
+                process.put(
+                        device, place.address() + target, place.address() + source, bytes, to.pe(), stream.handle());
+            } catch (RuntimeException | Error e) {
+                failures.failed(peer, e);
+                throw e;
+            }
         }
     }
 
+    /** The counter advances behind all that is queued, also when that ends after this call has timed out. */
     @Override
     public void advance(int peer, int counter, long value) {
         Peer to = connected(peer);
         PostedArguments.checkCounter(counter);
+        failures.check(peer);
         process.signal(device, place.counter(counter, place.rank()), value, to.pe(), stream.handle());
-        stream.synchronize();
+        await(peer, to, "advance of counter " + counter, timeout);
     }
 
     @Override
     public long seen(int counter, int source) {
-        connected(source);
+        Peer from = connected(source);
         PostedArguments.checkCounter(counter);
-        ByteBuffer word = ByteBuffer.allocateDirect(Long.BYTES).order(ByteOrder.nativeOrder());
-        try {
-            device.copy(HostMemory.address(word), place.counter(counter, source), Long.BYTES, stream.handle());
-            stream.synchronize();
-            return word.getLong(0);
-        } finally {
-            Reference.reachabilityFence(word);
-        }
+        return reader.read(place.counter(counter, source), "counter " + counter, source, from.label(), timeout);
     }
 
     /** Also what kernels that have ended put. */
     @Override
     public void drain(int peer, Duration deadline) {
-        connected(peer);
+        Peer to = connected(peer);
         process.quiet(device, stream.handle());
-        stream.synchronize();
+        await(peer, to, "drain", deadline);
+        failures.drained(peer);
     }
 
+    private void await(int peer, Peer to, String phase, Duration longest) {
+        Deadline deadline = Deadline.in(longest);
+        GpuMarker marker = Optional.ofNullable(ends.get(peer)).orElseThrow();
+        marker.record(stream.handle());
+        if (!passes(marker, deadline)) {
+            throw new EpTimeoutException(
+                    "what " + this + " has put was not done after " + longest.toMillis() + " ms, at its " + phase
+                            + " for " + to.label()
+                            + "; see whether that process runs, and the state of the NICs, or raise"
+                            + " ep.timeout",
+                    phase,
+                    peer,
+                    1,
+                    0,
+                    FailedPath.of(PathKind.DEVICE_POSTED));
+        }
+    }
+
+    /** Polls until the work before a marker has ended; false where it has not by the deadline. */
+    static boolean passes(GpuMarker marker, Deadline deadline) {
+        for (int tries = 0; !marker.hasPassed(); tries++) {
+            if (deadline.passed()) {
+                return false;
+            }
+            Pause.after(tries);
+        }
+        return true;
+    }
+
+    /**
+     * Ends what this rank sends to the peer and takes from it: later calls for it throw. The peer itself goes on reaching the
+     * heap, by its NIC and by stores, since NVSHMEM has no call that takes away a peer's access.
+     */
     @Override
     public void disconnect(int peer) {
         find(peer);
         disconnected.add(peer);
+    }
+
+    /** False: the heap stays mapped, and the range goes to another buffer once the ranks of a group have closed this one. */
+    @Override
+    public boolean staysMapped() {
+        return false;
+    }
+
+    /** False, see {@link #disconnect}. */
+    @Override
+    public boolean canDisconnect() {
+        return false;
     }
 
     private Peer find(int rank) {
@@ -198,7 +272,8 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
             throw new EpPeerLostException(
                     peer.label() + " was left out and cut off by this rank; join a new group to reach it again",
                     rank,
-                    "post");
+                    "post",
+                    FailedPath.of(PathKind.DEVICE_POSTED));
         }
         return peer;
     }
@@ -212,8 +287,23 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     @Override
     public void close() {
         if (open.compareAndSet(true, false)) {
+            end.record(stream.handle());
+            boolean ended = passes(end, Deadline.in(LINGER));
+            end.close();
+            ends.values().forEach(GpuMarker::close);
             stream.close();
-            release.run();
+            reader.close();
+            if (ended) {
+                release.run();
+            } else {
+                // What is queued still reads from the range, and would send peers what another buffer has there by
+                // then.
+                LOGGER.log(
+                        System.Logger.Level.WARNING,
+                        "{0} was closed while it put, and its part of the heap stays taken until the process ends; see"
+                                + " which process died",
+                        this);
+            }
             onClose.accept(this);
         }
     }

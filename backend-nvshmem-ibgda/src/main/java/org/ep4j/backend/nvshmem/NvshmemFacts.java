@@ -18,6 +18,9 @@ final class NvshmemFacts {
     /** Setting {@link NvshmemKeys#MAPS}. */
     static final String MAPS = "maps";
 
+    /** Setting {@link NvshmemKeys#DEPTH}. */
+    static final String DEPTH = "depth";
+
     /** Identity: the process. */
     static final String PROCESS = "process";
 

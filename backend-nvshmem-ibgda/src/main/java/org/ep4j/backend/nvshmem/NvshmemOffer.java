@@ -46,7 +46,11 @@ final class NvshmemOffer {
                         "use ibrc-multiqp (bnxt, ionic, irdma) or efa; where a ConnectX is there, bring its port up"));
         return nics.isEmpty()
                 ? new ProbeReport(List.of(device, nic), Map.of())
-                : new ProbeReport(List.of(device, nic, direct(nics.get())), Map.of());
+                : new ProbeReport(
+                        List.of(device, nic, direct(nics.get())),
+                        Map.of(
+                                NvshmemFacts.DEPTH,
+                                Integer.toString(request.config().get(NvshmemKeys.DEPTH))));
     }
 
     static Check device(Device device) {
@@ -115,11 +119,15 @@ final class NvshmemOffer {
 
     private static Offer byNic(RankProfile from, RankProfile to) {
         // The GPU's doorbell crosses PCIe once.
-        return NicOffers.between(
+        Offer offer = NicOffers.between(
                 new NicOffers.Side(from, nics(from.locality())),
                 new NicOffers.Side(to, nics(to.locality())),
                 PathKind.DEVICE_POSTED,
                 Estimates.NETWORK_MICROS + Estimates.PCI_MICROS);
+        return offer instanceof PathOffer path
+                ? path.withFlow("no limit but the " + NvshmemFacts.fact(from, NvshmemFacts.DEPTH)
+                        + " work requests that each queue pair holds (" + NvshmemKeys.DEPTH.name() + ")")
+                : offer;
     }
 
     static Optional<NicPaths> nics(Locality locality) {

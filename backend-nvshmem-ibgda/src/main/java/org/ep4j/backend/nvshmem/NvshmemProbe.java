@@ -32,6 +32,7 @@ import org.ep4j.topology.read.Topologies;
  *   <li>{@code EP-NVS-006} this process has one PE, with one GPU
  *   <li>{@code EP-NVS-007} NVSHMEM could be initialised
  *   <li>{@code EP-NVS-008} the symmetric heap has room
+ *   <li>{@code EP-NVS-009} no limit of what is under way is set, which kernels that put by themselves do not keep
  * </ul>
  */
 final class NvshmemProbe {
@@ -43,6 +44,11 @@ final class NvshmemProbe {
     static final String PROCESS = "EP-NVS-006";
     static final String INITIALISED = "EP-NVS-007";
     static final String HEAP = "EP-NVS-008";
+    static final String FLOW = "EP-NVS-009";
+
+    /** UCCL's limits of what is under way, which nobody can keep for a kernel that puts by itself. */
+    private static final List<String> LIMITS =
+            List.of("UCCL_IB_MAX_INFLIGHT_BYTES", "UCCL_IB_MAX_INFLIGHT_NORMAL", "UCCL_IB_MAX_INFLIGHT_LOW_LATENCY");
 
     private NvshmemProbe() {}
 
@@ -57,7 +63,7 @@ final class NvshmemProbe {
         Map<String, String> identity = new TreeMap<>();
         checks.add(NvshmemOffer.device(request.device()));
         if (checks.get(0).status() == Check.Status.FAIL) {
-            notRun(checks, "the device is not an NVIDIA GPU", LIBRARY, HEADERS, NIC, DIRECT, PROCESS);
+            notRun(checks, "the device is not an NVIDIA GPU", LIBRARY, HEADERS, NIC, DIRECT, PROCESS, FLOW);
             return new ProbeReport(checks, facts, identity);
         }
         NvshmemInstallation found;
@@ -68,7 +74,7 @@ final class NvshmemProbe {
                     LIBRARY,
                     String.valueOf(e.getMessage()),
                     "install it where GPUs are to post to NICs; other backends need none of it"));
-            notRun(checks, "NVSHMEM is not there", HEADERS, NIC, DIRECT, PROCESS);
+            notRun(checks, "NVSHMEM is not there", HEADERS, NIC, DIRECT, PROCESS, FLOW);
             return new ProbeReport(checks, facts, identity);
         }
         checks.add(library(found));
@@ -76,9 +82,11 @@ final class NvshmemProbe {
         Optional<PciAddress> place = place(request);
         nics(place, checks);
         checks.add(process());
+        checks.add(flow(environment));
         facts.put(NvshmemFacts.VERSION, found.version().toString());
         facts.put(NvshmemFacts.TRANSPORT, request.config().get(NvshmemKeys.TRANSPORT));
         facts.put(NvshmemFacts.MAPS, Boolean.toString(request.config().get(NvshmemKeys.MAPS)));
+        facts.put(NvshmemFacts.DEPTH, Integer.toString(request.config().get(NvshmemKeys.DEPTH)));
         identity.put(NvshmemFacts.PROCESS, GpuSharing.process());
         String machine = NvshmemFacts.machine();
         identity.put(NvshmemFacts.MACHINE, machine);
@@ -156,6 +164,21 @@ final class NvshmemProbe {
         } catch (RuntimeException e) {
             return Optional.empty();
         }
+    }
+
+    private static Check flow(Map<String, String> environment) {
+        List<String> set = LIMITS.stream()
+                .filter(name -> !environment.getOrDefault(name, "").isBlank())
+                .toList();
+        return set.isEmpty()
+                ? Check.pass(FLOW, "kernels put as much as queue pairs hold")
+                : Check.warn(
+                        FLOW,
+                        String.join(", ", set) + " " + (set.size() == 1 ? "is" : "are")
+                                + " set, and hold for ibrc-multiqp and efa alone: kernels that put through NVSHMEM have as much"
+                                + " under way as their queue pairs hold",
+                        "lower " + NvshmemKeys.DEPTH.name() + " or " + NvshmemKeys.QUEUE_PAIRS.name()
+                                + ", or let the host post (ep.plan.posting=host)");
     }
 
     private static Check process() {

@@ -142,10 +142,10 @@ final class Opening {
         Set<String> nics = new LinkedHashSet<>();
         IntStream.range(0, context.plan().ranks())
                 .filter(peer -> collective.connects(context.rank(), peer))
-                .forEach(peer -> nics.addAll(
-                        context.plan().path(context.rank(), peer).offer().nics()));
+                .forEach(peer ->
+                        nics.addAll(context.plan().offer(context.rank(), peer).nics()));
         int lanes = queuePairs > 0 ? queuePairs : Math.max(1, lanes());
-        return NvshmemKeys.variables(context.config(), transport, lanes, List.copyOf(nics));
+        return NvshmemKeys.variables(context.config(), System.getenv(), transport, lanes, List.copyOf(nics));
     }
 
     private int lanes() {

@@ -158,4 +158,25 @@ final class OfferTest {
                     assertThat(code.version()).isEqualTo("NVSHMEM 3.4.5");
                 });
     }
+
+    @Test
+    void limitsOfOtherSoftwareAreWarnedOfSinceKernelsKeepNone() throws Exception {
+        Path home = root.resolve("usr/local/nvshmem");
+        FakeNvshmem.headers(home, "3.4.5");
+        Files.writeString(home.resolve("lib/libnvshmem_host.so.3"), "");
+        Map<String, String> variables = new HashMap<>();
+        assertThat(check(probe(CUDA, variables), NvshmemProbe.FLOW).status()).isEqualTo(Check.Status.PASS);
+        for (String name : List.of(
+                "UCCL_IB_MAX_INFLIGHT_BYTES", "UCCL_IB_MAX_INFLIGHT_NORMAL", "UCCL_IB_MAX_INFLIGHT_LOW_LATENCY")) {
+            variables.put(name, " ");
+            assertThat(check(probe(CUDA, variables), NvshmemProbe.FLOW).status())
+                    .isEqualTo(Check.Status.PASS);
+            variables.put(name, "1");
+            Check warned = check(probe(CUDA, variables), NvshmemProbe.FLOW);
+            assertThat(warned.status()).isEqualTo(Check.Status.WARN);
+            assertThat(warned.detail()).startsWith(name + " is set, ");
+            assertThat(warned.remedy()).contains("ep.plan.posting=host", "ep.nvshmem.depth");
+            variables.remove(name);
+        }
+    }
 }

@@ -1,9 +1,14 @@
 package org.ep4j.plan.forecast;
 
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import org.ep4j.EpArgumentException;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PeerGroup;
+import org.ep4j.plan.RankGroup;
 import org.ep4j.plan.forecast.Exchange.Messages;
 import org.ep4j.plan.forecast.Forecast.Operation;
 import org.ep4j.plan.offer.Estimates;
@@ -49,12 +54,10 @@ final class Forecaster {
         double row = dispatch ? exchange.dispatchRow() : exchange.combineRow();
         double[] perPeer = messages == Messages.PER_RANK ? perRank : perSelection;
         Traffic traffic = new Traffic(paths, plan.ranks());
-        // A combine goes the same ways backwards.
-        Flow flow = dispatch ? traffic::add : (from, to, bytes) -> traffic.add(to, from, bytes);
         if (forwards(messages)) {
-            railed(flow, row);
+            railed(traffic, dispatch, row);
         } else {
-            direct(flow, row, perPeer);
+            spread(traffic, groups(), dispatch, (from, to) -> exchange.tokens() * perPeer[to] * row);
         }
         double efficiency = exchange.mode() == Exchange.Mode.LOW_LATENCY
                 ? Estimates.NIC_EFFICIENCY_MESSAGES
@@ -72,38 +75,86 @@ final class Forecaster {
                 loads);
     }
 
+    /** Bytes of a dispatch between two different ranks; equal for pairs of one kind whose ranks have equal labels. */
     @FunctionalInterface
-    private interface Flow {
-        void add(int from, int to, double bytes);
+    private interface PairBytes {
+        double of(int from, int to);
+    }
+
+    /** Ranks with like peers in all that bytes depend on. */
+    private List<RankGroup> groups() {
+        Map<List<Object>, Integer> numbers = new HashMap<>();
+        int[] labels = new int[plan.ranks()];
+        for (int rank = 0; rank < labels.length; rank++) {
+            labels[rank] = PathTable.number(
+                    numbers,
+                    List.of(
+                            paths.nics(rank),
+                            domains.place(rank),
+                            domains.size(rank),
+                            perRank[rank],
+                            perSelection[rank],
+                            perDomain[domains.of(rank)]));
+        }
+        return plan.rankGroups(labels);
     }
 
     private boolean forwards(Messages messages) {
         return exchange.mode() == Exchange.Mode.HIGH_THROUGHPUT && messages == Messages.PER_RANK && domains.count() > 1;
     }
 
-    private void direct(Flow flow, double row, double[] perPeer) {
-        for (int from = 0; from < plan.ranks(); from++) {
-            for (int to = 0; to < plan.ranks(); to++) {
-                flow.add(from, to, exchange.tokens() * perPeer[to] * row);
+    /** Adds the bytes of all pairs: once for the ranks of a group, as they all have the same, and pair by pair where links are. */
+    private void spread(Traffic traffic, List<RankGroup> groups, boolean dispatch, PairBytes pairs) {
+        // A combine goes the same ways backwards.
+        PairBytes bytes = dispatch ? pairs : (from, to) -> pairs.of(to, from);
+        for (RankGroup group : groups) {
+            int rank = group.example();
+            boolean links = false;
+            Map<Integer, double[]> sums = new TreeMap<>();
+            for (PeerGroup peers : group.peers()) {
+                int peer = peers.example();
+                int there = paths.index(rank, peer);
+                double[] sum = sums.computeIfAbsent(there, k -> new double[2]);
+                sum[0] += traffic.ownLink(there) ? 0 : peers.peers() * bytes.of(rank, peer);
+                sum[1] += traffic.ownLink(paths.index(peer, rank)) ? 0 : peers.peers() * bytes.of(peer, rank);
+                links |= traffic.ownLink(there);
+            }
+            for (int like : group.ranks()) {
+                sums.forEach((path, sum) -> traffic.add(like, path, sum[0], sum[1]));
+                if (links) {
+                    overLinks(traffic, like, bytes);
+                }
+            }
+        }
+    }
+
+    private void overLinks(Traffic traffic, int rank, PairBytes bytes) {
+        for (int peer : paths.near(rank)) {
+            if (peer != rank && traffic.ownLink(paths.index(rank, peer))) {
+                traffic.add(rank, peer, bytes.of(rank, peer));
             }
         }
     }
 
     /** Once to each domain, to the rank at the sender's own place, and on from there. */
-    private void railed(Flow flow, double row) {
-        double[] forwarded = new double[plan.ranks()];
-        for (int from = 0; from < plan.ranks(); from++) {
-            for (int domain = 0; domain < domains.count(); domain++) {
-                if (domain != domains.of(from)) {
-                    int rail = domains.rail(from, domain);
-                    flow.add(from, rail, exchange.tokens() * perDomain[domain] * row);
-                    forwarded[rail] += exchange.tokens();
-                }
+    private void railed(Traffic traffic, boolean dispatch, double row) {
+        List<RankGroup> groups = groups();
+        spread(
+                traffic,
+                groups,
+                dispatch,
+                (from, to) -> domains.rail(from, to) ? exchange.tokens() * perDomain[domains.of(to)] * row : 0);
+        for (RankGroup group : groups) {
+            double tokens = exchange.tokens();
+            for (PeerGroup peers : group.peers()) {
+                tokens +=
+                        domains.rail(peers.example(), group.example()) ? (double) peers.peers() * exchange.tokens() : 0;
             }
-        }
-        for (int rank = 0; rank < plan.ranks(); rank++) {
-            for (int to : domains.members(domains.of(rank))) {
-                flow.add(rank, to, (exchange.tokens() + forwarded[rank]) * perRank[to] * row);
+            for (int rank : group.ranks()) {
+                for (int to : domains.members(domains.of(rank))) {
+                    double bytes = tokens * perRank[to] * row;
+                    traffic.add(dispatch ? rank : to, dispatch ? to : rank, bytes);
+                }
             }
         }
     }

@@ -1,7 +1,10 @@
 package org.ep4j.plan.forecast;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 
 /** Ranks that reach each other's memory by loads and stores, together: hosts mostly, or all hosts of an NVLink domain. */
 final class MappedDomains {
@@ -12,13 +15,12 @@ final class MappedDomains {
     MappedDomains(PathTable paths, int ranks) {
         domainOf = new int[ranks];
         indexIn = new int[ranks];
-        List<Integer> recent = new ArrayList<>();
+        Arrays.fill(domainOf, -1);
         for (int rank = 0; rank < ranks; rank++) {
-            int domain = find(paths, rank, recent);
+            int domain = find(paths, rank);
             if (domain < 0) {
                 domain = members.size();
                 members.add(new ArrayList<>());
-                recent.add(domain);
             }
             domainOf[rank] = domain;
             indexIn[rank] = members.get(domain).size();
@@ -26,13 +28,19 @@ final class MappedDomains {
         }
     }
 
-    private int find(PathTable paths, int rank, List<Integer> domains) {
+    /** The first domain of a rank near by whose ranks all are mapped; -1 where there is none yet. */
+    private int find(PathTable paths, int rank) {
+        Set<Integer> domains = new TreeSet<>();
+        for (int other : paths.near(rank)) {
+            if (domainOf[other] >= 0) {
+                domains.add(domainOf[other]);
+            }
+        }
         for (int domain : domains) {
-            List<Integer> ranks = members.get(domain);
-            if (paths.near(ranks.get(0), rank)
-                    && ranks.stream()
-                            .allMatch(other -> paths.traits(other, rank).mapped()
-                                    && paths.traits(rank, other).mapped())) {
+            boolean mapped = members.get(domain).stream()
+                    .allMatch(other -> paths.traits(other, rank).mapped()
+                            && paths.traits(rank, other).mapped());
+            if (mapped) {
                 return domain;
             }
         }
@@ -51,9 +59,21 @@ final class MappedDomains {
         return domainOf[rank];
     }
 
-    /** The rank that takes what {@code rank} sends to a domain: the one at its own place, so that all share the work. */
-    int rail(int rank, int domain) {
-        List<Integer> ranks = members.get(domain);
-        return ranks.get(indexIn[rank] % ranks.size());
+    /** Place of a rank in its domain, from 0. */
+    int place(int rank) {
+        return indexIn[rank];
+    }
+
+    /** Ranks of the domain of a rank. */
+    int size(int rank) {
+        return members.get(domainOf[rank]).size();
+    }
+
+    /**
+     * True when {@code to} takes what {@code from} sends to its domain: it has the place of {@code from} in its own, counted
+     * round, so that all share the work. A rank takes what it sends to its own domain.
+     */
+    boolean rail(int from, int to) {
+        return indexIn[from] % size(to) == indexIn[to];
     }
 }

@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.RankProfile;
 
@@ -17,6 +19,8 @@ final class PathTable {
     private final int[] domains;
     private final int[] nics;
     private final long nicCount;
+    private final Map<Integer, List<Integer>> onHost = new HashMap<>();
+    private final Map<Integer, List<Integer>> inDomain = new HashMap<>();
     private final Map<Long, Integer> known = new HashMap<>();
     private final List<PathTraits> traits = new ArrayList<>();
     private final Map<PathTraits, Integer> numbers = new HashMap<>();
@@ -32,11 +36,16 @@ final class PathTable {
             int rank = profile.rank();
             domains[rank] = profile.domain().isEmpty() ? -1 : number(domainNumbers, profile.domain());
             nics[rank] = number(nicNumbers, plan.nics(rank));
+            onHost.computeIfAbsent(hosts[rank], k -> new ArrayList<>()).add(rank);
+            if (domains[rank] >= 0) {
+                inDomain.computeIfAbsent(domains[rank], k -> new ArrayList<>()).add(rank);
+            }
         }
         nicCount = nicNumbers.size();
     }
 
-    private static <K> int number(Map<K, Integer> numbers, K key) {
+    /** Numbers values in the order in which they first occur. */
+    static <K> int number(Map<K, Integer> numbers, K key) {
         Integer old = numbers.putIfAbsent(key, numbers.size());
         return old == null ? numbers.size() - 1 : old;
     }
@@ -45,9 +54,21 @@ final class PathTable {
         return hosts;
     }
 
-    /** True when two ranks may have mapped memory: they share a host or an NVLink domain. */
-    boolean near(int a, int b) {
-        return hosts[a] == hosts[b] || (domains[a] >= 0 && domains[a] == domains[b]);
+    /** Number of the NICs of a rank; equal for ranks with equal NICs. */
+    int nics(int rank) {
+        return nics[rank];
+    }
+
+    /** Ranks by NICs: what {@link #index} depends on besides the kind of a pair. */
+    int[] nics() {
+        return nics.clone();
+    }
+
+    /** Ranks that may have mapped memory with {@code rank}: those of its host and of its NVLink domain, itself among them. */
+    Set<Integer> near(int rank) {
+        Set<Integer> near = new TreeSet<>(onHost.getOrDefault(hosts[rank], List.of()));
+        near.addAll(inDomain.getOrDefault(domains[rank], List.of()));
+        return near;
     }
 
     /** Number of the traits of a pair of different ranks. */

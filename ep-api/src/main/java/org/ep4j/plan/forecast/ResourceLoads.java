@@ -37,7 +37,10 @@ final class ResourceLoads {
                         loads.ownLink((int) (pair / plan.ranks()), (int) (pair % plan.ranks()), bytes));
         List<ResourceLoad> all = new ArrayList<>();
         loads.found.forEach((name, load) -> all.add(new ResourceLoad(name, load[0], load[1])));
-        all.sort(Comparator.comparingDouble(ResourceLoad::micros).reversed().thenComparing(ResourceLoad::resource));
+        // Sums that were made in another order differ in their last bits: what is equally loaded goes by name.
+        all.sort(Comparator.comparingDouble((ResourceLoad load) -> (float) load.micros())
+                .reversed()
+                .thenComparing(ResourceLoad::resource));
         return List.copyOf(all);
     }
 

@@ -6,6 +6,8 @@ import org.ep4j.BufferSize;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
+import org.ep4j.plan.PeerGroup;
+import org.ep4j.plan.RankGroup;
 import org.ep4j.topology.GpuVendor;
 
 /**
@@ -59,32 +61,32 @@ public record Sizing(
         int proxies = 0;
         int endpoints = 0;
         int multiprocessors = 0;
-        for (int rank = 0; rank < plan.ranks(); rank++) {
+        for (RankGroup group : plan.rankGroups(paths.nics())) {
+            int rank = group.example();
             Map<String, Long> lanes = new TreeMap<>();
             boolean hostPosted = false;
             double rate = 0;
-            for (int to = 0; to < plan.ranks(); to++) {
-                if (to == rank) {
-                    continue;
-                }
-                PathTraits path = paths.traits(rank, to);
+            for (PeerGroup peers : group.peers()) {
+                PathTraits path = paths.traits(rank, peers.example());
                 rate = Math.max(rate, path.offer().gigabytesPerSecond());
                 if (path.posted()) {
-                    lanes.merge(path.backend(), (long) path.lanes(), Long::sum);
+                    lanes.merge(path.backend(), (long) path.lanes() * peers.peers(), Long::sum);
                     hostPosted |= path.offer().kind() == PathKind.HOST_POSTED;
                 }
             }
-            int host = hosts[rank];
-            lanes.forEach((backend, number) -> {
-                rankMost.merge(backend, number, Math::max);
-                hostSums.computeIfAbsent(backend, k -> new TreeMap<>()).merge(host, number, Long::sum);
-            });
             boolean onHost = plan.profiles().get(rank).device().type().equals("host");
             int ports = plan.nics(rank).size();
             int own = hostPosted && onHost ? 1 : plan.proxies(rank);
+            for (int like : group.ranks()) {
+                int host = hosts[like];
+                lanes.forEach((backend, number) -> {
+                    rankMost.merge(backend, number, Math::max);
+                    hostSums.computeIfAbsent(backend, k -> new TreeMap<>()).merge(host, number, Long::sum);
+                });
+                hostProxies.merge(host, own, Integer::sum);
+            }
             proxies = Math.max(proxies, own);
             endpoints = Math.max(endpoints, hostPosted ? Math.max(1, ports) * own : 0);
-            hostProxies.merge(host, own, Integer::sum);
             multiprocessors = Math.max(
                     multiprocessors,
                     onHost

@@ -24,15 +24,30 @@ final class Traffic {
         if (from == to || bytes <= 0) {
             return;
         }
-        wire += bytes;
         int out = paths.index(from, to);
-        if (paths.traits(out).gpuPath().filter(path -> !path.shared()).isPresent()) {
+        if (ownLink(out)) {
+            wire += bytes;
             ownLinks.merge((long) from * byRank.size() + to, bytes, Double::sum);
             return;
         }
-        cell(from, out)[0] += bytes;
+        add(from, out, bytes, 0);
         // What arrives uses the ports by which the receiver would answer.
-        cell(to, paths.index(to, from))[1] += bytes;
+        add(to, paths.index(to, from), 0, bytes);
+    }
+
+    /** Bytes that a rank sends, and bytes that it gets, over paths of one number; not those of {@link #ownLink}. */
+    void add(int rank, int path, double out, double in) {
+        if (out > 0 || in > 0) {
+            wire += out;
+            double[] cell = cell(rank, path);
+            cell[0] += out;
+            cell[1] += in;
+        }
+    }
+
+    /** True for paths over links that two GPUs have for themselves, whose bytes are added by pair. */
+    boolean ownLink(int path) {
+        return paths.traits(path).gpuPath().filter(way -> !way.shared()).isPresent();
     }
 
     private double[] cell(int rank, int path) {

@@ -42,12 +42,14 @@ public final class GpuPaths {
     }
 
     private static GpuPath toPeer(Locality gpu, GpuPeer peer) {
-        double known = peer.distance().gigabytesPerSecond();
+        double width = linkBandwidth(gpu, peer.link(), peer.distance().gigabytesPerSecond());
+        // What another GPU passes on shares its links with what is its own.
+        double bandwidth = peer.distance().type() == PathType.NVB ? width / 2 : width;
         // Two hops are through a switch. Sources without hops: NVLink GPUs in one server mostly have switches, xGMI has
         // none.
         boolean direct = peer.distance().hops() == 1 || (peer.distance().hops() == 0 && peer.link() == LinkType.XGMI);
         boolean shared = peer.link() == LinkType.PCI || !direct;
-        return new GpuPath(peer.link(), peer.distance().type(), linkBandwidth(gpu, peer.link(), known), shared);
+        return new GpuPath(peer.link(), peer.distance().type(), bandwidth, shared);
     }
 
     private static GpuPath inDomain(Locality gpu) {

@@ -37,8 +37,8 @@ public final class NicOffers {
         }
         boolean sameHost = from.rank().hostId().equals(to.rank().hostId());
         int peers = sameHost ? Math.max(1, from.rank().locality().gpus() - 1) : 1;
-        double rate = Math.min(out.gigabytesPerSecond(), in.gigabytesPerSecond()) / peers;
-        PathOffer offer = new PathOffer(kind, rate, micros, out.names());
+        double rate = Math.min(out.gigabytesPerSecond(), in.gigabytesPerSecond());
+        PathOffer offer = new PathOffer(kind, rate, micros, out.names()).sharedBy(peers);
         return out.direct() && in.direct() ? offer : Staging.through(offer);
     }
 

@@ -6,6 +6,7 @@ import java.util.Set;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
+import org.ep4j.topology.Printable;
 import org.ep4j.topology.Topology;
 
 /** Ethernet interfaces with a device below them, and without RDMA: {@code /sys/class/net}. */
@@ -35,7 +36,7 @@ final class EthernetNics {
         String device = place.map(PciTree.Place::device).orElse(FOLDER + name + "/device");
         return new Nic(
                 host,
-                name,
+                Printable.of(name),
                 place.flatMap(PciTree.Place::address),
                 sys.id(device),
                 NicFamily.ETHERNET,

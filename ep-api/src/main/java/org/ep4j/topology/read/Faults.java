@@ -1,5 +1,6 @@
 package org.ep4j.topology.read;
 
+import org.ep4j.topology.Printable;
 import org.ep4j.topology.TopologyException;
 
 /** Messages about sources that cannot be understood. */
@@ -10,12 +11,12 @@ final class Faults {
 
     /** With the line, counted from 1. */
     static TopologyException at(String source, int line, String reason) {
-        return new TopologyException(source + ", line " + line + ": " + reason);
+        return new TopologyException(Printable.of(source) + ", line " + line + ": " + reason);
     }
 
     /** About the source as a whole. */
     static TopologyException in(String source, String reason) {
-        return new TopologyException(source + ": " + reason);
+        return new TopologyException(Printable.of(source) + ": " + reason);
     }
 
     /** A piece of the source for a message: short, and printable. */

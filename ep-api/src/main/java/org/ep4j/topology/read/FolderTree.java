@@ -1,6 +1,7 @@
 package org.ep4j.topology.read;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
@@ -14,6 +15,9 @@ import java.util.stream.Stream;
 /** A folder of the file system. */
 final class FolderTree implements FileTree {
     private static final int LIMIT = 1 << 20;
+
+    /** Names of a folder. Every reader that has as many of anything refuses them. */
+    private static final int NAMES = 100_000;
 
     private final Path root;
 
@@ -66,8 +70,11 @@ final class FolderTree implements FileTree {
             return List.of();
         }
         try (Stream<Path> entries = Files.list(folder.get())) {
-            return entries.map(entry -> entry.getFileName().toString()).sorted().toList();
-        } catch (IOException e) {
+            return entries.limit(NAMES)
+                    .map(entry -> entry.getFileName().toString())
+                    .sorted()
+                    .toList();
+        } catch (IOException | UncheckedIOException e) {
             return List.of();
         }
     }

@@ -8,6 +8,7 @@ import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciId;
+import org.ep4j.topology.Printable;
 
 /** GPUs among the PCI functions, found by class and vendor, in the order of their addresses. */
 final class GpuPlaces {
@@ -73,11 +74,13 @@ final class GpuPlaces {
 
     private static String nvidiaModel(SysFiles sys, PciTree.Place place) {
         String file = "/proc/driver/nvidia/gpus/" + SysFiles.last(place.device()) + "/information";
-        return sys.text(file)
+        return sys.tree()
+                .text(file)
+                .orElse("")
                 .lines()
                 .filter(line -> line.startsWith("Model:"))
                 .findFirst()
-                .map(line -> line.substring("Model:".length()).strip())
+                .map(line -> Printable.of(line.substring("Model:".length()).strip()))
                 .orElse("");
     }
 }

@@ -167,6 +167,15 @@ final class HwlocFile {
                                 GPU_DEVICE.matcher(device.value("name")).matches());
     }
 
+    /** A display device of nobody: its vendor is missing, and it is none of those that show the console of a server. */
+    boolean strangeDisplay(XmlElement object) {
+        PciId id = id(object);
+        return type(object).equals("PCIDev")
+                && object.value("pci_type").startsWith("03")
+                && id.vendor() <= 0
+                && !gpu(object);
+    }
+
     boolean nvswitch(XmlElement object) {
         PciId id = id(object);
         return type(object).equals("PCIDev")

@@ -39,13 +39,34 @@ final class HwlocGpus {
         this.host = host;
     }
 
-    private record Found(XmlElement pci, PciAddress address, HwlocTree.Seat seat) {}
+    /**
+     * A GPU, or one partition of it.
+     *
+     * @param devices what the operating system calls it
+     * @param first whether it stands for the PCI device as a whole
+     */
+    private record Found(
+            XmlElement pci, PciAddress address, HwlocTree.Seat seat, List<XmlElement> devices, boolean first) {}
 
     void add(XmlElement pci, PciAddress address, HwlocTree.Seat seat) {
-        if (all.size() >= XmlFile.DEVICES) {
-            throw pci.wrong("more than " + XmlFile.DEVICES + " GPUs");
+        List<XmlElement> devices = HwlocFile.devices(pci);
+        List<XmlElement> partitions = devices.stream()
+                .filter(device -> device.value("name").matches("rsmi[0-9]{1,6}"))
+                .toList();
+        if (all.size() + Math.max(1, partitions.size()) > Topology.MOST_GPUS) {
+            throw pci.wrong("more than " + Topology.MOST_GPUS
+                    + " GPUs, and no machine has as many; describe one machine or NVLink domain");
         }
-        all.add(new Found(pci, address, seat));
+        if (partitions.size() < 2) {
+            all.add(new Found(pci, address, seat, devices, true));
+            return;
+        }
+        // In modes such as TPX or CPX each partition is a device. KFD gives each a function of its own; the file has
+        // one for all.
+        for (int i = 0; i < partitions.size(); i++) {
+            PciAddress own = new PciAddress(address.domain(), address.bus(), address.device(), i);
+            all.add(new Found(pci, own, seat, List.of(partitions.get(i)), i == 0));
+        }
     }
 
     void finish() {
@@ -56,8 +77,10 @@ final class HwlocGpus {
             Gpu gpu = gpu(found, i);
             Link link = new Link(LinkType.PCI, HwlocFile.linkSpeed(found.pci()), 1);
             topology.add(gpu).link(found.seat().parent(), gpu, link);
-            byObject.put(HwlocGpuLinks.key(found.pci()), gpu);
-            HwlocFile.devices(found.pci()).forEach(device -> byObject.put(HwlocGpuLinks.key(device), gpu));
+            if (found.first()) {
+                byObject.put(HwlocGpuLinks.key(found.pci()), gpu);
+            }
+            found.devices().forEach(device -> byObject.put(HwlocGpuLinks.key(device), gpu));
         }
         new HwlocGpuLinks(file, topology, byObject).connect();
     }
@@ -65,9 +88,9 @@ final class HwlocGpus {
     private Comparator<Found> order() {
         Comparator<Found> byBus = Comparator.comparing(Found::address);
         for (String prefix : NUMBERED) {
-            if (all.stream().allMatch(found -> number(found.pci(), prefix).isPresent())) {
+            if (all.stream().allMatch(found -> number(found, prefix).isPresent())) {
                 return Comparator.comparingInt(
-                                (Found found) -> number(found.pci(), prefix).orElse(0))
+                                (Found found) -> number(found, prefix).orElse(0))
                         .thenComparing(byBus);
             }
         }
@@ -80,28 +103,28 @@ final class HwlocGpus {
         return new Gpu(
                 host,
                 index,
-                name(found.pci(), index),
+                name(found, index),
                 Optional.of(found.address()),
                 id,
                 vendor,
                 GpuArchitectures.of(id),
-                model(found.pci()),
+                model(found),
                 found.seat().numa(),
                 Optional.empty(),
                 "");
     }
 
-    private static String model(XmlElement pci) {
-        return HwlocFile.devices(pci).stream()
+    private static String model(Found found) {
+        return found.devices().stream()
                 .map(device -> HwlocFile.info(device, "GPUModel"))
                 .filter(model -> !model.isEmpty())
                 .findFirst()
-                .orElse(HwlocFile.info(pci, "PCIDevice"));
+                .orElse(HwlocFile.info(found.pci(), "PCIDevice"));
     }
 
-    private static String name(XmlElement pci, int index) {
+    private static String name(Found found, int index) {
         for (String prefix : NAMED) {
-            for (XmlElement device : HwlocFile.devices(pci)) {
+            for (XmlElement device : found.devices()) {
                 Matcher name = NAME.matcher(device.value("name"));
                 if (name.matches() && name.group(1).equals(prefix)) {
                     return device.value("name");
@@ -111,8 +134,8 @@ final class HwlocGpus {
         return "GPU" + index;
     }
 
-    private static OptionalInt number(XmlElement pci, String prefix) {
-        for (XmlElement device : HwlocFile.devices(pci)) {
+    private static OptionalInt number(Found found, String prefix) {
+        for (XmlElement device : found.devices()) {
             Matcher name = NAME.matcher(device.value("name"));
             if (name.matches() && name.group(1).equals(prefix)) {
                 return OptionalInt.of(Integer.parseInt(name.group(2)));

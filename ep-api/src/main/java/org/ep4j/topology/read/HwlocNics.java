@@ -47,8 +47,9 @@ final class HwlocNics {
     }
 
     private void place(XmlElement pci, PciAddress address, HwlocTree.Seat seat, String name, List<NicPort> ports) {
-        if (names.size() >= XmlFile.DEVICES) {
-            throw pci.wrong("more than " + XmlFile.DEVICES + " NICs");
+        if (names.size() >= Topology.MOST_NICS) {
+            throw pci.wrong(
+                    "more than " + Topology.MOST_NICS + " NICs, and no machine has as many; describe one machine");
         }
         if (!names.add(name)) {
             throw pci.wrong("NIC " + Faults.quote(name) + " appears a second time");

@@ -27,6 +27,9 @@ import org.ep4j.topology.Topology;
  * card.
  */
 final class HwlocTree {
+    /** Linux numbers up to 1,024 NUMA nodes. */
+    private static final int MOST_NUMA = 1 << 16;
+
     private final HwlocFile file;
     private final Topology.Builder topology;
     private final int host;
@@ -55,10 +58,14 @@ final class HwlocTree {
     }
 
     Topology topology() {
-        Processor processor = HwlocProcessor.read(file);
+        Processor processor = HwlocProcessor.read(file, topology);
         for (XmlElement object : file.objects()) {
             if (HwlocFile.type(object).equals("NUMANode")) {
-                int number = object.number("os_index", 0, 1 << 20, nodes.size());
+                int number = object.number("os_index", 0, MOST_NUMA, nodes.size());
+                if (object.number("os_index", 0, MOST_NUMA, -1) < 0) {
+                    topology.warn("line " + object.line() + ": os_index " + Faults.quote(object.value("os_index"))
+                            + " of a NUMA node is no number from 0 to " + MOST_NUMA + "; taken as " + number);
+                }
                 nodes.putIfAbsent(
                         number, new NumaNode(host, number, processor, new HwlocBitmap(object.value("cpuset")).size()));
                 if (nodes.size() > ProcessorLinks.LIMIT) {
@@ -73,7 +80,21 @@ final class HwlocTree {
         ProcessorLinks.connect(topology, List.copyOf(nodes.values()));
         file.root().children("object").forEach(object -> walk(object, ""));
         gpus.finish();
+        strangers();
         return topology.build();
+    }
+
+    /** Display devices that may be accelerators, where nothing says so. */
+    private void strangers() {
+        List<XmlElement> displays =
+                file.objects().stream().filter(file::strangeDisplay).toList();
+        if (!displays.isEmpty()) {
+            topology.warn(displays.size()
+                    + " display devices are taken as no GPUs, since their vendor is not known and no device of"
+                    + " a driver is with them, such as "
+                    + Faults.quote(displays.get(0).value("pci_busid")) + " of line "
+                    + displays.get(0).line());
+        }
     }
 
     private void walk(XmlElement object, String nodeset) {

@@ -11,6 +11,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.ep4j.topology.Gid;
 import org.ep4j.topology.NicPort;
+import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyException;
 
 /**
@@ -31,6 +32,14 @@ record IbvDevice(String name, int vendor, int part, String card, String atomics,
     private static final Pattern SPEED = Pattern.compile("(\\d{1,5}(?:\\.\\d{1,3})?) Gbps.*");
     private static final Pattern MTU = Pattern.compile("(\\d{1,5})\\b.*");
 
+    /** Fields of a device or of a port; {@code ibv_devinfo -v} prints some 60. */
+    private static final int FIELDS = 256;
+
+    private static final int PORTS = 255;
+
+    /** Entries of all tables of GIDs. */
+    private static final int GIDS = 1 << 16;
+
     /** Verbs report the organisation that made a device, which for older makers is not their PCI vendor id. */
     private static final Map<Integer, Integer> PCI_VENDOR = Map.of(0x02c9, 0x15b3);
 
@@ -45,6 +54,7 @@ record IbvDevice(String name, int vendor, int part, String card, String atomics,
         Set<String> names = new HashSet<>();
         Optional<PortDraft> port = Optional.empty();
         List<String> lines = text.lines().toList();
+        int all = 0;
         for (int i = 0; i < lines.size(); i++) {
             Matcher gid = GID.matcher(lines.get(i));
             Matcher field = FIELD.matcher(lines.get(i));
@@ -53,6 +63,8 @@ record IbvDevice(String name, int vendor, int part, String card, String atomics,
                 List<Gid> gids = port.orElseThrow(() -> Faults.at(source, line, "a GID comes before the first port"))
                         .gids();
                 gid(gid).ifPresent(gids::add);
+                all++;
+                limit(source, line, all, GIDS, "GIDs");
             } else if (field.matches()) {
                 String key = field.group(1);
                 String value = field.group(2).strip();
@@ -60,6 +72,7 @@ record IbvDevice(String name, int vendor, int part, String card, String atomics,
                     if (!value.matches("[\\w.-]{1,64}") || !names.add(value)) {
                         throw Faults.at(source, i + 1, "hca_id is " + Faults.quote(value) + "; expected a new name");
                     }
+                    limit(source, i + 1, names.size(), Topology.MOST_NICS, "devices");
                     drafts.add(new Draft(i + 1, value, new TreeMap<>(), new TreeMap<>()));
                     port = Optional.empty();
                 } else if (!drafts.isEmpty()) {
@@ -67,7 +80,9 @@ record IbvDevice(String name, int vendor, int part, String card, String atomics,
                     if (key.equals("port")) {
                         port = Optional.of(port(source, i + 1, device, value));
                     } else {
-                        port.map(PortDraft::fields).orElse(device.fields()).putIfAbsent(key, value);
+                        Map<String, String> fields = port.map(PortDraft::fields).orElse(device.fields());
+                        fields.putIfAbsent(key, value);
+                        limit(source, i + 1, fields.size(), FIELDS, "fields of " + device.name());
                     }
                 }
             }
@@ -84,7 +99,17 @@ record IbvDevice(String name, int vendor, int part, String card, String atomics,
                     "a port of " + device.name() + " has the number " + Faults.quote(value)
                             + "; expected a new number from 1");
         }
+        limit(source, line, device.ports().size(), PORTS, "ports of " + device.name());
         return port;
+    }
+
+    private static void limit(String source, int line, int number, int most, String what) {
+        if (number > most) {
+            throw Faults.at(
+                    source,
+                    line,
+                    "more than " + most + " " + what + "; use the output of one run of ibv_devinfo on one machine");
+        }
     }
 
     private static IbvDevice device(String source, Draft draft) {

@@ -3,9 +3,12 @@ package org.ep4j.topology.read;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamilies;
 import org.ep4j.topology.NicFamily;
@@ -49,14 +52,20 @@ final class IbvDevinfo {
         }
         Map<String, IbvDevice> lacking = new LinkedHashMap<>(devices);
         machine.nics().stream().filter(nic -> nic.host() == 0).map(Nic::name).forEach(lacking::remove);
+        Set<Nic> absent = absent(machine, devices);
         Topology.Builder copy = TopologyCopy.of(machine, machine.source() + " and " + source, part -> {
             if (part instanceof Nic nic && nic.host() == 0) {
                 return Optional.ofNullable(devices.get(nic.name()))
                         .<Part>map(device -> merged(nic, device))
-                        .orElse(nic);
+                        .orElse(absent.contains(nic) ? unused(nic) : nic);
             }
             return part;
         });
+        if (!absent.isEmpty()) {
+            copy.warn(
+                    source + " does not list " + absent.stream().map(Nic::name).collect(Collectors.joining(", "))
+                            + ", which " + machine.source() + " has: taken as carrying no traffic of applications");
+        }
         if (devices.isEmpty()) {
             copy.warn(source + " says that ibv_devinfo found no device (\"No IB devices found\")");
         }
@@ -67,6 +76,39 @@ final class IbvDevinfo {
                     + " lacks; it is added, and how near it is to anything is not known");
         });
         return copy.build();
+    }
+
+    /**
+     * Devices of verbs that the machine has and the text has not: ibv_devinfo lists all that can be used. Where it has none by the
+     * names of the machine, the two name devices in different ways, and nothing can be said.
+     */
+    private static Set<Nic> absent(Topology machine, Map<String, IbvDevice> devices) {
+        List<Nic> verbs = machine.nics().stream()
+                .filter(nic -> nic.host() == 0 && nic.compute())
+                .filter(nic -> nic.family().rdma()
+                        && nic.family() != NicFamily.CXI
+                        && !nic.name().startsWith("nic@"))
+                .toList();
+        return verbs.stream().noneMatch(nic -> devices.containsKey(nic.name()))
+                ? Set.of()
+                : verbs.stream()
+                        .filter(nic -> !devices.containsKey(nic.name()))
+                        .collect(Collectors.toCollection(LinkedHashSet::new));
+    }
+
+    private static Nic unused(Nic nic) {
+        return new Nic(
+                nic.host(),
+                nic.name(),
+                nic.address(),
+                nic.id(),
+                nic.family(),
+                nic.driver(),
+                nic.card(),
+                nic.numa(),
+                nic.gpuDirect(),
+                false,
+                nic.ports());
     }
 
     private static Nic nic(IbvDevice device, int host) {

@@ -31,13 +31,13 @@ final class KfdGpus {
 
     private final Map<Integer, Gpu> gpus = new LinkedHashMap<>();
 
-    KfdGpus(SysFiles sys, PciTree pci, NumaNodes numa, Topology.Builder builder, int host) {
+    KfdGpus(String source, SysFiles sys, PciTree pci, NumaNodes numa, Topology.Builder builder, int host) {
         this.sys = sys;
         this.pci = pci;
         this.numa = numa;
         this.builder = builder;
         this.host = host;
-        nodes = KfdNodes.read(sys.tree());
+        nodes = KfdNodes.read(source, sys.tree());
     }
 
     /** Adds them, numbered from {@code first} on, and gives how many they are. */

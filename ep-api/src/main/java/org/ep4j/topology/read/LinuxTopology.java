@@ -3,7 +3,9 @@ package org.ep4j.topology.read;
 import java.util.List;
 import java.util.Set;
 import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Printable;
 import org.ep4j.topology.Topology;
+import org.ep4j.topology.TopologyException;
 
 /**
  * Reads a machine from what Linux shows of it: the PCIe tree, NUMA nodes, verbs devices, Ethernet interfaces, and GPUs, those
@@ -20,10 +22,12 @@ public final class LinuxTopology {
      *
      * @param source name of it for messages
      * @param files {@code /sys} and {@code /proc} of it
+     * @throws TopologyException when there is more of something than any machine has
      */
     public static Topology read(String source, FileTree files) {
         Topology.Builder builder = Topology.builder(source);
-        int host = builder.host(files.text("/proc/sys/kernel/hostname").orElse(""));
+        int host = builder.host(
+                Printable.of(files.text("/proc/sys/kernel/hostname").orElse("")));
         SysFiles sys = new SysFiles(files);
         NumaNodes numa = new NumaNodes(files, builder, host);
         PciTree pci = new PciTree(sys, builder, host, numa);
@@ -32,7 +36,7 @@ public final class LinuxTopology {
         for (GpuPlaces.Found nvidia : of(GpuVendor.NVIDIA, found)) {
             pci.attach(GpuPlaces.gpu(sys, pci, nvidia, host, gpus++), nvidia.place());
         }
-        int compute = new KfdGpus(sys, pci, numa, builder, host).add(gpus);
+        int compute = new KfdGpus(source, sys, pci, numa, builder, host).add(gpus);
         gpus += compute;
         if (compute == 0) {
             for (GpuPlaces.Found amd : of(GpuVendor.AMD, found)) {

@@ -16,7 +16,7 @@ import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
 
-/** The GPUs of a NCCL topology. They are numbered when all are known: by rank, then device number, then bus id. */
+/** The GPUs of a NCCL topology. They are numbered when all are known: by device number, as nvidia-smi does, then rank, then bus id. */
 final class NcclGpus {
     /** Name of the NVLink domain of a file with several hosts; NCCL joins only hosts of one domain in a file. */
     private static final String CLIQUE = "unnamed/0";
@@ -24,8 +24,8 @@ final class NcclGpus {
     /** Numbers of RCCL before it wrote names. */
     private static final Map<String, String> OLD_NAMES = Map.of("910", "gfx90a");
 
-    private static final Comparator<Found> ORDER = Comparator.comparingInt((Found found) -> order(found, "rank"))
-            .thenComparingInt(found -> order(found, "dev"))
+    private static final Comparator<Found> ORDER = Comparator.comparingInt((Found found) -> order(found, "dev"))
+            .thenComparingInt(found -> order(found, "rank"))
             .thenComparing(Found::address);
 
     private final Topology.Builder topology;
@@ -48,8 +48,9 @@ final class NcclGpus {
     record Found(XmlElement pci, XmlElement gpu, PciAddress address, NcclSeat seat) {}
 
     void add(XmlElement pci, XmlElement gpu, PciAddress address, NcclSeat seat) {
-        if (all.size() >= XmlFile.DEVICES) {
-            throw gpu.wrong("more than " + XmlFile.DEVICES + " GPUs");
+        if (all.size() >= Topology.MOST_GPUS) {
+            throw gpu.wrong("more than " + Topology.MOST_GPUS
+                    + " GPUs, and no machine has as many; describe one machine or NVLink domain");
         }
         all.add(new Found(pci, gpu, address, seat));
     }

@@ -16,6 +16,7 @@ import org.ep4j.topology.NicPort;
 import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
+import org.ep4j.topology.VirtualInterfaces;
 
 /** The NICs of a NCCL topology: one for each name of a {@code net} element. */
 final class NcclNics {
@@ -100,13 +101,20 @@ final class NcclNics {
 
     private void unnamed(XmlElement at, Card card, PciAddress address) {
         XmlElement nothing = new XmlElement(at.source(), at.line(), "net", Map.of(), List.of(), "");
-        place(card, nothing, "nic@" + address, NicFamilies.of("", card.id()), List.of());
+        NicFamily family = NicFamilies.of("", card.id());
+        if (card.id().vendor() <= 0 && family == NicFamily.ETHERNET) {
+            topology.warn(
+                    "line " + at.line() + ": NIC " + address
+                            + " has no PCI ids, and its class is that of Ethernet; taken as plain Ethernet, though it may have RoCE");
+        }
+        place(card, nothing, "nic@" + address, family, List.of());
     }
 
     private void place(Card card, XmlElement net, String name, NicFamily family, List<NicPort> ports) {
         placed++;
-        if (placed > XmlFile.DEVICES) {
-            throw net.wrong("more than " + XmlFile.DEVICES + " NICs");
+        if (placed > Topology.MOST_NICS) {
+            throw net.wrong("more than " + Topology.MOST_NICS
+                    + " NICs, and no machine has as many; describe one machine or NVLink domain");
         }
         NcclSeat seat = card.seat();
         String guid = net.value("guid");
@@ -121,7 +129,9 @@ final class NcclNics {
                 card.address().map(address -> address.card().toString()).orElse(guid.isEmpty() ? name : guid),
                 seat.node().number(),
                 direct(net),
-                net.number("net").orElse(1) != 0 && NicFamilies.compute(card.id()),
+                net.number("net").orElse(1) != 0
+                        && NicFamilies.compute(card.id())
+                        && !(family == NicFamily.ETHERNET && VirtualInterfaces.matches(name)),
                 ports);
         topology.add(nic).link(seat.parent(), nic, card.link());
     }
@@ -130,11 +140,19 @@ final class NcclNics {
         return card.address().map(address -> "nic@" + address).orElse("net" + net.number("dev", 0, 1 << 20, 0));
     }
 
-    /** Port 0 is NCCL's plugin for sockets; all others are RDMA. */
-    private static NicFamily family(XmlElement net, String name, PciId id) {
+    /** Port 0 is NCCL's plugin for sockets; all others are RDMA. Where no port is told, it is what the device is made for. */
+    private NicFamily family(XmlElement net, String name, PciId id) {
         NicFamily family = NicFamilies.of("", id);
-        int port = net.number("port").orElse(0);
-        if (port < 1) {
+        OptionalInt port = net.number("port");
+        if (port.isEmpty()) {
+            NicFamily named = id.vendor() > 0 ? family : NicFamilies.named(name);
+            NicFamily taken = id.vendor() <= 0 && named == NicFamily.OTHER_RDMA ? NicFamily.ETHERNET : named;
+            topology.warn("line " + net.line() + ": " + Faults.quote(name)
+                    + " has no port, so it may be RDMA or a socket; taken as " + taken + " by its "
+                    + (id.vendor() > 0 ? "PCI ids" : "name"));
+            return taken;
+        }
+        if (port.getAsInt() < 1) {
             return NicFamily.ETHERNET;
         }
         // Templates leave vendor and device out; then the name of the verbs device is all there is.

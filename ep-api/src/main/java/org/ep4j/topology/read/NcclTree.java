@@ -20,6 +20,13 @@ final class NcclTree {
     private static final int NETWORK = 0x02;
 
     private static final int DISPLAY = 0x03;
+
+    /** Linux numbers up to 1,024 NUMA nodes. */
+    private static final int MOST_NUMA = 1 << 16;
+
+    /** Family and model of CPUID, in NCCL's counting: 15 and 16 times 255, and 255. */
+    private static final int MOST_KIND = 4095;
+
     private static final int ACCELERATOR = 0x12;
 
     private final XmlElement system;
@@ -60,9 +67,11 @@ final class NcclTree {
 
     private void cpu(XmlElement cpu) {
         int host = hosts.computeIfAbsent(cpu.value("host_hash"), topology::host);
-        int number = cpu.number("numaid", -1, 1 << 20, -1);
+        int number = cpu.number("numaid", -1, MOST_NUMA, -1);
         if (cpu.number("numaid").isEmpty()) {
             topology.warn("line " + cpu.line() + ": <cpu> without numaid, taken as NUMA node unknown");
+        } else {
+            odd(cpu, "numaid", -1, MOST_NUMA);
         }
         Map<Integer, NumaNode> onHost = nodes.computeIfAbsent(host, any -> new LinkedHashMap<>());
         NumaNode node = onHost.computeIfAbsent(
@@ -159,12 +168,23 @@ final class NcclTree {
         }));
     }
 
-    private static Processor processor(XmlElement cpu) {
+    private Processor processor(XmlElement cpu) {
+        odd(cpu, "familyid", -1, MOST_KIND);
+        odd(cpu, "modelid", -1, MOST_KIND);
         return new Processor(
                 cpu.value("arch"),
                 cpu.value("vendor"),
-                cpu.number("familyid").orElse(-1),
-                cpu.number("modelid").orElse(-1));
+                cpu.number("familyid", -1, MOST_KIND, -1),
+                cpu.number("modelid", -1, MOST_KIND, -1));
+    }
+
+    /** Says that a number is none that a machine can have, and counts as unknown. */
+    private void odd(XmlElement element, String key, int least, int most) {
+        String text = element.value(key);
+        if (!text.isEmpty() && element.number(key, least, most, Integer.MIN_VALUE) == Integer.MIN_VALUE) {
+            topology.warn("line " + element.line() + ": " + key + " " + Faults.quote(text) + " of <" + element.name()
+                    + "> is no number from " + least + " to " + most + "; taken as unknown");
+        }
     }
 
     private static boolean contains(XmlElement element, String name) {

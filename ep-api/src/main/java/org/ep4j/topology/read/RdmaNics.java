@@ -9,6 +9,7 @@ import org.ep4j.topology.NicFamilies;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
 import org.ep4j.topology.PciId;
+import org.ep4j.topology.Printable;
 import org.ep4j.topology.Topology;
 
 /** NICs with RDMA: {@code /sys/class/infiniband}, and {@code /sys/class/cxi} of Slingshot. */
@@ -51,7 +52,7 @@ final class RdmaNics {
         NicFamily family = NicFamilies.of(driver, id);
         Nic nic = new Nic(
                 host,
-                name,
+                Printable.of(name),
                 place.flatMap(PciTree.Place::address),
                 id,
                 family == NicFamily.ETHERNET ? NicFamily.OTHER_RDMA : family,

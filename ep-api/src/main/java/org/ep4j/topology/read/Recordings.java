@@ -1,6 +1,5 @@
 package org.ep4j.topology.read;
 
-import java.nio.file.Path;
 import java.util.List;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Topology;
@@ -8,31 +7,61 @@ import org.ep4j.topology.TopologyCopy;
 
 /** Folders that hold a recording of a machine. */
 final class Recordings {
+    /** Folders within each other that are looked into. */
     private static final int DEPTH = 4;
+
+    /** Folders beside each other that are looked into. */
+    private static final int WIDTH = 256;
+
+    private static final int SHOWN = 8;
 
     private Recordings() {}
 
-    static Topology read(String source, Path folder) {
-        FileTree tree = FileTree.of(folder);
-        for (int depth = 0; depth < DEPTH; depth++) {
-            if (tree.exists("/sys")) {
-                return recorded(LinuxTopology.read(source, tree));
+    /**
+     * The only recording that is at the top of a tree, or on the first level below that has one: archives often hold everything
+     * in one folder, beside a file that says what it is.
+     */
+    static Topology read(String source, FileTree tree) {
+        List<String> level = List.of("");
+        for (int depth = 0; depth < DEPTH && !level.isEmpty(); depth++) {
+            List<String> found = level.stream()
+                    .filter(folder -> recording(below(tree, folder)))
+                    .toList();
+            if (found.size() == 1) {
+                return recorded(source, below(tree, found.get(0)));
             }
-            if (kfd(tree)) {
-                return LinuxTopology.read(source, FileTree.under(KfdNodes.FOLDER, tree));
+            if (!found.isEmpty()) {
+                throw Faults.in(
+                        source,
+                        "holds " + found.size() + " recordings of machines, " + shown(found)
+                                + "; name one of these folders");
             }
-            List<String> entries = tree.list("/");
-            if (entries.size() != 1) {
-                break;
-            }
-            // Archives often hold everything in one folder.
-            tree = new SubTree("/" + entries.get(0), tree);
+            level = level.stream()
+                    .flatMap(folder -> tree.list(folder.isEmpty() ? "/" : folder).stream()
+                            .limit(WIDTH)
+                            .map(name -> folder + "/" + name))
+                    .filter(folder -> !tree.list(folder).isEmpty())
+                    .limit(WIDTH)
+                    .toList();
         }
         throw Faults.in(
                 source,
                 "the folder holds no recording of a machine; expected a folder \"sys\" in it, or \"nodes\" of KFD "
-                        + "(/sys/class/kfd/kfd/topology); there is "
-                        + shown(FileTree.of(folder).list("/")));
+                        + "(/sys/class/kfd/kfd/topology); there is " + shown(tree.list("/")));
+    }
+
+    private static FileTree below(FileTree tree, String folder) {
+        return folder.isEmpty() ? tree : new SubTree(folder, tree);
+    }
+
+    private static boolean recording(FileTree tree) {
+        return tree.exists("/sys") || kfd(tree);
+    }
+
+    private static Topology recorded(String source, FileTree tree) {
+        return tree.exists("/sys")
+                ? recorded(LinuxTopology.read(source, tree))
+                : LinuxTopology.read(source, FileTree.under(KfdNodes.FOLDER, tree));
     }
 
     /** NVLinks are no part of a recording, which a reader of the result should know. */
@@ -48,12 +77,14 @@ final class Recordings {
     }
 
     private static boolean kfd(FileTree tree) {
-        return tree.list("/nodes").stream().anyMatch(node -> tree.exists("/nodes/" + node + "/properties"));
+        return tree.list("/nodes").stream()
+                .limit(WIDTH)
+                .anyMatch(node -> tree.exists("/nodes/" + node + "/properties"));
     }
 
     private static String shown(List<String> names) {
         return names.isEmpty()
                 ? "nothing"
-                : Faults.quote(String.join(", ", names.subList(0, Math.min(names.size(), 8))));
+                : Faults.quote(String.join(", ", names.subList(0, Math.min(names.size(), SHOWN))));
     }
 }

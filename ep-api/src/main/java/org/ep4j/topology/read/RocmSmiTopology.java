@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -33,7 +34,11 @@ final class RocmSmiTopology {
     private static final String WEIGHTS = "Weight between two GPUs";
 
     /** A table: names of the GPUs, and the values of each row. */
-    private record Table(int line, List<String> names, Map<String, List<String>> rows, Map<String, Integer> lines) {}
+    private record Table(
+            int line, Map<String, Integer> names, Map<String, List<String>> rows, Map<String, Integer> lines) {}
+
+    /** GPUs of a machine; eight with eight partitions each are 64. The square of it is read. */
+    private static final int MOST = 256;
 
     private final String source;
     private final Map<String, Table> tables = new HashMap<>();
@@ -77,8 +82,19 @@ final class RocmSmiTopology {
                     "expected the names of the columns, GPU0 GPU1 ..., but there is "
                             + Faults.quote(header < lines.size() ? lines.get(header) : ""));
         }
-        Table table = new Table(header + 1, names, new HashMap<>(), new HashMap<>());
-        for (int i = header + 1; i < lines.size() && names.contains(first(lines.get(i))); i++) {
+        Map<String, Integer> columns = new LinkedHashMap<>();
+        for (String name : names) {
+            columns.putIfAbsent(name, columns.size());
+        }
+        if (columns.size() < names.size() || names.size() > MOST) {
+            throw Faults.at(
+                    source,
+                    header + 1,
+                    "there are " + names.size() + " columns of " + columns.size() + " GPUs; expected up to " + MOST
+                            + ", each once: use the whole output of rocm-smi --showtopo on one machine");
+        }
+        Table table = new Table(header + 1, columns, new HashMap<>(), new HashMap<>());
+        for (int i = header + 1; i < lines.size() && columns.containsKey(first(lines.get(i))); i++) {
             List<String> words = words(lines.get(i));
             if (words.size() != names.size() + 1) {
                 throw Faults.at(
@@ -92,7 +108,7 @@ final class RocmSmiTopology {
             }
             table.lines().put(words.get(0), i + 1);
         }
-        if (table.rows().size() != new HashSet<>(names).size() || table.rows().size() != names.size()) {
+        if (table.rows().size() != names.size()) {
             throw Faults.at(
                     source,
                     header + 1,
@@ -114,7 +130,7 @@ final class RocmSmiTopology {
         int host = builder.host("");
         List<Gpu> gpus = new ArrayList<>();
         Set<Integer> nodes = new HashSet<>();
-        for (String name : types.names()) {
+        for (String name : types.names().keySet()) {
             int node = numa.getOrDefault(Integer.parseInt(name.substring(3)), -1);
             gpus.add(new Gpu(
                     host,
@@ -154,8 +170,10 @@ final class RocmSmiTopology {
         int hops = hops(one.name(), other.name());
         switch (type) {
             case "XGMI" -> {
-                builder.state(one, other, new Distance(PathType.NVL, 0, hops));
-                builder.link(one, other, new Link(LinkType.XGMI, 0, 1));
+                builder.state(one, other, new Distance(hops > 1 ? PathType.NVB : PathType.NVL, 0, hops));
+                if (hops < 2) {
+                    builder.link(one, other, new Link(LinkType.XGMI, 0, 1));
+                }
             }
             // The tables say nothing of switches; the farthest that it can be is taken.
             case "PCIE" ->
@@ -174,10 +192,10 @@ final class RocmSmiTopology {
 
     private int hops(String row, String other) {
         Table hops = tables.get(HOPS);
-        if (hops == null || !hops.names().contains(row) || !hops.names().contains(other)) {
+        if (hops == null || !hops.names().containsKey(row) || !hops.names().containsKey(other)) {
             return 0;
         }
-        String text = value(hops, row, hops.names().indexOf(other));
+        String text = value(hops, row, hops.names().getOrDefault(other, 0));
         if (!text.matches("\\d{1,4}")) {
             throw Faults.at(
                     source,

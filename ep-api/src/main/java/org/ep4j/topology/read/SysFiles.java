@@ -1,6 +1,7 @@
 package org.ep4j.topology.read;
 
 import org.ep4j.topology.PciId;
+import org.ep4j.topology.Printable;
 
 /**
  * Values of {@code /sys}. What is missing or odd has the value for unknown.
@@ -8,6 +9,9 @@ import org.ep4j.topology.PciId;
  * @param tree the files
  */
 record SysFiles(FileTree tree) {
+    /** Characters of a text. The names that are read from here have some tens. */
+    private static final int LONGEST = 256;
+
     /** A number with {@code 0x} or without, in the base that this says; -1 when there is none. */
     int number(String path) {
         return tree.text(path).map(SysFiles::number0).orElse(-1);
@@ -43,7 +47,7 @@ record SysFiles(FileTree tree) {
 
     /** Name of the driver of a device; empty when it has none. */
     String driver(String device) {
-        return tree.link(device + "/driver").map(SysFiles::last).orElseGet(() -> uevent(device, "DRIVER"));
+        return known(tree.link(device + "/driver").map(SysFiles::last).orElseGet(() -> uevent(device, "DRIVER")));
     }
 
     private String uevent(String device, String key) {
@@ -61,8 +65,13 @@ record SysFiles(FileTree tree) {
         return path.substring(path.lastIndexOf('/') + 1);
     }
 
-    /** Text of a file, empty when there is none. */
+    /** Text of a file; empty when there is none, or more than a name has. */
     String text(String path) {
-        return tree.text(path).orElse("");
+        return known(tree.text(path).orElse(""));
+    }
+
+    private static String known(String text) {
+        String printable = Printable.of(text);
+        return printable.length() > LONGEST ? "" : printable;
     }
 }

@@ -1,7 +1,5 @@
 package org.ep4j.topology.read;
 
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.ep4j.topology.Topology;
@@ -21,8 +19,6 @@ import org.ep4j.topology.TopologyException;
  * </ul>
  */
 public final class Topologies {
-    private static final int LIMIT = 64 << 20;
-
     private static final String EXPECTED = "expected a topology file of NCCL or RCCL (XML with <system>), XML of hwloc "
             + "(with <topology>), or the output of \"nvidia-smi topo -m\", \"rocm-smi --showtopo\" or \"ibv_devinfo\"";
 
@@ -34,29 +30,22 @@ public final class Topologies {
      * @throws TopologyException when it cannot be read or understood, with source, line and reason
      */
     public static Topology read(Path file) {
+        SourceFile.check(file);
         String source = file.toString();
-        if (Files.isDirectory(file)) {
-            return Recordings.read(source, file);
-        }
-        if (!Files.exists(file)) {
-            throw Faults.in(source, "there is no such file or folder");
-        }
-        if (!Files.isRegularFile(file)) {
-            throw Faults.in(source, "is neither a file nor a folder");
-        }
-        byte[] bytes;
-        try (var in = Files.newInputStream(file)) {
-            bytes = in.readNBytes(LIMIT + 1);
-        } catch (IOException e) {
-            throw new TopologyException(source + ": cannot be read: " + e, e);
-        }
-        if (bytes.length > LIMIT) {
-            throw Faults.in(source, "is larger than " + (LIMIT >> 20) + " MiB; descriptions of machines are smaller");
-        }
-        if (bytes.length > 1 && bytes[0] == 0x1f && bytes[1] == (byte) 0x8b) {
-            throw Faults.in(source, "is compressed by gzip; unpack it, and give the file or folder that was in it");
-        }
-        return read(source, new String(bytes, StandardCharsets.UTF_8));
+        return Files.isDirectory(file)
+                ? Recordings.read(source, FileTree.of(file))
+                : read(source, SourceFile.text(file));
+    }
+
+    /**
+     * Reads a recording of a machine, wherever it is kept: a tree with the folder {@code sys}, or with the {@code topology} folder of
+     * AMD's KFD alone, at its top or some folders below.
+     *
+     * @param source name of the tree for messages
+     * @throws TopologyException when there is no recording in it, or several
+     */
+    public static Topology read(String source, FileTree tree) {
+        return Recordings.read(source, tree);
     }
 
     /**
@@ -74,6 +63,7 @@ public final class Topologies {
         if (content.stripLeading().startsWith("<")) {
             return xml(source, content);
         }
+        SourceFile.checkPrinted(source, content);
         if (RocmSmiTopology.recognises(content)) {
             return RocmSmiTopology.read(source, content);
         }
@@ -134,7 +124,17 @@ public final class Topologies {
      * @throws TopologyException when the text cannot be understood, with source, line and reason
      */
     public static Topology merge(Topology machine, String source, String ibvDevinfoText) {
+        SourceFile.checkPrinted(source, ibvDevinfoText);
         return IbvDevinfo.merge(machine, source, ibvDevinfoText);
+    }
+
+    /**
+     * As {@link #merge(Topology, String, String)}, with what is in a file.
+     *
+     * @throws TopologyException when it cannot be read or understood, with source, line and reason
+     */
+    public static Topology merge(Topology machine, Path ibvDevinfo) {
+        return merge(machine, ibvDevinfo.toString(), SourceFile.text(ibvDevinfo));
     }
 
     /**

@@ -10,6 +10,7 @@ import javax.xml.stream.XMLInputFactory;
 import javax.xml.stream.XMLStreamConstants;
 import javax.xml.stream.XMLStreamException;
 import javax.xml.stream.XMLStreamReader;
+import org.ep4j.topology.Printable;
 import org.ep4j.topology.TopologyException;
 
 /**
@@ -18,16 +19,25 @@ import org.ep4j.topology.TopologyException;
  */
 final class XmlFile {
     /** Characters. The largest real machine seen has 300 thousand. */
-    static final int LENGTH = 16 << 20;
+    static final int LENGTH = SourceFile.MOST_BYTES;
 
     /** Elements. A machine of 2,000 processors has about 10 thousand. */
-    static final int ELEMENTS = 200_000;
+    static final int ELEMENTS = 40_000;
+
+    /** Attributes of all elements. A machine of 2,000 processors has about 60 thousand. */
+    static final int ATTRIBUTES = 200_000;
 
     /** Elements within each other. Real machines have about 25; Java 24 and newer stop at 100 with words of their own. */
     static final int DEPTH = 64;
 
-    /** GPUs, and as many NICs. The largest NVLink domain has 576 GPUs. */
-    static final int DEVICES = 4096;
+    /** Characters of an attribute; NCCL takes 254. */
+    private static final int VALUE = 256;
+
+    /** Characters of what hwloc tells of an object, such as where it runs. */
+    private static final int INFO = 4096;
+
+    /** Characters of a set of processors: 8,192 of them have some 3 thousand. */
+    private static final int SET = 16_384;
 
     /** What the parser of the JDK puts before the reason. */
     private static final String REASON = "Message: ";
@@ -35,6 +45,7 @@ final class XmlFile {
     private final String source;
     private final XMLStreamReader reader;
     private int elements;
+    private int attributes;
 
     private XmlFile(String source, XMLStreamReader reader) {
         this.source = source;
@@ -49,7 +60,10 @@ final class XmlFile {
     static XmlElement read(String source, String text) {
         if (text.length() > LENGTH) {
             throw Faults.at(
-                    source, 1, "the file has " + text.length() + " characters; at most " + LENGTH + " are read");
+                    source,
+                    1,
+                    "the file has " + text.length() + " characters; at most " + LENGTH
+                            + " are read, as no machine needs more: name its description");
         }
         XMLStreamReader reader;
         try {
@@ -102,10 +116,16 @@ final class XmlFile {
         int line = line();
         elements++;
         if (elements > ELEMENTS) {
-            throw Faults.at(source, line, "more than " + ELEMENTS + " elements");
+            throw Faults.at(
+                    source,
+                    line,
+                    "more than " + ELEMENTS + " elements, which no machine needs: name the description of one");
         }
         if (depth > DEPTH) {
-            throw Faults.at(source, line, "elements nested deeper than " + DEPTH);
+            throw Faults.at(
+                    source,
+                    line,
+                    "elements nested deeper than " + DEPTH + ", which no machine needs: name the description of one");
         }
         Map<String, String> attributes = attributes();
         List<XmlElement> children = new ArrayList<>();
@@ -131,11 +151,34 @@ final class XmlFile {
     }
 
     private Map<String, String> attributes() {
-        Map<String, String> attributes = new LinkedHashMap<>();
-        for (int i = 0; i < reader.getAttributeCount(); i++) {
-            attributes.put(reader.getAttributeLocalName(i), reader.getAttributeValue(i));
+        attributes += reader.getAttributeCount();
+        if (attributes > ATTRIBUTES) {
+            throw Faults.at(
+                    source,
+                    line(),
+                    "more than " + ATTRIBUTES + " attributes, which no machine needs: name the description of one");
         }
-        return attributes;
+        Map<String, String> found = new LinkedHashMap<>();
+        for (int i = 0; i < reader.getAttributeCount(); i++) {
+            String name = reader.getAttributeLocalName(i);
+            String value = reader.getAttributeValue(i);
+            if (value.length() > most(name)) {
+                throw Faults.at(
+                        source,
+                        line(),
+                        "attribute " + Faults.quote(name) + " of " + Faults.quote(reader.getLocalName()) + " has "
+                                + value.length() + " characters, beginning " + Faults.quote(value) + "; at most "
+                                + most(name) + " are read, shorten it");
+            }
+            found.put(name, Printable.of(value));
+        }
+        return found;
+    }
+
+    private static int most(String attribute) {
+        return attribute.endsWith("set") || attribute.equals("affinity")
+                ? SET
+                : attribute.equals("value") ? INFO : VALUE;
     }
 
     private int line() {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.BufferPart;
 import org.ep4j.BufferSize;
 import org.ep4j.Device;
 import org.ep4j.plan.EpPlan;
@@ -21,7 +22,7 @@ import org.ep4j.topology.PathType;
 import org.junit.jupiter.api.Test;
 
 final class SizingTest {
-    private static final BufferSize BUFFER = new BufferSize(100, 10);
+    private static final BufferSize BUFFER = new BufferSize(100, Map.of(BufferPart.COMBINED, 10L));
 
     /** Two hosts of two GPUs each: mapped inside, {@code kind} across, with 2 ports and 4 lanes. */
     private static EpPlan plan(PathKind kind) {

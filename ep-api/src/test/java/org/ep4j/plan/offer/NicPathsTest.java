@@ -124,7 +124,8 @@ final class NicPathsTest {
         NicReach nic = nic("a", PathType.PIX, 400, Optional.empty());
         PathOffer across = (PathOffer) offer(side("x", nic), side("y", nic));
         PathOffer within = (PathOffer) offer(side("x", nic), side("x", nic));
-        assertThat(within.gigabytesPerSecond()).isCloseTo(across.gigabytesPerSecond() / 3, within(1e-9));
+        assertThat(within.gigabytesPerSecond()).isEqualTo(across.gigabytesPerSecond());
+        assertThat(within.gigabytesPerSecondOfPeer()).isCloseTo(across.gigabytesPerSecondOfPeer() / 3, within(1e-9));
     }
 
     @Test

@@ -4,12 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.ep4j.topology.Gid;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.HostBridge;
 import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
+import org.ep4j.topology.Locality;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
@@ -20,6 +23,7 @@ import org.ep4j.topology.Topology;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class HwlocXmlTest {
     private final Topology first = HwlocXml.read("first", TopologyFuzzTest.own("hwloc-1.xml"));
@@ -123,6 +127,55 @@ class HwlocXmlTest {
         assertThat(machine.links(gpu(machine, "rsmi1"), gpu(machine, "rsmi2")))
                 .containsExactly(new Link(LinkType.XGMI, 100, 1));
         assertThat(machine.links(gpu(machine, "rsmi1"), gpu(machine, "rsmi3"))).isEmpty();
+    }
+
+    /** Two GPUs with one link between them, in the modes SPX, DPX, TPX, QPX and CPX. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 4, 8})
+    void partitionsOfAGpuAreDevicesThatShareItsLinks(int partitions) {
+        int all = 2 * partitions;
+        String[] parts = {"", ""};
+        for (int i = 0; i < all; i++) {
+            parts[i / partitions] +=
+                    "<object type='OSDev' gp_index='" + (i + 1) + "' name='rsmi" + i + "' osdev_type='1'/>";
+        }
+        String gpu =
+                "<object type='PCIDev' pci_busid='0000:%s:00.0' pci_type='1200 [1002:74a0] [1002:74a0] 00'>%s</object>";
+        String indexes = IntStream.rangeClosed(1, all).mapToObj(String::valueOf).collect(Collectors.joining(" "));
+        String matrix = matrix("XGMIBandwidth", "0" + (" 100000".repeat(all) + " 0").repeat(all - 1))
+                .replace("nbobjs='3'", "nbobjs='" + all + "'")
+                .replace("1 2 3<", indexes + "<");
+        Topology machine = HwlocXml.read(
+                "partitions", machine(gpu.formatted("01", parts[0]) + gpu.formatted("02", parts[1]), matrix));
+        assertThat(machine.gpus())
+                .extracting(Gpu::name)
+                .containsExactlyElementsOf(
+                        IntStream.range(0, all).mapToObj(i -> "rsmi" + i).toList());
+        Gpu first = gpu(machine, "rsmi0");
+        assertThat(machine.partitions(first))
+                .containsExactlyElementsOf(machine.gpus().subList(0, partitions));
+        assertThat(machine.gpuLinks(first, LinkType.XGMI)).isEqualTo(new Link(LinkType.XGMI, 100, 1));
+        for (int peer = 1; peer < all; peer++) {
+            // Its part of the one link between the GPUs, for all partitions of the other together.
+            double share = peer < partitions ? 100 : 100.0 / partitions;
+            assertThat(Locality.of(machine, first)
+                            .peer(peer)
+                            .orElseThrow()
+                            .distance()
+                            .gigabytesPerSecond())
+                    .as("to rsmi%d", peer)
+                    .isEqualTo(share);
+        }
+    }
+
+    @Test
+    void displaysWithoutVendorAreWarnedOf() {
+        String display =
+                "<object type='PCIDev' pci_busid='0000:%02d:00.0' pci_type='0302 [0000:0000] [0000:0000] 00'/>";
+        Topology machine = HwlocXml.read("displays", machine(display.formatted(1) + display.formatted(2), ""));
+        assertThat(machine.gpus()).isEmpty();
+        assertThat(machine.warnings())
+                .anyMatch(warning -> warning.startsWith("2 display devices are taken as no GPUs"));
     }
 
     @Test

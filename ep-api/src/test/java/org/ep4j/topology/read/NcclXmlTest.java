@@ -203,10 +203,10 @@ class NcclXmlTest {
     }
 
     @Test
-    void xgmiJoinsNeighboursAndNothingIsRoutedThroughAGpu() {
+    void xgmiJoinsNeighboursAndOtherGpusThroughOneBetween() {
         assertThat(instinct.links(gpu(instinct, 0), gpu(instinct, 1))).contains(new Link(LinkType.XGMI, 4 * 36, 4));
         assertThat(type(instinct, gpu(instinct, 0), gpu(instinct, 2))).isEqualTo(PathType.NVL);
-        assertThat(type(instinct, gpu(instinct, 1), gpu(instinct, 2))).isEqualTo(PathType.PHB);
+        assertThat(type(instinct, gpu(instinct, 1), gpu(instinct, 2))).isEqualTo(PathType.NVB);
     }
 
     @Test
@@ -253,10 +253,53 @@ class NcclXmlTest {
     }
 
     @Test
-    void ranksAreTheOrderOfUse() {
+    void gpusAreNumberedByDeviceAsNvidiaSmiDoesAndNotByRank() {
         Topology machine = NcclXml.read(
-                "ranks", cpu(gpu("0000:01:00.0", "dev='0' rank='1'") + gpu("0000:02:00.0", "dev='1' rank='0'")));
+                "ranks", cpu(gpu("0000:01:00.0", "dev='1' rank='0'") + gpu("0000:02:00.0", "dev='0' rank='1'")));
         assertThat(gpu(machine, 0).address()).hasToString("Optional[0000:02:00.0]");
+    }
+
+    @Test
+    void ranksAreTheOrderWhereDevicesSayNothing() {
+        Topology machine = NcclXml.read(
+                "ranks", cpu(gpu("0000:01:00.0", "dev='0' rank='1'") + gpu("0000:02:00.0", "dev='0' rank='0'")));
+        assertThat(gpu(machine, 0).address()).hasToString("Optional[0000:02:00.0]");
+    }
+
+    @Test
+    void interfacesOfContainersAndBridgesCarryNoTraffic() {
+        String net = "<nic><net name='%s' dev='%d' port='0' speed='10000'/></nic>";
+        Topology machine = NcclXml.read(
+                "virtual",
+                cpu(gpu("0000:01:00.0", "dev='0' rank='0'")
+                        + net.formatted("br-1a2b", 0)
+                        + net.formatted("veth0", 1)
+                        + net.formatted("cali12", 2)
+                        + net.formatted("tunl0", 3)
+                        + net.formatted("eth0", 4)));
+        assertThat(machine.nearestNics(gpu(machine, 0))).extracting(Nic::name).containsExactly("eth0");
+        assertThat(machine.nics().stream().filter(Nic::compute)).hasSize(1);
+    }
+
+    @Test
+    void aDeviceWithoutPortIsWhatItsIdsOrItsNameSay() {
+        String card = "<pci busid='%s' class='0x020000' %s><nic><net name='%s' dev='0' speed='200000'/></nic></pci>";
+        Topology machine = NcclXml.read(
+                "portless",
+                cpu(card.formatted("0000:01:00.0", "vendor='0x15b3' device='0x101b'", "rocep1s0")
+                        + card.formatted("0000:02:00.0", "", "mlx5_7")
+                        + card.formatted("0000:03:00.0", "", "eth0")));
+        assertThat(machine.nics())
+                .extracting(Nic::family)
+                .containsExactly(NicFamily.MLX5, NicFamily.MLX5, NicFamily.ETHERNET);
+        assertThat(machine.warnings()).hasSize(3).allMatch(warning -> warning.contains("has no port"));
+    }
+
+    @Test
+    void aCardWithoutIdsThatIsTakenForEthernetIsWarnedOf() {
+        Topology machine = NcclXml.read("template", cpu("<pci busid='0000:01:00.0' class='0x020000'/>"));
+        assertThat(machine.nics()).extracting(Nic::family).containsExactly(NicFamily.ETHERNET);
+        assertThat(machine.warnings()).singleElement().asString().contains("no PCI ids", "plain Ethernet");
     }
 
     @Test

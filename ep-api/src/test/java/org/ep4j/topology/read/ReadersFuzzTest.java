@@ -69,7 +69,7 @@ final class ReadersFuzzTest {
     }
 
     /** Something goes, becomes another text, is what another file is, or leads somewhere else. */
-    private static void damage(MemoryTree tree, Random random) {
+    static void damage(MemoryTree tree, Random random) {
         List<String> files = new ArrayList<>(tree.files.keySet());
         List<String> links = new ArrayList<>(tree.links.keySet());
         if (files.isEmpty() || links.isEmpty()) {

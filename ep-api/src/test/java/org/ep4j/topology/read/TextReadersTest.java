@@ -144,6 +144,47 @@ final class TextReadersTest {
     }
 
     @Test
+    void devicesThatIbvDevinfoDoesNotListCarryNoTraffic() {
+        Topology machine = LinuxTopology.read("sys", Machines.twoSockets().tree());
+
+        Topology merged = Topologies.merge(machine, "devinfo", Texts.IBV_DEVINFO.replace("mlx5_0", "mlx5_1"));
+        assertThat(merged.nics().stream().filter(Nic::compute))
+                .extracting(Nic::name)
+                .containsExactly("mlx5_1");
+        assertThat(merged.warnings())
+                .anyMatch(warning -> warning.startsWith("devinfo does not list ibp20s0, rdmap129s0"));
+    }
+
+    @Test
+    void namesOfAnotherKindSayNothingOfDevicesThatAreNotListed() {
+        Topology machine = LinuxTopology.read("sys", Machines.twoSockets().tree());
+
+        assertThat(Topologies.merge(machine, "devinfo", Texts.IBV_DEVINFO).nics())
+                .allMatch(Nic::compute);
+    }
+
+    @Test
+    void affinitiesMayComeBeforeTheDevices() {
+        Topology machine = read("""
+                \tCPU Affinity\tNUMA Affinity\tGPU0\tGPU1\tNIC0
+                GPU0\t0-55\t0\t X \tNV18\tPIX
+                GPU1\t56-111\t1\tNV18\t X \tSYS
+                NIC0\t\t\tPIX\tSYS\t X
+
+                  NIC0: mlx5_0
+                """);
+        assertThat(machine.gpus()).extracting(Gpu::numa).containsExactly(0, 1);
+        assertThat(type(machine, 1, machine.gpus().get(0))).isEqualTo(PathType.NVL);
+        assertThat(type(machine, 0, machine.nics().get(0))).isEqualTo(PathType.PIX);
+        Topology spaced = read("""
+                      CPU Affinity  NUMA Affinity  GPU0  GPU1
+                GPU0  0-55          0              X     SYS
+                GPU1  56-111        1              SYS   X
+                """);
+        assertThat(spaced.gpus()).extracting(Gpu::numa).containsExactly(0, 1);
+    }
+
+    @Test
     void mergingKeepsWhatTheMachineKnowsOfANic() {
         Topology machine = LinuxTopology.read("sys", Machines.twoSockets().tree());
         String text = Texts.IBV_DEVINFO.replace("mlx5_0", "mlx5_1").replace("InfiniBand\n", "Ethernet\n");

@@ -94,6 +94,27 @@ final class TopologiesTest {
     }
 
     @Test
+    void aFileBesideTheRecordingDoesNotHideIt() throws IOException {
+        write(Machines.instinct(), folder.resolve("machine"));
+        Files.createDirectories(folder.resolve("pack"));
+        Files.move(folder.resolve("machine/sys/class/kfd/kfd/topology"), folder.resolve("pack/topology"));
+        Files.writeString(folder.resolve("pack/README"), "Eight GPUs.");
+
+        assertThat(Topologies.read(folder.resolve("pack")).gpus()).hasSize(4);
+    }
+
+    @Test
+    void severalRecordingsInAFolderAreNamed() throws IOException {
+        write(Machines.twoSockets(), folder.resolve("one"));
+        write(Machines.instinct(), folder.resolve("two"));
+
+        assertThatThrownBy(() -> Topologies.read(folder))
+                .isInstanceOf(TopologyException.class)
+                .hasMessageContaining("holds 2 recordings of machines")
+                .hasMessageContaining("/one, /two");
+    }
+
+    @Test
     void anyOtherFolderIsRefusedWithWhatIsInIt() throws IOException {
         file("one", "1");
         file("two", "2");

@@ -32,7 +32,9 @@ import tools.jackson.databind.json.JsonMapper;
 /** Machines of other people, with the nearest NICs of every GPU worked out independently of this project. */
 class TopologyAnswersTest {
     /** Answers that are held to be wrong, with the reason. */
-    private static final Map<String, String> WRONG = Map.of();
+    private static final Map<String, String> WRONG = Map.of(
+            "ROCm__rccl__topo_4p1h_1.xml", "virbr0 is a bridge of libvirt, which leads to no other host",
+            "ROCm__rccl__topo_8p1h_2.xml", "vethe2d5378 is an interface of a container");
 
     /** Files whose links are counted as written although they are none. */
     private static final Map<String, String> NO_LINKS =
@@ -141,7 +143,7 @@ class TopologyAnswersTest {
         }
     }
 
-    /** The answers know ways through a third GPU (NVB); here those pairs go the best other way. */
+    /** Ways through a third GPU (NVB) are among the answers. */
     private static void pairs(JsonNode expected, Topology topology, SoftAssertions softly) {
         Map<String, Integer> found = new TreeMap<>();
         for (Gpu gpu : topology.gpus()) {
@@ -151,16 +153,10 @@ class TopologyAnswersTest {
                 }
             }
         }
-        int detours = expected.path("NVB").asInt(0);
-        for (String type : new TreeSet<>(found.keySet())) {
-            int least = expected.path(type).asInt(0);
-            int most = type.equals("NVL") ? least : least + detours;
-            softly.assertThat(found.get(type)).as("pairs of type %s", type).isBetween(least, most);
-        }
-        int all = expected.valueStream().mapToInt(JsonNode::asInt).sum();
-        softly.assertThat(found.values().stream().mapToInt(Integer::intValue).sum())
-                .as("pairs")
-                .isEqualTo(all);
+        Map<String, Integer> answers = new TreeMap<>();
+        expected.propertyStream()
+                .forEach(entry -> answers.put(entry.getKey(), entry.getValue().asInt()));
+        softly.assertThat(found).as("pairs by type").isEqualTo(answers);
     }
 
     /** Kinds of pair, as {@code nvidia-smi} writes them: {@code NV18} is 18 NVLinks. */

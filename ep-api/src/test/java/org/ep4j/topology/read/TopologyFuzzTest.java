@@ -62,7 +62,7 @@ class TopologyFuzzTest {
         try {
             topology = hwloc ? HwlocXml.read("damaged.xml", text) : NcclXml.read("damaged.xml", text);
         } catch (TopologyException e) {
-            assertThat(e).hasMessageMatching("(?s)damaged\\.xml, line [0-9]+: .+");
+            assertThat(e).hasMessageMatching("(?s)damaged\\.xml(, line [0-9]+)?: .+");
             return false;
         }
         use(topology);

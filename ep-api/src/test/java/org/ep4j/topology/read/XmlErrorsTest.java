@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.assertj.core.api.AbstractThrowableAssert;
+import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -110,12 +111,12 @@ class XmlErrorsTest {
 
     @Test
     void moreGpusNicsAndNodesThanAreRead() {
-        nccl("<system version='1'><cpu numaid='0'><pci busid='0000:01:00.0'>" + "<gpu/>".repeat(XmlFile.DEVICES + 1)
+        nccl("<system version='1'><cpu numaid='0'><pci busid='0000:01:00.0'>" + "<gpu/>".repeat(Topology.MOST_GPUS + 1)
                         + "</pci></cpu></system>")
-                .hasMessageContaining("more than " + XmlFile.DEVICES + " GPUs");
-        nccl("<system version='1'><cpu numaid='0'><nic>" + "<net/>".repeat(XmlFile.DEVICES + 1)
+                .hasMessageContaining("more than " + Topology.MOST_GPUS + " GPUs");
+        nccl("<system version='1'><cpu numaid='0'><nic>" + "<net/>".repeat(Topology.MOST_NICS + 1)
                         + "</nic></cpu></system>")
-                .hasMessageContaining("more than");
+                .hasMessageContaining("more than " + Topology.MOST_NICS + " NICs");
         StringBuilder nodes = new StringBuilder("<system version='1'>");
         for (int i = 0; i <= ProcessorLinks.LIMIT; i++) {
             nodes.append("<cpu numaid='").append(i).append("'/>");

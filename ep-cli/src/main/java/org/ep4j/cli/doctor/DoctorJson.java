@@ -1,8 +1,8 @@
 package org.ep4j.cli.doctor;
 
 import java.util.List;
-import org.ep4j.doctor.Doctor;
 import org.ep4j.spi.Check;
+import tools.jackson.core.json.JsonWriteFeature;
 import tools.jackson.databind.ObjectMapper;
 import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
@@ -12,8 +12,12 @@ import tools.jackson.databind.json.JsonMapper;
  */
 public final class DoctorJson {
     private static final int FORMAT = 1;
-    private static final ObjectMapper JSON =
-            JsonMapper.builder().enable(SerializationFeature.INDENT_OUTPUT).build();
+
+    /** In ASCII: values come from files and variables, and the text may go to a terminal. */
+    private static final ObjectMapper JSON = JsonMapper.builder()
+            .enable(SerializationFeature.INDENT_OUTPUT)
+            .enable(JsonWriteFeature.ESCAPE_NON_ASCII)
+            .build();
 
     private DoctorJson() {}
 
@@ -27,7 +31,13 @@ public final class DoctorJson {
             List<CheckEntry> checks,
             List<String> notes) {}
 
-    record ProbeEntry(String kind, String name, List<String> devices, boolean usable, List<CheckEntry> checks) {}
+    record ProbeEntry(
+            String kind,
+            String name,
+            List<String> devices,
+            boolean usable,
+            boolean applicable,
+            List<CheckEntry> checks) {}
 
     record CheckEntry(String code, String status, boolean applicable, String detail, String remedy) {}
 
@@ -46,20 +56,21 @@ public final class DoctorJson {
                                         probe.name(),
                                         probe.devices(),
                                         probe.usable(),
-                                        entries(probe.checks(), problemsOnly)))
+                                        probe.applicable(),
+                                        entries(probe.checks(), problemsOnly, probe.applicable())))
                                 .toList(),
-                        entries(examined.checks(), problemsOnly),
+                        entries(examined.checks(), problemsOnly, true),
                         examined.notes()))
                 + System.lineSeparator();
     }
 
-    private static List<CheckEntry> entries(List<Check> checks, boolean problemsOnly) {
+    private static List<CheckEntry> entries(List<Check> checks, boolean problemsOnly, boolean applicable) {
         return checks.stream()
                 .filter(check -> !problemsOnly || Examined.trouble(check))
                 .map(check -> new CheckEntry(
                         check.code(),
                         check.status().name(),
-                        !Doctor.notApplicable(check),
+                        !Examined.notApplicable(check, applicable),
                         check.detail(),
                         check.remedy()))
                 .toList();

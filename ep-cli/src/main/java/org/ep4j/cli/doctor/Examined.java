@@ -134,12 +134,24 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
                 + (verdict() == Verdict.WARNINGS ? "warnings" : verdict());
     }
 
+    /**
+     * True when nobody can do anything about a check here.
+     *
+     * @param applicable whether that holds for nothing that it belongs to
+     */
+    static boolean notApplicable(Check check, boolean applicable) {
+        return Doctor.notApplicable(check) || (!applicable && check.status() != Status.PASS);
+    }
+
     static boolean trouble(Check check) {
         return check.status() == Status.WARN || check.status() == Status.FAIL;
     }
 
-    /** A backend that is not for a device is no trouble as long as another is. */
+    /** A backend that cannot be used with a device is no trouble as long as another can, nor is one for other hardware. */
     boolean trouble(Probe probe) {
+        if (!probe.applicable()) {
+            return false;
+        }
         return probe.usable()
                 ? probe.troubled()
                 : !usable().containsAll(probe.devices()) || probe.devices().isEmpty();
@@ -148,7 +160,7 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
     /** Devices that some backend can use. */
     List<String> usable() {
         return probes.stream()
-                .filter(probe -> probe.kind().equals("backend") && probe.usable())
+                .filter(probe -> probe.kind().equals(Probe.BACKEND) && probe.usable())
                 .flatMap(probe -> probe.devices().stream())
                 .distinct()
                 .toList();

@@ -10,9 +10,10 @@ import org.ep4j.spi.Check;
  * @param name type of the device, id of the backend
  * @param devices devices that it was asked for, with the same outcome for all of them
  * @param usable whether it can be used
+ * @param applicable false where it cannot be used because the machine has not the hardware that it is for
  * @param checks its checks, for the first of the devices
  */
-record Probe(String kind, String name, List<String> devices, boolean usable, List<Check> checks) {
+record Probe(String kind, String name, List<String> devices, boolean usable, boolean applicable, List<Check> checks) {
     /** The provider can be loaded and asked. */
     static final String BROKEN = "EP-SPI-001";
 
@@ -20,6 +21,12 @@ record Probe(String kind, String name, List<String> devices, boolean usable, Lis
         devices = List.copyOf(devices);
         checks = List.copyOf(checks);
     }
+
+    /** Kind of a probe. */
+    static final String DEVICE = "device";
+
+    /** Kind of a probe. */
+    static final String BACKEND = "backend";
 
     /** True when somebody looking for trouble wants to see it. */
     boolean troubled() {

@@ -2,7 +2,6 @@ package org.ep4j.cli.gpu;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.SplittableRandom;
 import org.ep4j.CombinePrecision;
 import org.ep4j.CombineRequest;
@@ -45,7 +44,7 @@ final class GpuOperations {
         this.buffer = buffer;
         this.device = device;
         this.inputs = inputs;
-        this.options = new OpOptions(List.of(), true, stream, Optional.empty());
+        this.options = OpOptions.DEFAULT.onStream(stream).asynchronous();
         this.result = inputs.result();
     }
 

@@ -40,6 +40,8 @@ public final class ForecastPage {
         line("");
         line("- this page: how `./ep plan` forecasts, and how far its forecasts are from published measurements");
         line("- [doctor.md](doctor.md): what `./ep doctor` checks, with every code and its remedy");
+        line(
+                "- [soak.md](soak.md): exchanges under faults, before a cluster is trusted: faults, what must follow, the report");
         line("- [rdma-guest.md](rdma-guest.md): RDMA without RDMA hardware, to try backends and to test them");
         line("- [ibrc.md](ibrc.md): InfiniBand and RoCE: settings for NICs, what was tested where");
         line("- [efa.md](efa.md): libfabric: EFA, Slingshot, TCP: how it works, settings, what was tested where");

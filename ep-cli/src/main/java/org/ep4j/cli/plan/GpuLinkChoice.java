@@ -13,13 +13,16 @@ import org.ep4j.topology.LinkBandwidths;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.PathType;
+import org.ep4j.topology.Topology;
 
 /** Puts GPU links into a description that leaves them out, or takes them away, and says so. */
 final class GpuLinkChoice {
+    private final Topology topology;
     private final GpuLinks choice;
     private final Set<String> assumptions;
 
-    GpuLinkChoice(GpuLinks choice, Set<String> assumptions) {
+    GpuLinkChoice(Topology topology, GpuLinks choice, Set<String> assumptions) {
+        this.topology = topology;
         this.choice = choice;
         this.assumptions = assumptions;
     }
@@ -41,6 +44,13 @@ final class GpuLinkChoice {
                 if (!silent || gpus.size() < 2) {
                     yield with(locality, architecture, locality.peers());
                 }
+                long linked = gpus.stream().filter(this::linked).count();
+                if (linked > 0) {
+                    assumptions.add(gpu.name() + " shows no GPU links, though " + linked + " of the " + gpus.size()
+                            + " GPUs of its host show some: taken as having none; look for links that are down"
+                            + " (nvidia-smi nvlink --status; --gpu-links all plans with them)");
+                    yield with(locality, architecture, locality.peers());
+                }
                 if (!gpus.stream().allMatch(KnownGpuLinks::joined)) {
                     assumptions.add("the description shows no GPU links, and "
                             + (gpu.id().device() < 0 ? "not what GPUs these are" : "GPUs of this model may have none")
@@ -53,6 +63,13 @@ final class GpuLinkChoice {
                 yield with(locality, architecture, joined(gpu, gpus, architecture));
             }
         };
+    }
+
+    /** True for one with a link to another GPU or to switches between GPUs. */
+    private boolean linked(Gpu gpu) {
+        return topology.gpuLinks(gpu, LinkType.NVLINK).count()
+                        + topology.gpuLinks(gpu, LinkType.XGMI).count()
+                > 0;
     }
 
     private static Locality with(Locality old, String architecture, List<GpuPeer> peers) {

@@ -10,15 +10,17 @@ import org.ep4j.topology.GpuVendor;
  * (pci.ids). Many descriptions of machines leave GPU links out.
  */
 final class KnownGpuLinks {
-    private static final Map<Integer, String> ALWAYS_JOINED = Map.of(
-            0x20b0, "sm_80", // A100 SXM4 40GB
-            0x20b2, "sm_80", // A100 SXM4 80GB
-            0x2324, "sm_90", // H800 SXM5
-            0x2329, "sm_90", // H20
-            0x2330, "sm_90", // H100 SXM5 80GB
-            0x2335, "sm_90", // H200 SXM 141GB
-            0x2901, "sm_100", // B200
-            0x3182, "sm_103"); // B300 SXM6
+    private static final Map<Integer, String> ALWAYS_JOINED = Map.ofEntries(
+            Map.entry(0x20b0, "sm_80"), // A100 SXM4 40GB
+            Map.entry(0x20b2, "sm_80"), // A100 SXM4 80GB
+            Map.entry(0x2324, "sm_90"), // H800 SXM5
+            Map.entry(0x2329, "sm_90"), // H20
+            Map.entry(0x2330, "sm_90"), // H100 SXM5 80GB
+            Map.entry(0x2335, "sm_90"), // H200 SXM 141GB
+            Map.entry(0x2901, "sm_100"), // B200
+            Map.entry(0x2941, "sm_100"), // GB200
+            Map.entry(0x3182, "sm_103"), // B300 SXM6
+            Map.entry(0x31c2, "sm_103")); // GB300
 
     private static final Set<Integer> ALWAYS_JOINED_AMD = Set.of(
             0x74a1, // MI300X

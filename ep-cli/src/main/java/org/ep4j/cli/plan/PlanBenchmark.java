@@ -1,137 +1,160 @@
 package org.ep4j.cli.plan;
 
 import java.lang.management.ManagementFactory;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
-import java.util.TreeMap;
-import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
+import org.ep4j.EpShape;
+import org.ep4j.cli.plan.Published.Hardware;
+import org.ep4j.config.EpConfig;
+import org.ep4j.engine.gpu.PeerTables;
 import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PathKind;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
 import org.ep4j.plan.RankProfile;
-import org.ep4j.plan.RankProfile.BackendProfile;
-import org.ep4j.spi.NoPath;
-import org.ep4j.spi.PathOffer;
-import org.ep4j.topology.Distance;
-import org.ep4j.topology.GpuPeer;
 import org.ep4j.topology.GpuVendor;
-import org.ep4j.topology.LinkType;
-import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;
-import org.ep4j.topology.NicPort.LinkLayer;
-import org.ep4j.topology.NicReach;
-import org.ep4j.topology.PathType;
+import org.ep4j.topology.Topology;
 
-/** Measures how long planning takes: hosts of 8 GPUs and 8 NICs, one backend within them and two beyond. */
+/**
+ * Measures how long planning takes for a cluster of described hosts of 8 GPUs and 8 NICs: the whole of {@code ep plan}, planning as
+ * every rank of a group does it, and what one rank computes from the plan when it creates a buffer.
+ */
 public final class PlanBenchmark {
     private static final int PER_HOST = 8;
+    private static final int MOST = 65536;
+    private static final int HIDDEN = 7168;
+    private static final int EXPERTS = 256;
+    private static final int TOP_K = 8;
+    private static final int LOW_LATENCY_TOKENS = 128;
 
     private PlanBenchmark() {}
 
     /**
-     * What was measured.
+     * What was measured; seconds are those of the median round.
      *
      * @param ranks ranks of the group
-     * @param rounds how often it was planned, after one round that does not count
-     * @param median seconds from the gathered bytes of the profiles to the plan
-     * @param fastest seconds of the fastest round
-     * @param planOnly seconds of the median round without reading the profiles
+     * @param rounds how often each was done, after one round that does not count
+     * @param command seconds of {@code ep plan --json} after the machine was read
+     * @param plan seconds from the gathered bytes of the profiles to the plan
+     * @param tables seconds in which one rank computes layouts, windows, rails, paths to all peers and the tables of its proxies
      * @param retained bytes of heap that the plan keeps, its profiles among them
-     * @param allocated bytes that one round allocates
      * @param encoded bytes of the encoded plan
      */
     public record Result(
-            int ranks,
-            int rounds,
-            double median,
-            double fastest,
-            double planOnly,
-            long retained,
-            long allocated,
-            int encoded) {
-        /** For people, one line. */
+            int ranks, int rounds, double command, double plan, double tables, long retained, int encoded) {
+        /** For people. */
         public String text() {
             return String.format(
                     Locale.ROOT,
-                    "%d ranks (%d hosts of %d GPUs and %d NICs): planned in %.3f s, %.3f s of it after the profiles were"
-                            + " read (median of %d; fastest %.3f s); the plan keeps %.1f MiB, one planning allocates"
-                            + " %.1f MiB, encoded %.2f MiB",
+                    "%d ranks (%d hosts of up to %d GPUs and NICs), median of %d:%n"
+                            + "  %8.3f s  ./ep plan --json, with sizes and forecasts%n"
+                            + "  %8.3f s  planning in a group, from the profiles of its ranks%n"
+                            + "  %8.3f s  tables of one rank, when it creates a buffer%n"
+                            + "  the plan keeps %.1f MiB, encoded %.2f MiB",
                     ranks,
                     (ranks + PER_HOST - 1) / PER_HOST,
                     PER_HOST,
-                    PER_HOST,
-                    median,
-                    planOnly,
                     rounds,
-                    fastest,
+                    command,
+                    plan,
+                    tables,
                     retained / 1048576.0,
-                    allocated / 1048576.0,
                     encoded / 1048576.0);
         }
     }
 
     /**
-     * Plans a group several times.
+     * Measures several times.
      *
-     * @param ranks 2 to 65,536
+     * @param ranks 2 to 8, or a multiple of 8 up to 65,536
      * @param rounds rounds that count, at least 1
      */
     public static Result run(int ranks, int rounds) {
-        if (ranks < 2 || ranks > 65536) {
-            throw new EpArgumentException("--benchmark", ranks, "2 to 65536", "name a number of ranks in between");
+        if (ranks < 2 || ranks > MOST || (ranks > PER_HOST && ranks % PER_HOST != 0)) {
+            throw new EpArgumentException(
+                    "--benchmark",
+                    ranks,
+                    "2 to " + PER_HOST + ", or a multiple of " + PER_HOST + " up to " + MOST,
+                    "name such a number of ranks");
         }
-        List<byte[]> gathered = new ArrayList<>(ranks);
-        for (int rank = 0; rank < ranks; rank++) {
-            gathered.add(profile(rank).encode());
-        }
-        round(gathered);
-        double[] all = new double[rounds];
-        double[] planning = new double[rounds];
-        long allocated = Long.MAX_VALUE;
-        for (int i = 0; i < rounds; i++) {
-            long before = allocatedBytes();
-            Timed timed = round(gathered);
-            allocated = Math.min(allocated, allocatedBytes() - before);
-            all[i] = timed.all;
-            planning[i] = timed.planning;
-        }
-        Arrays.sort(all);
-        Arrays.sort(planning);
+        double command = median(rounds, () -> command(ranks));
+        List<byte[]> gathered =
+                simulated(ranks).stream().map(RankProfile::encode).toList();
+        double planning = median(rounds, () -> plan(gathered));
         long empty = usedHeap();
-        EpPlan plan = round(gathered).plan;
+        EpPlan plan = plan(gathered);
         long retained = usedHeap() - empty;
-        return new Result(
-                ranks,
-                rounds,
-                all[rounds / 2],
-                all[0],
-                planning[rounds / 2],
-                Math.max(0, retained),
-                allocated,
-                plan.encode().length);
+        double tables = median(rounds, () -> tables(plan, ranks - 1));
+        return new Result(ranks, rounds, command, planning, tables, Math.max(0, retained), plan.encode().length);
     }
 
-    private record Timed(EpPlan plan, double all, double planning) {}
-
-    private static Timed round(List<byte[]> gathered) {
-        long start = System.nanoTime();
-        List<RankProfile> profiles = gathered.stream().map(RankProfile::decode).toList();
-        long read = System.nanoTime();
-        EpPlan plan = Planner.plan(profiles, candidates(), PlanOptions.AUTO);
-        long end = System.nanoTime();
-        return new Timed(plan, (end - start) / 1e9, (end - read) / 1e9);
+    private static double median(int rounds, Runnable work) {
+        work.run();
+        double[] seconds = new double[rounds];
+        for (int i = 0; i < rounds; i++) {
+            long start = System.nanoTime();
+            work.run();
+            seconds[i] = (System.nanoTime() - start) / 1e9;
+        }
+        Arrays.sort(seconds);
+        return seconds[rounds / 2];
     }
 
-    private static long allocatedBytes() {
-        return ManagementFactory.getThreadMXBean() instanceof com.sun.management.ThreadMXBean threads
-                ? threads.getThreadAllocatedBytes(Thread.currentThread().getId())
-                : 0;
+    /** All of {@code ep plan --json} but the file. */
+    static String command(int ranks) {
+        PlanRequest request = new PlanRequest(
+                simulation(ranks),
+                PlanOptions.AUTO,
+                EpConfig.builder(Map.of(), Map.of()).build(),
+                List.of(),
+                HIDDEN,
+                EXPERTS,
+                TOP_K,
+                4096,
+                LOW_LATENCY_TOKENS,
+                false,
+                1,
+                1);
+        return PlanStudy.of(machine(), request).json();
+    }
+
+    private static List<RankProfile> simulated(int ranks) {
+        return SimulatedRanks.of(machine(), PlannedBackend.all(), simulation(ranks))
+                .profiles();
+    }
+
+    private static SimulationOptions simulation(int ranks) {
+        return new SimulationOptions(
+                Math.max(1, ranks / PER_HOST), Math.min(ranks, PER_HOST), 0, SimulationOptions.GpuLinks.FILE, "");
+    }
+
+    private static Topology machine() {
+        return MachineSketch.of(new Hardware(
+                "hosts of 8 GPUs and 8 NICs", GpuVendor.AMD, "gfx942", PER_HOST, 48, NicFamily.MLX5, 1, 400, 0));
+    }
+
+    /** The plan of so many ranks. */
+    static EpPlan plan(int ranks) {
+        return plan(simulated(ranks).stream().map(RankProfile::encode).toList());
+    }
+
+    private static EpPlan plan(List<byte[]> gathered) {
+        return Planner.plan(
+                gathered.stream().map(RankProfile::decode).toList(),
+                PlannedBackend.all().stream().map(PlannedBackend::candidate).toList(),
+                PlanOptions.AUTO);
+    }
+
+    /** What a rank asks of the plan when it creates a buffer. */
+    static PeerTables tables(EpPlan plan, int rank) {
+        EpShape shape = EpShape.builder(HIDDEN, Math.max(EXPERTS, plan.ranks()), TOP_K)
+                .maxTokens(LOW_LATENCY_TOKENS)
+                .maxLowLatencyTokens(LOW_LATENCY_TOKENS)
+                .build();
+        return PeerTables.of(shape, plan, rank);
     }
 
     /** Bytes in use after a full collection. */
@@ -144,62 +167,5 @@ public final class PlanBenchmark {
                     ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed());
         }
         return used;
-    }
-
-    private static List<Planner.Candidate> candidates() {
-        return List.of(
-                new Planner.Candidate(
-                        "within",
-                        (from, to) -> equal("within", "boot", from, to)
-                                ? new PathOffer(PathKind.MAPPED, 370, 1.5, List.of())
-                                : new NoPath("the ranks run on different machines", "take a network backend")),
-                new Planner.Candidate("beyond", (from, to) -> beyond(from, 45, 6)),
-                new Planner.Candidate("slower", (from, to) -> beyond(from, 20, 12)));
-    }
-
-    private static PathOffer beyond(RankProfile from, double gigabytes, double micros) {
-        return new PathOffer(
-                PathKind.HOST_POSTED,
-                gigabytes,
-                micros,
-                from.locality().nics().stream().map(nic -> nic.name() + ":1").toList());
-    }
-
-    private static boolean equal(String backend, String fact, RankProfile a, RankProfile b) {
-        return a.identity(backend)
-                .getOrDefault(fact, "")
-                .equals(b.identity(backend).getOrDefault(fact, ""));
-    }
-
-    private static RankProfile profile(int rank) {
-        String host = "host-" + rank / PER_HOST;
-        Map<String, BackendProfile> backends = new TreeMap<>();
-        backends.put("within", new BackendProfile(true, "", Map.of("p2p", "nvlink"), Map.of("boot", host)));
-        backends.put("beyond", new BackendProfile(true, "", Map.of("atomics", "yes"), Map.of("subnet", "fe80")));
-        backends.put("slower", new BackendProfile(true, "", Map.of()));
-        int gpu = rank % PER_HOST;
-        return new RankProfile(
-                rank, host, host, 1000 + gpu, new Device("cuda", gpu), locality(gpu), "", backends, Map.of());
-    }
-
-    private static Locality locality(int gpu) {
-        List<GpuPeer> peers = new ArrayList<>();
-        List<NicReach> nics = new ArrayList<>();
-        for (int i = 0; i < PER_HOST; i++) {
-            if (i != gpu) {
-                peers.add(new GpuPeer(i, new Distance(PathType.NVL, 370, 2), LinkType.NVLINK));
-            }
-            // Nearest first, as a locality lists them.
-            int nic = (gpu + i) % PER_HOST;
-            PathType type = i == 0 ? PathType.PIX : nic / 4 == gpu / 4 ? PathType.NODE : PathType.SYS;
-            nics.add(new NicReach(
-                    "mlx5_" + nic,
-                    NicFamily.MLX5,
-                    "card-" + nic,
-                    new Distance(type, i == 0 ? 48 : 16, 4),
-                    Optional.of(true),
-                    List.of(new NicReach.Port(1, LinkLayer.INFINIBAND, 400))));
-        }
-        return new Locality(gpu, GpuVendor.NVIDIA, "sm_90", gpu / 4, PER_HOST, peers, nics);
     }
 }

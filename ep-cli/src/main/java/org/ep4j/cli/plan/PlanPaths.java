@@ -60,7 +60,8 @@ final class PlanPaths {
                     path.lanes(),
                     path.nics(),
                     note(plan, path),
-                    path.rejected()));
+                    path.rejected(),
+                    plan.otherHardware(path.from(), path.to())));
         }
         return rows;
     }
@@ -68,6 +69,10 @@ final class PlanPaths {
     private static String note(EpPlan plan, PairPath path) {
         if (path.offer().staged()) {
             return "bytes take a detour through host memory";
+        }
+        if (path.offer().kind() == PathKind.DEVICE_POSTED
+                && !path.offer().flow().isEmpty()) {
+            return "flow control: " + path.offer().flow();
         }
         Optional<GpuPath> way = GpuPaths.between(
                 plan.profiles().get(path.from()), plan.profiles().get(path.to()));

@@ -2,6 +2,7 @@ package org.ep4j.cli.plan;
 
 import java.util.List;
 import java.util.Map;
+import tools.jackson.core.json.JsonWriteFeature;
 import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -74,8 +75,9 @@ public record PlanReport(
      * @param staged whether bytes take a detour through host memory
      * @param lanes channels
      * @param nics ports of the writing rank of the example
-     * @param note what to be careful of; empty when there is nothing
+     * @param note what to be careful of, and the flow control of kernels that post; empty when there is nothing
      * @param rejected every other backend with the reason
+     * @param otherHardware which of them are for devices or NICs that are not there
      */
     public record Paths(
             long pairs,
@@ -89,11 +91,13 @@ public record PlanReport(
             int lanes,
             List<String> nics,
             String note,
-            List<String> rejected) {
+            List<String> rejected,
+            List<String> otherHardware) {
         /** Copies the lists. */
         public Paths {
             nics = List.copyOf(nics);
             rejected = List.copyOf(rejected);
+            otherHardware = List.copyOf(otherHardware);
         }
     }
 
@@ -145,6 +149,7 @@ public record PlanReport(
     public record Sizes(
             long symmetricBytes,
             long localBytes,
+            Map<String, Long> localParts,
             Map<String, Long> lanesPerRank,
             Map<String, Long> lanesPerHost,
             int endpointsPerRank,
@@ -196,6 +201,7 @@ public record PlanReport(
     public String json() {
         return JsonMapper.builder()
                 .enable(SerializationFeature.INDENT_OUTPUT)
+                .enable(JsonWriteFeature.ESCAPE_NON_ASCII)
                 .build()
                 .writeValueAsString(this);
     }

@@ -1,6 +1,7 @@
 package org.ep4j.cli.plan;
 
 import java.util.List;
+import org.ep4j.config.EpConfig;
 import org.ep4j.plan.PlanOptions;
 
 /**
@@ -8,7 +9,7 @@ import org.ep4j.plan.PlanOptions;
  *
  * @param simulation how the machine becomes a cluster
  * @param options what is wished of backends, NICs and paths
- * @param window {@link org.ep4j.config.EpKeys#WINDOW}
+ * @param config settings that ranks would have
  * @param settings settings of this process that count, for people
  * @param hidden H
  * @param experts E
@@ -22,7 +23,7 @@ import org.ep4j.plan.PlanOptions;
 public record PlanRequest(
         SimulationOptions simulation,
         PlanOptions options,
-        String window,
+        EpConfig config,
         List<String> settings,
         int hidden,
         int experts,

@@ -13,6 +13,7 @@ import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.Objective;
 import org.ep4j.plan.PlanOptions;
+import org.ep4j.plan.Posting;
 import org.ep4j.spi.EpBackendProvider;
 
 /**
@@ -27,6 +28,7 @@ public final class PlanSettings {
             EpKeys.EXCLUDE,
             EpKeys.OBJECTIVE,
             EpKeys.HYBRID,
+            EpKeys.POSTING,
             EpKeys.RAILS,
             EpKeys.LANES,
             EpKeys.PROXY_THREADS,
@@ -37,6 +39,9 @@ public final class PlanSettings {
             EpKeys.NIC_GID_INDEX,
             EpKeys.NIC_SERVICE_LEVEL,
             EpKeys.NIC_TRAFFIC_CLASS);
+
+    /** In names of settings of backends: what may be under way, which a plan shows. */
+    private static final String FLOW = ".max-inflight-";
 
     private final EpConfig config;
 
@@ -74,17 +79,23 @@ public final class PlanSettings {
                 config.get(EpKeys.LANES),
                 config.get(EpKeys.PROXY_THREADS),
                 config.get(EpKeys.HYBRID),
+                Posting.from(config),
                 config.get(EpKeys.RAILS));
     }
 
-    /** By which memory GPUs are to exchange: {@link EpKeys#WINDOW}. */
-    public String window() {
-        return config.get(EpKeys.WINDOW);
+    /** All of them. */
+    public EpConfig config() {
+        return config;
     }
 
     /** Those that count and were not given as options, for people. */
     public List<String> ofProcess() {
-        return config.resolveAll(USED).stream()
+        List<ConfigKey<?>> used = new ArrayList<>(USED);
+        ServiceLoader.load(EpBackendProvider.class)
+                .forEach(provider -> provider.configKeys().stream()
+                        .filter(key -> key.name().contains(FLOW))
+                        .forEach(used::add));
+        return config.resolveAll(used).stream()
                 .filter(setting -> setting.origin() == Origin.ENVIRONMENT || setting.origin() == Origin.SYSTEM_PROPERTY)
                 .map(PlanSettings::text)
                 .toList();

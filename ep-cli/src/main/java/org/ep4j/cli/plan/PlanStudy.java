@@ -1,18 +1,23 @@
 package org.ep4j.cli.plan;
 
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.regex.Pattern;
 import org.ep4j.BufferSize;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.cli.plan.PlanReport.Load;
+import org.ep4j.config.EpKeys;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.Planner;
+import org.ep4j.plan.RankGroup;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.forecast.Exchange;
 import org.ep4j.plan.forecast.Exchange.Mode;
@@ -28,9 +33,11 @@ import org.ep4j.topology.Topology;
 
 /** Plans for a machine and puts everything about the plan together. */
 public final class PlanStudy {
+    private static final Pattern NUMBER = Pattern.compile("[0-9a-f:.]*\\d[0-9a-f:.]*");
+
     private final Topology machine;
     private final PlanRequest request;
-    private final List<PlannedBackend> backends = PlannedBackend.all();
+    private final List<PlannedBackend> backends;
     private final SimulatedRanks simulated;
     private final EpPlan plan;
     private final Set<String> assumptions = new LinkedHashSet<>();
@@ -38,6 +45,7 @@ public final class PlanStudy {
     private PlanStudy(Topology machine, PlanRequest request) {
         this.machine = machine;
         this.request = request;
+        this.backends = PlannedBackend.all(request.config());
         this.simulated = SimulatedRanks.of(machine, backends, request.simulation());
         this.plan = Planner.plan(
                 simulated.profiles(),
@@ -56,6 +64,7 @@ public final class PlanStudy {
         List<String> used = plan.backends();
         RankProfile first = plan.profiles().get(0);
         assumeRates();
+        assumeNodes();
         warn(used, first);
         if (request.experts() < plan.ranks()) {
             assumptions.add(request.experts() + " experts on " + plan.ranks() + " ranks: only " + request.experts()
@@ -84,13 +93,15 @@ public final class PlanStudy {
                 PlanPaths.table(plan),
                 PlanPaths.groups(plan),
                 PlanPaths.nics(plan),
-                PlanPaths.posting(plan, request.window()),
+                PlanPaths.posting(plan, request.config().get(EpKeys.WINDOW)),
                 sizes,
                 forecasts);
     }
 
     private void assumeRates() {
-        for (RankProfile profile : plan.profiles()) {
+        // Ranks of one group see the same machine.
+        for (RankGroup alike : plan.rankGroups()) {
+            RankProfile profile = plan.profiles().get(alike.example());
             Optional<NicPaths> nics = NicPaths.of(profile.locality(), nic -> true);
             boolean assumed = nics.isPresent() && nics.get().nearest().rateAssumed();
             if (assumed) {
@@ -98,6 +109,16 @@ public final class PlanStudy {
                         + nics.get().nearest().name() + " are not described: 100 Gb/s is taken");
                 return;
             }
+        }
+    }
+
+    private void assumeNodes() {
+        boolean unknown = plan.profiles().stream()
+                .anyMatch(profile -> profile.locality().gpu() >= 0
+                        && profile.locality().numa() < 0
+                        && plan.proxies(profile.rank()) > 0);
+        if (unknown) {
+            assumptions.add("the NUMA nodes of GPUs are not described: their proxy threads run on any processor");
         }
     }
 
@@ -121,7 +142,7 @@ public final class PlanStudy {
     }
 
     private PlanReport.Sizes sizes() {
-        BufferSize buffer = new BufferSize(0, 0);
+        BufferSize buffer = new BufferSize(0, Map.of());
         try {
             buffer = EpRuntime.installed().bufferSize(shape(), plan, 0);
         } catch (EpArgumentException e) {
@@ -131,12 +152,21 @@ public final class PlanStudy {
         return new PlanReport.Sizes(
                 buffer.symmetric(),
                 buffer.local(),
+                parts(buffer),
                 sizing.lanesPerRank(),
                 sizing.lanesPerHost(),
                 sizing.endpointsPerRank(),
                 sizing.proxiesPerRank(),
                 sizing.proxiesPerHost(),
                 sizing.multiprocessors());
+    }
+
+    private static Map<String, Long> parts(BufferSize buffer) {
+        Map<String, Long> parts = new LinkedHashMap<>();
+        buffer.parts()
+                .forEach((part, bytes) ->
+                        parts.put(part.name().toLowerCase(Locale.ROOT).replace('_', '-'), bytes));
+        return parts;
     }
 
     private List<PlanReport.Operation> forecasts() {
@@ -168,13 +198,17 @@ public final class PlanStudy {
                 loads(forecast.loads()));
     }
 
+    private static String direction(String name) {
+        return name.endsWith(", in") ? ", in" : name.endsWith(", out") ? ", out" : "";
+    }
+
     /** The first, most loaded, of each kind: names that differ in numbers or direction alone are of one kind. */
     private static List<Load> loads(List<ResourceLoad> all) {
         List<Load> kinds = new ArrayList<>();
         List<String> names = new ArrayList<>();
         for (ResourceLoad load : all) {
-            String name =
-                    load.resource().replaceAll("[0-9a-f:.]*\\d[0-9a-f:.]*", "#").replaceAll(", (in|out)$", "");
+            String name = NUMBER.matcher(load.resource()).replaceAll("#");
+            name = name.substring(0, name.length() - direction(name).length());
             int at = names.indexOf(name);
             if (at < 0) {
                 names.add(name);

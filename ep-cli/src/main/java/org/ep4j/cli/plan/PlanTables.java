@@ -12,22 +12,39 @@ import org.ep4j.cli.plan.PlanReport.Paths;
 import org.ep4j.cli.plan.PlanReport.Posting;
 import org.ep4j.cli.plan.PlanReport.RankNics;
 import org.ep4j.cli.report.TextTable;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.topology.Printable;
 
 /** A {@link PlanReport} for people. */
 public final class PlanTables {
+    /** What results are called, by the names in the JSON form. */
+    private static final Map<String, String> PARTS = Map.of(
+            "dispatched", "ids, weights, sources of a dispatch",
+            "by-expert", "rows by expert, where not given",
+            "combined", "rows of a combine",
+            "low-latency-dispatched", "low latency: dispatched rows",
+            "low-latency-input", "low latency: combine input",
+            "low-latency-combined", "low latency: combined rows");
+
     private static final int LOADS = 4;
     private static final int WIDEST_TABLE = 32;
 
     private final PlanReport report;
+    private final boolean all;
     private final StringBuilder text = new StringBuilder();
 
-    private PlanTables(PlanReport report) {
+    private PlanTables(PlanReport report, boolean all) {
         this.report = report;
+        this.all = all;
     }
 
-    /** The text. */
-    public static String of(PlanReport report) {
-        PlanTables tables = new PlanTables(report);
+    /**
+     * The text.
+     *
+     * @param all with the reasons for backends for other devices or NICs too, which otherwise share a line
+     */
+    public static String of(PlanReport report, boolean all) {
+        PlanTables tables = new PlanTables(report, all);
         tables.head();
         tables.matrix();
         tables.paths();
@@ -39,11 +56,11 @@ public final class PlanTables {
     }
 
     private void line(String format, Object... values) {
-        text.append(String.format(Locale.ROOT, format, values)).append(System.lineSeparator());
+        text.append(Printable.of(String.format(Locale.ROOT, format, values))).append(System.lineSeparator());
     }
 
     private void indented(Object table) {
-        text.append(table.toString().indent(2));
+        text.append(Printable.lines(table.toString().indent(2)));
     }
 
     private void title(String title) {
@@ -131,7 +148,13 @@ public final class PlanTables {
             if (!group.note().isEmpty()) {
                 line("    note: %s", group.note());
             }
-            group.rejected().forEach(reason -> line("    not taken: %s", reason));
+            List<String> folded = all ? List.of() : group.otherHardware();
+            group.rejected().stream()
+                    .filter(reason -> folded.stream().noneMatch(id -> reason.startsWith(id + ": ")))
+                    .forEach(reason -> line("    not taken: %s", reason));
+            if (!folded.isEmpty()) {
+                line("    not taken: %s: %s", String.join(", ", folded), EpPlan.OTHER_HARDWARE);
+            }
         }
     }
 
@@ -186,7 +209,10 @@ public final class PlanTables {
         if (sizes.symmetricBytes() > 0) {
             table.row(
                     List.of("symmetric buffer", bytes(sizes.symmetricBytes()), bytes(ranks * sizes.symmetricBytes())));
-            table.row(List.of("results", bytes(sizes.localBytes()), bytes(ranks * sizes.localBytes())));
+            table.row(List.of("results at most", bytes(sizes.localBytes()), bytes(ranks * sizes.localBytes())));
+            sizes.localParts()
+                    .forEach((part, bytes) -> table.row(
+                            List.of("  " + PARTS.getOrDefault(part, part), bytes(bytes), bytes(ranks * bytes))));
         }
         sizes.lanesPerRank()
                 .forEach((backend, lanes) -> table.row(List.of(

@@ -3,10 +3,12 @@ package org.ep4j.cli.plan;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.ServiceLoader;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import org.ep4j.EpGroup;
+import org.ep4j.config.EpConfig;
 import org.ep4j.plan.Planner;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.DescribeRequest;
@@ -23,11 +25,20 @@ import org.ep4j.spi.ProbeReport;
  */
 public record PlannedBackend(
         String id, Function<DescribeRequest, ProbeReport> describe, BiFunction<RankProfile, RankProfile, Offer> offer) {
-    /** The backends that are installed, by name. */
+    /** The backends that are installed, by name, without settings. */
     public static List<PlannedBackend> all() {
+        return all(EpConfig.builder(Map.of(), Map.of()).build());
+    }
+
+    /** The backends that are installed, by name, with the settings that ranks would have. */
+    public static List<PlannedBackend> all(EpConfig config) {
         List<PlannedBackend> found = new ArrayList<>();
         ServiceLoader.load(EpBackendProvider.class, EpGroup.class.getClassLoader())
-                .forEach(p -> found.add(new PlannedBackend(p.id(), p::describe, p::offer)));
+                .forEach(p -> found.add(new PlannedBackend(
+                        p.id(),
+                        request -> p.describe(
+                                new DescribeRequest(request.device(), request.locality(), request.hostId(), config)),
+                        p::offer)));
         found.sort(Comparator.comparing(PlannedBackend::id));
         return List.copyOf(found);
     }

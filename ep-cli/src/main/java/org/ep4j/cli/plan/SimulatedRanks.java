@@ -103,7 +103,7 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
                         "at most " + gpus.size() + ", the GPUs of a host of " + topology.source(),
                         "start one rank a GPU");
             }
-            GpuLinkChoice links = new GpuLinkChoice(options.gpuLinks(), assumptions);
+            GpuLinkChoice links = new GpuLinkChoice(topology, options.gpuLinks(), assumptions);
             List<Seat> seats = new ArrayList<>();
             for (Gpu gpu : gpus.subList(0, ranks)) {
                 Locality locality = links.apply(gpu, gpus, Locality.of(topology, gpu));
@@ -135,7 +135,11 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
                 ProbeReport report =
                         backend.describe().apply(new DescribeRequest(seat.device(), seat.locality(), hostId));
                 String why = report.failures().stream().map(Object::toString).collect(Collectors.joining("; "));
-                found.put(backend.id(), new BackendProfile(report.usable(), why, report.facts(), report.identity()));
+                found.put(
+                        backend.id(),
+                        report.usable()
+                                ? new BackendProfile(true, why, report.facts(), report.identity())
+                                : BackendProfile.unusable(why, report.otherHardware()));
             }
             return new RankProfile(
                     profiles.size(),

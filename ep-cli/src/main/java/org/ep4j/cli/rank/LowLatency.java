@@ -107,7 +107,9 @@ final class LowLatency implements Exchange {
     private void halves(SlotTable slots, Volume sent, boolean validate) {
         LowLatencyDispatchResult hooked = context.recorder()
                 .time(Operations.LL_SEND, sent, () -> context.buffer().dispatch(request(true)));
-        context.recorder().time(Operations.LL_RECEIVE, sent, hooked::receive);
+        context.recorder().time(Operations.LL_RECEIVE, sent, () -> {
+            hooked.receive();
+        });
         if (validate) {
             check(Operations.LL_RECEIVE, hooked, slots);
         }

@@ -4,12 +4,12 @@ import java.io.Console;
 import java.lang.reflect.Method;
 
 /** Whether a person looks on. */
-final class Terminal {
+public final class Terminal {
     private Terminal() {}
 
     /** True when input and output are a terminal. */
     @SuppressWarnings("SystemConsoleNull") // null before JDK 22, isTerminal() since then: both are asked
-    static boolean present() {
+    public static boolean present() {
         Console console = System.console();
         if (console == null) {
             return false;

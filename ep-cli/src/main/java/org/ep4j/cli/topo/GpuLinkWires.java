@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.Host;
@@ -18,6 +19,10 @@ final class GpuLinkWires {
     private static final double BAR = 26;
     private static final double GAP = 22;
     private static final double LANE = 7;
+
+    /** More wires than that nobody can follow. */
+    private static final int MOST_ARCS = 512;
+
     private static final String COLOUR = "#2e7d32";
 
     private final Topology topology;
@@ -53,6 +58,11 @@ final class GpuLinkWires {
         boolean alike = pairs.stream().map(Pair::name).distinct().count() == 1;
         if (gpus.size() > 2 && pairs.size() == all && alike) {
             bar(gpus, pairs.get(0).name() + " between every two of " + gpus.size() + " GPUs", y);
+            return y + BAR;
+        }
+        if (pairs.size() > MOST_ARCS) {
+            String names = pairs.stream().map(Pair::name).distinct().sorted().collect(Collectors.joining(", "));
+            bar(gpus, names + " between " + pairs.size() + " of " + all + " pairs of " + gpus.size() + " GPUs", y);
             return y + BAR;
         }
         return arcs(pairs, y);

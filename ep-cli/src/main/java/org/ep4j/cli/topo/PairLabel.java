@@ -67,6 +67,7 @@ final class PairLabel {
         all.put("X", "itself");
         all.put("NVn", "n NVLinks, directly or through NVSwitch");
         all.put("XGMI", "AMD's GPU links");
+        all.put("NVB", "two GPU links, through another GPU");
         all.put("C2C", "a coherent chip link between GPU and processor");
         all.put("PIX", "at most one PCIe switch");
         all.put("PXB", "several PCIe switches");

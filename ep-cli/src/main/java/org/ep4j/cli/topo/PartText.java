@@ -72,16 +72,12 @@ final class PartText {
     String gpuLinks(Gpu gpu) {
         List<String> found = new ArrayList<>();
         for (LinkType type : List.of(LinkType.NVLINK, LinkType.XGMI, LinkType.C2C)) {
-            int count = 0;
-            double width = 0;
-            for (Part neighbour : topology.neighbours(gpu)) {
-                for (Link link : topology.links(gpu, neighbour)) {
-                    count += link.type() == type ? link.count() : 0;
-                    width += link.type() == type ? link.gigabytesPerSecond() : 0;
-                }
-            }
-            if (count > 0) {
-                found.add(name(type) + " x" + count + rate(width));
+            Link all = topology.gpuLinks(gpu, type);
+            if (all.count() > 0) {
+                int partitions =
+                        type == LinkType.XGMI ? topology.partitions(gpu).size() : 1;
+                found.add(name(type) + " x" + all.count() + rate(all.gigabytesPerSecond())
+                        + (partitions > 1 ? " of " + partitions + " partitions together" : ""));
             }
         }
         return String.join(", ", found);

@@ -2,8 +2,10 @@ package org.ep4j.cli.topo;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import org.ep4j.cli.report.TextTable;
@@ -11,6 +13,7 @@ import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.Part;
+import org.ep4j.topology.Printable;
 import org.ep4j.topology.Topology;
 
 /** Path types between GPUs, and between GPUs and NICs, in the manner of {@code nvidia-smi topo -m}. */
@@ -44,7 +47,8 @@ public final class PathMatrix {
         if (!matrix.nics.isEmpty()) {
             text.append(System.lineSeparator()).append(matrix.toNics(used));
         }
-        return text.append(System.lineSeparator()).append(legend(used)).toString();
+        return Printable.lines(
+                text.append(System.lineSeparator()).append(legend(used)).toString());
     }
 
     private String betweenGpus(Set<String> used) {
@@ -82,14 +86,14 @@ public final class PathMatrix {
         TextTable table = new TextTable(heads("GPU", heads));
         for (Gpu gpu : gpus) {
             List<String> cells = new ArrayList<>(List.of(name(gpu)));
+            Set<Nic> best = new HashSet<>(
+                    Optional.ofNullable(nearest.get(gpu)).map(Nearest::nics).orElse(List.of()));
             for (Nic nic : nics) {
                 Distance distance = reach.getOrDefault(gpu, Map.of()).get(nic);
                 String type = distance == null ? "-" : distance.type().toString();
                 used.add(type);
-                boolean best =
-                        nearest.containsKey(gpu) && nearest.get(gpu).nics().contains(nic);
-                cells.add(best ? type + "*" : type);
-                if (best) {
+                cells.add(best.contains(nic) ? type + "*" : type);
+                if (best.contains(nic)) {
                     used.add("*");
                 }
             }
@@ -113,7 +117,7 @@ public final class PathMatrix {
     }
 
     private String name(Part part) {
-        return topology.hosts().size() == 1 ? part.label() : part.host() + "/" + part.label();
+        return Printable.of(topology.hosts().size() == 1 ? part.label() : part.host() + "/" + part.label());
     }
 
     private static String legend(Set<String> used) {

@@ -1,6 +1,9 @@
 package org.ep4j.cli.topo;
 
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -10,7 +13,6 @@ import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.Host;
 import org.ep4j.topology.HostBridge;
-import org.ep4j.topology.Link;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicPort;
 import org.ep4j.topology.NumaNode;
@@ -20,6 +22,7 @@ import org.ep4j.topology.PciId;
 import org.ep4j.topology.PciSwitch;
 import org.ep4j.topology.Processor;
 import org.ep4j.topology.Topology;
+import tools.jackson.core.json.JsonWriteFeature;
 import tools.jackson.databind.ObjectMapper;
 import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
@@ -27,12 +30,16 @@ import tools.jackson.databind.json.JsonMapper;
 /**
  * The whole model as JSON. Names of fields are stable; {@code format} grows by one when one of them changes its meaning.
  * Parts are named by {@code id}, which links and distances refer to. Bandwidths are 1e9 bytes a second, rates of ports 1e9
- * bits a second; what is not known is null, 0 or an empty text.
+ * bits a second; what is not known is null, 0 or an empty text. Partitions of one GPU share its links to other GPUs.
  */
 public final class TopologyJson {
     private static final int FORMAT = 1;
-    private static final ObjectMapper JSON =
-            JsonMapper.builder().enable(SerializationFeature.INDENT_OUTPUT).build();
+
+    /** In ASCII: names come from files, and the text may go to a terminal. */
+    private static final ObjectMapper JSON = JsonMapper.builder()
+            .enable(SerializationFeature.INDENT_OUTPUT)
+            .enable(JsonWriteFeature.ESCAPE_NON_ASCII)
+            .build();
 
     private TopologyJson() {}
 
@@ -71,6 +78,7 @@ public final class TopologyJson {
             int numa,
             Optional<Boolean> gpuDirect,
             String clique,
+            int partitions,
             String nearestPath,
             List<String> nearestNics) {}
 
@@ -124,7 +132,8 @@ public final class TopologyJson {
                                 .map(s -> new Bridge(id(s), s.host(), s.name()))
                                 .toList(),
                         topology.gpus().stream()
-                                .map(gpu -> gpu(gpu, Optional.ofNullable(nearest.get(gpu))))
+                                .map(gpu -> gpu(
+                                        gpu, topology.partitions(gpu).size(), Optional.ofNullable(nearest.get(gpu))))
                                 .toList(),
                         topology.nics().stream().map(TopologyJson::nic).toList(),
                         links(topology),
@@ -133,7 +142,7 @@ public final class TopologyJson {
                 + System.lineSeparator();
     }
 
-    private static GpuEntry gpu(Gpu gpu, Optional<Nearest> nearest) {
+    private static GpuEntry gpu(Gpu gpu, int partitions, Optional<Nearest> nearest) {
         return new GpuEntry(
                 id(gpu),
                 gpu.host(),
@@ -147,6 +156,7 @@ public final class TopologyJson {
                 gpu.numa(),
                 gpu.gpuDirect(),
                 gpu.clique(),
+                partitions,
                 nearest.map(n -> n.type().toString()).orElse(""),
                 nearest.map(n -> n.nics().stream().map(TopologyJson::id).toList())
                         .orElse(List.of()));
@@ -182,37 +192,36 @@ public final class TopologyJson {
     }
 
     private static List<LinkEntry> links(Topology topology) {
+        Map<Part, Integer> places = new HashMap<>();
+        topology.parts().forEach(part -> places.put(part, places.size()));
         List<LinkEntry> all = new ArrayList<>();
-        for (int i = 0; i < topology.parts().size(); i++) {
-            Part a = topology.parts().get(i);
-            for (int j = i + 1; j < topology.parts().size(); j++) {
-                Part b = topology.parts().get(j);
-                for (Link link : topology.links(a, b)) {
-                    all.add(new LinkEntry(
-                            id(a), id(b), link.type().toString(), link.gigabytesPerSecond(), link.count()));
-                }
-            }
+        for (Part a : topology.parts()) {
+            int own = places.getOrDefault(a, 0);
+            topology.neighbours(a).stream()
+                    .filter(b -> places.getOrDefault(b, -1) > own)
+                    .sorted(Comparator.comparingInt(b -> places.getOrDefault(b, 0)))
+                    .forEach(b -> topology.links(a, b)
+                            .forEach(link -> all.add(new LinkEntry(
+                                    id(a), id(b), link.type().toString(), link.gigabytesPerSecond(), link.count()))));
         }
         return all;
     }
 
     private static List<DistanceEntry> distances(Topology topology) {
+        Map<Part, String> ends = new LinkedHashMap<>();
+        topology.gpus().forEach(gpu -> ends.put(gpu, id(gpu)));
+        topology.nics().forEach(nic -> ends.put(nic, id(nic)));
         List<DistanceEntry> all = new ArrayList<>();
         for (Gpu from : topology.gpus()) {
             Map<Part, Distance> reach = topology.distances(from);
-            List<Part> ends = new ArrayList<>(topology.gpus());
-            ends.addAll(topology.nics());
-            for (Part to : ends) {
+            String own = id(from);
+            ends.forEach((to, name) -> {
                 Distance distance = reach.get(to);
                 if (distance != null && !to.equals(from)) {
                     all.add(new DistanceEntry(
-                            id(from),
-                            id(to),
-                            distance.type().toString(),
-                            distance.gigabytesPerSecond(),
-                            distance.hops()));
+                            own, name, distance.type().toString(), distance.gigabytesPerSecond(), distance.hops()));
                 }
-            }
+            });
         }
         return all;
     }

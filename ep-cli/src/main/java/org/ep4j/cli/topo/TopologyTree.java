@@ -5,6 +5,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.Host;
+import org.ep4j.topology.Printable;
 import org.ep4j.topology.Topology;
 
 /** A machine as a tree: hosts, NUMA nodes, PCI switches, devices. */
@@ -55,6 +56,6 @@ public final class TopologyTree {
     }
 
     private static void line(StringBuilder text, String indent, String line) {
-        text.append(indent).append(line).append(System.lineSeparator());
+        text.append(indent).append(Printable.of(line)).append(System.lineSeparator());
     }
 }

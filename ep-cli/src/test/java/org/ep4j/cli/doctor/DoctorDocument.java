@@ -35,7 +35,8 @@ final class DoctorDocument {
                 Generated from `DoctorCode`; `DoctorDocumentTest` keeps it true. Every check has a code that is never reused, and
                 ends as PASS, WARN (works, but slower or less safely than it could), FAIL (a backend cannot be used) or NOT_RUN
                 (could not be looked at: with a remedy when somebody can change that, without one when the machine lacks what it
-                looks at).
+                looks at). The checks of a device or backend that is for other hardware than the machine has are not applicable: they are no
+                failures, and `--all` shows them; the JSON has them with `"applicable": false`.
 
                 `./ep doctor --root DIR` examines a recording of another machine, with `--env FILE` the variables of a process
                 there too (the output of `env`, or a copy of `/proc/PID/environ`). This makes a recording; as root it holds

@@ -3,6 +3,7 @@ package org.ep4j.cli.doctor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
+import org.ep4j.cli.doctor.DoctorText.Detail;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 import org.junit.jupiter.api.Test;
@@ -17,7 +18,11 @@ final class ExaminedTest {
     private static final Check ROOT = new Check("EP-X-005", Status.NOT_RUN, "cannot be read", "run it as root");
 
     private static Probe backend(String name, String device, boolean usable, Check check) {
-        return new Probe("backend", name, List.of(device), usable, List.of(check));
+        return new Probe("backend", name, List.of(device), usable, true, List.of(check));
+    }
+
+    private static Probe forOtherHardware(String kind, String name) {
+        return new Probe(kind, name, List.of("host:0"), false, false, List.of(FAIL, ABSENT));
     }
 
     private static Examined live(List<Probe> probes, Check... checks) {
@@ -35,7 +40,7 @@ final class ExaminedTest {
         List<Probe> probes = List.of(backend("nvlink", "cuda:0", true, PASS));
         assertThat(live(probes, WARN).verdict()).isEqualTo(Verdict.WARNINGS);
         assertThat(live(probes, FAIL).verdict()).isEqualTo(Verdict.PROBLEMS);
-        assertThat(DoctorText.of(live(probes, WARN, FAIL), false))
+        assertThat(DoctorText.of(live(probes, WARN, FAIL), Detail.APPLICABLE))
                 .contains("problems found: ")
                 .doesNotContain("usable with warnings");
         assertThat(live(List.of(backend("nvlink", "cuda:0", true, WARN))).verdict())
@@ -67,7 +72,8 @@ final class ExaminedTest {
 
     @Test
     void ofARecordingItIsSaidWhatWasExaminedAndNotThatItIsUsable() {
-        assertThat(DoctorText.of(new Examined("tree", false, List.of(), List.of(PASS, ABSENT), List.of()), false))
+        assertThat(DoctorText.of(
+                        new Examined("tree", false, List.of(), List.of(PASS, ABSENT), List.of()), Detail.APPLICABLE))
                 .contains(
                         "recording examined by 1 of 2 checks, no device or backend was probed; nothing amiss: 1 passed")
                 .doesNotContain("usable");
@@ -75,7 +81,8 @@ final class ExaminedTest {
 
     @Test
     void everyLineHasCodeStatusDetailAndRemedy() {
-        String text = DoctorText.of(live(List.of(backend("nvlink", "cuda:0", true, PASS)), WARN, ROOT, ABSENT), false);
+        String text = DoctorText.of(
+                live(List.of(backend("nvlink", "cuda:0", true, PASS)), WARN, ROOT, ABSENT), Detail.APPLICABLE);
         assertThat(text.lines())
                 .contains("  nvlink on cuda:0: usable")
                 .anyMatch(line -> line.matches(" +PASS +EP-X-001 +fine"))
@@ -91,9 +98,43 @@ final class ExaminedTest {
 
     @Test
     void problemsAloneAreShownOnRequest() {
-        String text =
-                DoctorText.of(live(List.of(backend("nvlink", "cuda:0", true, PASS)), PASS, WARN, ROOT, ABSENT), true);
+        String text = DoctorText.of(
+                live(List.of(backend("nvlink", "cuda:0", true, PASS)), PASS, WARN, ROOT, ABSENT), Detail.PROBLEMS);
         assertThat(text).contains("EP-X-002").doesNotContain("EP-X-001", "EP-X-004", "EP-X-005", "nvlink on");
+    }
+
+    /** As on a laptop: no GPU, no NIC with RDMA. */
+    @Test
+    void whatIsForOtherHardwareIsNoFailureAndIsNamedInALine() {
+        List<Probe> probes = List.of(
+                forOtherHardware("device", "cuda"),
+                backend("shm", "host:0", true, PASS),
+                forOtherHardware("backend", "nvlink"));
+        String text = DoctorText.of(live(probes, PASS), Detail.APPLICABLE);
+        assertThat(text.lines())
+                .contains("    for hardware that is not there (--all shows what they lack): cuda, nvlink")
+                .noneMatch(line -> line.contains("EP-X-003"))
+                .last()
+                .asString()
+                .contains("2 passed, 0 warnings, 0 failed, 0 not run, 4 not applicable");
+        assertThat(DoctorText.of(live(probes, PASS), Detail.ALL).lines())
+                .contains("  nvlink on host:0: for hardware that is not there")
+                .anyMatch(line -> line.matches(" +FAIL +EP-X-003 +absent"));
+        assertThat(DoctorText.of(live(probes, PASS), Detail.PROBLEMS)).doesNotContain("nvlink", "EP-X-003");
+        List<Probe> withGpu = List.of(forOtherHardware("device", "hip"), backend("nvlink", "cuda:0", true, PASS));
+        assertThat(live(withGpu, PASS).verdict()).isEqualTo(Verdict.USABLE);
+        JsonNode json = JsonMapper.builder().build().readTree(DoctorJson.of(live(probes, PASS), false));
+        assertThat(json.get("probes").get(0).get("applicable").asBoolean()).isFalse();
+        assertThat(json.get("probes").get(0).get("checks").get(0).get("code").asString())
+                .isEqualTo("EP-X-003");
+        assertThat(json.get("probes").get(1).get("applicable").asBoolean()).isTrue();
+    }
+
+    @Test
+    void whatSomebodyCanDoSomethingAboutComesFirst() {
+        List<Probe> probes = List.of(backend("shm", "cuda:0", true, PASS), backend("nvlink", "cuda:0", true, WARN));
+        assertThat(DoctorText.of(live(probes, PASS, FAIL), Detail.APPLICABLE))
+                .containsSubsequence("nvlink on", "shm on", "EP-X-003", "EP-X-001");
     }
 
     @Test

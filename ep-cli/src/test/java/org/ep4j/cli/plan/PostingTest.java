@@ -20,10 +20,11 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** What plans say of paths that host threads post to: backend, NICs and proxies of a GPU, and flow control. */
 final class PostingTest {
     private static final String EFA =
-            "AWS EFA: any number of bytes of a rank, to a peer 8 writes of 64 KiB and more and 32 smaller";
+            "AWS EFA: any number of bytes, 8 writes of 64 KiB and more, 32 smaller, of a rank on a NIC";
     private static final String THOR =
-            "Broadcom Thor-2: 1.5 MiB of a rank, divided between peers, 1 write a queue pair";
-    private static final String POLLARA = "AMD Pollara: 2.0 MiB of a rank, divided between peers, 1 write a queue pair";
+            "Broadcom Thor-2: 1.5 MiB, 1 write of 64 KiB and more, 32 smaller, of a rank on a NIC";
+    private static final String POLLARA =
+            "AMD Pollara: 2.0 MiB, 1 write of 64 KiB and more, 32 smaller, of a rank on a NIC";
 
     private static final String NEAR = "GPU, where NICs register it";
     private static final String AMD = "host, pinned; GPU by ep.gpu.window=device";
@@ -41,7 +42,7 @@ final class PostingTest {
                 new PlanRequest(
                         new SimulationOptions(2, 0, 0, links, ""),
                         PlanSettings.of(settings).options(Objective.BALANCED),
-                        PlanSettings.of(settings).window(),
+                        PlanSettings.of(settings).config(),
                         List.of(),
                         7168,
                         256,
@@ -110,6 +111,16 @@ final class PostingTest {
     }
 
     @Test
+    void whatSettingsSayOfWritesUnderWayIsShown() throws Exception {
+        Topology machine = machine(amd(0x74a1, "gfx942"), "vendor=\"0x14e4\" device=\"0x1760\"", 1, "ffffffff");
+        assertThat(plan(machine, Map.of("ep.ibrc.max-inflight-bytes", "4MiB", "ep.ibrc.max-inflight-writes", "2"))
+                        .posting())
+                .extracting(Posting::flow)
+                .containsExactly(
+                        "Broadcom Thor-2: 4.0 MiB, 2 writes of 64 KiB and more, 32 smaller, of a rank on a NIC");
+    }
+
+    @Test
     void instinctBoardsAreJoinedByXgmiWhereADescriptionLeavesThatOut() throws Exception {
         Topology machine = machine(amd(0x74a1, "gfx942"), "vendor=\"0x14e4\" device=\"0x1760\"", 1, "ffffffff");
         assertThat(plan(machine, Map.of(), GpuLinks.AUTO).assumptions())
@@ -122,7 +133,7 @@ final class PostingTest {
         PlanReport report = plan(machine, Map.of());
         assertThat(report.posting()).containsExactly(new Posting("ibrc-multiqp", List.of(0, 1), 1, 4, AMD, POLLARA));
         assertThat(report.assumptions()).noneMatch(text -> text.contains("EP-IBR-001"));
-        assertThat(PlanTables.of(report))
+        assertThat(PlanTables.of(report, false))
                 .contains("Posted by host threads", "0-1  ibrc-multiqp", POLLARA, "proxy threads");
     }
 
@@ -130,13 +141,14 @@ final class PostingTest {
     void aNicOfUnknownKindIsToldWithWhatThatMeans() throws Exception {
         Topology machine = machine(nvidia(0x2330, 90), "vendor=\"0xabcd\" device=\"0x0001\"", 1, "ffffffff");
         PlanReport report = plan(machine, Map.of());
-        assertThat(report.posting())
-                .extracting(Posting::flow)
-                .containsExactly("no profile: as much as queue pairs hold");
+        assertThat(report.posting()).extracting(Posting::flow).containsExactly("no profile: no limit");
         assertThat(report.assumptions())
                 .anyMatch(
                         text -> text.contains("its kind is not known, so no limits of what is under way hold for it"));
-        assertThat(PlanTables.of(report)).contains("NICs here: RDMA of an unknown kind");
+        assertThat(PlanTables.of(report, true)).contains("NICs here: RDMA of an unknown kind");
+        assertThat(PlanTables.of(report, false))
+                .doesNotContain("NICs here: RDMA of an unknown kind")
+                .contains("not taken: nvshmem-ibgda, rocm: for other devices or NICs than there are here");
     }
 
     @Test
@@ -179,7 +191,15 @@ final class PostingTest {
         Topology machine = machine(nvidia(0x2330, 90), "vendor=\"0x15b3\" device=\"0x1021\"", 1, "ffffffff");
         PlanReport report = plan(machine, Map.of());
         assertThat(report.posting()).isEmpty();
-        assertThat(PlanTables.of(report)).doesNotContain("Posted by host threads");
+        assertThat(PlanTables.of(report, false)).doesNotContain("Posted by host threads");
+    }
+
+    @Test
+    void ofKernelsThatPostItIsShownWhatLimitsThem() throws Exception {
+        Topology machine = machine(nvidia(0x2330, 90), "vendor=\"0x15b3\" device=\"0x1021\"", 1, "ffffffff");
+        assertThat(PlanTables.of(plan(machine, Map.of("ep.nvshmem.depth", "256")), false))
+                .contains("note: flow control: no limit but the 256 work requests that each queue pair holds"
+                        + " (ep.nvshmem.depth)");
     }
 
     @ParameterizedTest

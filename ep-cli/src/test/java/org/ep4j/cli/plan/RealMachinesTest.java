@@ -9,9 +9,13 @@ import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.Objective;
 import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.topology.Gpu;
 import org.ep4j.topology.read.Topologies;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -61,5 +65,32 @@ final class RealMachinesTest {
                 }
             }
         }
+    }
+
+    @Test
+    void gpusWithoutALinkOfTheirOwnSendThroughOneBetweenAtHalfOfItsLink() {
+        var machine = Topologies.read(RealMachineFiles.required().resolve("nccl-xml/ROCm__rccl__topo_8p_90a.xml"));
+        SimulatedRanks ranks = SimulatedRanks.of(machine, BACKENDS, SimulationOptions.AS_DESCRIBED.withHosts(2));
+        EpPlan plan = Planner.plan(
+                ranks.profiles(),
+                BACKENDS.stream().map(PlannedBackend::candidate).toList(),
+                BackendChoice.AUTO);
+        int detours = 0;
+        for (Gpu from : machine.gpus()) {
+            for (Gpu to : machine.gpus()) {
+                if (from.equals(to)) {
+                    continue;
+                }
+                PairPath path = plan.path(from.index(), to.index());
+                boolean direct = !machine.links(from, to).isEmpty();
+                detours += direct ? 0 : 1;
+                assertThat(path.backend()).as("%s", path).isEqualTo("rocm");
+                assertThat(path.offer())
+                        .as("%s", path)
+                        // A link has 36 GB/s, of which 0.88 are reached; by PCIe it would be 21.1 GB/s and 2 us.
+                        .isEqualTo(new PathOffer(PathKind.MAPPED, direct ? 31.7 : 15.8, 1.2, List.of()));
+            }
+        }
+        assertThat(detours).as("each GPU has links to three of seven").isEqualTo(8 * 4);
     }
 }

@@ -20,7 +20,12 @@ final class PathMatrixTest {
         assertThat(PathMatrix.of(Machines.eightGpus(1)).lines())
                 .anyMatch(line -> line.matches("GPU1 +NV18 +X +NV18.*"));
         assertThat(PathMatrix.of(Machines.cubeMesh()).lines())
-                .anyMatch(line -> line.matches("GPU0 +X +NV2 +NV2 +NV2 +NV2 +SYS.*"));
+                .anyMatch(line -> line.matches("GPU0 +X +NV2 +NV2 +NV2 +NV2 +NVB.*"));
+    }
+
+    @Test
+    void waysThroughAnotherGpuAreExplained() {
+        assertThat(PathMatrix.of(Machines.cubeMesh())).contains("NVB   two GPU links, through another GPU");
     }
 
     @Test

@@ -54,6 +54,7 @@ final class TopologyJsonTest {
                         "numa",
                         "gpuDirect",
                         "clique",
+                        "partitions",
                         "nearestPath",
                         "nearestNics");
         assertThat(gpu.get("nearestPath").asString()).isEqualTo("PIX");

@@ -21,7 +21,7 @@ final class TopologyTreeTest {
 
     @Test
     void devicesWithoutAPlaceHangOnTheHost() {
-        assertThat(TopologyTree.of(Machines.matrix()).lines()).contains("├─ GPU0", "└─ <mlx5 & \"one\">\u0001, MLX5");
+        assertThat(TopologyTree.of(Machines.matrix()).lines()).contains("├─ GPU0", "└─ <mlx5 & \"one\">\\u0001, MLX5");
     }
 
     @Test

@@ -3,17 +3,17 @@ package org.ep4j.engine.buffer;
 import org.ep4j.DataType;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.ep4j.ScaleLayout;
+import org.ep4j.engine.layout.ScaleGrid;
 
 /**
  * How the rows of a low-latency dispatch travel and arrive.
  *
  * @param wire what the caller asked for
+ * @param layout of the scales
  * @param shape sizes
  */
-public record LowLatencyFormat(WireFormat wire, EpShape shape) {
-    /** UE8M0 scales are read four at a time. */
-    private static final int UE8M0_GROUP = 4;
-
+public record LowLatencyFormat(WireFormat wire, ScaleLayout layout, EpShape shape) {
     /** True when rows come with scales. */
     public boolean fp8() {
         return wire != WireFormat.BF16;
@@ -29,10 +29,14 @@ public record LowLatencyFormat(WireFormat wire, EpShape shape) {
         return wire == WireFormat.FP8_UE8M0 ? DataType.UE8M0 : DataType.FP32;
     }
 
-    /** Scales of a row that the receiver gets, padding included. */
-    public int scaleCount() {
-        int scales = shape.scales();
-        return wire == WireFormat.FP8_UE8M0 ? (scales + UE8M0_GROUP - 1) / UE8M0_GROUP * UE8M0_GROUP : scales;
+    /** Where the scales of one expert's rows lie. */
+    public ScaleGrid scales() {
+        return new ScaleGrid(scaleType(), shape.scales(), layout);
+    }
+
+    /** Dimensions of the scales that the receiver gets, padding included. */
+    public long[] scaleDims(int localExperts, long rows) {
+        return scales().dims(rows, localExperts);
     }
 
     /** As kernels and what the ranks agree on say it. */

@@ -6,6 +6,7 @@ import org.ep4j.DataType;
 import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
 import org.ep4j.Tensor;
+import org.ep4j.engine.memory.TrackedMemory;
 
 /**
  * Checks of tensors that callers pass, before anything moves: a kernel that reads outside its memory ends the process.
@@ -33,6 +34,13 @@ public final class TensorArgs {
             throw new EpArgumentException(
                     name, "on " + actual, "on " + device, "the group's device is " + (host ? "the host" : device));
         }
+        TrackedMemory.closedOwner(tensor.memory()).ifPresent(closed -> {
+            throw new EpArgumentException(
+                    name,
+                    "in memory of " + closed + ", which is closed",
+                    "in memory that is there",
+                    "close memory after the operations that use it");
+        });
         if (!types.contains(tensor.type())) {
             throw new EpArgumentException(
                     name, tensor.type(), "of type " + types, "convert it, or pass the right tensor");

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Supplier;
+import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpPeerLostException;
@@ -27,9 +28,21 @@ public final class Collective {
     private static final int SHOWN = 4;
 
     private final String backend;
-    private final Bootstrap bootstrap;
     private final EpPlan plan;
-    private final List<Integer> ranks;
+    private final int rank;
+    private volatile Members members;
+
+    /**
+     * Ranks that take part, and what connects them.
+     *
+     * @param bootstrap its member {@code i} is {@code ranks.get(i)}
+     * @param ranks numbers in the plan, ascending
+     */
+    record Members(Bootstrap bootstrap, List<Integer> ranks) {
+        Members {
+            ranks = List.copyOf(ranks);
+        }
+    }
 
     /**
      * Over the ranks that open a backend.
@@ -37,15 +50,65 @@ public final class Collective {
      * @param backend its id, for messages and tags
      */
     public Collective(String backend, OpenContext context) {
+        this(backend, context.plan(), context.rank(), new Members(context.bootstrap(), context.ranks()));
+    }
+
+    private Collective(String backend, EpPlan plan, int rank, Members members) {
         this.backend = backend;
-        this.bootstrap = context.bootstrap();
-        this.plan = context.plan();
-        this.ranks = context.ranks();
+        this.plan = plan;
+        this.rank = rank;
+        this.members = members;
     }
 
     /** Ranks that take part, ascending. */
     public List<Integer> ranks() {
-        return ranks;
+        return members.ranks();
+    }
+
+    Members members() {
+        return members;
+    }
+
+    /**
+     * Steps among the ranks that take part now, whatever {@link #continueWith} changes later: all steps that make one buffer
+     * are among the same ranks.
+     */
+    public Collective snapshot() {
+        return new Collective(backend, plan, rank, members);
+    }
+
+    /**
+     * Lets later steps be among fewer ranks, as {@link org.ep4j.spi.EpBackend#continueWith}. Local; snapshots stay as they are.
+     *
+     * @throws EpArgumentException when these are not ranks that take part, in ascending order and with this one among them, or
+     *     {@code bootstrap} has other members
+     */
+    public void continueWith(Bootstrap bootstrap, List<Integer> ranks) {
+        Members next = new Members(bootstrap, ranks);
+        List<Integer> present = members.ranks();
+        if (!next.ranks().equals(present.stream().filter(next.ranks()::contains).toList())) {
+            throw new EpArgumentException(
+                    "ranks",
+                    next.ranks(),
+                    "some of " + present + " in ascending order",
+                    "go on with ranks that take part in " + backend);
+        }
+        int index = next.ranks().indexOf(rank);
+        if (index < 0) {
+            throw new EpArgumentException(
+                    "ranks",
+                    next.ranks(),
+                    "ranks with " + rank + " among them",
+                    "close " + backend + " on a rank that is left out");
+        }
+        if (bootstrap.size() != next.ranks().size() || bootstrap.rank() != index) {
+            throw new EpArgumentException(
+                    "members",
+                    "member " + bootstrap.rank() + " of " + bootstrap.size(),
+                    "member " + index + " of " + next.ranks().size(),
+                    "connect exactly these ranks, in this order");
+        }
+        members = next;
     }
 
     /** Id of the backend. */
@@ -55,7 +118,7 @@ public final class Collective {
 
     /** True when the plan lets {@code from} reach {@code to} over this backend; false for a rank and itself. */
     public boolean connects(int from, int to) {
-        return from != to && plan.path(from, to).backend().equals(backend);
+        return from != to && plan.backend(from, to).equals(backend);
     }
 
     /** Name of a rank for messages. */
@@ -82,19 +145,20 @@ public final class Collective {
             mine = frame(e instanceof EpResourceException ? TOO_LITTLE : FAILED, text(e));
         }
         List<byte[]> all;
+        Members among = members;
         try {
-            all = bootstrap.allGather(backend + "/" + step, mine, deadline.left());
+            all = among.bootstrap().allGather(backend + "/" + step, mine, deadline.left());
         } catch (RuntimeException e) {
             if (failure != null) {
                 failure.addSuppressed(e);
                 throw rethrow(failure);
             }
-            throw inPlanRanks(step, e);
+            throw inPlanRanks(step, among.ranks(), e);
         }
         if (failure != null) {
             throw rethrow(failure);
         }
-        return payloads(step, all);
+        return payloads(step, among.ranks(), all);
     }
 
     /**
@@ -119,6 +183,7 @@ public final class Collective {
      * @throws EpMismatchException naming the first rank that differs
      */
     public void requireEqualSizes(String buffer, List<Long> bytes) {
+        List<Integer> ranks = ranks();
         for (int i = 1; i < bytes.size(); i++) {
             if (!bytes.get(i).equals(bytes.get(0))) {
                 throw new EpMismatchException("buffer \"" + buffer + "\" is " + bytes.get(0) + " bytes on "
@@ -128,7 +193,7 @@ public final class Collective {
         }
     }
 
-    private List<byte[]> payloads(String step, List<byte[]> all) {
+    private List<byte[]> payloads(String step, List<Integer> ranks, List<byte[]> all) {
         List<String> reasons = new ArrayList<>();
         boolean resource = false;
         List<byte[]> payloads = new ArrayList<>(all.size());
@@ -154,22 +219,24 @@ public final class Collective {
     }
 
     /** The bootstrap numbers the members of this backend; the user knows the ranks of the group. */
-    private RuntimeException inPlanRanks(String step, RuntimeException e) {
+    private RuntimeException inPlanRanks(String step, List<Integer> ranks, RuntimeException e) {
         RuntimeException named;
-        if (e instanceof EpPeerLostException lost && isMember(lost.peer())) {
+        if (e instanceof EpPeerLostException lost && isMember(ranks, lost.peer())) {
             int rank = ranks.get(lost.peer());
             named = new EpPeerLostException(
                     label(rank) + " was lost while " + backend + " waited for it at " + step + ": " + lost.getMessage(),
                     rank,
-                    step);
-        } else if (e instanceof EpTimeoutException late && isMember(late.peer())) {
+                    step,
+                    lost.failedPath());
+        } else if (e instanceof EpTimeoutException late && isMember(ranks, late.peer())) {
             int rank = ranks.get(late.peer());
             named = new EpTimeoutException(
                     label(rank) + " did not answer " + backend + " at " + step + " in time: " + late.getMessage(),
                     step,
                     rank,
                     late.expected(),
-                    late.seen());
+                    late.seen(),
+                    late.failedPath());
         } else {
             return e;
         }
@@ -177,7 +244,7 @@ public final class Collective {
         return named;
     }
 
-    private boolean isMember(int index) {
+    private static boolean isMember(List<Integer> ranks, int index) {
         return index >= 0 && index < ranks.size();
     }
 

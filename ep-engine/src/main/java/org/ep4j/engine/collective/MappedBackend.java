@@ -1,11 +1,13 @@
 package org.ep4j.engine.collective;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Function;
+import java.util.function.BiFunction;
 import java.util.stream.Collectors;
 import org.ep4j.DeviceMemory;
+import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.MappedPeers;
@@ -20,7 +22,7 @@ public final class MappedBackend implements EpBackend {
     private final int rank;
     private final Collective collective;
     private final String where;
-    private final Function<String, SymmetricAllocation> allocation;
+    private final BiFunction<Collective, String, SymmetricAllocation> allocation;
     private final OpenBuffers<MappedBuffer> buffers;
     private final Optional<String> detour;
 
@@ -28,13 +30,13 @@ public final class MappedBackend implements EpBackend {
      * Opens it; nothing is allocated yet.
      *
      * @param where its memory is, for messages
-     * @param allocation begins the buffer of a name
+     * @param allocation begins the buffer of a name, among the ranks that take part
      */
     public MappedBackend(
             OpenContext context,
             Collective collective,
             String where,
-            Function<String, SymmetricAllocation> allocation) {
+            BiFunction<Collective, String, SymmetricAllocation> allocation) {
         this(context, collective, where, Optional.of("it is not memory of GPUs"), allocation);
     }
 
@@ -48,7 +50,7 @@ public final class MappedBackend implements EpBackend {
             Collective collective,
             String where,
             Optional<String> detour,
-            Function<String, SymmetricAllocation> allocation) {
+            BiFunction<Collective, String, SymmetricAllocation> allocation) {
         this.detour = detour;
         this.rank = context.rank();
         this.collective = collective;
@@ -75,7 +77,7 @@ public final class MappedBackend implements EpBackend {
     @Override
     public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
         buffers.checkOpen();
-        SymmetricAllocation made = allocation.apply(name);
+        SymmetricAllocation made = allocation.apply(collective.snapshot(), name);
         Map<Integer, DeviceMemory> mapped;
         boolean done = false;
         try {
@@ -86,7 +88,12 @@ public final class MappedBackend implements EpBackend {
                 made.undo();
             }
         }
-        return buffers.add(new MappedBuffer(id(), name, rank, mapped, made::undo, buffers::remove));
+        return buffers.add(new MappedBuffer(id(), name, rank, mapped, made, buffers::remove));
+    }
+
+    @Override
+    public void continueWith(Bootstrap members, List<Integer> ranks) {
+        collective.continueWith(members, ranks);
     }
 
     @Override

@@ -15,15 +15,16 @@ final class MappedBuffer implements SymmetricBuffer, MappedPeers {
     private final String name;
     private final int rank;
     private final Map<Integer, DeviceMemory> memory;
-    private final Runnable release;
+    private final SymmetricAllocation made;
     private final Consumer<MappedBuffer> onClose;
     private final AtomicBoolean open = new AtomicBoolean(true);
+    private volatile boolean peersMapped = true;
 
     /**
      * Over memory that is mapped already.
      *
      * @param memory by rank, this one's among them
-     * @param release gives it back; run once
+     * @param made gives it back
      * @param onClose is told afterwards
      */
     MappedBuffer(
@@ -31,13 +32,13 @@ final class MappedBuffer implements SymmetricBuffer, MappedPeers {
             String name,
             int rank,
             Map<Integer, DeviceMemory> memory,
-            Runnable release,
+            SymmetricAllocation made,
             Consumer<MappedBuffer> onClose) {
         this.backend = backend;
         this.name = name;
         this.rank = rank;
         this.memory = Map.copyOf(memory);
-        this.release = release;
+        this.made = made;
         this.onClose = onClose;
     }
 
@@ -59,16 +60,29 @@ final class MappedBuffer implements SymmetricBuffer, MappedPeers {
                             .map(String::valueOf)
                             .collect(Collectors.joining(", ")));
         }
-        if (!open.get()) {
+        if (!open.get() || (peer != rank && !peersMapped)) {
             throw new EpStateException(this + " is closed, its memory is unmapped; do not use a buffer after close()");
         }
         return mapped;
     }
 
     @Override
-    public void close() {
+    public boolean staysMapped() {
+        return made.staysMapped();
+    }
+
+    @Override
+    public synchronized void unmapPeers() {
+        if (open.get()) {
+            peersMapped = false;
+            made.unmapPeers();
+        }
+    }
+
+    @Override
+    public synchronized void close() {
         if (open.compareAndSet(true, false)) {
-            release.run();
+            made.undo();
             onClose.accept(this);
         }
     }

@@ -15,6 +15,12 @@ public interface SymmetricAllocation {
      */
     Map<Integer, DeviceMemory> make(Runnable check, long bytes, Deadline deadline);
 
+    /** As {@link org.ep4j.spi.SymmetricBuffer#staysMapped}, of what was made. */
+    boolean staysMapped();
+
+    /** As {@link org.ep4j.spi.SymmetricBuffer#unmapPeers}; never throws. */
+    void unmapPeers();
+
     /** Gives back everything, local: never waits for other ranks and never throws. */
     void undo();
 }

@@ -52,7 +52,7 @@ final class CompileTurn {
                 if (held.isPresent()) {
                     return new CompileTurn(file, held);
                 }
-                if (System.nanoTime() > end) {
+                if (System.nanoTime() - end > 0) {
                     LOG.log(
                             System.Logger.Level.INFO,
                             "another process has been compiling " + kernel + " for " + patience

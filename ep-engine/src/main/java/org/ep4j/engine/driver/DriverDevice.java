@@ -20,6 +20,7 @@ import org.ep4j.engine.gpu.PinnedMemory;
 import org.ep4j.engine.gpu.Recording;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.OwnedMemory;
+import org.ep4j.engine.memory.TrackedMemory;
 import org.jspecify.annotations.Nullable;
 
 /** One GPU: memory, copies and events in its context. What is different between vendors is in the classes that extend this. */
@@ -243,7 +244,7 @@ public abstract class DriverDevice implements GpuDevice {
         try {
             zero(allocation.memory().address(), allocation.memory().byteSize(), stream.handle());
             stream.synchronize();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             allocation.close();
             throw e;
         }
@@ -292,7 +293,7 @@ public abstract class DriverDevice implements GpuDevice {
         ByteBuffer direct = source.isDirect()
                 ? source.duplicate()
                 : ByteBuffer.allocateDirect(bytes).put(source.duplicate()).flip();
-        try {
+        during(target, direct, () -> {
             long from = HostMemory.address(direct) + direct.position();
             context.call(
                     "copy of " + bytes + " bytes to " + target,
@@ -300,9 +301,7 @@ public abstract class DriverDevice implements GpuDevice {
             // The copy returns when the source has been read; streams that do not wait for stream 0 need it at the
             // target.
             context.call("copy to " + target, () -> context.driver().synchronize(0));
-        } finally {
-            Reference.reachabilityFence(direct);
-        }
+        });
         source.position(source.limit());
     }
 
@@ -315,18 +314,25 @@ public abstract class DriverDevice implements GpuDevice {
             return;
         }
         ByteBuffer direct = target.isDirect() ? target.duplicate() : ByteBuffer.allocateDirect(bytes);
-        try {
+        during(source, direct, () -> {
             long to = HostMemory.address(direct) + direct.position();
             context.call(
                     "copy of " + bytes + " bytes from " + source,
                     () -> context.driver().download(to, source.address(), bytes));
-        } finally {
-            Reference.reachabilityFence(direct);
-        }
+        });
         if (target.isDirect()) {
             target.position(target.limit());
         } else {
             target.put(direct);
+        }
+    }
+
+    /** Keeps both ends of a copy in place. */
+    private static void during(DeviceMemory memory, ByteBuffer direct, Runnable copy) {
+        try {
+            TrackedMemory.during(memory, copy);
+        } finally {
+            Reference.reachabilityFence(direct);
         }
     }
 
@@ -358,6 +364,11 @@ public abstract class DriverDevice implements GpuDevice {
     @Override
     public void keep() {
         context.keep();
+    }
+
+    @Override
+    public boolean isKept() {
+        return context.isKept();
     }
 
     private void checkHere(DeviceMemory memory) {

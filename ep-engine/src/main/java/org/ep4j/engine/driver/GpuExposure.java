@@ -113,6 +113,22 @@ public final class GpuExposure implements SymmetricAllocation {
     }
 
     @Override
+    public boolean staysMapped() {
+        return kind.staysMapped();
+    }
+
+    @Override
+    public void unmapPeers() {
+        memory.entrySet().removeIf(of -> {
+            if (of.getKey() == rank) {
+                return false;
+            }
+            of.getValue().close();
+            return true;
+        });
+    }
+
+    @Override
     public void undo() {
         memory.values().forEach(SharedMemory::close);
         memory.clear();

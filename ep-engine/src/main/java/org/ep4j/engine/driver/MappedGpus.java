@@ -41,7 +41,7 @@ public final class MappedGpus {
                 collective,
                 "on " + context.device().id(),
                 overPci(context, byPci),
-                name -> new GpuExposure(context, collective, sharing, kind, name));
+                (among, name) -> new GpuExposure(context, among, sharing, kind, name));
     }
 
     private static Optional<String> overPci(OpenContext context, BiPredicate<RankProfile, RankProfile> byPci) {
@@ -49,8 +49,7 @@ public final class MappedGpus {
         RankProfile mine = profiles.get(context.rank());
         return context.ranks().stream()
                 .map(profiles::get)
-                .filter(peer ->
-                        context.plan().path(mine.rank(), peer.rank()).offer().kind() == PathKind.MAPPED)
+                .filter(peer -> context.plan().offer(mine.rank(), peer.rank()).kind() == PathKind.MAPPED)
                 .filter(peer -> byPci.test(mine, peer))
                 .findFirst()
                 .map(peer -> peer.label() + " is reached over PCIe");

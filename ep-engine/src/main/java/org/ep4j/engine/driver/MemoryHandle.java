@@ -29,7 +29,17 @@ public record MemoryHandle(
         /** Processes of the host, by a handle of {@code cuIpc} or {@code hipIpc}. */
         IPC,
         /** Processes of the NVLink domain, by a {@code CUmemFabricHandle}. */
-        FABRIC
+        FABRIC;
+
+        /**
+         * True when memory that its owner frees stays as it is for whoever maps it. Not promised for {@code cuIpc} and {@code
+         * hipIpc}, where freeing an exported region before importers have closed it "will result in undefined behavior"
+         * (cuIpcOpenMemHandle, hipIpcOpenMemHandle). Memory with a fabric handle is freed "when all outstanding mappings to the
+         * memory are unmapped" (cuMemRelease), and that of a process by its last user.
+         */
+        boolean staysMapped() {
+            return this != IPC;
+        }
     }
 
     /** Bytes of both kinds of handle. */

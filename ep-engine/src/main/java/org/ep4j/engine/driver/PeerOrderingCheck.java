@@ -2,7 +2,10 @@ package org.ep4j.engine.driver;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.BiPredicate;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpUnavailableException;
@@ -85,19 +88,22 @@ public final class PeerOrderingCheck {
         return pairs.size();
     }
 
+    /** PCIe joins ranks of one host alone. */
     private List<Pair> pairs() {
         EpPlan plan = context.plan();
+        Map<String, List<Integer>> before = new HashMap<>();
         List<Pair> pairs = new ArrayList<>();
-        for (int a : collective.ranks()) {
-            for (int b : collective.ranks()) {
+        for (int b : collective.ranks()) {
+            List<Integer> ranks = before.computeIfAbsent(plan.profiles().get(b).hostId(), k -> new ArrayList<>());
+            for (int a : ranks) {
                 boolean used = collective.connects(a, b) || collective.connects(b, a);
-                if (a < b
-                        && used
-                        && byPci.test(plan.profiles().get(a), plan.profiles().get(b))) {
+                if (used && byPci.test(plan.profiles().get(a), plan.profiles().get(b))) {
                     pairs.add(new Pair(a, b));
                 }
             }
+            ranks.add(b);
         }
+        pairs.sort(Comparator.comparingInt(Pair::first).thenComparingInt(Pair::second));
         return pairs;
     }
 

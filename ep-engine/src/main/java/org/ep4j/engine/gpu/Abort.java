@@ -1,16 +1,19 @@
 package org.ep4j.engine.gpu;
 
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.sync.Mask;
 
 /** Words of host memory that end the waits of kernels: one for all waits, then one for those for each rank. */
 final class Abort {
     private final PinnedMemory pinned;
     private final HostMemory words;
+    private final int ranks;
     private boolean closed;
 
     Abort(GpuDevice device, int ranks) {
         pinned = device.allocatePinned(8L * (1 + ranks));
         words = pinned.memory();
+        this.ranks = ranks;
     }
 
     long deviceAddress() {
@@ -30,6 +33,15 @@ final class Abort {
     /** Ends waits for a rank that has left. */
     void waitsFor(int rank) {
         write(1 + rank, 1);
+    }
+
+    /** Lets waits for ranks outside of {@code mask} go on, after a recovery that they took part in. */
+    void waitsGoOn(Mask mask) {
+        for (int r = 0; r < ranks; r++) {
+            if (!mask.has(r)) {
+                write(1 + r, 0);
+            }
+        }
     }
 
     private synchronized void write(int word, long value) {

@@ -64,6 +64,11 @@ final class DeviceState {
         write(MASKED, words);
     }
 
+    /** Kernels that begin from now on do nothing, and those that wait end; also while some run. */
+    void fail() {
+        write(FAILED, buffer(4).putInt(1));
+    }
+
     /** Whether kernels do nothing until {@link #clearFailure}. */
     boolean hasFailed() {
         return copies.read(address() + FAILED, 4).getInt() != 0;

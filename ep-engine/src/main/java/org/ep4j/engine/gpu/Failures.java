@@ -8,6 +8,7 @@ import java.util.stream.LongStream;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.EpOverflowException;
+import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
@@ -44,6 +45,7 @@ final class Failures {
     private final PinnedMemory pinned;
     private final HostMemory record;
     private final EpShape shape;
+    private final int rank;
     private final Waits waits;
     private boolean closed;
     private final List<Voided> voids = new ArrayList<>();
@@ -51,10 +53,11 @@ final class Failures {
     /** Operations that ended with {@code cause}: those from {@code first} to {@code last}. */
     private record Voided(long first, long last, EpException cause) {}
 
-    Failures(PinnedMemory pinned, EpShape shape, Waits waits) {
+    Failures(PinnedMemory pinned, EpShape shape, int rank, Waits waits) {
         this.pinned = pinned;
         this.record = pinned.memory();
         this.shape = shape;
+        this.rank = rank;
         this.waits = waits;
     }
 
@@ -82,7 +85,8 @@ final class Failures {
                 || what == What.MISMATCH.code()
                 || what == What.ABORTED.code()
                 || what == What.NO_ROOM.code()
-                || what == What.RING.code();
+                || what == What.RING.code()
+                || what == What.EXPELLED.code();
     }
 
     /**
@@ -161,7 +165,12 @@ final class Failures {
         }
     }
 
+    /** For a rank that is out it is of no use to know how it differs from those that went on. */
     private EpException exception() {
+        return waits.isMember() ? described() : expelled();
+    }
+
+    private EpException described() {
         Duration timeout = Duration.ofNanos(record.getLong(DEADLINE));
         What what = What.of(record.getLong(WHAT));
         long peer = record.getLong(PEER);
@@ -216,9 +225,20 @@ final class Failures {
                         (int) peer,
                         record.getLong(EXPECTED),
                         record.getLong(SEEN));
-            case RING -> waits.endedOr((int) peer, phase(), () -> ring((int) peer, timeout));
+            case RING ->
+                record.getLong(COUNTER) == What.EXPELLED.code()
+                        ? expelled()
+                        : waits.endedOr((int) peer, phase(), () -> ring((int) peer, timeout));
+            case EXPELLED -> expelled();
             case NOTHING -> throw new IllegalStateException("there is no failure to describe");
         };
+    }
+
+    private EpException expelled() {
+        return new EpPeerLostException(
+                "the other ranks hold this rank (" + rank + ") lost and go on without it; close the buffer",
+                rank,
+                phase());
     }
 
     private EpException ring(int peer, Duration timeout) {
@@ -232,7 +252,8 @@ final class Failures {
                 phase(),
                 peer,
                 record.getLong(EXPECTED),
-                record.getLong(SEEN));
+                record.getLong(SEEN),
+                waits.pathTo(peer));
     }
 
     private String phase() {

@@ -6,7 +6,10 @@ import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.IntStream;
 import org.ep4j.BufferSize;
 import org.ep4j.DeviceAllocation;
@@ -20,7 +23,9 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.DeathProof;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
@@ -67,8 +72,10 @@ public final class GpuBuffers {
      *
      * @param rails of the group's plan
      * @param given memory of all ranks
-     * @param window by which it exchanges with peers that are not mapped, if there are any; freed with the memory
-     * @param freeSymmetric gives the memory back; called once, also when this call fails
+     * @param fresh makes it anew where a rank may still reach it that the others go on without
+     * @param proofs which ranks are gone
+     * @param windows by which it exchanges with peers that it posts to, or that post to it; freed with the memory
+     * @param freeSymmetric gives the memory back; called once by the buffer, and not when this call fails
      */
     public static EpBuffer create(
             EpGroup group,
@@ -79,27 +86,46 @@ public final class GpuBuffers {
             BufferSize size,
             Rails rails,
             SymmetricMemory given,
-            Optional<GpuWindow> window,
+            GpuWindows windows,
+            FreshGpuMemory fresh,
+            DeathProof proofs,
             Runnable freeSymmetric,
             EpConfig config) {
         Deque<Runnable> owned = new ArrayDeque<>();
-        owned.push(freeSymmetric);
-        Runnable free = () -> owned.forEach(GpuBuffers::release);
+        PostedPaths paths = PostedPaths.of(group.plan());
         try {
-            SymmetricMemory symmetric =
-                    window.map(w -> Remotes.shared(given, w)).orElse(given);
-            return make(group, device, bootstrap, name, shape, size, rails, symmetric, window, owned, free, config);
-        } catch (RuntimeException | LinkageError e) {
-            free.run();
+            return make(
+                    group,
+                    device,
+                    bootstrap,
+                    name,
+                    shape,
+                    size,
+                    rails,
+                    paths,
+                    shared(given, paths, windows),
+                    windows,
+                    fresh,
+                    proofs,
+                    owned,
+                    freeSymmetric,
+                    config);
+        } catch (RuntimeException | Error e) {
+            owned.forEach(GpuBuffers::release);
             throw e;
         }
     }
 
-    /** One thing that cannot be given back, as nothing can of a GPU that failed, must not keep the others. */
-    private static void release(Runnable owned) {
+    /** Symmetric memory to whose posted peers kernels and the host post side by side. */
+    private static SymmetricMemory shared(SymmetricMemory given, PostedPaths paths, GpuWindows windows) {
+        return paths.any() ? Remotes.shared(given, paths, windows) : given;
+    }
+
+    /** Frees one thing; where that fails, as it does on a GPU that has failed, the others are freed all the same. */
+    static void release(Runnable owned) {
         try {
             owned.run();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             LOG.log(System.Logger.Level.WARNING, () -> "memory of a buffer could not be given back: " + e.getMessage());
         }
     }
@@ -112,10 +138,13 @@ public final class GpuBuffers {
             EpShape shape,
             BufferSize size,
             Rails rails,
+            PostedPaths paths,
             SymmetricMemory symmetric,
-            Optional<GpuWindow> window,
+            GpuWindows first,
+            FreshGpuMemory fresh,
+            DeathProof proofs,
             Deque<Runnable> owned,
-            Runnable free,
+            Runnable freeSymmetric,
             EpConfig config) {
         int ranks = group.size();
         int rank = group.rank();
@@ -124,13 +153,18 @@ public final class GpuBuffers {
         Copies copies = new Copies(device);
         owned.push(copies::close);
         LocalLayout local = new LocalLayout(shape, placement, rank);
+        // Those of each generation of memory.
+        List<GpuWindow> windows = new CopyOnWriteArrayList<>(first.all());
         Peers<DeviceWords> peers = new Peers<>(
                 group.plan(),
                 new BufferLayout(shape, ranks),
                 symmetric,
-                m -> new DeviceWords(copies, device.id(), m, flush(window, m)),
+                m -> new DeviceWords(copies, device.id(), m, flush(windows, m)),
                 Deadline.in(timeout));
-        Waits waits = new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
+        Waits waits =
+                new Waits(peers, bootstrap, proofs, group.plan().hostRanks(rank).size());
+        ResultMemory results = new ResultMemory(device, local);
+        owned.push(results::close);
         Processors processors =
                 Processors.of(config, device, shape, group.plan().profiles(), rank);
         owned.push(processors::close);
@@ -140,26 +174,102 @@ public final class GpuBuffers {
                 placement,
                 peers,
                 waits,
-                symmetric.local(),
-                local,
-                allocate(device, local.highThroughputBytes(), owned),
-                allocate(device, 2 * local.lowLatencyBytes(), owned),
+                results,
                 own(device.allocatePrivate(Temporary.bytes(shape, ranks)), owned),
                 processors,
-                window.isPresent());
+                paths.any(),
+                first,
+                new CopyOnWriteArrayList<>());
+        // Of all generations: a call for one must not come between another one and a move.
+        ReentrantLock lock = new ReentrantLock(true);
+        GpuGeneration oldest = generation(group, paths, state, symmetric, copies, rails, owned, lock, config);
+        return new GpuBuffer(
+                group,
+                bootstrap,
+                name,
+                size,
+                oldest,
+                (moved, movedWindows) -> {
+                    windows.addAll(movedWindows.all());
+                    Deque<Runnable> own = new ArrayDeque<>();
+                    try {
+                        SymmetricMemory memory = shared(moved, paths, movedWindows);
+                        return new GpuBuffer.Moved(
+                                memory,
+                                generation(
+                                        group,
+                                        paths,
+                                        state.with(movedWindows),
+                                        memory,
+                                        copies,
+                                        rails,
+                                        own,
+                                        lock,
+                                        config));
+                    } catch (RuntimeException | Error e) {
+                        own.forEach(GpuBuffers::release);
+                        throw e;
+                    }
+                },
+                fresh,
+                proofs,
+                timeout,
+                freeSymmetric);
+    }
+
+    /** What kernels work with in {@code symmetric}. */
+    private static GpuGeneration generation(
+            EpGroup group,
+            PostedPaths paths,
+            GpuState state,
+            SymmetricMemory symmetric,
+            Copies copies,
+            Rails rails,
+            Deque<Runnable> owned,
+            ReentrantLock lock,
+            EpConfig config) {
+        GpuDevice device = state.device();
+        EpShape shape = state.shape();
+        ExpertPlacement placement = state.placement();
+        GpuWindows windows = state.windows();
+        Waits waits = state.waits();
+        int ranks = group.size();
+        int rank = group.rank();
         DeviceState deviceState = new DeviceState(device, copies, ranks);
         owned.push(deviceState::close);
         Abort abort = new Abort(device, ranks);
         owned.push(abort::close);
-        Failures failures = new Failures(device.allocatePinned(Failures.BYTES), shape, waits);
+        Failures failures = new Failures(device.allocatePinned(Failures.BYTES), shape, rank, waits);
         owned.push(failures::close);
-        Optional<DevicePosted> posted = window.flatMap(GpuWindow::posted);
-        String source = KernelSource.of(
-                shape, ranks, device.facts().sharedBytes(), window.map(GpuWindow::layout), posted.isPresent());
-        GpuModule module = load(device, source, posted, Publishing.isRelaxed(config), owned);
-        Optional<RemoteTable> remotes = window.map(w -> posted.isPresent()
-                ? new DeviceRemotes(device, copies, group.plan(), rank, w, posted.get(), rails, owned)
-                : new Remotes(device, copies, group.plan(), symmetric, w, peers.layout(), rails, config, abort, owned));
+        Optional<DevicePosted> posted = windows.device().flatMap(GpuWindow::posted);
+        Optional<WindowLayout> layout = paths.layout(shape, rails);
+        String source =
+                KernelSource.of(shape, ranks, device.facts().sharedBytes(), layout, posted.isPresent(), paths.mixed());
+        GpuModule module = load(device, source, posted, Publishing.isRelaxed(device, config), owned);
+        Optional<Remotes> remotes = windows.host()
+                .map(window -> new Remotes(
+                        device,
+                        copies,
+                        group.plan(),
+                        paths,
+                        symmetric,
+                        window,
+                        state.symmetricLayout(),
+                        config,
+                        abort,
+                        owned));
+        long table = layout.map(windowLayout -> new RemoteTable(
+                                paths,
+                                symmetric,
+                                windows,
+                                windowLayout,
+                                remotes,
+                                rails,
+                                state.symmetricLayout().bytes())
+                        .write(device, copies, owned))
+                .orElse(0L);
+        // The window that kernels post from, where there is one; otherwise the only window.
+        Optional<GpuWindow> window = windows.device().or(() -> paths.mixed() ? Optional.empty() : windows.host());
         Launcher launcher = new Launcher(device, module, KernelSource.kernels(source));
         Arguments common = new Arguments()
                 .set(
@@ -168,7 +278,7 @@ public final class GpuBuffers {
                                 device,
                                 copies,
                                 IntStream.range(0, ranks)
-                                        .mapToLong(r -> address(symmetric, r, window))
+                                        .mapToLong(r -> address(symmetric, r, windows.of(paths, rank, r)))
                                         .toArray(),
                                 owned))
                 .set(Param.LOCAL, symmetric.local().address())
@@ -180,30 +290,31 @@ public final class GpuBuffers {
                 .set(Param.OWNER, experts(device, copies, shape, owned, placement::rankOf))
                 .set(Param.LOCAL_OF, experts(device, copies, shape, owned, placement::localIndex))
                 .set(Param.TEMPORARY, state.temporary().address())
-                .set(Param.REMOTES, remotes.map(RemoteTable::tableAddress).orElse(0L))
+                .set(Param.REMOTES, table)
                 .set(Param.WINDOW, window.map(GpuWindow::address).orElse(0L))
-                .set(Param.WORDS, window.map(w -> w.counters().address()).orElse(0L));
+                .set(Param.WORDS, window.map(w -> w.counters().address()).orElse(0L))
+                .set(Param.HOST_WINDOW, windows.host().map(GpuWindow::address).orElse(0L));
         Posting posting = remotes.map(r -> (Posting) r).orElse(Posting.NONE);
+        Duration timeout = config.get(EpKeys.TIMEOUT);
         Operations operations = new Operations(
-                device, launcher, failures, deviceState, abort, waits, processors, posting, common, timeout, CLEANER);
+                device,
+                launcher,
+                failures,
+                deviceState,
+                abort,
+                waits,
+                state.processors(),
+                posting,
+                common,
+                timeout,
+                CLEANER,
+                lock);
         owned.push(operations::free);
         HighThroughput highThroughput = new HighThroughput(state, CLEANER);
         owned.push(highThroughput::close);
         LowLatency lowLatency = new LowLatency(state, operations, CLEANER);
         owned.push(lowLatency::close);
-        return new GpuBuffer(
-                group,
-                bootstrap,
-                name,
-                size,
-                state,
-                deviceState,
-                operations,
-                highThroughput,
-                lowLatency,
-                posting,
-                timeout,
-                free);
+        return new GpuGeneration(state, deviceState, operations, highThroughput, lowLatency, posting, owned);
     }
 
     private static GpuModule load(
@@ -220,25 +331,26 @@ public final class GpuBuffers {
     }
 
     /** NICs write into the window alone. */
-    private static Runnable flush(Optional<GpuWindow> window, DeviceMemory memory) {
-        return window.filter(w -> w.exposed().memory().equals(memory))
+    private static Runnable flush(List<GpuWindow> windows, DeviceMemory memory) {
+        return windows.stream()
+                .filter(w -> w.exposed().memory().equals(memory))
+                .findFirst()
                 .map(GpuWindow::flush)
                 .orElse(() -> {});
     }
 
-    /** Of a rank's memory as kernels store into it. */
+    /** Address of a rank's memory as kernels store into it; that of ranks which are posted to is the window's, of lost ones 0. */
     private static long address(SymmetricMemory symmetric, int rank, Optional<GpuWindow> window) {
         if (rank == symmetric.rank()) {
             return symmetric.local().address();
         }
         DeviceMemory mapped = symmetric.mapped().get(rank);
-        return mapped != null
-                ? mapped.address()
-                : window.map(GpuWindow::address).orElse(0L);
-    }
-
-    private static DeviceMemory allocate(GpuDevice device, long bytes, Deque<Runnable> owned) {
-        return own(device.allocate(bytes), owned);
+        if (mapped != null) {
+            return mapped.address();
+        }
+        return symmetric.postedTo().containsKey(rank)
+                ? window.map(GpuWindow::address).orElse(0L)
+                : 0;
     }
 
     private static DeviceMemory own(DeviceAllocation allocation, Deque<Runnable> owned) {

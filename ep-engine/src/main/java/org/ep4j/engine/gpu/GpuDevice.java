@@ -93,6 +93,9 @@ public interface GpuDevice extends EpDevice {
      */
     void keep();
 
+    /** True after {@link #keep}. */
+    boolean isKept();
+
     /** Lets later work on {@code stream} wait for {@code event}; false when it is not an event of this kind of device. */
     boolean await(long stream, EpEvent event);
 

@@ -1,21 +1,12 @@
 package org.ep4j.engine.gpu;
 
-import java.util.EnumMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.stream.Collectors;
-import java.util.stream.IntStream;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
-import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.WindowLayout;
-import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PathKind;
 import org.ep4j.spi.DevicePosted;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.SymmetricBuffer;
@@ -44,63 +35,6 @@ public record GpuWindow(
         Runnable flush,
         Runnable free)
         implements AutoCloseable {
-    /**
-     * The layout that a plan needs, the same on all ranks; empty where all GPUs map each other's memory.
-     *
-     * @param rails of the plan
-     * @throws EpUnavailableException when one of two ranks posts and the other one maps
-     */
-    public static Optional<WindowLayout> layout(EpShape shape, EpPlan plan, Rails rails) {
-        int most = 0;
-        for (int r = 0; r < plan.ranks(); r++) {
-            int rank = r;
-            most = Math.max(most, remotes(plan, r).size());
-            remotes(plan, r).stream()
-                    .filter(peer -> !isPosted(plan, peer, rank))
-                    .findFirst()
-                    .ifPresent(peer -> refuse(plan, rank, peer));
-            refuseMixed(plan, rank);
-        }
-        return most == 0 ? Optional.empty() : Optional.of(new WindowLayout(shape, plan.ranks(), most, rails.passes()));
-    }
-
-    private static void refuseMixed(EpPlan plan, int rank) {
-        Map<PathKind, Integer> kinds = new EnumMap<>(PathKind.class);
-        remotes(plan, rank)
-                .forEach(peer -> kinds.put(plan.path(rank, peer).offer().kind(), peer));
-        if (kinds.size() > 1) {
-            throw new EpUnavailableException(plan.profiles().get(rank).label() + " posts to "
-                    + kinds.entrySet().stream()
-                            .map(one -> plan.profiles().get(one.getValue()).label() + " by " + one.getKey() + " over "
-                                    + plan.path(rank, one.getValue()).backend())
-                            .collect(Collectors.joining(" and to "))
-                    + "; kernels post in one way to all peers: exclude one of the two backends with "
-                    + EpKeys.EXCLUDE.name());
-        }
-    }
-
-    private static void refuse(EpPlan plan, int rank, int peer) {
-        throw new EpUnavailableException(plan.profiles().get(rank).label() + " posts to "
-                + plan.profiles().get(peer).label() + ", which reaches it by "
-                + plan.path(peer, rank).offer().kind() + " over "
-                + plan.path(peer, rank).backend()
-                + "; GPUs need paths of one kind both ways: exclude one of the two backends with "
-                + EpKeys.EXCLUDE.name());
-    }
-
-    /** Ranks that {@code rank} posts to, ascending. */
-    static List<Integer> remotes(EpPlan plan, int rank) {
-        return IntStream.range(0, plan.ranks())
-                .filter(peer -> isPosted(plan, rank, peer))
-                .boxed()
-                .toList();
-    }
-
-    private static boolean isPosted(EpPlan plan, int from, int to) {
-        PathKind kind = plan.path(from, to).offer().kind();
-        return from != to && (kind == PathKind.HOST_POSTED || kind == PathKind.DEVICE_POSTED);
-    }
-
     /**
      * A window that threads of the host post from.
      *
@@ -139,12 +73,6 @@ public record GpuWindow(
                 () -> {});
     }
 
-    /** True when kernels of {@code rank} post to its remote peers; all of them are reached in one way. */
-    public static boolean isDevicePosted(EpPlan plan, int rank) {
-        return remotes(plan, rank).stream()
-                .anyMatch(peer -> plan.path(rank, peer).offer().kind() == PathKind.DEVICE_POSTED);
-    }
-
     /** In pinned memory of the host. */
     static GpuWindow onHost(GpuDevice device, WindowLayout layout) {
         PinnedMemory words = device.allocatePinned(layout.counterBytes());
@@ -152,10 +80,17 @@ public record GpuWindow(
             PinnedMemory pinned = device.allocatePinned(layout.bytes());
             DeviceMemory memory = new DeviceMemory(pinned.hostAddress(), layout.bytes(), Device.HOST);
             return hostPosted(layout, ExposedMemory.of(memory), pinned.deviceAddress(), words, () -> {}, pinned::close);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             words.close();
             throw e;
         }
+    }
+
+    /** What NICs and kernels reach of it, by every address that it has here. */
+    List<DeviceMemory> reachable() {
+        DeviceMemory seen =
+                new DeviceMemory(address, layout.bytes(), exposed.memory().device());
+        return List.of(exposed.memory(), seen, counters);
     }
 
     /** As peers of the buffer use it. */

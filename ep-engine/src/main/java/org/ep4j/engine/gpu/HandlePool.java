@@ -71,7 +71,12 @@ final class HandlePool {
         this.cleaner = cleaner;
         perSlab = (int) Math.max(1, Math.min(MOST_IN_SLAB, SLAB_BYTES / Math.max(1, this.deviceBytes)));
         if (deviceBytes > 0) {
-            addSlab();
+            try {
+                addSlab();
+            } catch (RuntimeException | Error e) {
+                close();
+                throw e;
+            }
         }
     }
 

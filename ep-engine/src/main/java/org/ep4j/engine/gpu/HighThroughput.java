@@ -16,7 +16,7 @@ final class HighThroughput {
 
     HighThroughput(GpuState state, Cleaner cleaner) {
         this.state = state;
-        long counts = 8L * (2 + 2L * state.localExperts() + 1);
+        long counts = 8L * (2 + 2L * state.localExperts() + 2);
         this.handles = new HandlePool(
                 state.device(), HandleLayout.highThroughput(state.shape(), state.ranks()), counts, cleaner);
     }
@@ -27,6 +27,12 @@ final class HighThroughput {
 
     HandlePool handles() {
         return handles;
+    }
+
+    /** Makes results void, or valid again, see {@link Validity#left}. */
+    void left(boolean now) {
+        dispatches.left(now);
+        combines.left(now);
     }
 
     Validity dispatches() {

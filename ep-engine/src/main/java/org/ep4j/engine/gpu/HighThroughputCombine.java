@@ -46,7 +46,7 @@ final class HighThroughputCombine {
         topK = state.shape().topK();
         selections = handle.byExpert() && request.precision() == CombinePrecision.EXACT;
         partial = handle.byExpert() && !selections;
-        state.checks().combine(request, handle, handle.alignment(), state.symmetric(), layout);
+        state.checks().combine(request, handle, handle.alignment());
         input = selections ? 0 : inPlace() ? offset() : layout.combineArea();
     }
 
@@ -72,10 +72,14 @@ final class HighThroughputCombine {
     /** Queues the kernels. */
     CombineResult run(Queue queue, EpEvent event) {
         handle.usedBy(queue);
-        long number = mode.beginCombine();
+        // What it may lack memory for is found before other ranks hear of it.
         Tensor out = request.out()
                 .orElseGet(() -> state.tensor(
                         COMBINED, DataType.BF16, handle.tokens(), state.shape().hidden()));
+        long outWeights = request.weights().isEmpty()
+                ? 0
+                : request.outWeights().map(Tensor::address).orElseGet(() -> state.address(COMBINED_WEIGHTS));
+        long number = mode.beginCombine();
         Arguments arguments = queue.arguments()
                 .set(Param.KIND, selections ? KIND_SELECTIONS : KIND_ROWS)
                 .set(Param.FLAGS, request.weights().isPresent() ? WEIGHTS_FLAG : 0)
@@ -87,9 +91,8 @@ final class HighThroughputCombine {
                 .set(Param.INPUT, input)
                 .set(Param.OUT, out.address());
         request.weights()
-                .ifPresent(w -> arguments
-                        .set(Param.WEIGHTS, w.address())
-                        .set(Param.OUT_WEIGHTS, state.address(COMBINED_WEIGHTS)));
+                .ifPresent(w -> arguments.set(Param.WEIGHTS, w.address()).set(Param.OUT_WEIGHTS, outWeights));
+        request.waitStats().ifPresent(s -> arguments.set(Param.WAIT_STATISTICS, s.address()));
         List<Tensor> bias = request.bias();
         if (!bias.isEmpty()) {
             arguments.set(Param.BIAS0, bias.get(0).address());
@@ -114,13 +117,16 @@ final class HighThroughputCombine {
                 event,
                 handle,
                 out,
-                request.weights().map(w -> state.tensor(COMBINED_WEIGHTS, DataType.FP32, handle.tokens(), topK)));
+                request.weights()
+                        .map(w -> request.outWeights()
+                                .orElseGet(
+                                        () -> state.tensor(COMBINED_WEIGHTS, DataType.FP32, handle.tokens(), topK))));
     }
 
     private void launch(Queue queue, String kernel, RowPieces pieces, Arguments arguments) {
         queue.launchOverlapping(
                 kernel,
-                state.highThroughputProcessors(),
+                state.highThroughputProcessors(request.options()),
                 pieces.warps() * state.device().facts().lanes(),
                 pieces.sharedBytes(),
                 arguments.set(Param.EXTRA, pieces.packed()));

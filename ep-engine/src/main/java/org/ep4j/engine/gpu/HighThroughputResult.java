@@ -13,9 +13,13 @@ import static org.ep4j.engine.layout.LocalLayout.HighThroughput.TOPK_WEIGHTS;
 import java.util.Optional;
 import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
+import org.ep4j.DispatchOutputs;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpEvent;
+import org.ep4j.ScaleLayout;
 import org.ep4j.Tensor;
+import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.layout.ScaleGrid;
 
 /**
  * A high-throughput dispatch that is queued, or done. What is sized by the counts waits for them; in the worst case nothing
@@ -28,7 +32,8 @@ import org.ep4j.Tensor;
  * @param rowTensor the rows
  * @param exact true when results are sized by what arrived
  * @param worstRows most rows that could arrive
- * @param fp8 true when scales came along
+ * @param outputs tensors of the caller for the other results
+ * @param grid of the scales that came along; empty for BF16
  * @param weighted true when weights came along
  */
 record HighThroughputResult(
@@ -39,7 +44,8 @@ record HighThroughputResult(
         Rows rowTensor,
         boolean exact,
         long worstRows,
-        boolean fp8,
+        DispatchOutputs outputs,
+        Optional<ScaleGrid> grid,
         boolean weighted)
         implements DispatchResult {
     /** Gives the tensor of the first rows. */
@@ -79,16 +85,22 @@ record HighThroughputResult(
         return rowTensor.tensor(rows());
     }
 
+    /** A tensor of the caller, or else of the buffer. */
+    private Tensor tensor(Optional<Tensor> given, LocalLayout.HighThroughput region, DataType type, long... dims) {
+        return given.map(own -> Tensor.of(own.memory(), type, dims))
+                .orElseGet(() -> state().tensor(region, type, dims));
+    }
+
     @Override
     public Optional<Tensor> scales() {
         long rows = rows();
-        return fp8
-                ? Optional.of(state().tensor(
-                                own.byExpert() ? EXPANDED_SCALES : SCALES,
-                                DataType.FP32,
-                                rows,
-                                state().shape().scales()))
-                : Optional.empty();
+        return grid.map(g -> {
+            // In columns all of the caller's tensor.
+            long most = g.layout() == ScaleLayout.COLUMNS
+                    ? outputs.scales().map(s -> s.dim(1)).orElse(rows)
+                    : rows;
+            return tensor(outputs.scales(), own.byExpert() ? EXPANDED_SCALES : SCALES, g.type(), g.dims(most));
+        });
     }
 
     @Override
@@ -96,7 +108,8 @@ record HighThroughputResult(
         long rows = rows();
         return own.byExpert()
                 ? Optional.empty()
-                : Optional.of(state().tensor(TOPK_IDS, own.wideIds() ? DataType.INT64 : DataType.INT32, rows, topK()));
+                : Optional.of(tensor(
+                        outputs.topkIds(), TOPK_IDS, own.wideIds() ? DataType.INT64 : DataType.INT32, rows, topK()));
     }
 
     @Override
@@ -107,36 +120,43 @@ record HighThroughputResult(
         }
         return Optional.of(
                 own.byExpert()
-                        ? state().tensor(TOPK_WEIGHTS, DataType.FP32, rows)
-                        : state().tensor(TOPK_WEIGHTS, DataType.FP32, rows, topK()));
+                        ? tensor(outputs.topkWeights(), TOPK_WEIGHTS, DataType.FP32, rows)
+                        : tensor(outputs.topkWeights(), TOPK_WEIGHTS, DataType.FP32, rows, topK()));
     }
 
     @Override
     public Tensor sourceRanks() {
-        return state().tensor(SOURCE_RANKS, DataType.INT32, rows());
+        return tensor(outputs.sourceRanks(), SOURCE_RANKS, DataType.INT32, rows());
     }
 
     @Override
     public Tensor sourceTokens() {
-        return state().tensor(SOURCE_TOKENS, DataType.INT32, rows());
+        return tensor(outputs.sourceTokens(), SOURCE_TOKENS, DataType.INT32, rows());
+    }
+
+    @Override
+    public long droppedRows() {
+        check();
+        event.await(state().waits().longest());
+        return own.count(3 + 2 * state().localExperts());
     }
 
     @Override
     public Tensor rowsPerSource() {
         check();
-        return state().tensor(ROWS_PER_SOURCE, DataType.INT32, state().ranks());
+        return tensor(outputs.rowsPerSource(), ROWS_PER_SOURCE, DataType.INT32, state().ranks());
     }
 
     @Override
     public Tensor rowsPerExpert() {
         check();
-        return state().tensor(ROWS_PER_EXPERT, DataType.INT32, state().localExperts());
+        return tensor(outputs.rowsPerExpert(), ROWS_PER_EXPERT, DataType.INT32, state().localExperts());
     }
 
     @Override
     public Tensor expertOffsets() {
         check();
-        return state().tensor(EXPERT_OFFSETS, DataType.INT64, state().localExperts() + 1L);
+        return tensor(outputs.expertOffsets(), EXPERT_OFFSETS, DataType.INT64, state().localExperts() + 1L);
     }
 
     @Override
@@ -144,7 +164,7 @@ record HighThroughputResult(
         check();
         event.await(state().waits().longest());
         int[] aligned = new int[state().localExperts()];
-        // Rows received, rows seen, selections of the experts, then offsets.
+        // Rows received, rows seen, selections of the experts, then offsets, then rows dropped.
         int offsets = 2 + aligned.length;
         for (int e = 0; e < aligned.length; e++) {
             aligned[e] = (int) (own.count(offsets + e + 1) - own.count(offsets + e));

@@ -18,8 +18,11 @@ final class KernelConstants {
      *
      * @param sharedBytes that a block may have
      * @param window where some peers are not mapped
+     * @param byDevice true where kernels post
+     * @param mixed true where the kind of path is to be looked up for each peer
      */
-    static String of(EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window) {
+    static String of(
+            EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window, boolean byDevice, boolean mixed) {
         BufferLayout layout = new BufferLayout(shape, ranks);
         Map<String, Long> values = new LinkedHashMap<>();
         values.put("RANKS", (long) ranks);
@@ -30,6 +33,7 @@ final class KernelConstants {
         values.put("MAX_TOKENS", (long) shape.maxTokens());
         values.put("MAX_LL_TOKENS", (long) shape.maxLowLatencyTokens());
         values.put("CAPACITY", shape.maxTokens() == 0 ? 0 : shape.receiveCapacity(ranks));
+        values.put("MEMBERSHIP", layout.membership());
         values.put("BLOCKS", layout.block(Block.HIGH_THROUGHPUT, 0, 0));
         values.put("BLOCK_BYTES", (long) layout.blockBytes());
         values.put("ROWS", layout.rows());
@@ -52,6 +56,8 @@ final class KernelConstants {
         values.put("PIECE", (long) Pieces.PIECE);
         values.put("STAGED_RECORDS", Pieces.stagesRecords(shape, layout, ranks) ? 1L : 0L);
         values.put("POSTED", window.isPresent() ? 1L : 0L);
+        values.put("DEVICE_POSTED", byDevice ? 1L : 0L);
+        values.put("MIXED", mixed ? 1L : 0L);
         values.put("RAILS", window.filter(WindowLayout::rails).isPresent() ? 1L : 0L);
         window.ifPresent(w -> {
             values.put("PASSED_RECORD_BYTES", (long) w.passedRecordBytes());

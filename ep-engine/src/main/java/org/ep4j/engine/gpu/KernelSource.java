@@ -49,12 +49,27 @@ public final class KernelSource {
      */
     public static String of(
             EpShape shape, int ranks, int sharedBytes, Optional<WindowLayout> window, boolean postedByDevice) {
-        StringBuilder text = new StringBuilder(KernelConstants.of(shape, ranks, sharedBytes, window));
-        if (postedByDevice) {
-            text.append("#define EP_DEVICE_POSTED 1\n");
-        }
+        return of(shape, ranks, sharedBytes, window, postedByDevice, false);
+    }
+
+    /**
+     * All kernels of a buffer, without the dialect.
+     *
+     * @param window by which it exchanges with peers that are not mapped, if there are any
+     * @param postedByDevice true where kernels write some of these by {@link org.ep4j.spi.DevicePosted}, whose source goes before
+     * @param mixed true where kernels look up for each peer and direction by which kind of path they exchange
+     */
+    public static String of(
+            EpShape shape,
+            int ranks,
+            int sharedBytes,
+            Optional<WindowLayout> window,
+            boolean postedByDevice,
+            boolean mixed) {
+        StringBuilder text =
+                new StringBuilder(KernelConstants.of(shape, ranks, sharedBytes, window, postedByDevice, mixed));
         List<String> parts = new ArrayList<>(
-                window.isPresent() && !postedByDevice
+                window.isPresent() && (mixed || !postedByDevice)
                         ? List.of("fifo.cu", "op.cu", "proxy.cu", "remote.cu")
                         : List.of("op.cu", "remote.cu"));
         if (shape.maxTokens() > 0) {

@@ -1,7 +1,7 @@
 package org.ep4j.engine.gpu;
 
 import java.lang.ref.Cleaner;
-import java.util.List;
+import org.ep4j.EpEvent;
 import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyHandle;
 import org.ep4j.OpOptions;
@@ -20,8 +20,11 @@ final class LowLatency {
     LowLatency(GpuState state, Operations operations, Cleaner cleaner) {
         this.operations = operations;
         this.state = state;
-        this.handles =
-                new HandlePool(state.device(), HandleLayout.lowLatency(state.shape(), state.ranks()), 64, cleaner);
+        this.handles = new HandlePool(
+                state.device(),
+                HandleLayout.lowLatency(state.shape(), state.ranks()),
+                Math.max(64, 8L * state.localExperts()),
+                cleaner);
     }
 
     GpuState state() {
@@ -59,10 +62,9 @@ final class LowLatency {
         void queue(Queue queue);
     }
 
-    /** Runs the receiving half of an operation that was sent with the hook; returns when it is done. */
-    void receiveLater(Object request, OpOptions options, Receipt receipt, Flow flow, long call, Receive receive) {
-        OpOptions now = new OpOptions(List.of(), false, options.stream(), options.timeout());
-        receipt.run(() -> operations.submit(request, now, false, (queue, event) -> {
+    /** Queues the receiving half of an operation that was sent with the hook; returns when it is done, unless it is asynchronous. */
+    EpEvent receiveLater(Object request, OpOptions how, Receipt receipt, Flow flow, long call, Receive receive) {
+        return receipt.begin(() -> operations.submit(request, how, false, (queue, event) -> {
             if (!flow.isPending(call)) {
                 throw new EpStateException("what this receive() was for is void: the buffer has recovered since");
             }
@@ -75,6 +77,12 @@ final class LowLatency {
     void reset() {
         dispatches.reset();
         combines.reset();
+    }
+
+    /** Makes results void, or valid again, see {@link Validity#left}. */
+    void left(boolean now) {
+        dispatches.validity.left(now);
+        combines.validity.left(now);
     }
 
     void close() {

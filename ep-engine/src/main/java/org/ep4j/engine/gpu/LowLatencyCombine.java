@@ -5,6 +5,7 @@ import org.ep4j.DataType;
 import org.ep4j.EpEvent;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyCombineResult;
+import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.sync.Receipt;
@@ -39,18 +40,20 @@ final class LowLatencyCombine {
     LowLatencyCombineResult run(Queue queue, EpEvent event) {
         handle.requireReceived();
         handle.usedBy(queue);
+        // What it may lack memory for is found before other ranks hear of it.
+        outTensor((int) (mode.combines().next() & 1));
         call = mode.combines().begin();
         send(queue);
         Receipt receipt = new Receipt(request.hook());
         if (!request.hook()) {
-            receive(queue);
+            receive(queue, request.options());
         }
         return new LowLatencyResults.Combine(this, mode.combines(), call, event, receipt);
     }
 
     private void send(Queue queue) {
-        LowLatencyPieces pieces = LowLatencyPieces.of(state);
-        int blocks = state.lowLatencyProcessors();
+        LowLatencyPieces pieces = LowLatencyPieces.of(state, request.options());
+        int blocks = state.lowLatencyProcessors(request.options());
         Arguments arguments = arguments(queue);
         if (request.logFmt()) {
             queue.launchOverlapping(
@@ -74,17 +77,24 @@ final class LowLatencyCombine {
         mode.combines().abandon(call);
     }
 
-    /** The receiving half of the hook. Returns when it is done. */
-    void receiveLater(Receipt receipt) {
-        mode.receiveLater(request, request.options(), receipt, mode.combines(), call, queue -> receive(queue));
+    /** The receiving half of the hook. Returns when it is done, unless it is asynchronous. */
+    EpEvent receiveLater(OpOptions how, Receipt receipt) {
+        return mode.receiveLater(request, how, receipt, mode.combines(), call, queue -> {
+            handle.usedBy(queue);
+            receive(queue, how);
+        });
     }
 
-    private void receive(Queue queue) {
+    OpOptions options() {
+        return request.options();
+    }
+
+    private void receive(Queue queue, OpOptions how) {
         queue.launchReceiving(
                 request.logFmt() ? "ll_combine_receive_coded" : "ll_combine_receive",
-                state.lowLatencyProcessors(),
+                state.lowLatencyProcessors(how),
                 request.logFmt() ? LowLatencyPieces.CODED_THREADS : LowLatencyPieces.COMBINE_THREADS,
-                request.logFmt() ? LowLatencyPieces.of(state).codedReceiveBytes() : 0,
+                request.logFmt() ? LowLatencyPieces.of(state, how).codedReceiveBytes() : 0,
                 arguments(queue),
                 request.x(),
                 outTensor((int) (call & 1)));

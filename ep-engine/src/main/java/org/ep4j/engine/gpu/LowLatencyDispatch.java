@@ -2,10 +2,12 @@ package org.ep4j.engine.gpu;
 
 import java.util.Optional;
 import org.ep4j.DataType;
+import org.ep4j.EpArgumentException;
 import org.ep4j.EpEvent;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.LowLatencyFormat;
 import org.ep4j.engine.buffer.RequestChecks;
@@ -35,7 +37,7 @@ final class LowLatencyDispatch {
         this.state = mode.state();
         this.shape = state.shape();
         this.request = request;
-        this.format = new LowLatencyFormat(request.format(), shape);
+        this.format = new LowLatencyFormat(request.format(), request.scaleLayout(), shape);
         RequestChecks checks = state.checks();
         tokens = checks.lowLatencyDispatch(request);
         checks.ids(request.topkIds(), tokens);
@@ -43,22 +45,32 @@ final class LowLatencyDispatch {
 
     /** Queues it, with the hook its first half. */
     LowLatencyDispatchResult run(Queue queue, EpEvent event) {
-        call = mode.dispatches().begin();
+        if (request.countsOnHost() && queue.isCapturing()) {
+            throw new EpArgumentException(
+                    "countsOnHost",
+                    true,
+                    "false while the stream records a graph",
+                    "read counts() on the device: the host takes no part in a replay");
+        }
+        call = mode.dispatches().next();
         HandlePool.HandleMemory memory = mode.handles().take();
         boolean weighted = request.topkWeights().isPresent();
         LowLatencyHandleImpl handle = new LowLatencyHandleImpl(mode, memory, tokens, weighted);
         handle.usedBy(queue);
-        LowLatencyPieces pieces = LowLatencyPieces.of(state);
+        // Takes the memory of all results before other ranks hear of the operation: a rank that lacks some fails alone.
+        Arguments arguments = arguments(queue, handle);
+        mode.dispatches().begin();
+        LowLatencyPieces pieces = LowLatencyPieces.of(state, request.options());
         queue.launchOverlapping(
                 "ll_dispatch_send",
                 // One more for what is said of all tokens where that is posted.
                 pieces.sendBlocks(state.remotes() ? tokens + 1 : tokens),
                 pieces.sendThreads(),
                 pieces.sendBytes(),
-                arguments(queue, handle));
+                arguments);
         Receipt receipt = new Receipt(request.hook());
         if (!request.hook()) {
-            receive(queue, handle);
+            receive(queue, handle, request.options());
         }
         return new LowLatencyResults.Dispatch(this, mode.dispatches(), call, handle, event, receipt);
     }
@@ -68,18 +80,23 @@ final class LowLatencyDispatch {
         mode.dispatches().abandon(call);
     }
 
-    /** The receiving half of the hook. Returns when it is done. */
-    void receiveLater(LowLatencyHandleImpl handle, Receipt receipt) {
-        mode.receiveLater(request, request.options(), receipt, mode.dispatches(), call, queue -> {
-            receive(queue, handle);
+    /** The receiving half of the hook. Returns when it is done, unless it is asynchronous. */
+    EpEvent receiveLater(OpOptions how, LowLatencyHandleImpl handle, Receipt receipt) {
+        return mode.receiveLater(request, how, receipt, mode.dispatches(), call, queue -> {
+            handle.usedBy(queue);
+            receive(queue, handle, how);
         });
     }
 
-    private void receive(Queue queue, LowLatencyHandleImpl handle) {
-        LowLatencyPieces pieces = LowLatencyPieces.of(state);
+    OpOptions options() {
+        return request.options();
+    }
+
+    private void receive(Queue queue, LowLatencyHandleImpl handle, OpOptions how) {
+        LowLatencyPieces pieces = LowLatencyPieces.of(state, how);
         queue.launchReceiving(
                 "ll_dispatch_receive",
-                state.lowLatencyProcessors(),
+                state.lowLatencyProcessors(how),
                 LowLatencyPieces.RECEIVE_THREADS,
                 pieces.receiveBytes(),
                 arguments(queue, handle),
@@ -101,14 +118,54 @@ final class LowLatencyDispatch {
                 .set(Param.WIDE_IDS, request.topkIds().type() == DataType.INT64)
                 .set(Param.HANDLE, handle.memory().address())
                 .set(Param.OUT, rowTensor(bank).address())
-                .set(Param.SOURCE_TOKENS, state.address(bank, LowLatency.SOURCE_TOKENS))
-                .set(Param.LL_COUNTS, state.address(bank, LowLatency.COUNTS))
-                .set(Param.RANGES, state.address(bank, LowLatency.RANGES));
-        scaleTensor(bank).ifPresent(scales -> arguments.set(Param.OUT_SCALES, scales.address()));
+                .set(Param.SOURCE_TOKENS, address(request.outSourceTokens(), bank, LowLatency.SOURCE_TOKENS))
+                .set(Param.LL_COUNTS, address(request.outCounts(), bank, LowLatency.COUNTS))
+                .set(Param.RANGES, address(request.outLayoutRanges(), bank, LowLatency.RANGES));
+        if (request.countsOnHost()) {
+            arguments.set(Param.COUNTS, handle.memory().countsAddress());
+        }
+        scaleTensor(bank)
+                .ifPresent(scales -> arguments
+                        .set(Param.OUT_SCALES, scales.address())
+                        .set(Param.SCALE_WORDS, format.scales().words())
+                        .set(Param.SCALE_STRIDE, format.scales().stride(rows())));
         request.topkWeights().ifPresent(w -> arguments.set(Param.WEIGHTS, w.address()));
         request.cumulativeStats().ifPresent(s -> arguments.set(Param.STATISTICS, s.address()));
         request.waitStats().ifPresent(s -> arguments.set(Param.WAIT_STATISTICS, s.address()));
         return arguments;
+    }
+
+    /** The address of a tensor of the caller, or else of the buffer. */
+    private long address(Optional<Tensor> own, int bank, LowLatency region) {
+        return own.map(Tensor::address).orElseGet(() -> state.address(bank, region));
+    }
+
+    /** Rows of each local expert. */
+    Tensor countTensor(int bank) {
+        return request.outCounts().orElseGet(() -> tensor(bank, LowLatency.COUNTS, DataType.INT32));
+    }
+
+    /** Token of each row on its source rank. */
+    Tensor sourceTokenTensor(int bank) {
+        return request.outSourceTokens()
+                .orElseGet(() -> tensor(bank, LowLatency.SOURCE_TOKENS, DataType.INT32, rows()));
+    }
+
+    /** Rows of each source rank inside an expert. */
+    Tensor rangeTensor(int bank) {
+        return request.outLayoutRanges()
+                .orElseGet(() -> tensor(bank, LowLatency.RANGES, DataType.INT64, state.ranks()));
+    }
+
+    /** Rows of each local expert, when it has ended. */
+    int[] countsOnHost(LowLatencyHandleImpl handle, EpEvent end) {
+        RequestChecks.requireCountsOnHost(request);
+        end.await(state.waits().longest());
+        int[] counts = new int[state.localExperts()];
+        for (int e = 0; e < counts.length; e++) {
+            counts[e] = (int) mode.handles().count(handle.memory(), e);
+        }
+        return counts;
     }
 
     /** The packed rows of a bank or the caller's tensor. */
@@ -120,13 +177,16 @@ final class LowLatencyDispatch {
     Optional<Tensor> scaleTensor(int bank) {
         return format.fp8()
                 ? Optional.of(request.outScales()
-                        .orElseGet(
-                                () -> tensor(bank, LowLatency.SCALES, format.scaleType(), rows(), format.scaleCount())))
+                        .orElseGet(() -> state.tensor(
+                                bank,
+                                LowLatency.SCALES,
+                                format.scaleType(),
+                                format.scaleDims(state.localExperts(), rows()))))
                 : Optional.empty();
     }
 
     /** A result of a bank: one entry for each local expert, of {@code dims}. */
-    Tensor tensor(int bank, LocalLayout.LowLatency region, DataType type, long... dims) {
+    private Tensor tensor(int bank, LocalLayout.LowLatency region, DataType type, long... dims) {
         long[] all = new long[dims.length + 1];
         all[0] = state.localExperts();
         System.arraycopy(dims, 0, all, 1, dims.length);
@@ -134,11 +194,7 @@ final class LowLatencyDispatch {
     }
 
     /** Rows of an expert. */
-    long rows() {
+    private long rows() {
         return shape.lowLatencyRows(state.ranks());
-    }
-
-    int ranks() {
-        return state.ranks();
     }
 }

@@ -1,6 +1,7 @@
 package org.ep4j.engine.gpu;
 
 import org.ep4j.EpShape;
+import org.ep4j.OpOptions;
 
 /**
  * Blocks, threads and shared memory of the low-latency kernels; see {@code ll_dispatch.cu} and {@code ll_combine.cu} for what
@@ -59,11 +60,11 @@ record LowLatencyPieces(
     private static final int LOG_BLOCK_BYTES = 256;
     private static final int LOG_RANGES_BYTES = 64;
 
-    static LowLatencyPieces of(GpuState state) {
+    static LowLatencyPieces of(GpuState state, OpOptions options) {
         EpShape shape = state.shape();
         return new LowLatencyPieces(
                 state.device().facts(),
-                state.lowLatencyProcessors(),
+                state.lowLatencyProcessors(options),
                 shape.hidden(),
                 shape.experts(),
                 state.localExperts(),

@@ -1,13 +1,12 @@
 package org.ep4j.engine.gpu;
 
 import java.util.Optional;
-import org.ep4j.DataType;
 import org.ep4j.EpEvent;
 import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.LowLatencyHandle;
+import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
-import org.ep4j.engine.layout.LocalLayout.LowLatency;
 import org.ep4j.engine.sync.Receipt;
 
 /**
@@ -30,7 +29,7 @@ final class LowLatencyResults {
         private int bank() {
             flow.validity().check(call);
             if (receipt.isHook()) {
-                receipt.requireDone("low-latency dispatch");
+                receipt.requireBegun("low-latency dispatch");
             }
             return (int) (call & 1);
         }
@@ -46,9 +45,14 @@ final class LowLatencyResults {
         }
 
         @Override
-        public void receive() {
+        public EpEvent receive() {
+            return receive(Receipt.options(operation.options()));
+        }
+
+        @Override
+        public EpEvent receive(OpOptions how) {
             receipt.take();
-            operation.receiveLater(own, receipt);
+            return operation.receiveLater(how, own, receipt);
         }
 
         @Override
@@ -63,17 +67,23 @@ final class LowLatencyResults {
 
         @Override
         public Tensor counts() {
-            return operation.tensor(bank(), LowLatency.COUNTS, DataType.INT32);
+            return operation.countTensor(bank());
+        }
+
+        @Override
+        public int[] countsOnHost() {
+            bank();
+            return operation.countsOnHost(own, event());
         }
 
         @Override
         public Tensor sourceTokens() {
-            return operation.tensor(bank(), LowLatency.SOURCE_TOKENS, DataType.INT32, operation.rows());
+            return operation.sourceTokenTensor(bank());
         }
 
         @Override
         public Tensor layoutRanges() {
-            return operation.tensor(bank(), LowLatency.RANGES, DataType.INT64, operation.ranks());
+            return operation.rangeTensor(bank());
         }
     }
 
@@ -91,16 +101,21 @@ final class LowLatencyResults {
         }
 
         @Override
-        public void receive() {
+        public EpEvent receive() {
+            return receive(Receipt.options(operation.options()));
+        }
+
+        @Override
+        public EpEvent receive(OpOptions how) {
             receipt.take();
-            operation.receiveLater(receipt);
+            return operation.receiveLater(how, receipt);
         }
 
         @Override
         public Tensor out() {
             flow.validity().check(call);
             if (receipt.isHook()) {
-                receipt.requireDone("low-latency combine");
+                receipt.requireBegun("low-latency combine");
             }
             return operation.outTensor((int) (call & 1));
         }

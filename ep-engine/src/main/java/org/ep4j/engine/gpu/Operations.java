@@ -8,10 +8,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.ep4j.EpEvent;
+import org.ep4j.EpException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
 import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Waits;
 import org.jspecify.annotations.Nullable;
 
@@ -43,7 +46,7 @@ final class Operations {
     private final OwnStream ownStream;
     private final EventRing events;
     private final Replays replays = new Replays();
-    private final ReentrantLock lock = new ReentrantLock(true);
+    private final ReentrantLock lock;
 
     /** Those who take a failure wait for it. */
     private @Nullable OperationEvent last;
@@ -54,6 +57,11 @@ final class Operations {
     private long recovered;
     private boolean ringsHaveHoles;
     private volatile boolean closing;
+    private volatile boolean retired;
+
+    /** Ranks were masked, and all ranks have yet to agree on that. */
+    private volatile boolean fenceDue;
+
     private volatile boolean closed;
 
     Operations(
@@ -67,7 +75,9 @@ final class Operations {
             Posting posting,
             Arguments common,
             Duration defaultTimeout,
-            Cleaner cleaner) {
+            Cleaner cleaner,
+            ReentrantLock lock) {
+        this.lock = lock;
         this.device = device;
         this.launcher = launcher;
         this.failures = failures;
@@ -178,6 +188,11 @@ final class Operations {
         lock(timeout);
         try {
             checkOpen();
+            if (fenceDue) {
+                throw new EpStateException(
+                        "ranks were masked, which all ranks have to agree on before memory is used again:"
+                                + " call dispatch once before graphs are launched again");
+            }
             settle();
             mendRings();
             return device.inside(() -> {
@@ -293,9 +308,22 @@ final class Operations {
         return sequence - recovered - failures.failed(recovered, sequence);
     }
 
-    /** Counts anew. */
-    void recovered() {
+    /** Waits until nothing of earlier operations is left to be posted; before a recovery. */
+    void settle(Deadline deadline) {
+        posting.settle(deadline);
+    }
+
+    /** Counts anew, after a recovery. */
+    void recovered(Mask mask) {
         recovered = sequence;
+        restored(mask);
+    }
+
+    /** Waits for all ranks outside of {@code mask} again, and posts to them, whatever has failed before; after {@link #settle}. */
+    void restored(Mask mask) {
+        // In this order: a rank that is lost all the same is given up again by a proxy thread, from the second on.
+        abort.waitsGoOn(mask);
+        posting.recovered(mask);
     }
 
     /** Waits for the end of an operation and throws what it ended with. */
@@ -400,6 +428,9 @@ final class Operations {
     }
 
     private void checkOpen() {
+        if (retired) {
+            throw Waits.moved();
+        }
         if (closed) {
             throw new EpStateException("the buffer is closed; create another one");
         }
@@ -407,6 +438,25 @@ final class Operations {
 
     boolean isClosed() {
         return closed;
+    }
+
+    /** Refuses all operations from here on; for the thread that is in {@link #exclusive}, or where nothing runs. */
+    void retire() {
+        retired = true;
+        closing = true;
+        abort.all();
+    }
+
+    /** Whether graphs are refused until the next dispatch. */
+    void fenceDue(boolean due) {
+        fenceDue = due;
+    }
+
+    /** Takes operations again after {@link #retire}, by the thread that called it. */
+    void resume() {
+        retired = false;
+        closing = false;
+        abort.none();
     }
 
     /** Orders the buffers of a process. */
@@ -425,12 +475,21 @@ final class Operations {
         ownStream.close();
     }
 
+    /** How {@link #close} left the kernels of a buffer. */
+    enum Ending {
+        /** It was closed before. */
+        CLOSED_BEFORE,
+        /** No kernel runs, or will. */
+        ENDED,
+        /** Some may still run: what they use must not be freed. */
+        MAY_RUN
+    }
+
     /**
-     * Refuses new operations, ends the waits of running ones and waits for these.
-     *
-     * @return false when it was closed before
+     * Refuses new operations, ends the waits of running ones and waits for these; not for ever, since the caller's own work may be
+     * queued before them. Kernels that begin later do nothing.
      */
-    boolean close() {
+    Ending close() {
         // A recovery or a mask holds the lock while it waits.
         closing = true;
         waits.close();
@@ -438,16 +497,32 @@ final class Operations {
         lock.lock();
         try {
             if (closed) {
-                return false;
+                return Ending.CLOSED_BEFORE;
             }
             closed = true;
+            return end();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private Ending end() {
+        try {
             if (last != null) {
                 awaitDevice(last, GRACE.plus(GRACE));
             }
             settle();
-            return true;
-        } finally {
-            lock.unlock();
+            return Ending.ENDED;
+        } catch (EpTimeoutException e) {
+            LOG.log(System.Logger.Level.DEBUG, "operations of a buffer that is closed have not ended", e);
+            state.fail();
+            return Ending.MAY_RUN;
+        } catch (EpException e) {
+            // Nothing runs on a GPU that has failed.
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    () -> "a buffer was closed while its operations could not end: " + e.getMessage());
+            return Ending.ENDED;
         }
     }
 

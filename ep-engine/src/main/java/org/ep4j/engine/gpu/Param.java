@@ -30,6 +30,8 @@ enum Param {
     ZERO_PADDING,
     OUT,
     OUT_SCALES,
+    SCALE_WORDS,
+    SCALE_STRIDE,
     OUT_IDS,
     OUT_WEIGHTS,
     SOURCE_RANKS,
@@ -51,5 +53,6 @@ enum Param {
     EXTRA,
     REMOTES,
     WINDOW,
-    WORDS
+    WORDS,
+    HOST_WINDOW
 }

@@ -17,9 +17,14 @@ import org.ep4j.spi.EpBackend;
 public final class Publishing {
     private Publishing() {}
 
+    /** UCCL's switch, which does something on AMD GPUs alone, so one that is set for all machines is no mistake on others. */
+    private static final String UCCL = "UCCL_EP_ENABLE_AGGRESSIVE_ATOMIC";
+
     /** Whether kernels are to publish by relaxed stores. */
-    static boolean isRelaxed(EpConfig config) {
-        return config.get(EpKeys.PUBLISH).equals("relaxed");
+    static boolean isRelaxed(GpuDevice device, EpConfig config) {
+        return config.get(EpKeys.PUBLISH).equals("relaxed")
+                && !(device.id().type().equals("cuda")
+                        && config.resolve(EpKeys.PUBLISH).source().equals(UCCL));
     }
 
     /**
@@ -29,11 +34,12 @@ public final class Publishing {
      * @throws EpUnavailableException when not, with the reason
      */
     public static void check(GpuDevice device, Collection<EpBackend> backends, EpConfig config) {
-        if (isRelaxed(config)) {
+        if (isRelaxed(device, config)) {
             device.unfitForRelaxedStores().or(() -> unfit(backends)).ifPresent(reason -> {
-                throw new EpUnavailableException(
-                        "relaxed stores (" + EpKeys.PUBLISH.name() + "=relaxed) cannot publish on " + device.id() + ": "
-                                + reason + "; leave " + EpKeys.PUBLISH.name() + " at release");
+                throw new EpUnavailableException("relaxed stores (" + EpKeys.PUBLISH.name() + "=relaxed from "
+                        + config.resolve(EpKeys.PUBLISH).origin() + " "
+                        + config.resolve(EpKeys.PUBLISH).source() + ") cannot publish on " + device.id() + ": "
+                        + reason + "; leave " + EpKeys.PUBLISH.name() + " at release");
             });
         }
     }

@@ -14,31 +14,33 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.proxy.CommandRing;
 import org.ep4j.engine.proxy.CommandSink;
+import org.ep4j.engine.proxy.NumaBinding;
 import org.ep4j.engine.proxy.ProxyThreads;
+import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
-import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PathKind;
 import org.ep4j.spi.HostPosted;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The peers of a GPU that are not mapped: its kernels put commands into rings, and proxy threads post for them and bring what
+ * The peers of a GPU that threads of the host post to or that such threads post from: its kernels put commands into rings, and proxy threads post for them and bring what
  * has come to words that kernels look at. See {@code remote.cu}.
  */
-final class Remotes implements RemoteTable {
+final class Remotes implements Posting {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
-    /** Bytes of {@code struct Remote}. */
-    private static final int BYTES = 72;
+    /** Bytes of {@code struct Fifo}. */
+    static final int RING_BYTES = 24;
 
     private static final int HEAD_BYTES = 16;
     private static final Duration END = Duration.ofSeconds(5);
@@ -57,7 +59,11 @@ final class Remotes implements RemoteTable {
     private final Abort abort;
     private final PinnedMemory ringMemory;
     private final DeviceAllocation heads;
-    private final DeviceAllocation table;
+    /** By peer: its index among those that threads of the host post to. */
+    private final int[] indexes;
+
+    private final int commands;
+    private final long ringBytes;
     private final int ringCount;
     private final List<CommandRing> rings;
     private final ProxyThreads threads;
@@ -65,7 +71,7 @@ final class Remotes implements RemoteTable {
 
     private final List<Source> sources;
 
-    /** By rank: nothing comes from it any more. */
+    /** By rank: nothing comes from it any more, until a recovery. */
     private final AtomicBoolean[] silent;
 
     /** By rank and counter: what has come, and what of it kernels have been shown; each entry is its source's thread's. */
@@ -85,10 +91,10 @@ final class Remotes implements RemoteTable {
             GpuDevice device,
             Copies copies,
             EpPlan plan,
+            PostedPaths paths,
             SymmetricMemory symmetric,
             GpuWindow window,
             BufferLayout layout,
-            Rails rails,
             EpConfig config,
             Abort abort,
             Deque<Runnable> owned) {
@@ -101,6 +107,7 @@ final class Remotes implements RemoteTable {
         this.abort = abort;
         this.sources = new TreeMap<>(symmetric.postedFrom())
                 .entrySet().stream()
+                        .filter(entry -> !paths.isByDevice(entry.getKey(), symmetric.rank()))
                         .map(entry -> new Source(entry.getKey(), entry.getValue()))
                         .toList();
         this.silent = new AtomicBoolean[plan.ranks()];
@@ -109,23 +116,22 @@ final class Remotes implements RemoteTable {
         for (int r = 0; r < silent.length; r++) {
             silent[r] = new AtomicBoolean();
         }
-        List<Integer> remotes = GpuWindow.remotes(plan, symmetric.rank());
+        List<Integer> posted = paths.to(symmetric.rank(), PathKind.HOST_POSTED);
+        this.indexes = paths.indexes(posted);
         int wanted = Math.max(1, plan.proxies(symmetric.rank()));
-        this.ringCount = Math.max(1, Math.min(remotes.size(), wanted * config.get(EpKeys.PROXY_RINGS)));
+        this.ringCount = Math.max(1, Math.min(posted.size(), wanted * config.get(EpKeys.PROXY_RINGS)));
         this.threadCount = Math.min(wanted, ringCount);
-        int commands = config.get(EpKeys.PROXY_RING_COMMANDS);
-        long ringBytes = CommandRing.bytes(commands);
-        this.ringMemory = device.allocatePinned(ringCount * ringBytes);
+        this.commands = config.get(EpKeys.PROXY_RING_COMMANDS);
+        this.ringBytes = CommandRing.bytes(commands);
+        Optional<Integer> node = numaNode(plan, symmetric.rank());
+        this.ringMemory = NumaBinding.near(node, () -> device.allocatePinned(ringCount * ringBytes));
         owned.push(ringMemory::close);
         this.heads = device.allocatePrivate((long) ringCount * HEAD_BYTES);
         owned.push(heads::close);
-        this.table = device.allocatePrivate((long) plan.ranks() * BYTES);
-        owned.push(table::close);
         this.rings = new ArrayList<>();
         for (int i = 0; i < ringCount; i++) {
             rings.add(new CommandRing(ringMemory.memory(), i * ringBytes, commands));
         }
-        copies.write(table.memory().address(), table(plan, rails, remotes, ringBytes, commands));
         this.threads = new ProxyThreads(
                 "ep4j-proxy-" + symmetric.rank(),
                 threadCount,
@@ -133,56 +139,44 @@ final class Remotes implements RemoteTable {
                 new Sink(),
                 this::lookAtArrivals,
                 this::failed,
-                Optional.empty(),
+                node,
                 config.get(EpKeys.PROXY_IDLE_SPIN));
-        owned.push(this::end);
+        owned.push(this::stop);
     }
 
-    /** Lets kernels' and the host's threads post to the same peers. */
-    static SymmetricMemory shared(SymmetricMemory symmetric, GpuWindow window) {
+    /** Of the GPU, whose nearest NICs are at it too; empty where the machine does not tell. */
+    static Optional<Integer> numaNode(EpPlan plan, int rank) {
+        int numa = plan.profiles().get(rank).locality().numa();
+        return numa < 0 ? Optional.empty() : Optional.of(numa);
+    }
+
+    /** Lets kernels' and the host's threads post to the same peers, each by its window. */
+    static SymmetricMemory shared(SymmetricMemory symmetric, PostedPaths paths, GpuWindows windows) {
         IdentityHashMap<HostPosted, SharedPosted> wrapped = new IdentityHashMap<>();
         Map<Integer, HostPosted> to = new TreeMap<>();
         Map<Integer, HostPosted> from = new TreeMap<>();
+        Map<Integer, SymmetricMemory.Window> windowTo = new TreeMap<>();
+        Map<Integer, SymmetricMemory.Window> windowFrom = new TreeMap<>();
+        int rank = symmetric.rank();
         int ranks = symmetric.ranks();
-        symmetric
-                .postedTo()
-                .forEach((r, p) -> to.put(r, wrapped.computeIfAbsent(p, other -> new SharedPosted(other, ranks))));
-        symmetric
-                .postedFrom()
-                .forEach((r, p) -> from.put(r, wrapped.computeIfAbsent(p, other -> new SharedPosted(other, ranks))));
-        return new SymmetricMemory(
-                symmetric.rank(), symmetric.local(), symmetric.mapped(), to, from, Optional.of(window.asWindow()));
+        symmetric.postedTo().forEach((r, p) -> {
+            to.put(r, wrapped.computeIfAbsent(p, other -> new SharedPosted(other, ranks)));
+            windowTo.put(r, windows.of(paths, rank, r).map(GpuWindow::asWindow).orElseThrow());
+        });
+        symmetric.postedFrom().forEach((r, p) -> {
+            from.put(r, wrapped.computeIfAbsent(p, other -> new SharedPosted(other, ranks)));
+            windowFrom.put(
+                    r, windows.of(paths, r, rank).map(GpuWindow::asWindow).orElseThrow());
+        });
+        return new SymmetricMemory(rank, ranks, symmetric.local(), symmetric.mapped(), to, from, windowTo, windowFrom);
     }
 
-    private ByteBuffer table(EpPlan plan, Rails rails, List<Integer> remotes, long ringBytes, int commands) {
-        WindowLayout at = window.layout();
-        long base = window.address();
-        int me = symmetric.rank();
-        ByteBuffer words = Copies.buffer(plan.ranks() * BYTES);
-        for (int r = 0; r < plan.ranks(); r++) {
-            int index = remotes.indexOf(r);
-            if (index < 0) {
-                words.position(words.position() + BYTES);
-                continue;
-            }
-            int there = GpuWindow.remotes(plan, r).indexOf(me);
-            int ring = index % ringCount;
-            words.putLong(base + at.outgoing(index))
-                    .putLong(base + at.incoming(index))
-                    .putLong(at.outgoing(index))
-                    .putLong(at.incoming(there))
-                    .putLong(ringMemory.deviceAddress() + ring * ringBytes)
-                    .putLong(heads.memory().address() + (long) ring * HEAD_BYTES)
-                    .putLong(commands)
-                    .putLong(rails.via(me, r, Mask.NONE))
-                    .putLong(rails.via(r, me, Mask.NONE));
-        }
-        return words;
-    }
-
-    @Override
-    public long tableAddress() {
-        return table.memory().address();
+    /** Puts {@code struct Fifo} of a peer: the ring of its commands. */
+    void putRing(ByteBuffer words, int peer) {
+        int ring = indexes[peer] % ringCount;
+        words.putLong(ringMemory.deviceAddress() + ring * ringBytes)
+                .putLong(heads.memory().address() + (long) ring * HEAD_BYTES)
+                .putLong(commands);
     }
 
     private final class Sink implements CommandSink {
@@ -314,18 +308,52 @@ final class Remotes implements RemoteTable {
 
     @Override
     public void finish(Duration deadline) {
-        long end = System.nanoTime() + deadline.toNanos();
+        awaitTaken(Deadline.in(deadline));
+    }
+
+    /** Gives how many commands are left at the deadline. */
+    private long awaitTaken(Deadline deadline) {
         threads.wake();
+        long left = 0;
         for (int i = 0; i < ringCount; i++) {
             long put = copies.read(heads.memory().address() + (long) i * HEAD_BYTES, 8)
                     .getLong();
-            while (rings.get(i).tail() < put && System.nanoTime() - end < 0) {
+            while (rings.get(i).tail() < put && !deadline.passed()) {
                 LockSupport.parkNanos(PAUSE_NANOS);
+            }
+            left += Math.max(0, put - rings.get(i).tail());
+        }
+        return left;
+    }
+
+    @Override
+    public void settle(Deadline deadline) {
+        long left = awaitTaken(deadline);
+        if (left > 0) {
+            throw new EpTimeoutException(
+                    left + " commands of kernels were not posted within "
+                            + deadline.whole().toMillis()
+                            + " ms: a thread is inside of a call that posts; see whether a rank takes nothing, and what"
+                            + " threads named ep4j-proxy do (jstack)",
+                    "recover",
+                    -1,
+                    0,
+                    left);
+        }
+    }
+
+    @Override
+    public void recovered(Mask mask) {
+        for (int r = 0; r < silent.length; r++) {
+            if (!mask.has(r)) {
+                threads.restore(r);
+                silent[r].set(false);
             }
         }
     }
 
-    private void end() {
+    @Override
+    public void stop() {
         ProxyThreads.Ended ended = threads.close(END);
         if (!ended.running().isEmpty()) {
             device.keep();

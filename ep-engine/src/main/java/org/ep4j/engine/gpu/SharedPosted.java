@@ -87,4 +87,9 @@ final class SharedPosted implements HostPosted {
     public void disconnect(int peer) {
         posted.disconnect(peer);
     }
+
+    @Override
+    public boolean canDisconnect() {
+        return posted.canDisconnect();
+    }
 }

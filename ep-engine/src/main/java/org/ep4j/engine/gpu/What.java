@@ -12,7 +12,8 @@ enum What {
     OUT_TOO_SMALL,
     VOID_HANDLE,
     NO_ROOM,
-    RING;
+    RING,
+    EXPELLED;
 
     @SuppressWarnings("EnumOrdinal") // the order is that of the kernels' enum
     long code() {

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
@@ -11,6 +12,7 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.WindowLayout;
+import org.ep4j.engine.proxy.NumaBinding;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
@@ -39,8 +41,9 @@ public final class WindowPlacement {
         this.device = device;
         this.plan = plan;
         this.rank = rank;
-        this.backends =
-                backends.stream().filter(backend -> !backend.allocates()).toList();
+        this.backends = backends.stream()
+                .filter(backend -> !backend.allocates() && !backend.allocatesWindow())
+                .toList();
         this.wanted = config.get(EpKeys.WINDOW);
     }
 
@@ -51,7 +54,7 @@ public final class WindowPlacement {
      */
     public GpuWindow place(WindowLayout layout) {
         if (wanted.equals("host")) {
-            return GpuWindow.onHost(device, layout);
+            return near(() -> GpuWindow.onHost(device, layout));
         }
         Registrable found = registrable();
         List<String> reasons = new ArrayList<>(found.reasons());
@@ -75,7 +78,11 @@ public final class WindowPlacement {
         LOG.log(
                 tried ? System.Logger.Level.WARNING : System.Logger.Level.INFO,
                 () -> label() + " exchanges by pinned memory of the host, not by that of " + device.id() + ": " + why);
-        return GpuWindow.onHost(device, layout);
+        return near(() -> GpuWindow.onHost(device, layout));
+    }
+
+    private <T> T near(Supplier<T> work) {
+        return NumaBinding.near(Remotes.numaNode(plan, rank), work);
     }
 
     private String label() {
@@ -154,13 +161,13 @@ public final class WindowPlacement {
                     layout,
                     exposed,
                     memory.address(),
-                    device.allocatePinned(layout.counterBytes()),
+                    near(() -> device.allocatePinned(layout.counterBytes())),
                     nics.facts().flushed() ? nics::flush : () -> {},
                     () -> {
                         file.ifPresent(NicMemory.File::close);
                         allocation.close();
                     });
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             file.ifPresent(NicMemory.File::close);
             throw e;
         }

@@ -10,6 +10,7 @@ import org.ep4j.EpEvent;
 import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.LowLatencyHandle;
+import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 
 /** Results of operations that run on the buffer's thread: every accessor waits for the operation. */
@@ -79,6 +80,11 @@ final class AsyncResults {
         }
 
         @Override
+        public long droppedRows() {
+            return later.get().droppedRows();
+        }
+
+        @Override
         public Tensor rowsPerSource() {
             return later.get().rowsPerSource();
         }
@@ -118,7 +124,8 @@ final class AsyncResults {
     }
 
     /** A low-latency dispatch. */
-    record LowLatencyDispatched(Later<LowLatencyDispatchResult> later) implements LowLatencyDispatchResult {
+    record LowLatencyDispatched(Later<LowLatencyDispatchResult> later, Receiving receiving)
+            implements LowLatencyDispatchResult {
         @Override
         public LowLatencyHandle handle() {
             return later.get().handle();
@@ -126,12 +133,17 @@ final class AsyncResults {
 
         @Override
         public EpEvent event() {
-            return later.event();
+            return receiving.receipt().isHook() ? receiving.receipt().event() : later.event();
         }
 
         @Override
-        public void receive() {
-            later.get().receive();
+        public EpEvent receive() {
+            return receive(receiving.usual());
+        }
+
+        @Override
+        public EpEvent receive(OpOptions how) {
+            return receiving.receive(how.after(later.event()));
         }
 
         @Override
@@ -150,6 +162,11 @@ final class AsyncResults {
         }
 
         @Override
+        public int[] countsOnHost() {
+            return later.get().countsOnHost();
+        }
+
+        @Override
         public Tensor sourceTokens() {
             return later.get().sourceTokens();
         }
@@ -161,15 +178,21 @@ final class AsyncResults {
     }
 
     /** A low-latency combine. */
-    record LowLatencyCombined(Later<LowLatencyCombineResult> later) implements LowLatencyCombineResult {
+    record LowLatencyCombined(Later<LowLatencyCombineResult> later, Receiving receiving)
+            implements LowLatencyCombineResult {
         @Override
         public EpEvent event() {
-            return later.event();
+            return receiving.receipt().isHook() ? receiving.receipt().event() : later.event();
         }
 
         @Override
-        public void receive() {
-            later.get().receive();
+        public EpEvent receive() {
+            return receive(receiving.usual());
+        }
+
+        @Override
+        public EpEvent receive(OpOptions how) {
+            return receiving.receive(how.after(later.event()));
         }
 
         @Override

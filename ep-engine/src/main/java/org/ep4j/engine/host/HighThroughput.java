@@ -1,7 +1,9 @@
 package org.ep4j.engine.host;
 
+import java.util.Optional;
 import java.util.function.IntPredicate;
 import org.ep4j.EpMismatchException;
+import org.ep4j.Tensor;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
@@ -36,7 +38,6 @@ final class HighThroughput {
     }
 
     private static final int NUMBER = 0;
-    private static final int KIND = 1;
     private static final int FLAGS = 2;
     private static final int HANDLE = 3;
     private static final int MASK = 4;
@@ -47,6 +48,7 @@ final class HighThroughput {
     private final Validity dispatches = new Validity("dispatch", 1);
     private final Validity combines = new Validity("combine", 1);
     private long number;
+    private boolean combinedLast;
 
     HighThroughput(HostState state) {
         this.state = state;
@@ -72,6 +74,16 @@ final class HighThroughput {
         number = next;
     }
 
+    /** True when the last operation that this rank has begun is a combine. */
+    boolean combinedLast() {
+        return combinedLast;
+    }
+
+    /** Makes the rows of the last dispatch void, which lie in memory that this rank has moved away from. */
+    void voidRows() {
+        dispatches.begin(number);
+    }
+
     /**
      * An operation that has begun.
      *
@@ -79,9 +91,19 @@ final class HighThroughput {
      * @param mask ranks left out
      * @param inputs for each rank, where its combine input begins in its symmetric memory
      * @param passed for each rank, of how many of its tokens this rank passes rows on
+     * @param waited nanoseconds waited for each rank so far
      */
     @SuppressWarnings("ArrayRecordComponent")
-    record Begun(long number, Mask mask, long[] inputs, long[] passed) {}
+    record Begun(long number, Mask mask, long[] inputs, long[] passed, long[] waited) {
+        /** Adds what was waited for each rank to a tensor of the caller. */
+        void addWaits(Optional<Tensor> waitStats) {
+            waitStats.map(stats -> HostMemory.of(stats.memory())).ifPresent(memory -> {
+                for (int r = 0; r < waited.length; r++) {
+                    memory.putLong(8L * r, memory.getLong(8L * r) + waited[r]);
+                }
+            });
+        }
+    }
 
     /**
      * Tells all ranks what this one does and waits until they do the same.
@@ -93,6 +115,7 @@ final class HighThroughput {
      */
     Begun begin(Kind kind, long flags, long handle, long input, int[] ofRanks, int[] passedBy, Deadline deadline) {
         number++;
+        combinedLast = kind != Kind.DISPATCH && kind != Kind.CACHED_DISPATCH;
         Peers<HostMemory> peers = state.peers();
         Mask mask = state.waits().mask();
         state.waits().begin(Counter.HT_ENTER, number);
@@ -107,18 +130,19 @@ final class HighThroughput {
         }
         long[] inputs = new long[peers.ranks()];
         long[] passed = new long[peers.ranks()];
+        long[] waited = new long[peers.ranks()];
         String phase = kind.lowerName() + " begin";
         for (int r = 0; r < peers.ranks(); r++) {
             if (mask.has(r)) {
                 continue;
             }
-            state.waits().await(Counter.HT_ENTER, r, number, deadline, phase);
+            waited[r] += state.waits().await(Counter.HT_ENTER, r, number, deadline, phase);
             long[] theirs = peers.readBlock(Block.HIGH_THROUGHPUT, number, r);
             checkSame(r, words, theirs);
             inputs[r] = theirs[INPUT];
             passed[r] = theirs[PASSED];
         }
-        return new Begun(number, mask, inputs, passed);
+        return new Begun(number, mask, inputs, passed, waited);
     }
 
     /** What {@code source} announced for each rank. */
@@ -130,7 +154,7 @@ final class HighThroughput {
     }
 
     private void checkSame(int source, long[] mine, long[] theirs) {
-        for (int word : new int[] {NUMBER, MASK, KIND, FLAGS, HANDLE}) {
+        for (int word : new int[] {NUMBER, MASK, OperationNames.KIND, FLAGS, HANDLE}) {
             if (theirs[word] != mine[word]) {
                 throw OperationNames.highThroughput(
                         state.peers().label(source), state.waits().mask(), mine, theirs);
@@ -156,7 +180,7 @@ final class HighThroughput {
     void await(Begun begun, Counter counter, IntPredicate which, Deadline deadline, String phase) {
         for (int r = 0; r < state.ranks(); r++) {
             if (!begun.mask().has(r) && which.test(r)) {
-                state.waits().await(counter, r, begun.number(), deadline, phase);
+                begun.waited()[r] += state.waits().await(counter, r, begun.number(), deadline, phase);
             }
         }
     }

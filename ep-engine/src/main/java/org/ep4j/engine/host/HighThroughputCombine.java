@@ -12,9 +12,11 @@ import org.ep4j.CombineResult;
 import org.ep4j.DataType;
 import org.ep4j.EpEvent;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.TrackedMemory;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
@@ -57,7 +59,7 @@ final class HighThroughputCombine {
         returnedRows = returned.indices();
         topK = routing.topK();
         rowBytes = layout.rowBytes();
-        state.checks().combine(request, handle, handle.alignment(), state.symmetric(), layout);
+        state.checks().combine(request, handle, handle.alignment());
         x = HostMemory.of(request.x().memory());
         weights = request.weights().map(w -> HostMemory.of(w.memory()));
         for (Tensor bias : request.bias()) {
@@ -66,8 +68,12 @@ final class HighThroughputCombine {
         selections = handle.byExpert() && request.precision() == CombinePrecision.EXACT;
     }
 
-    /** Runs it. */
+    /** Runs it, with the memory of the caller in place until it ends. */
     CombineResult run(Deadline deadline) {
+        return TrackedMemory.during(RequestChecks.memory(request), () -> exchange(deadline));
+    }
+
+    private CombineResult exchange(Deadline deadline) {
         long input = stage();
         long flags = (weights.isPresent() ? WEIGHTS_FLAG : 0);
         HighThroughput.Kind kind =
@@ -93,6 +99,7 @@ final class HighThroughputCombine {
         Optional<Tensor> weightsOut = weights.map(w -> gatherWeights(begun.mask()));
         mode.advance(begun, Counter.HT_DONE, r -> !peers.isPostedTo(r));
         mode.await(begun, Counter.HT_DONE, r -> !peers.isPostedFrom(r), deadline, "combine end");
+        begun.addWaits(request.waitStats());
         returned.finish(begun);
         return new Result(mode, begun.number(), out, weightsOut);
     }
@@ -239,8 +246,10 @@ final class HighThroughputCombine {
     }
 
     private Tensor gatherWeights(Mask mask) {
-        long base = state.layout().offset(COMBINED_WEIGHTS);
-        HostMemory memory = state.highThroughput().access();
+        long base = request.outWeights().isPresent() ? 0 : state.layout().offset(COMBINED_WEIGHTS);
+        HostMemory memory = request.outWeights()
+                .map(out -> HostMemory.of(out.memory()))
+                .orElse(state.highThroughput().access());
         int[] row = new int[topK];
         for (int t = 0; t < routing.tokens(); t++) {
             for (int k = 0; k < topK; k++) {
@@ -258,7 +267,8 @@ final class HighThroughputCombine {
             }
             memory.putInts(base + 4L * t * topK, row, 0, topK);
         }
-        return state.highThroughput().tensor(base, DataType.FP32, routing.tokens(), topK);
+        return request.outWeights()
+                .orElseGet(() -> state.highThroughput().tensor(base, DataType.FP32, routing.tokens(), topK));
     }
 
     private int returnedWeight(int owner, int target, int k) {

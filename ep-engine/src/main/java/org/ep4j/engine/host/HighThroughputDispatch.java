@@ -1,30 +1,25 @@
 package org.ep4j.engine.host;
 
 import static org.ep4j.engine.layout.LocalLayout.HighThroughput.EXPANDED;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.EXPANDED_SCALES;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.EXPERT_OFFSETS;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.ROWS_PER_EXPERT;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.ROWS_PER_SOURCE;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.SCALES;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.SOURCE_RANKS;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.SOURCE_TOKENS;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.TOPK_IDS;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.TOPK_WEIGHTS;
 
 import java.util.Arrays;
 import java.util.Optional;
 import org.ep4j.DataType;
 import org.ep4j.DispatchRequest;
 import org.ep4j.EpOverflowException;
+import org.ep4j.OverflowPolicy;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.RequestChecks;
+import org.ep4j.engine.host.HighThroughputPlaces.Place;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.layout.ScaleGrid;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.TrackedMemory;
 import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
+import org.ep4j.engine.sync.OperationNames;
 import org.ep4j.engine.sync.Peers;
 
 /**
@@ -33,9 +28,8 @@ import org.ep4j.engine.sync.Peers;
  * rows are expanded, in local memory.
  */
 final class HighThroughputDispatch {
-    private static final long FP8_FLAG = 1;
     private static final long WEIGHTS_FLAG = 2;
-    private static final long FNUZ_FLAG = 4;
+    private static final long DROP_FLAG = 8;
 
     private final HighThroughput mode;
     private final HostState state;
@@ -44,7 +38,11 @@ final class HighThroughputDispatch {
     private final Optional<HighThroughputHandle> cached;
     private final int tokens;
     private final int topK;
+    private final Optional<ScaleGrid> grid;
+
+    /** 32-bit words of a row's scales. */
     private final int scales;
+
     private final long rowBytes;
     private final long worstRows;
     private final HostMemory x;
@@ -61,9 +59,11 @@ final class HighThroughputDispatch {
         int hidden = state.shape().hidden();
         RequestChecks checks = state.checks();
         tokens = checks.dispatch(request);
+        request.topkIds().ifPresent(ids -> checks.ids(ids, tokens));
         topK = state.shape().topK();
         x = HostMemory.of(request.x().memory());
-        scales = request.scales().isPresent() ? state.shape().scales() : 0;
+        grid = checks.scales(request);
+        scales = grid.map(ScaleGrid::words).orElse(0);
         rowBytes = (long) hidden * request.x().type().bytes();
         xScales = request.scales().map(s -> HostMemory.of(s.memory()));
         weights = request.topkWeights().map(w -> HostMemory.of(w.memory()));
@@ -74,39 +74,56 @@ final class HighThroughputDispatch {
                 request.layout(), cached.map(HighThroughputHandle::alignment).orElse(request.expertAlignment()));
     }
 
-    /** Runs it. */
+    /** Runs it, with the memory of the caller in place until it ends. */
     HighThroughputResult run(Deadline deadline) {
-        Routing routing = cached.map(HighThroughputHandle::routing).orElseGet(this::readRouting);
-        long flags = (scales > 0 ? FP8_FLAG : 0)
+        return TrackedMemory.during(RequestChecks.memory(request), () -> exchange(deadline));
+    }
+
+    private HighThroughputResult exchange(Deadline deadline) {
+        Routing wanted = cached.map(HighThroughputHandle::routing).orElseGet(this::readRouting);
+        boolean drops = cached.isEmpty() && request.overflow() == OverflowPolicy.DROP;
+        long flags = OperationNames.rows(request.x().type(), request.scales())
                 | (weights.isPresent() ? WEIGHTS_FLAG : 0)
-                | (request.x().type() == DataType.FP8_E4M3_FNUZ ? FNUZ_FLAG : 0);
+                | (drops ? DROP_FLAG : 0);
         long handleNumber = cached.map(HighThroughputHandle::number).orElse(0L);
         state.checks().room(request, worstRows);
-        int[] passedBy = passed.counts(routing, state.waits().mask());
+        state.checks().outputRoom(request, worstRows, wanted.idType());
+        int[] passedBy = passed.counts(wanted, state.waits().mask());
         HighThroughput.Begun begun = cached.isPresent()
                 ? mode.begin(
                         HighThroughput.Kind.CACHED_DISPATCH, flags, handleNumber, 0, new int[0], passedBy, deadline)
-                : mode.begin(HighThroughput.Kind.DISPATCH, flags, 0, 0, routing.rowsTo(), passedBy, deadline);
+                : mode.begin(HighThroughput.Kind.DISPATCH, flags, 0, 0, wanted.rowsTo(), passedBy, deadline);
         mode.dispatches().begin(begun.number());
         int[] rowsFrom = new int[state.ranks()];
         int[] targetRows;
         int[] firstRows = new int[state.ranks() * state.ranks()];
+        Routing routing = wanted;
+        long dropped = 0;
         if (cached.isPresent()) {
             targetRows = cached.get().targetRows();
             firstRows = cached.get().firstRows();
+            dropped = cached.get().dropped();
             countCachedRows(cached.get(), begun.mask(), rowsFrom);
         } else {
-            targetRows = placeRows(routing, begun, rowsFrom, firstRows);
+            targetRows = placeRows(wanted, begun, rowsFrom, firstRows, drops);
+            if (drops) {
+                long capacity = state.shape().receiveCapacity(state.ranks());
+                dropped = dropBeyond(capacity, rowsFrom);
+                routing = wanted.upTo(targetRows, capacity, state.placement());
+                targetRows =
+                        Arrays.stream(targetRows).filter(row -> row < capacity).toArray();
+            }
         }
-        // The NIC sends while this thread stores.
-        post(routing, targetRows, passedBy, begun);
+        // The NIC sends while this thread stores. Who passes rows on drops them where they do not fit.
+        post(wanted, routing, targetRows, passedBy, begun);
         send(routing, targetRows, begun.mask());
         passed.passOn(begun, firstRows, deadline);
         mode.advance(begun, Counter.HT_DATA, r -> !state.peers().isPostedTo(r));
         mode.awaitAll(begun, Counter.HT_DATA, deadline, "dispatch rows");
-        int[] placed = firstRows;
-        HighThroughputHandle handle =
-                cached.orElseGet(() -> unpackRouting(routing, targetRows, placed, rowsFrom, begun.number()));
+        begun.addWaits(request.waitStats());
+        HighThroughputHandle handle = cached.isPresent()
+                ? cached.get()
+                : unpackRouting(routing, targetRows, firstRows, rowsFrom, dropped, begun.number());
         return deliver(handle, rowsFrom, begun.number());
     }
 
@@ -120,11 +137,13 @@ final class HighThroughputDispatch {
     }
 
     /** From all ranks' counts: the row of every token on every target, and this rank's rows from every source. */
-    private int[] placeRows(Routing routing, HighThroughput.Begun begun, int[] rowsFrom, int[] firstRows) {
+    private int[] placeRows(
+            Routing routing, HighThroughput.Begun begun, int[] rowsFrom, int[] firstRows, boolean drops) {
         int ranks = state.ranks();
         int me = state.rank();
         int[] next = new int[ranks];
         long[] total = new long[ranks];
+        long capacity = state.shape().receiveCapacity(ranks);
         for (int source = 0; source < ranks; source++) {
             if (begun.mask().has(source)) {
                 continue;
@@ -132,16 +151,17 @@ final class HighThroughputDispatch {
             int[] rows = mode.ofRanks(source, begun.number());
             rowsFrom[source] = rows[me];
             for (int target = 0; target < ranks; target++) {
-                firstRows[source * ranks + target] = (int) total[target];
+                // Rows beyond what a rank holds are dropped, or refused below: their numbers need not fit.
+                int first = (int) Math.min(total[target], capacity);
+                firstRows[source * ranks + target] = first;
                 if (source == me) {
-                    next[target] = (int) total[target];
+                    next[target] = first;
                 }
                 total[target] += rows[target];
             }
         }
-        long capacity = state.shape().receiveCapacity(ranks);
         for (int target = 0; target < ranks; target++) {
-            if (total[target] > capacity) {
+            if (total[target] > capacity && !drops) {
                 throw new EpOverflowException("rank " + target + " would receive " + total[target]
                         + " rows, its buffer holds maxReceivedTokens = " + capacity
                         + "; no row was sent; raise maxReceivedTokens (0 can never overflow) or balance the routing");
@@ -152,6 +172,19 @@ final class HighThroughputDispatch {
             targetRows[i] = next[routing.targets()[i]]++;
         }
         return targetRows;
+    }
+
+    /** Keeps the first rows for this rank, and gives how many are dropped. */
+    private static long dropBeyond(long capacity, int[] rowsFrom) {
+        long left = capacity;
+        long dropped = 0;
+        for (int source = 0; source < rowsFrom.length; source++) {
+            int kept = (int) Math.min(left, rowsFrom[source]);
+            dropped += rowsFrom[source] - kept;
+            rowsFrom[source] = kept;
+            left -= kept;
+        }
+        return dropped;
     }
 
     /** Rows of a rank that was masked since the routing was made keep their places, as zeros. */
@@ -190,7 +223,7 @@ final class HighThroughputDispatch {
     }
 
     /** One target after the other, since its rows are neighbours and go in few large writes. */
-    private void post(Routing routing, int[] targetRows, int[] passedBy, HighThroughput.Begun begun) {
+    private void post(Routing wanted, Routing routing, int[] targetRows, int[] passedBy, HighThroughput.Begun begun) {
         Peers<HostMemory> peers = state.peers();
         for (int next = 1; next < state.ranks(); next++) {
             // Not all ranks at the same target at the same time.
@@ -199,7 +232,7 @@ final class HighThroughputDispatch {
                 continue;
             }
             if (passedBy[target] > 0) {
-                passed.post(target, routing, x, this::fillRecord);
+                passed.post(target, wanted, x, this::fillRecord);
             }
             if (!passed.isPassed(target)) {
                 postRows(target, routing, targetRows);
@@ -240,7 +273,7 @@ final class HighThroughputDispatch {
     }
 
     private HighThroughputHandle unpackRouting(
-            Routing routing, int[] targetRows, int[] firstRows, int[] rowsFrom, long number) {
+            Routing routing, int[] targetRows, int[] firstRows, int[] rowsFrom, long dropped, long number) {
         int received = Arrays.stream(rowsFrom).sum();
         int[] sourceRanks = new int[received];
         int[] sourceTokens = new int[received];
@@ -288,35 +321,30 @@ final class HighThroughputDispatch {
                 byExpert ? offsets[offsets.length - 1] : received,
                 expertRows,
                 offsets,
-                alignment);
+                alignment,
+                dropped);
     }
 
     private HighThroughputResult deliver(HighThroughputHandle handle, int[] rowsFrom, long number) {
         long rows = request.exactCounts() ? handle.rows() : worstRows;
-        HostState.Region region = state.highThroughput();
-        HostMemory memory = region.access();
-        LocalLayout local = state.layout();
         if (request.out().isPresent() && request.out().get().dim(0) < handle.rows()) {
             throw new EpOverflowException("out holds " + request.out().get().dim(0) + " rows, " + handle.rows()
                     + " rows arrived; the exchange itself is done on all ranks; pass a larger tensor to the next dispatch,"
                     + " at most " + worstRows + " rows can arrive");
         }
-        memory.putInts(local.offset(ROWS_PER_EXPERT), handle.expertRows(), 0, handle.expertRows().length);
+        HighThroughputPlaces places =
+                new HighThroughputPlaces(state, request.outputs(), handle, rows, grid, weights.isPresent());
+        Place perExpert = places.rowsPerExpert();
+        perExpert.memory().putInts(perExpert.base(), handle.expertRows(), 0, handle.expertRows().length);
+        Place offsets = places.expertOffsets();
         for (int e = 0; e < handle.expertOffsets().length; e++) {
-            memory.putLong(local.offset(EXPERT_OFFSETS) + 8L * e, handle.expertOffsets()[e]);
+            offsets.memory().putLong(offsets.base() + 8L * e, handle.expertOffsets()[e]);
         }
-        int[] perSource = handle.byExpert() ? selectionsFrom(handle) : rowsFrom;
-        memory.putInts(local.offset(ROWS_PER_SOURCE), perSource, 0, perSource.length);
-        Tensor rowTensor = handle.byExpert() ? expand(handle, rows) : deliverRows(handle, rows);
-        return new HighThroughputResult(
-                mode,
-                handle,
-                number,
-                rowTensor,
-                rows,
-                scales,
-                weights.isPresent(),
-                handle.routing().idType());
+        int[] counts = handle.byExpert() ? selectionsFrom(handle) : rowsFrom;
+        Place perSource = places.rowsPerSource();
+        perSource.memory().putInts(perSource.base(), counts, 0, counts.length);
+        Tensor rowTensor = handle.byExpert() ? expand(handle, places, rows) : deliverRows(handle, places, rows);
+        return new HighThroughputResult(mode, handle, number, rowTensor, rows, places);
     }
 
     private int[] selectionsFrom(HighThroughputHandle handle) {
@@ -330,32 +358,36 @@ final class HighThroughputDispatch {
     }
 
     /** By rank: rows stay where their senders put them, unless the caller wants them elsewhere. */
-    private Tensor deliverRows(HighThroughputHandle handle, long rows) {
+    private Tensor deliverRows(HighThroughputHandle handle, HighThroughputPlaces places, long rows) {
         HostMemory symmetric = state.peers().local();
-        HostMemory memory = state.highThroughput().access();
-        LocalLayout local = state.layout();
         boolean wide = handle.routing().idType() == DataType.INT64;
+        Place ids = places.topkIds();
+        Place values = places.topkWeights();
         int[] record = new int[1 + 2 * topK + scales];
         for (int row = 0; row < handle.received(); row++) {
             symmetric.getInts(layout.record(row), record, 0, record.length);
+            // A rank that was masked since sends no ids again: its record has those of another dispatch.
+            System.arraycopy(handle.localIds(), row * topK, record, 1, topK);
             for (int k = 0; k < topK; k++) {
                 int id = record[1 + k];
                 if (id < 0) {
                     record[1 + topK + k] = 0;
                 }
                 if (wide) {
-                    memory.putLong(local.offset(TOPK_IDS) + 8L * ((long) row * topK + k), id);
+                    ids.memory().putLong(ids.base() + 8L * ((long) row * topK + k), id);
                 }
             }
             if (!wide) {
-                memory.putInts(local.offset(TOPK_IDS) + 4L * row * topK, record, 1, topK);
+                ids.memory().putInts(ids.base() + 4L * row * topK, record, 1, topK);
             }
-            memory.putInts(local.offset(TOPK_WEIGHTS) + 4L * row * topK, record, 1 + topK, topK);
-            memory.putInts(local.offset(SCALES) + 4L * row * scales, record, 1 + 2 * topK, scales);
+            values.memory().putInts(values.base() + 4L * row * topK, record, 1 + topK, topK);
+            places.putScales(row, record, 1 + 2 * topK);
         }
-        memory.putInts(local.offset(SOURCE_RANKS), handle.sourceRanks(), 0, handle.received());
-        memory.putInts(local.offset(SOURCE_TOKENS), handle.sourceTokens(), 0, handle.received());
-        clearTail(handle.received(), rows, wide);
+        Place ranks = places.sourceRanks();
+        ranks.memory().putInts(ranks.base(), handle.sourceRanks(), 0, handle.received());
+        Place sources = places.sourceTokens();
+        sources.memory().putInts(sources.base(), handle.sourceTokens(), 0, handle.received());
+        clearTail(places, handle.received(), rows, wide);
         Tensor inPlace = new HostState.Region(state.symmetric(), symmetric)
                 .tensor(layout.rows(), request.x().type(), rows, state.shape().hidden());
         return request.out()
@@ -368,35 +400,37 @@ final class HighThroughputDispatch {
                 .orElse(inPlace);
     }
 
-    private void clearTail(long from, long to, boolean wide) {
-        HostMemory memory = state.highThroughput().access();
-        LocalLayout local = state.layout();
+    private void clearTail(HighThroughputPlaces places, long from, long to, boolean wide) {
+        Place ids = places.topkIds();
+        Place values = places.topkWeights();
         for (long row = from; row < to; row++) {
             for (int k = 0; k < topK; k++) {
                 long i = row * topK + k;
                 if (wide) {
-                    memory.putLong(local.offset(TOPK_IDS) + 8 * i, -1);
+                    ids.memory().putLong(ids.base() + 8 * i, -1);
                 } else {
-                    memory.putInt(local.offset(TOPK_IDS) + 4 * i, -1);
+                    ids.memory().putInt(ids.base() + 4 * i, -1);
                 }
-                memory.putInt(local.offset(TOPK_WEIGHTS) + 4 * i, 0);
+                values.memory().putInt(values.base() + 4 * i, 0);
             }
-            memory.putInt(local.offset(SOURCE_RANKS) + 4 * row, -1);
-            memory.putInt(local.offset(SOURCE_TOKENS) + 4 * row, -1);
+            places.sourceRanks().memory().putInt(places.sourceRanks().base() + 4 * row, -1);
+            places.sourceTokens().memory().putInt(places.sourceTokens().base() + 4 * row, -1);
         }
     }
 
-    private Tensor expand(HighThroughputHandle handle, long rows) {
+    private Tensor expand(HighThroughputHandle handle, HighThroughputPlaces places, long rows) {
         HostMemory symmetric = state.peers().local();
-        HostMemory memory = state.highThroughput().access();
-        LocalLayout local = state.layout();
-        HostMemory target =
-                request.out().map(out -> HostMemory.of(out.memory())).orElse(memory);
-        long base = request.out().isPresent() ? 0 : local.offset(EXPANDED);
+        HostMemory target = request.out()
+                .map(out -> HostMemory.of(out.memory()))
+                .orElse(state.highThroughput().access());
+        long base = request.out().isPresent() ? 0 : state.layout().offset(EXPANDED);
+        Place ranks = places.sourceRanks();
+        Place sources = places.sourceTokens();
+        Place values = places.topkWeights();
         for (long row = 0; row < rows; row++) {
-            memory.putInt(local.offset(SOURCE_RANKS) + 4 * row, -1);
-            memory.putInt(local.offset(SOURCE_TOKENS) + 4 * row, -1);
-            memory.putInt(local.offset(TOPK_WEIGHTS) + 4 * row, 0);
+            ranks.memory().putInt(ranks.base() + 4 * row, -1);
+            sources.memory().putInt(sources.base() + 4 * row, -1);
+            values.memory().putInt(values.base() + 4 * row, 0);
         }
         int[] record = new int[1 + 2 * topK + scales];
         for (int row = 0; row < handle.received(); row++) {
@@ -407,14 +441,14 @@ final class HighThroughputDispatch {
                     continue;
                 }
                 target.copy(base + to * rowBytes, symmetric, layout.rows() + row * rowBytes, rowBytes);
-                memory.putInts(local.offset(EXPANDED_SCALES) + 4 * to * scales, record, 1 + 2 * topK, scales);
-                memory.putInt(local.offset(TOPK_WEIGHTS) + 4 * to, record[1 + topK + k]);
-                memory.putInt(local.offset(SOURCE_RANKS) + 4 * to, handle.sourceRanks()[row]);
-                memory.putInt(local.offset(SOURCE_TOKENS) + 4 * to, handle.sourceTokens()[row]);
+                places.putScales(to, record, 1 + 2 * topK);
+                values.memory().putInt(values.base() + 4 * to, record[1 + topK + k]);
+                ranks.memory().putInt(ranks.base() + 4 * to, handle.sourceRanks()[row]);
+                sources.memory().putInt(sources.base() + 4 * to, handle.sourceTokens()[row]);
             }
         }
         if (request.zeroPadding()) {
-            zeroPadding(handle, target, base);
+            zeroPadding(handle, target, base, places);
         }
         return request.out()
                 .map(out ->
@@ -423,13 +457,12 @@ final class HighThroughputDispatch {
                         .tensor(base, request.x().type(), rows, state.shape().hidden()));
     }
 
-    private void zeroPadding(HighThroughputHandle handle, HostMemory target, long base) {
-        long scaleBase = state.layout().offset(EXPANDED_SCALES);
+    private void zeroPadding(HighThroughputHandle handle, HostMemory target, long base, HighThroughputPlaces places) {
         for (int e = 0; e < handle.expertRows().length; e++) {
             long from = handle.expertOffsets()[e] + handle.expertRows()[e];
             long rows = handle.expertOffsets()[e + 1] - from;
             target.zero(base + from * rowBytes, rows * rowBytes);
-            state.highThroughput().access().zero(scaleBase + from * 4 * scales, rows * 4 * scales);
+            places.zeroScales(from, rows);
         }
     }
 }

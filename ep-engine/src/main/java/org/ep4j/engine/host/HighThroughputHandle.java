@@ -21,6 +21,7 @@ import org.ep4j.RowLayout;
  * @param expertRows {@code [L]} selections of each local expert
  * @param expertOffsets {@code [L + 1]} first row of each group in the by-expert layout
  * @param alignment of expert groups
+ * @param dropped rows for this rank for which it had no room
  */
 @SuppressWarnings("ArrayRecordComponent") // loops over rows index these; equality is not asked of it
 record HighThroughputHandle(
@@ -38,7 +39,8 @@ record HighThroughputHandle(
         long rows,
         int[] expertRows,
         long[] expertOffsets,
-        int alignment)
+        int alignment,
+        long dropped)
         implements DispatchHandle {
     @Override
     public int tokens() {

@@ -1,22 +1,10 @@
 package org.ep4j.engine.host;
 
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.EXPANDED_SCALES;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.EXPERT_OFFSETS;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.ROWS_PER_EXPERT;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.ROWS_PER_SOURCE;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.SCALES;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.SOURCE_RANKS;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.SOURCE_TOKENS;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.TOPK_IDS;
-import static org.ep4j.engine.layout.LocalLayout.HighThroughput.TOPK_WEIGHTS;
-
 import java.util.Optional;
-import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpEvent;
 import org.ep4j.Tensor;
-import org.ep4j.engine.layout.LocalLayout;
 
 /**
  * A finished high-throughput dispatch.
@@ -26,9 +14,7 @@ import org.ep4j.engine.layout.LocalLayout;
  * @param number its number
  * @param rowTensor the rows
  * @param rows how many, as the caller sees them
- * @param scaleCount scales of a row, 0 for BF16
- * @param weighted true when weights came along
- * @param idType type of the ids that the caller sent
+ * @param places of the other results
  */
 record HighThroughputResult(
         HighThroughput mode,
@@ -36,15 +22,8 @@ record HighThroughputResult(
         long number,
         Tensor rowTensor,
         long rows,
-        int scaleCount,
-        boolean weighted,
-        DataType idType)
+        HighThroughputPlaces places)
         implements DispatchResult {
-    private Tensor tensor(LocalLayout.HighThroughput region, DataType type, long... dims) {
-        HostState state = mode.state();
-        return state.highThroughput().tensor(state.layout().offset(region), type, dims);
-    }
-
     private void check() {
         mode.dispatches().check(number);
     }
@@ -74,60 +53,55 @@ record HighThroughputResult(
     @Override
     public Optional<Tensor> scales() {
         check();
-        return scaleCount == 0
-                ? Optional.empty()
-                : Optional.of(tensor(own.byExpert() ? EXPANDED_SCALES : SCALES, DataType.FP32, rows, scaleCount));
+        return places.isScaled() ? Optional.of(places.scales().tensor()) : Optional.empty();
     }
 
     @Override
     public Optional<Tensor> topkIds() {
         check();
-        return own.byExpert()
-                ? Optional.empty()
-                : Optional.of(tensor(TOPK_IDS, idType, rows, own.routing().topK()));
+        return own.byExpert() ? Optional.empty() : Optional.of(places.topkIds().tensor());
     }
 
     @Override
     public Optional<Tensor> topkWeights() {
         check();
-        if (!weighted) {
-            return Optional.empty();
-        }
-        return Optional.of(
-                own.byExpert()
-                        ? tensor(TOPK_WEIGHTS, DataType.FP32, rows)
-                        : tensor(
-                                TOPK_WEIGHTS, DataType.FP32, rows, own.routing().topK()));
+        return places.isWeighted() ? Optional.of(places.topkWeights().tensor()) : Optional.empty();
     }
 
     @Override
     public Tensor sourceRanks() {
         check();
-        return tensor(SOURCE_RANKS, DataType.INT32, rows);
+        return places.sourceRanks().tensor();
     }
 
     @Override
     public Tensor sourceTokens() {
         check();
-        return tensor(SOURCE_TOKENS, DataType.INT32, rows);
+        return places.sourceTokens().tensor();
+    }
+
+    @Override
+    public long droppedRows() {
+        check();
+        return own.dropped();
     }
 
     @Override
     public Tensor rowsPerSource() {
         check();
-        return tensor(ROWS_PER_SOURCE, DataType.INT32, mode.state().ranks());
+        return places.rowsPerSource().tensor();
     }
 
     @Override
     public Tensor rowsPerExpert() {
         check();
-        return tensor(ROWS_PER_EXPERT, DataType.INT32, own.expertRows().length);
+        return places.rowsPerExpert().tensor();
     }
 
     @Override
     public Tensor expertOffsets() {
         check();
-        return tensor(EXPERT_OFFSETS, DataType.INT64, own.expertOffsets().length);
+        return places.expertOffsets().tensor();
     }
 
     @Override

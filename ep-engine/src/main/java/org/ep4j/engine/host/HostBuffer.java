@@ -2,9 +2,10 @@ package org.ep4j.engine.host;
 
 import java.lang.ref.Reference;
 import java.time.Duration;
-import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 import org.ep4j.BufferSize;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
@@ -13,6 +14,7 @@ import org.ep4j.DispatchLayout;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpEvent;
+import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyCombineRequest;
@@ -27,8 +29,11 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.DeathProof;
+import org.ep4j.engine.sync.FreshMemory;
 import org.ep4j.engine.sync.Receipt;
 import org.ep4j.engine.sync.Recoverer;
+import org.ep4j.engine.sync.Waits;
 import org.ep4j.spi.Bootstrap;
 
 /** A buffer whose device is the host. */
@@ -41,11 +46,17 @@ final class HostBuffer extends EngineBuffer {
     private final Recoverer recoverer;
     private final Operations operations;
     private final RowSum sum;
+
+    /** Low-latency combines that callers have asked for; asynchronous ones get their numbers later, when their turn comes. */
+    private final AtomicLong lowLatencyCombines = new AtomicLong();
+
     private long completed;
 
     /**
      * Over memory that is mapped already.
      *
+     * @param fresh makes memory anew
+     * @param proofs which ranks are gone
      * @param timeout longest wait of an operation that does not say otherwise
      * @param free gives the memory back; called once
      */
@@ -55,6 +66,8 @@ final class HostBuffer extends EngineBuffer {
             String name,
             BufferSize size,
             HostState state,
+            FreshMemory fresh,
+            DeathProof proofs,
             Duration timeout,
             Runnable free) {
         super(group, name, state.shape(), state.placement(), size, state.waits());
@@ -63,9 +76,10 @@ final class HostBuffer extends EngineBuffer {
         this.free = free;
         highThroughput = new HighThroughput(state);
         lowLatency = new LowLatency(state);
-        recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap);
+        recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap, proofs, fresh);
         operations = new Operations(name, timeout, state.waits());
         sum = new RowSum(state.shape().hidden());
+        recoverer.start();
     }
 
     @Override
@@ -85,106 +99,167 @@ final class HostBuffer extends EngineBuffer {
     public DispatchResult dispatch(DispatchRequest request) {
         requireHighThroughput();
         HighThroughputDispatch dispatch = new HighThroughputDispatch(highThroughput, request);
-        return this.<DispatchResult>run(request, request.options(), dispatch::run, AsyncResults.Dispatch::new);
+        return this.<DispatchResult>run(
+                request,
+                request.options(),
+                true,
+                deadline -> {
+                    fence(deadline);
+                    return dispatch.run(deadline);
+                },
+                AsyncResults.Dispatch::new);
     }
 
     @Override
     public CombineResult combine(CombineRequest request) {
         requireHighThroughput();
         HighThroughputCombine combine = new HighThroughputCombine(highThroughput, request, sum);
-        return this.<CombineResult>run(request, request.options(), combine::run, AsyncResults.Combine::new);
+        return this.<CombineResult>run(
+                request,
+                request.options(),
+                true,
+                deadline -> {
+                    // What another combine staged is staged over; what a dispatch brought stays as it is.
+                    if (highThroughput.combinedLast() && fence(deadline)) {
+                        throw Waits.moved();
+                    }
+                    return combine.run(deadline);
+                },
+                AsyncResults.Combine::new);
     }
 
     @Override
     public LowLatencyDispatchResult dispatch(LowLatencyDispatchRequest request) {
         requireLowLatency();
         LowLatencyDispatch dispatch = new LowLatencyDispatch(lowLatency, request);
+        var flow = lowLatency.dispatches();
+        AtomicReference<LowLatencyHandleImpl> sent = new AtomicReference<>();
+        Receiving receiving = receiving(
+                request.options(),
+                request.hook(),
+                how -> receiveLater(
+                        request,
+                        how,
+                        flow,
+                        () -> present(sent).number(),
+                        deadline -> dispatch.receive(present(sent), deadline)));
         return this.<LowLatencyDispatchResult>run(
                 request,
                 request.options(),
+                !request.hook(),
                 deadline -> {
+                    fence(deadline);
                     LowLatencyHandleImpl handle = dispatch.send(deadline);
-                    Receipt receipt = new Receipt(request.hook());
-                    var flow = lowLatency.dispatches();
+                    sent.set(handle);
                     if (!request.hook()) {
-                        receipt.run(() -> dispatch.receive(handle, deadline));
+                        dispatch.receive(handle, deadline);
+                        receiving.receipt().begin(EpEvent::completed);
                     }
-                    return new LowLatencyResults.Dispatch(
-                            dispatch,
-                            flow.validity(),
-                            handle,
-                            receipt,
-                            r -> receiveLater(request, request.options(), r, flow, handle.number(), later -> {
-                                dispatch.receive(handle, later);
-                            }));
+                    return new LowLatencyResults.Dispatch(dispatch, flow.validity(), handle, receiving);
                 },
-                AsyncResults.LowLatencyDispatched::new);
+                later -> new AsyncResults.LowLatencyDispatched(later, receiving));
     }
 
     @Override
     public LowLatencyCombineResult combine(LowLatencyCombineRequest request) {
         requireLowLatency();
         LowLatencyCombine combine = new LowLatencyCombine(lowLatency, request, sum);
+        lowLatencyCombines.incrementAndGet();
+        var flow = lowLatency.combines();
+        AtomicReference<Long> sent = new AtomicReference<>();
+        Receiving receiving = receiving(
+                request.options(),
+                request.hook(),
+                how -> receiveLater(
+                        request, how, flow, () -> present(sent), deadline -> combine.receive(present(sent), deadline)));
         return this.<LowLatencyCombineResult>run(
                 request,
                 request.options(),
+                !request.hook(),
                 deadline -> {
                     long number = combine.send(deadline);
-                    Receipt receipt = new Receipt(request.hook());
-                    var flow = lowLatency.combines();
+                    sent.set(number);
                     if (!request.hook()) {
-                        receipt.run(() -> combine.receive(number, deadline));
+                        combine.receive(number, deadline);
+                        receiving.receipt().begin(EpEvent::completed);
                     }
-                    return new LowLatencyResults.Combine(
-                            combine,
-                            flow.validity(),
-                            number,
-                            receipt,
-                            r -> receiveLater(request, request.options(), r, flow, number, later -> {
-                                combine.receive(number, later);
-                            }));
+                    return new LowLatencyResults.Combine(combine, flow.validity(), number, receiving);
                 },
-                AsyncResults.LowLatencyCombined::new);
+                later -> new AsyncResults.LowLatencyCombined(later, receiving));
     }
 
-    private void receiveLater(
+    private Receiving receiving(OpOptions options, boolean hook, Receiving.Half half) {
+        return new Receiving(options, longestWait(options), new Receipt(hook), half);
+    }
+
+    /** An operation, and the one before it. */
+    private Duration longestWait(OpOptions options) {
+        return options.timeout().orElse(timeout).multipliedBy(2);
+    }
+
+    private EpEvent receiveLater(
+            Object request, OpOptions how, LowLatency.Flow flow, LongSupplier number, Operations.Body body) {
+        return operations.submit(how, deadline -> {
+            if (!flow.isPending(number.getAsLong())) {
+                throw new EpStateException("what this receive() was for is void: the buffer has recovered since");
+            }
+            try {
+                body.run(deadline);
+            } catch (EpException e) {
+                throw orExpelled(e, "receive");
+            } finally {
+                Reference.reachabilityFence(request);
+            }
+            state.waits().requireMember("receive");
+            recoverer.completed();
+        });
+    }
+
+    /** For a rank that is out it is of no use to know how it differs from those that went on. */
+    private EpException orExpelled(EpException failure, String phase) {
+        state.waits().requireMember(phase);
+        return failure;
+    }
+
+    /**
+     * Makes sure that ranks which were masked meanwhile have no way into memory that is used again.
+     *
+     * @return true when the buffer has moved for that
+     */
+    private boolean fence(Deadline deadline) {
+        return recoverer.isFenceDue() && recoverer.fence(deadline);
+    }
+
+    /**
+     * Runs an operation in its turn.
+     *
+     * @param hears whether it ends only when all ranks have come to it
+     */
+    private <T> T run(
             Object request,
             OpOptions options,
-            Receipt receipt,
-            LowLatency.Flow flow,
-            long number,
-            Operations.Body body) {
-        OpOptions now = new OpOptions(List.of(), false, options.stream(), options.timeout());
-        operations.submit(
-                now,
-                deadline -> receipt.run(() -> {
-                    if (!flow.isPending(number)) {
-                        throw new EpStateException(
-                                "what this receive() was for is void: the buffer has recovered since");
-                    }
-                    try {
-                        body.run(deadline);
-                    } finally {
-                        Reference.reachabilityFence(request);
-                    }
-                }));
-    }
-
-    private <T> T run(
-            Object request, OpOptions options, Function<Deadline, T> work, Function<AsyncResults.Later<T>, T> wrap) {
+            boolean hears,
+            Function<Deadline, T> work,
+            Function<AsyncResults.Later<T>, T> wrap) {
         AtomicReference<T> value = new AtomicReference<>();
         EpEvent event = operations.submit(options, deadline -> {
             try {
                 value.set(work.apply(deadline));
+            } catch (EpException e) {
+                throw orExpelled(e, "operation");
             } finally {
                 // The operation works with addresses; the request is what keeps the memory behind them alive.
                 Reference.reachabilityFence(request);
             }
+            // After the last read of memory of others, which a rank that is out may have read too late.
+            state.waits().requireMember("operation");
+            if (hears) {
+                recoverer.completed();
+            }
             completed++;
         });
         return options.async()
-                ? wrap.apply(new AsyncResults.Later<>(
-                        event, value, options.timeout().orElse(timeout).multipliedBy(2)))
+                ? wrap.apply(new AsyncResults.Later<>(event, value, longestWait(options)))
                 : present(value);
     }
 
@@ -212,7 +287,7 @@ final class HostBuffer extends EngineBuffer {
     @Override
     public Tensor lowLatencyCombineInput() {
         requireLowLatency();
-        return state.bank(lowLatency.combines().number() + 1)
+        return state.bank(lowLatencyCombines.get() + 1)
                 .tensor(
                         state.layout().offset(LocalLayout.LowLatency.COMBINE_INPUT),
                         DataType.BF16,
@@ -280,6 +355,11 @@ final class HostBuffer extends EngineBuffer {
             highThroughput.number(high);
             lowLatency.dispatches().reset(dispatch);
             lowLatency.combines().reset(combine);
+        }
+
+        @Override
+        public void moved() {
+            highThroughput.voidRows();
         }
     }
 }

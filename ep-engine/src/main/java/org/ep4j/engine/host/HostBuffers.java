@@ -15,6 +15,8 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.DeathProof;
+import org.ep4j.engine.sync.FreshMemory;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
@@ -46,7 +48,7 @@ public final class HostBuffers {
                                 shape, ranks, placement.localExperts(r), EpShape.MAX_EXPERT_ALIGNMENT));
             }
         }
-        return new BufferSize(layout(shape, ranks, rails).bytes(), new LocalLayout(shape, placement, rank).bytes());
+        return new BufferSize(layout(shape, ranks, rails).bytes(), new LocalLayout(shape, placement, rank).parts());
     }
 
     private static BufferLayout layout(EpShape shape, int ranks, Rails rails) {
@@ -69,7 +71,9 @@ public final class HostBuffers {
      * @param size of the buffer
      * @param rails of the plan
      * @param symmetric memory of all ranks
-     * @param freeSymmetric gives it back; called once, also when this call fails
+     * @param fresh makes it anew where a rank may still reach it that the others go on without
+     * @param proofs which ranks are gone
+     * @param freeSymmetric gives it back; called once by the buffer, and not when this call fails
      */
     public static EpBuffer create(
             EpGroup group,
@@ -79,6 +83,8 @@ public final class HostBuffers {
             BufferSize size,
             Rails rails,
             SymmetricMemory symmetric,
+            FreshMemory fresh,
+            DeathProof proofs,
             Runnable freeSymmetric,
             Duration timeout) {
         int ranks = group.size();
@@ -97,12 +103,12 @@ public final class HostBuffers {
                     allocate(group.device(), local.lowLatencyBytes(), owned));
             Peers<HostMemory> peers = new Peers<>(
                     group.plan(), layout(shape, ranks, rails), symmetric, HostMemory::of, Deadline.in(timeout));
-            Waits waits =
-                    new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
-            HostState state = new HostState(shape, placement, peers, rails, waits, symmetric.local(), local, high, low);
-            return new HostBuffer(group, bootstrap, name, size, state, timeout, free);
-        } catch (RuntimeException e) {
-            free.run();
+            Waits waits = new Waits(
+                    peers, bootstrap, proofs, group.plan().hostRanks(rank).size());
+            HostState state = new HostState(shape, placement, peers, rails, waits, local, high, low);
+            return new HostBuffer(group, bootstrap, name, size, state, fresh, proofs, timeout, free);
+        } catch (RuntimeException | Error e) {
+            owned.forEach(DeviceAllocation::close);
             throw e;
         }
     }

@@ -1,5 +1,6 @@
 package org.ep4j.engine.host;
 
+import java.util.ArrayList;
 import java.util.List;
 import org.ep4j.DataType;
 import org.ep4j.Device;
@@ -7,6 +8,7 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.BufferMemory;
 import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
@@ -22,7 +24,6 @@ import org.ep4j.engine.sync.Waits;
  * @param peers symmetric memory and counters
  * @param rails who passes rows on
  * @param waits how counters are awaited
- * @param symmetric this rank's symmetric memory
  * @param layout of the results
  * @param highThroughput memory of high-throughput results
  * @param lowLatency memory of low-latency results, one for each bank; empty when the mode is left out
@@ -33,7 +34,6 @@ record HostState(
         Peers<HostMemory> peers,
         Rails rails,
         Waits waits,
-        DeviceMemory symmetric,
         LocalLayout layout,
         Region highThroughput,
         List<Region> lowLatency) {
@@ -57,6 +57,11 @@ record HostState(
         }
     }
 
+    /** This rank's symmetric memory. */
+    DeviceMemory symmetric() {
+        return peers.symmetric();
+    }
+
     int rank() {
         return peers.rank();
     }
@@ -70,7 +75,16 @@ record HostState(
     }
 
     RequestChecks checks() {
-        return new RequestChecks(Device.HOST, shape, ranks(), localExperts());
+        return new RequestChecks(Device.HOST, shape, ranks(), localExperts(), memory());
+    }
+
+    private BufferMemory memory() {
+        List<DeviceMemory> others = new ArrayList<>();
+        peers.mapped().forEach(peer -> others.add(peer.memory()));
+        List<DeviceMemory> banks = new ArrayList<>();
+        lowLatency.forEach(bank -> banks.add(bank.memory()));
+        return new BufferMemory(
+                symmetric(), peers.layout(), others, BufferMemory.Results.in(layout, highThroughput.memory(), banks));
     }
 
     Region bank(long number) {

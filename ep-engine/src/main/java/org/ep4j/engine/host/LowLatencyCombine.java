@@ -9,8 +9,10 @@ import org.ep4j.DataType;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.TrackedMemory;
 import org.ep4j.engine.numeric.LogFmt;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.numeric.ValueSum;
@@ -80,10 +82,12 @@ final class LowLatencyCombine {
      * @return number of the operation
      */
     long send(Deadline deadline) {
-        Mask mask = state.waits().mask();
-        LowLatencyHandleImpl.Received received = handle.received();
-        long number = flow.begin(mask, deadline);
-        return flow.sending(number, () -> sendAs(number, received, mask));
+        return TrackedMemory.during(RequestChecks.memory(request), () -> {
+            Mask mask = state.waits().mask();
+            LowLatencyHandleImpl.Received received = handle.received();
+            long number = flow.begin(mask, deadline);
+            return flow.sending(number, () -> sendAs(number, received, mask));
+        });
     }
 
     private long sendAs(long number, LowLatencyHandleImpl.Received received, Mask mask) {
@@ -156,22 +160,27 @@ final class LowLatencyCombine {
     /** Receives; the bank is free for the second-next combine afterwards. */
     void receive(long number, Deadline deadline) {
         try {
-            Mask mask = state.waits().mask();
-            long[] waited = new long[state.ranks()];
-            for (int r = 0; r < state.ranks(); r++) {
-                if (!mask.has(r)) {
-                    flow.await(r, number, options(), handle.number(), mask, deadline, waited);
-                }
-            }
-            reduce(number, mask, HostMemory.of(outTensor(number).memory()));
-            waitStatistics.ifPresent(s -> {
-                for (int r = 0; r < waited.length; r++) {
-                    s.putLong(8L * r, s.getLong(8L * r) + waited[r]);
-                }
-            });
+            TrackedMemory.during(RequestChecks.memory(request), () -> receiveAll(number, deadline));
         } finally {
             flow.release(number);
         }
+    }
+
+    private Mask receiveAll(long number, Deadline deadline) {
+        Mask mask = state.waits().mask();
+        long[] waited = new long[state.ranks()];
+        for (int r = 0; r < state.ranks(); r++) {
+            if (!mask.has(r)) {
+                flow.await(r, number, options(), handle.number(), mask, deadline, waited);
+            }
+        }
+        reduce(number, mask, HostMemory.of(outTensor(number).memory()));
+        waitStatistics.ifPresent(s -> {
+            for (int r = 0; r < waited.length; r++) {
+                s.putLong(8L * r, s.getLong(8L * r) + waited[r]);
+            }
+        });
+        return mask;
     }
 
     private void reduce(long number, Mask mask, HostMemory out) {

@@ -15,9 +15,12 @@ import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.LowLatencyFormat;
+import org.ep4j.engine.buffer.RequestChecks;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
+import org.ep4j.engine.layout.ScaleGrid;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.TrackedMemory;
 import org.ep4j.engine.numeric.Fp8Rows;
 import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.Mask;
@@ -44,6 +47,7 @@ final class LowLatencyDispatch {
     private final Optional<HostMemory> statistics;
     private final Optional<HostMemory> waitStatistics;
     private final int[] message;
+    private int[] hostCounts = {};
 
     /** Checks all that can be checked without reading device contents. */
     LowLatencyDispatch(LowLatency mode, LowLatencyDispatchRequest request) {
@@ -52,10 +56,12 @@ final class LowLatencyDispatch {
         this.state = mode.state();
         this.layout = state.peers().layout();
         this.request = request;
-        format = new LowLatencyFormat(request.format(), state.shape());
+        format = new LowLatencyFormat(request.format(), request.scaleLayout(), state.shape());
         hidden = state.shape().hidden();
         topK = state.shape().topK();
-        tokens = state.checks().lowLatencyDispatch(request);
+        RequestChecks checks = state.checks();
+        tokens = checks.lowLatencyDispatch(request);
+        checks.ids(request.topkIds(), tokens);
         x = HostMemory.of(request.x().memory());
         scales = format.fp8() ? state.shape().scales() : 0;
         wireRow = (long) hidden * format.rowType().bytes();
@@ -77,6 +83,10 @@ final class LowLatencyDispatch {
 
     /** Sends; the receiving half is {@link #receive}. */
     LowLatencyHandleImpl send(Deadline deadline) {
+        return TrackedMemory.during(RequestChecks.memory(request), () -> sendAll(deadline));
+    }
+
+    private LowLatencyHandleImpl sendAll(Deadline deadline) {
         Mask mask = state.waits().mask();
         Routing routing = Routing.of(request.topkIds(), tokens, state.shape(), state.placement(), mask);
         checkDuplicates(routing);
@@ -149,37 +159,45 @@ final class LowLatencyDispatch {
     void receive(LowLatencyHandleImpl handle, Deadline deadline) {
         long number = handle.number();
         try {
-            Mask mask = state.waits().mask();
-            long[] waited = new long[state.ranks()];
-            int[] next = new int[state.localExperts()];
-            int[] counts = new int[state.ranks()];
-            Expansion expansion = new Expansion(number);
-            for (int source = 0; source < state.ranks(); source++) {
-                int[] before = next.clone();
-                if (!mask.has(source)) {
-                    counts[source] = flow.await(source, number, options(), 0, mask, deadline, waited);
-                    expansion.take(source, counts[source], next);
-                }
-                for (int e = 0; e < next.length; e++) {
-                    long range = ((long) before[e] << 32) | (next[e] - before[e]);
-                    expansion.local.putLong(expansion.base(RANGES) + 8L * ((long) e * state.ranks() + source), range);
-                }
-            }
-            expansion.local.putInts(expansion.base(COUNTS), next, 0, next.length);
-            handle.received(expansion.finish());
-            statistics.ifPresent(s -> {
-                for (int e = 0; e < next.length; e++) {
-                    s.putInt(4L * e, s.getInt(4L * e) + next[e]);
-                }
-            });
-            waitStatistics.ifPresent(s -> {
-                for (int r = 0; r < waited.length; r++) {
-                    s.putLong(8L * r, s.getLong(8L * r) + waited[r]);
-                }
-            });
+            TrackedMemory.during(RequestChecks.memory(request), () -> receiveAll(handle, number, deadline));
         } finally {
             flow.release(number);
         }
+    }
+
+    private LowLatencyHandleImpl receiveAll(LowLatencyHandleImpl handle, long number, Deadline deadline) {
+        Mask mask = state.waits().mask();
+        long[] waited = new long[state.ranks()];
+        int[] next = new int[state.localExperts()];
+        int[] counts = new int[state.ranks()];
+        Expansion expansion = new Expansion(number);
+        for (int source = 0; source < state.ranks(); source++) {
+            int[] before = next.clone();
+            if (!mask.has(source)) {
+                counts[source] = flow.await(source, number, options(), 0, mask, deadline, waited);
+                expansion.take(source, counts[source], next);
+            }
+            for (int e = 0; e < next.length; e++) {
+                long range = ((long) before[e] << 32) | (next[e] - before[e]);
+                expansion.ranges.putLong(expansion.rangesBase + 8L * ((long) e * state.ranks() + source), range);
+            }
+        }
+        HostMemory countMemory =
+                request.outCounts().map(t -> HostMemory.of(t.memory())).orElse(expansion.local);
+        countMemory.putInts(request.outCounts().isPresent() ? 0 : expansion.base(COUNTS), next, 0, next.length);
+        hostCounts = next;
+        handle.received(expansion.finish());
+        statistics.ifPresent(s -> {
+            for (int e = 0; e < next.length; e++) {
+                s.putInt(4L * e, s.getInt(4L * e) + next[e]);
+            }
+        });
+        waitStatistics.ifPresent(s -> {
+            for (int r = 0; r < waited.length; r++) {
+                s.putLong(8L * r, s.getLong(8L * r) + waited[r]);
+            }
+        });
+        return handle;
     }
 
     /** Grows the receiver's side of the handle while messages are unpacked. */
@@ -188,8 +206,14 @@ final class LowLatencyDispatch {
         private final HostMemory local;
         private final HostMemory rows;
         private final long rowsBase;
+        private final HostMemory ranges;
+        private final long rangesBase;
+        private final HostMemory tokenMemory;
+        private final long tokensBase;
         private final HostMemory scaleMemory;
         private final long scalesBase;
+        private final ScaleGrid grid = format.scales();
+        private final long stride = grid.stride(expertRows);
         private int messages;
         private int[] sourceRanks = new int[256];
         private int[] sourceTokens = new int[256];
@@ -201,6 +225,14 @@ final class LowLatencyDispatch {
             local = state.bank(number).access();
             rows = request.out().map(t -> HostMemory.of(t.memory())).orElse(local);
             rowsBase = request.out().isPresent() ? 0 : base(ROWS);
+            ranges = request.outLayoutRanges()
+                    .map(t -> HostMemory.of(t.memory()))
+                    .orElse(local);
+            rangesBase = request.outLayoutRanges().isPresent() ? 0 : base(RANGES);
+            tokenMemory = request.outSourceTokens()
+                    .map(t -> HostMemory.of(t.memory()))
+                    .orElse(local);
+            tokensBase = request.outSourceTokens().isPresent() ? 0 : base(SOURCE_TOKENS);
             scaleMemory =
                     request.outScales().map(t -> HostMemory.of(t.memory())).orElse(local);
             scalesBase = request.outScales().isPresent() ? 0 : base(SCALES);
@@ -234,7 +266,7 @@ final class LowLatencyDispatch {
                     } else {
                         rows.copy(rowsBase + row * wireRow, symmetric, slot + layout.messageHead(), wireRow);
                     }
-                    local.putInt(base(SOURCE_TOKENS) + 4 * row, message[0]);
+                    tokenMemory.putInt(tokensBase + 4 * row, message[0]);
                     putScales(row);
                 }
             }
@@ -244,14 +276,22 @@ final class LowLatencyDispatch {
             if (scales == 0) {
                 return;
             }
-            if (format.wire() != WireFormat.FP8_UE8M0) {
-                scaleMemory.putInts(scalesBase + 4 * row * scales, message, layout.messageScales(), scales);
-                return;
+            long expert = row / expertRows;
+            long base = scalesBase + 4 * expert * (stride == 0 ? expertRows : stride) * grid.words();
+            for (int w = 0; w < grid.words(); w++) {
+                int word =
+                        format.wire() == WireFormat.FP8_UE8M0 ? exponents(4 * w) : message[layout.messageScales() + w];
+                scaleMemory.putInt(base + 4 * grid.index(row % expertRows, w, stride), word);
             }
-            for (int s = 0; s < format.scaleCount(); s++) {
-                int exponent = s < scales ? message[layout.messageScales() + s] >>> 23 : 0;
-                scaleMemory.putByte(scalesBase + row * format.scaleCount() + s, (byte) exponent);
+        }
+
+        /** UE8M0 scales from one on, the first in the lowest byte. */
+        private int exponents(int from) {
+            int word = 0;
+            for (int s = Math.min(from + 4, scales) - 1; s >= from; s--) {
+                word = word << 8 | message[layout.messageScales() + s] >>> 23;
             }
+            return word;
         }
 
         private void grow(int needed) {
@@ -283,20 +323,35 @@ final class LowLatencyDispatch {
         }
         return Optional.of(request.outScales()
                 .orElseGet(() -> tensor(
-                        number, SCALES, format.scaleType(), state.localExperts(), expertRows, format.scaleCount())));
+                        number, SCALES, format.scaleType(), format.scaleDims(state.localExperts(), expertRows))));
     }
 
-    Tensor tensor(long number, LocalLayout.LowLatency region, DataType type, long... dims) {
+    /** Rows of each local expert. */
+    Tensor countTensor(long number) {
+        return request.outCounts().orElseGet(() -> tensor(number, COUNTS, DataType.INT32, state.localExperts()));
+    }
+
+    /** Token of each row on its source rank. */
+    Tensor sourceTokenTensor(long number) {
+        return request.outSourceTokens()
+                .orElseGet(() -> tensor(number, SOURCE_TOKENS, DataType.INT32, state.localExperts(), expertRows));
+    }
+
+    /** Rows of each source rank inside an expert. */
+    Tensor rangeTensor(long number) {
+        return request.outLayoutRanges()
+                .orElseGet(() -> tensor(number, RANGES, DataType.INT64, state.localExperts(), state.ranks()));
+    }
+
+    /** Rows of each local expert, once it has received. */
+    int[] countsOnHost() {
+        RequestChecks.requireCountsOnHost(request);
+        return hostCounts.clone();
+    }
+
+    private Tensor tensor(long number, LocalLayout.LowLatency region, DataType type, long... dims) {
         HostState.Region bank = state.bank(number);
         DeviceMemory memory = bank.memory();
         return new HostState.Region(memory, bank.access()).tensor(state.layout().offset(region), type, dims);
-    }
-
-    HostState state() {
-        return state;
-    }
-
-    long expertRows() {
-        return expertRows;
     }
 }

@@ -1,39 +1,24 @@
 package org.ep4j.engine.host;
 
-import static org.ep4j.engine.layout.LocalLayout.LowLatency.COUNTS;
-import static org.ep4j.engine.layout.LocalLayout.LowLatency.RANGES;
-import static org.ep4j.engine.layout.LocalLayout.LowLatency.SOURCE_TOKENS;
-
 import java.util.Optional;
-import org.ep4j.DataType;
 import org.ep4j.EpEvent;
 import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.LowLatencyHandle;
+import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
-import org.ep4j.engine.sync.Receipt;
 import org.ep4j.engine.sync.Validity;
 
 /** Results of low-latency operations that have been sent. */
 final class LowLatencyResults {
     private LowLatencyResults() {}
 
-    /** Runs the receiving half in turn with the buffer's other operations. */
-    interface Receive {
-        void run(Receipt receipt);
-    }
-
     /** A dispatch. */
-    record Dispatch(
-            LowLatencyDispatch operation,
-            Validity validity,
-            LowLatencyHandleImpl own,
-            Receipt receipt,
-            Receive receiving)
+    record Dispatch(LowLatencyDispatch operation, Validity validity, LowLatencyHandleImpl own, Receiving receiving)
             implements LowLatencyDispatchResult {
         private long check() {
             validity.check(own.number());
-            receipt.requireDone("low-latency dispatch");
+            receiving.await("low-latency dispatch");
             return own.number();
         }
 
@@ -44,13 +29,17 @@ final class LowLatencyResults {
 
         @Override
         public EpEvent event() {
-            return receipt.event();
+            return receiving.receipt().event();
         }
 
         @Override
-        public void receive() {
-            receipt.take();
-            receiving.run(receipt);
+        public EpEvent receive() {
+            return receiving.receive(receiving.usual());
+        }
+
+        @Override
+        public EpEvent receive(OpOptions how) {
+            return receiving.receive(how);
         }
 
         @Override
@@ -65,45 +54,48 @@ final class LowLatencyResults {
 
         @Override
         public Tensor counts() {
-            return operation.tensor(
-                    check(), COUNTS, DataType.INT32, operation.state().localExperts());
+            return operation.countTensor(check());
+        }
+
+        @Override
+        public int[] countsOnHost() {
+            check();
+            return operation.countsOnHost();
         }
 
         @Override
         public Tensor sourceTokens() {
-            return operation.tensor(
-                    check(), SOURCE_TOKENS, DataType.INT32, operation.state().localExperts(), operation.expertRows());
+            return operation.sourceTokenTensor(check());
         }
 
         @Override
         public Tensor layoutRanges() {
-            return operation.tensor(
-                    check(),
-                    RANGES,
-                    DataType.INT64,
-                    operation.state().localExperts(),
-                    operation.state().ranks());
+            return operation.rangeTensor(check());
         }
     }
 
     /** A combine. */
-    record Combine(LowLatencyCombine operation, Validity validity, long number, Receipt receipt, Receive receiving)
+    record Combine(LowLatencyCombine operation, Validity validity, long number, Receiving receiving)
             implements LowLatencyCombineResult {
         @Override
         public EpEvent event() {
-            return receipt.event();
+            return receiving.receipt().event();
         }
 
         @Override
-        public void receive() {
-            receipt.take();
-            receiving.run(receipt);
+        public EpEvent receive() {
+            return receiving.receive(receiving.usual());
+        }
+
+        @Override
+        public EpEvent receive(OpOptions how) {
+            return receiving.receive(how);
         }
 
         @Override
         public Tensor out() {
             validity.check(number);
-            receipt.requireDone("low-latency combine");
+            receiving.await("low-latency combine");
             return operation.outTensor(number);
         }
     }

@@ -78,7 +78,7 @@ final class Operations {
 
     private void run(OpOptions options, Body body, Deadline deadline) {
         for (EpEvent event : options.after()) {
-            event.await(remaining(deadline));
+            event.await(deadline.left());
         }
         lock(deadline);
         try {
@@ -94,7 +94,7 @@ final class Operations {
 
     private void lock(Deadline deadline) {
         try {
-            if (running.tryLock() || running.tryLock(remaining(deadline).toNanos(), TimeUnit.NANOSECONDS)) {
+            if (running.tryLock() || running.tryLock(deadline.left().toNanos(), TimeUnit.NANOSECONDS)) {
                 return;
             }
         } catch (InterruptedException e) {
@@ -108,10 +108,6 @@ final class Operations {
                 -1,
                 1,
                 0);
-    }
-
-    private static Duration remaining(Deadline deadline) {
-        return Duration.ofNanos(Math.max(1, deadline.nanos() - System.nanoTime()));
     }
 
     private static void awaitQuietly(CompletableFuture<Void> future, Duration timeout) {

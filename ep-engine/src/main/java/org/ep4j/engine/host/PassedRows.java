@@ -113,7 +113,8 @@ final class PassedRows {
     void passOn(HighThroughput.Begun begun, int[] firstRows, Deadline deadline) {
         for (int source = 0; source < state.ranks(); source++) {
             if (!begun.mask().has(source) && begun.passed()[source] > 0) {
-                state.waits().await(Counter.HT_DATA, source, begun.number(), deadline, "dispatch rows to pass on");
+                begun.waited()[source] += state.waits()
+                        .await(Counter.HT_DATA, source, begun.number(), deadline, "dispatch rows to pass on");
                 passOn(source, begun, firstRows);
             }
         }
@@ -123,6 +124,7 @@ final class PassedRows {
         int[] next = Arrays.copyOfRange(firstRows, source * state.ranks(), (source + 1) * state.ranks());
         int[] record = new int[recordInts];
         int[] own = new int[recordInts];
+        long capacity = state.shape().receiveCapacity(state.ranks());
         long row = (long) rails.slot(source, me) * state.shape().maxTokens();
         for (long end = row + begun.passed()[source]; row < end; row++) {
             peers.local().getInts(layout.passedRecord(row), record, 0, record.length);
@@ -134,6 +136,10 @@ final class PassedRows {
                 System.arraycopy(record, 0, own, 0, own.length);
                 for (int j = 0; j < topK; j++) {
                     own[1 + j] = state.localIndex(record[1 + j], target);
+                }
+                // Ranks drop what they have no room for.
+                if (next[target] >= capacity) {
+                    continue;
                 }
                 HostMemory memory = peers.memory(target);
                 memory.copy(

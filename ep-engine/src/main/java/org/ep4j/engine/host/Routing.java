@@ -67,6 +67,36 @@ record Routing(int tokens, int topK, DataType idType, int[] ids, int[] firstTarg
         return new Routing(tokens, topK, topkIds.type(), ids, firstTarget, Arrays.copyOf(targets, next), rowsTo);
     }
 
+    /**
+     * The same routing without some targets of tokens, whose selections there count as -1.
+     *
+     * @param rows row of every entry of {@code targets} on its rank
+     * @param capacity rows from this one on are left out
+     */
+    Routing upTo(int[] rows, long capacity, ExpertPlacement placement) {
+        int[] keptIds = ids.clone();
+        int[] keptFirst = new int[tokens + 1];
+        int[] keptTargets = new int[targets.length];
+        int[] keptRowsTo = new int[rowsTo.length];
+        int next = 0;
+        for (int t = 0; t < tokens; t++) {
+            for (int i = firstTarget[t]; i < firstTarget[t + 1]; i++) {
+                if (rows[i] < capacity) {
+                    keptRowsTo[targets[i]]++;
+                    keptTargets[next++] = targets[i];
+                    continue;
+                }
+                for (int k = t * topK; k < (t + 1) * topK; k++) {
+                    if (keptIds[k] >= 0 && placement.rankOf(keptIds[k]) == targets[i]) {
+                        keptIds[k] = -1;
+                    }
+                }
+            }
+            keptFirst[t + 1] = next;
+        }
+        return new Routing(tokens, topK, idType, keptIds, keptFirst, Arrays.copyOf(keptTargets, next), keptRowsTo);
+    }
+
     /** What is done for a token and its index in {@code targets}. */
     interface Sending {
         void send(int token, int index);

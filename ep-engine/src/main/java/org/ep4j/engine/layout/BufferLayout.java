@@ -3,6 +3,7 @@ package org.ep4j.engine.layout;
 import java.util.stream.IntStream;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
+import org.ep4j.RowLayout;
 
 /**
  * Where everything lies in the symmetric buffer, in bytes from its start; the same on all ranks. Immutable.
@@ -45,6 +46,7 @@ public final class BufferLayout {
     private final int countBytes;
     private final int combineSlotBytes;
 
+    private final long membership;
     private final long blocks;
     private final long rows;
     private final long records;
@@ -91,7 +93,8 @@ public final class BufferLayout {
         this.countBytes = align(8 * (1 + localExperts(shape.placementFor(ranks))), LINE);
         this.combineSlotBytes = align(4 * scales, 16) + 2 * hidden;
 
-        long next = counter(Counter.HT_ROUND, 0);
+        membership = counter(Counter.HT_ROUND, 0);
+        long next = membership + LINE;
         blocks = page(next);
         next = blocks + (long) Block.values().length * 2 * ranks * blockBytes;
         rows = page(next);
@@ -99,7 +102,8 @@ public final class BufferLayout {
         records = page(next);
         next = records + receiveCapacity * recordBytes;
         combineArea = page(next);
-        next = combineArea + Math.max(receiveCapacity, (long) maxTokens * topK) * rowBytes();
+        long selections = shape.layouts().contains(RowLayout.BY_EXPERT) ? (long) maxTokens * topK : 0;
+        next = combineArea + Math.max(receiveCapacity, selections) * rowBytes();
         combineWeights = page(next);
         next = combineWeights + Math.max(receiveCapacity, maxTokens) * 4L * topK;
         messages = page(next);
@@ -170,6 +174,15 @@ public final class BufferLayout {
     /** Bytes of all counters where they are apart from the rest. */
     public long counterBytes() {
         return page((long) Counter.values().length * ranks * LINE);
+    }
+
+    /**
+     * Membership word of the rank that the memory belongs to: 64 bits on a cache line of their own, 0 at first. Ranks that hold
+     * that rank out set it to another value before they use any memory again that it may still read, and never set it back to 0. It
+     * lies behind the counters, at the same offset in the window, where peers that post write it.
+     */
+    public long membership() {
+        return membership;
     }
 
     /** A counter's number among those that posted peers advance. */

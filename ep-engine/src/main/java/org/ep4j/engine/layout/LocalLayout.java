@@ -1,11 +1,15 @@
 package org.ep4j.engine.layout;
 
+import java.util.EnumMap;
+import java.util.Map;
+import org.ep4j.BufferPart;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
+import org.ep4j.RowLayout;
 
 /**
- * Where the results of one rank lie in its own memory, in bytes from the start of three allocations: high throughput, and
- * the two low-latency banks. Immutable.
+ * Where the results of one rank lie in its own memory, in bytes from the start of three ranges: high throughput, and the two
+ * low-latency banks. GPUs allocate region by region. Immutable.
  */
 @SuppressWarnings("EnumOrdinal") // looked up for every row; the enums are used for nothing else
 public final class LocalLayout {
@@ -74,11 +78,11 @@ public final class LocalLayout {
                     highThroughput,
                     receiveCapacity * shape.topK() * 8,
                     Math.max(receiveCapacity * shape.topK(), expandedCapacity) * 4,
-                    receiveCapacity * shape.scales() * 4,
+                    ScaleGrid.padded(receiveCapacity) * shape.scales() * 4,
                     most * 4,
                     most * 4,
                     expandedCapacity * rowBytes,
-                    expandedCapacity * shape.scales() * 4,
+                    ScaleGrid.padded(expandedCapacity) * shape.scales() * 4,
                     ranks * 4L,
                     localExperts * 4L,
                     (localExperts + 1) * 8L,
@@ -90,7 +94,7 @@ public final class LocalLayout {
             fill(
                     lowLatency,
                     rows * rowBytes,
-                    rows * shape.scales() * 4,
+                    localExperts * ScaleGrid.padded(lowLatencyRows) * shape.scales() * 4,
                     rows * 4,
                     localExperts * 4L,
                     localExperts * 8L * ranks,
@@ -111,7 +115,7 @@ public final class LocalLayout {
      * @param alignment of each expert's group
      */
     public static long expandedCapacity(EpShape shape, int ranks, int localExperts, int alignment) {
-        return localExperts == 0
+        return localExperts == 0 || !shape.layouts().contains(RowLayout.BY_EXPERT)
                 ? 0
                 : shape.receiveCapacity(ranks) * shape.topK() + (long) localExperts * (alignment - 1);
     }
@@ -126,6 +130,44 @@ public final class LocalLayout {
         return lowLatency[region.ordinal()];
     }
 
+    /** Bytes of a region. */
+    public long bytes(HighThroughput region) {
+        return highThroughput[region.ordinal() + 1] - highThroughput[region.ordinal()];
+    }
+
+    /** Bytes of a region of one low-latency bank. */
+    public long bytes(LowLatency region) {
+        return lowLatency[region.ordinal() + 1] - lowLatency[region.ordinal()];
+    }
+
+    /** Bytes of the parts that users know. */
+    public Map<BufferPart, Long> parts() {
+        Map<BufferPart, Long> parts = new EnumMap<>(BufferPart.class);
+        for (HighThroughput region : HighThroughput.values()) {
+            parts.merge(part(region), bytes(region), Long::sum);
+        }
+        for (LowLatency region : LowLatency.values()) {
+            parts.merge(part(region), 2 * bytes(region), Long::sum);
+        }
+        return parts;
+    }
+
+    private static BufferPart part(HighThroughput region) {
+        return switch (region) {
+            case EXPANDED, EXPANDED_SCALES -> BufferPart.BY_EXPERT;
+            case COMBINED, COMBINED_WEIGHTS -> BufferPart.COMBINED;
+            default -> BufferPart.DISPATCHED;
+        };
+    }
+
+    private static BufferPart part(LowLatency region) {
+        return switch (region) {
+            case COMBINE_INPUT -> BufferPart.LOW_LATENCY_INPUT;
+            case COMBINED -> BufferPart.LOW_LATENCY_COMBINED;
+            default -> BufferPart.LOW_LATENCY_DISPATCHED;
+        };
+    }
+
     /** Size of the high-throughput allocation. */
     public long highThroughputBytes() {
         return highThroughput[highThroughput.length - 1];
@@ -134,10 +176,5 @@ public final class LocalLayout {
     /** Size of the allocation of one low-latency bank; there are two. */
     public long lowLatencyBytes() {
         return lowLatency[lowLatency.length - 1];
-    }
-
-    /** All of it. */
-    public long bytes() {
-        return highThroughputBytes() + 2 * lowLatencyBytes();
     }
 }

@@ -6,7 +6,7 @@ import org.ep4j.EpShape;
  * Where everything lies in the window of a GPU: memory that NICs reach, by which it exchanges with peers that do not map its
  * symmetric memory. In bytes from its start; the same on all ranks. Immutable.
  *
- * <p>First blocks where {@link BufferLayout} has them, then a place for each rank where the host puts what it posts itself, then
+ * <p>First the membership word and blocks where {@link BufferLayout} has them, then a place for each rank where the host puts what it posts itself, then
  * a channel to each remote peer, then one from each. What is put into a channel is posted to the same place of the receiver's
  * channel from this rank.
  *
@@ -146,6 +146,14 @@ public final class WindowLayout {
     /** K weights of each row that comes back. */
     public long weights() {
         return weights;
+    }
+
+    /**
+     * Bytes of a channel up to here, rows and weights: where a peer that maps this rank's memory, and is posted to, puts rows that come
+     * back.
+     */
+    public long givenBytes() {
+        return align(messages, PAGE);
     }
 
     /** Low-latency messages of two banks. */

@@ -40,22 +40,29 @@ public final class HostDevice implements EpDevice {
             throw new EpResourceException("cannot allocate " + bytes
                     + " bytes of host memory; lower the shape's token limits, or give the process more memory");
         }
-        long address = (Pointer.nativeValue(base) + ALIGNMENT - 1) & -ALIGNMENT;
-        DeviceMemory memory = new DeviceMemory(address, bytes, Device.HOST);
-        TrackedMemory tracking = track(memory, () -> c.free(base));
-        return new OwnedMemory(memory, tracking::close);
+        try {
+            long address = (Pointer.nativeValue(base) + ALIGNMENT - 1) & -ALIGNMENT;
+            DeviceMemory memory = new DeviceMemory(address, bytes, Device.HOST);
+            return new OwnedMemory(track(OwnedMemory.what(bytes), memory, () -> c.free(base)));
+        } catch (RuntimeException | Error e) {
+            c.free(base);
+            throw e;
+        }
     }
 
     /**
      * Lets {@link #view} keep memory alive that somebody else maps.
      *
-     * @param free unmaps it; called once, after {@link TrackedMemory#close} and the end of all views
+     * @param what it is, for messages
+     * @param free unmaps it; called once, after {@link TrackedMemory#close} and the end of all holds
      */
-    public TrackedMemory track(DeviceMemory memory, Runnable free) {
-        TrackedMemory tracking = new TrackedMemory(memory, cleaner, () -> {
-            tracked.remove(memory.address());
+    public TrackedMemory track(String what, DeviceMemory memory, Runnable free) {
+        TrackedMemory[] mine = new TrackedMemory[1];
+        TrackedMemory tracking = new TrackedMemory(what, memory, () -> {
+            tracked.remove(memory.address(), mine[0]);
             free.run();
         });
+        mine[0] = tracking;
         tracked.put(memory.address(), tracking);
         return tracking;
     }
@@ -65,7 +72,8 @@ public final class HostDevice implements EpDevice {
         checkHost(target);
         int bytes = source.remaining();
         checkFits(bytes, target);
-        HostMemory.buffer(target.address(), bytes).put(source);
+        TrackedMemory.during(
+                target, () -> HostMemory.buffer(target.address(), bytes).put(source));
     }
 
     @Override
@@ -73,7 +81,7 @@ public final class HostDevice implements EpDevice {
         checkHost(source);
         int bytes = target.remaining();
         checkFits(bytes, source);
-        target.put(HostMemory.buffer(source.address(), bytes));
+        TrackedMemory.during(source, () -> target.put(HostMemory.buffer(source.address(), bytes)));
     }
 
     @Override
@@ -93,14 +101,33 @@ public final class HostDevice implements EpDevice {
             throw new EpArgumentException(
                     "memory", memory.byteSize() + " bytes", "at most " + Integer.MAX_VALUE + " bytes", "view a slice");
         }
-        Map.Entry<Long, TrackedMemory> below = tracked.floorEntry(memory.address());
-        if (below != null) {
-            DeviceMemory whole = below.getValue().memory();
-            if (memory.address() + memory.byteSize() <= whole.address() + whole.byteSize()) {
-                return below.getValue().view(memory);
-            }
+        Optional<TrackedMemory> owner = TrackedMemory.of(memory).or(() -> around(memory));
+        if (owner.isPresent()) {
+            return owner.get().view(memory, cleaner);
         }
-        return HostMemory.buffer(memory.address(), memory.byteSize());
+        ByteBuffer view = HostMemory.buffer(memory.address(), memory.byteSize());
+        memory.owner().ifPresent(other -> cleaner.register(view, new Kept(other)));
+        return view;
+    }
+
+    /** Tracked memory that a range lies in which a program made from an address. */
+    private Optional<TrackedMemory> around(DeviceMemory memory) {
+        if (memory.owner().isPresent()) {
+            return Optional.empty();
+        }
+        Map.Entry<Long, TrackedMemory> below = tracked.floorEntry(memory.address());
+        return Optional.ofNullable(below).map(Map.Entry::getValue).filter(tracking -> {
+            DeviceMemory whole = tracking.memory();
+            return memory.address() + memory.byteSize() <= whole.address() + whole.byteSize();
+        });
+    }
+
+    /** What a view keeps reachable, as the memory does: a direct buffer that was wrapped goes away with the last of the two. */
+    private record Kept(Object owner) implements Runnable {
+        @Override
+        public void run() {
+            // There is nothing to do but to have been referred to until now.
+        }
     }
 
     @Override

@@ -7,6 +7,8 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.IntBuffer;
+import java.util.Optional;
+import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 
 /**
@@ -25,8 +27,11 @@ public final class HostMemory implements Words {
     private final ByteBuffer[] windows;
     private final IntBuffer[] intWindows;
 
-    private HostMemory(long size, ByteBuffer[] windows) {
-        this.size = size;
+    private final DeviceMemory memory;
+
+    private HostMemory(DeviceMemory memory, ByteBuffer[] windows) {
+        this.memory = memory;
+        this.size = memory.byteSize();
         this.windows = windows;
         this.intWindows = new IntBuffer[windows.length];
         for (int i = 0; i < windows.length; i++) {
@@ -43,7 +48,7 @@ public final class HostMemory implements Words {
             long start = (long) i << STRIDE_SHIFT;
             windows[i] = buffer(memory.address() + start, Math.min(Integer.MAX_VALUE, size - start));
         }
-        return new HostMemory(size, windows);
+        return new HostMemory(memory, windows);
     }
 
     /** All of a direct buffer of up to 2^30 bytes, which stays as long as this does. */
@@ -52,7 +57,8 @@ public final class HostMemory implements Words {
             throw new IllegalArgumentException(direct.capacity() + " bytes are more than " + STRIDE);
         }
         ByteBuffer all = direct.duplicate().clear().order(ByteOrder.nativeOrder());
-        return new HostMemory(all.capacity(), new ByteBuffer[] {all});
+        DeviceMemory memory = new DeviceMemory(address(all), all.capacity(), Device.HOST, Optional.of(all));
+        return new HostMemory(memory, new ByteBuffer[] {all});
     }
 
     /** A direct buffer over {@code length} bytes at {@code address}, in native byte order. */
@@ -65,6 +71,11 @@ public final class HostMemory implements Words {
     /** Address of the first byte (not of the position) of a direct buffer. */
     public static long address(ByteBuffer direct) {
         return Pointer.nativeValue(Native.getDirectBufferPointer(direct));
+    }
+
+    /** The range. */
+    public DeviceMemory memory() {
+        return memory;
     }
 
     /** Length in bytes. */

@@ -2,7 +2,8 @@ package org.ep4j.engine.proxy;
 
 /**
  * What is done with commands. Calls for the commands of one ring come from one thread, in the order of the ring. What a call
- * throws is told to the {@link FailureListener}, and the next command follows.
+ * throws is told to the {@link FailureListener}; the commands for its peer that follow are dropped, writes and advances alike,
+ * until {@link ProxyThreads#restore}.
  */
 public interface CommandSink {
     /**

@@ -6,8 +6,8 @@ public interface FailureListener {
     int NONE = -1;
 
     /**
-     * One command, or one look at arrivals, has failed; the next ones follow all the same, so that no GPU waits for a full
-     * ring.
+     * One command, or one look at arrivals, has failed. The next ones are taken all the same, so that no GPU waits for a full ring;
+     * those for the same peer are dropped.
      *
      * @param ring index of the ring, or {@link #NONE}
      * @param peer of the command, or {@link #NONE}

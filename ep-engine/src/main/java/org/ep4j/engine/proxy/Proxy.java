@@ -55,7 +55,7 @@ final class Proxy implements Runnable {
         for (int i = 0; i < indices.length; i++) {
             rings[i] = all.get(indices[i]);
         }
-        this.sink = sink;
+        this.sink = new BreakingSink(sink, state.broken);
         this.pump = pump;
         this.state = state;
         this.placement = placement;

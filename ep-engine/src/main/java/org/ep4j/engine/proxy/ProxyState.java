@@ -17,6 +17,9 @@ final class ProxyState implements FailureListener {
     /** Counted down by every thread that has begun its rings anew; another one for each time. */
     volatile @Nullable CountDownLatch restart;
 
+    /** What a failed command adds its peer to before the next one is handed over. */
+    final BrokenPeers broken = new BrokenPeers();
+
     private final FailureListener listener;
     private final AtomicReference<@Nullable Throwable> first = new AtomicReference<>();
     private final AtomicBoolean listenerFailed = new AtomicBoolean();
@@ -33,6 +36,9 @@ final class ProxyState implements FailureListener {
     @Override
     public void failed(int ring, int peer, Throwable failure) {
         first.compareAndSet(null, failure);
+        if (peer != NONE) {
+            broken.add(peer);
+        }
         try {
             listener.failed(ring, peer, failure);
         } catch (Throwable e) {

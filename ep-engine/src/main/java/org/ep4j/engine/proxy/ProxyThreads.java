@@ -1,11 +1,13 @@
 package org.ep4j.engine.proxy;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpTimeoutException;
@@ -17,7 +19,8 @@ import org.ep4j.EpTimeoutException;
  * the processor between looks, and while {@link #quiet} holds it sleeps, at first 50 us and at most 1 ms at a time: a GPU,
  * which can wake nobody, is served then too, only later.
  *
- * <p>What the sink throws does not end a thread. All methods may be called from any thread.
+ * <p>What the sink throws does not end a thread, but it breaks the peer: its later commands are dropped, so that no counter tells
+ * of a write that was never posted, until {@link #restore}. All methods may be called from any thread.
  */
 public final class ProxyThreads {
     private static final System.Logger LOGGER = System.getLogger(ProxyThreads.class.getName());
@@ -29,6 +32,7 @@ public final class ProxyThreads {
     private final List<CommandRing> rings;
     private final ProxyState state;
     private final List<Thread> threads = new ArrayList<>();
+    private final AtomicBoolean told = new AtomicBoolean();
 
     /**
      * Starts the threads, which {@link #close} ends.
@@ -49,6 +53,20 @@ public final class ProxyThreads {
             FailureListener failures,
             Optional<Integer> numaNode,
             Duration idleSpin) {
+        this(name, count, rings, sink, pump, failures, NumaBinding.NODES, numaNode, idleSpin);
+    }
+
+    /** As above, with another folder of NUMA nodes. */
+    ProxyThreads(
+            String name,
+            int count,
+            List<CommandRing> rings,
+            CommandSink sink,
+            ArrivalPump pump,
+            FailureListener failures,
+            Path nodes,
+            Optional<Integer> numaNode,
+            Duration idleSpin) {
         if (count < 1 || count > MAX_THREADS) {
             throw new EpArgumentException(
                     "ep.proxy.threads", count, "from 1 to " + MAX_THREADS, "set it to such a number");
@@ -56,7 +74,7 @@ public final class ProxyThreads {
         this.name = name;
         this.rings = List.copyOf(rings);
         this.state = new ProxyState(failures);
-        Runnable placement = () -> numaNode.ifPresent(ProxyThreads::bind);
+        Runnable placement = () -> numaNode.ifPresent(node -> bind(nodes, node, count));
         for (int i = 0; i < count; i++) {
             Proxy proxy =
                     new Proxy(i, count, this.rings, sink, pump, state, placement, Math.max(0, idleSpin.toNanos()));
@@ -67,12 +85,14 @@ public final class ProxyThreads {
         threads.forEach(Thread::start);
     }
 
-    private static void bind(int numaNode) {
-        NumaBinding.bind(numaNode)
+    /** Why it was not done is the same for all threads, so one tells. */
+    private void bind(Path nodes, int numaNode, int count) {
+        NumaBinding.bind(nodes, numaNode, count)
+                .filter(why -> !told.getAndSet(true))
                 .ifPresent(why -> LOGGER.log(
-                        System.Logger.Level.WARNING,
-                        "{0} runs on any processor, not on those of NUMA node {1}: {2}",
-                        Thread.currentThread().getName(),
+                        System.Logger.Level.INFO,
+                        "threads {0}-* run on any processor, not on those of NUMA node {1}: {2}",
+                        name,
                         numaNode,
                         why));
     }
@@ -88,6 +108,14 @@ public final class ProxyThreads {
     /** No operation is in flight. */
     public void quiet() {
         state.awake = false;
+    }
+
+    /**
+     * Hands over commands for a peer again after a recovery, also where none has failed. The rings hold no command that was put
+     * before it, and no kernel that produces runs.
+     */
+    public void restore(int peer) {
+        state.broken.remove(peer);
     }
 
     /** The first thing that sink or pump threw. */

@@ -16,4 +16,9 @@ public record Deadline(long nanos, Duration whole) {
     public boolean passed() {
         return System.nanoTime() - nanos >= 0;
     }
+
+    /** What is left of the wait; never zero, which calls take for no wait or for a wrong argument. */
+    public Duration left() {
+        return Duration.ofNanos(Math.max(1, nanos - System.nanoTime()));
+    }
 }

@@ -1,22 +1,30 @@
 package org.ep4j.engine.sync;
 
+import java.lang.invoke.VarHandle;
+import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.Function;
+import java.util.stream.Stream;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.FailedPath;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.Words;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.HostPosted;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The symmetric memory of all ranks as this rank reaches it, and the counters in it.
@@ -30,21 +38,16 @@ import org.ep4j.spi.HostPosted;
 public final class Peers<W extends Words> {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
+    /** A rank that lives takes a word at once, also while its process is stopped. */
+    private static final Duration EXPEL = Duration.ofMillis(20);
+
     private final int rank;
     private final EpPlan plan;
     private final BufferLayout layout;
-    private final List<W> stored;
-    /** Where peers that post write. */
-    private final W window;
-    /** Where it is told what has come from them. */
-    private final W counters;
-
-    private final Map<Integer, PostedPeer> postedTo = new TreeMap<>();
-    private final Map<Integer, HostPosted> postedFrom;
-    /** By counter and rank: what was seen of ranks that post. */
-    private final AtomicLongArray heard;
-
+    private final Function<DeviceMemory, W> access;
     private final Set<Integer> disconnected = new HashSet<>();
+    private volatile Reach<W> reach;
+    private volatile Optional<Reach<W>> older = Optional.empty();
     private volatile Deadline deadline;
 
     /**
@@ -63,24 +66,118 @@ public final class Peers<W extends Words> {
         this.rank = symmetric.rank();
         this.layout = layout;
         this.deadline = deadline;
-        W local = access.apply(symmetric.local());
-        this.window = symmetric.window().map(w -> access.apply(w.memory())).orElse(local);
-        this.counters = symmetric.window().map(w -> access.apply(w.counters())).orElse(local);
-        List<W> all = new ArrayList<>();
-        for (int r = 0; r < symmetric.ranks(); r++) {
-            DeviceMemory mapped = symmetric.mapped().get(r);
-            all.add(r == rank ? local : mapped == null ? window : access.apply(mapped));
+        this.access = access;
+        this.reach = new Reach<>(symmetric, layout, access);
+    }
+
+    /**
+     * Goes on in other memory, whose counters all begin at 0.
+     *
+     * @param fresh has no memory of ranks that are lost
+     */
+    public void move(SymmetricMemory fresh) {
+        older = Optional.of(reach);
+        reach = new Reach<>(fresh, layout, access);
+    }
+
+    /** True after a {@link #move} until {@link #forgetOlder} or {@link #moveBack}. */
+    public boolean hasMoved() {
+        return older.isPresent();
+    }
+
+    /** Never moves back: all ranks are known to have moved. */
+    public void forgetOlder() {
+        older = Optional.empty();
+    }
+
+    /** Goes on where this rank was before it moved, since another one could not. */
+    public void moveBack() {
+        reach = older.orElseThrow();
+        older = Optional.empty();
+    }
+
+    /** As {@link #seen}, in the memory that this rank has moved from; 0 where it has not. */
+    public long seenBeforeMove(Counter counter, int source) {
+        Reach<W> old = older.orElse(null);
+        if (old == null) {
+            return 0;
         }
-        this.stored = List.copyOf(all);
-        this.heard = new AtomicLongArray(Counter.values().length * all.size());
-        long staging = symmetric.window().map(SymmetricMemory.Window::staging).orElse(layout.staging(0));
-        long stagingBytes =
-                symmetric.window().map(SymmetricMemory.Window::stagingBytes).orElse(layout.stagingBytes());
-        symmetric
-                .postedTo()
-                .forEach((peer, posted) ->
-                        postedTo.put(peer, new PostedPeer(posted, peer, staging + peer * stagingBytes, stagingBytes)));
-        this.postedFrom = symmetric.postedFrom();
+        HostPosted posted = old.postedFrom.get(source);
+        return posted == null
+                ? old.local.getLongAcquire(layout.counter(counter, source))
+                : posted.seen(BufferLayout.number(counter), source);
+    }
+
+    /** This rank's symmetric memory. */
+    public DeviceMemory symmetric() {
+        return reach.symmetric.local();
+    }
+
+    /**
+     * A window as this rank reaches it.
+     *
+     * @param memory blocks at the same places as in symmetric memory
+     * @param counters likewise
+     */
+    private record Windowed<W>(W memory, W counters) {}
+
+    /** One generation of symmetric memory, as this rank reaches it. */
+    private static final class Reach<W extends Words> {
+        private final SymmetricMemory symmetric;
+        private final W local;
+        /** By rank; of ranks that are posted to, the window; null for ranks that are lost. */
+        private final List<@Nullable W> stored;
+        /** Memory beside the local one that peers which post write, and its counters, as the backend or a proxy thread shows them. */
+        private final Map<SymmetricMemory.Window, Windowed<W>> windows = new HashMap<>();
+
+        private final Map<Integer, PostedPeer> postedTo = new TreeMap<>();
+        private final Map<Integer, HostPosted> postedFrom;
+        /** By counter and rank: what was seen of ranks that post. */
+        private final AtomicLongArray heard;
+
+        Reach(SymmetricMemory symmetric, BufferLayout layout, Function<DeviceMemory, W> access) {
+            this.symmetric = symmetric;
+            local = access.apply(symmetric.local());
+            Stream.concat(symmetric.windowTo().values().stream(), symmetric.windowFrom().values().stream())
+                    .distinct()
+                    .forEach(w -> windows.put(w, new Windowed<>(access.apply(w.memory()), access.apply(w.counters()))));
+            List<@Nullable W> all = new ArrayList<>();
+            for (int r = 0; r < symmetric.ranks(); r++) {
+                DeviceMemory mapped = symmetric.mapped().get(r);
+                if (r == symmetric.rank()) {
+                    all.add(local);
+                } else if (mapped != null) {
+                    all.add(access.apply(mapped));
+                } else {
+                    all.add(
+                            symmetric.postedTo().containsKey(r)
+                                    ? windowed(symmetric.windowTo(), r).memory()
+                                    : null);
+                }
+            }
+            stored = Collections.unmodifiableList(all);
+            heard = new AtomicLongArray(Counter.values().length * all.size());
+            symmetric.postedTo().forEach((peer, posted) -> {
+                Optional<SymmetricMemory.Window> window =
+                        Optional.ofNullable(symmetric.windowTo().get(peer));
+                long staging = window.map(SymmetricMemory.Window::staging).orElse(layout.staging(0));
+                long stagingBytes =
+                        window.map(SymmetricMemory.Window::stagingBytes).orElse(layout.stagingBytes());
+                postedTo.put(peer, new PostedPeer(posted, peer, staging + peer * stagingBytes, stagingBytes));
+            });
+            postedFrom = symmetric.postedFrom();
+        }
+
+        /** The memory of a peer's window, or the local one. */
+        private Windowed<W> windowed(Map<Integer, SymmetricMemory.Window> byPeer, int peer) {
+            SymmetricMemory.Window window = byPeer.get(peer);
+            Windowed<W> found = window == null ? null : windows.get(window);
+            return found == null ? new Windowed<>(local, local) : found;
+        }
+
+        Windowed<W> from(int source) {
+            return windowed(symmetric.windowFrom(), source);
+        }
     }
 
     /** This rank. */
@@ -90,7 +187,7 @@ public final class Peers<W extends Words> {
 
     /** R. */
     public int ranks() {
-        return stored.size();
+        return reach.stored.size();
     }
 
     /** Where everything lies. */
@@ -101,17 +198,17 @@ public final class Peers<W extends Words> {
     /** Until when the calls of the operation that begins may wait. What an operation before it left unposted is dropped. */
     public void until(Deadline end) {
         deadline = end;
-        postedTo.values().forEach(PostedPeer::drop);
+        reach.postedTo.values().forEach(PostedPeer::drop);
     }
 
     /** True when this rank writes {@code peer} by posting, and so cannot read its memory. */
     public boolean isPostedTo(int peer) {
-        return postedTo.containsKey(peer);
+        return reach.postedTo.containsKey(peer);
     }
 
     /** True when {@code peer} writes this rank by posting, and so cannot read this rank's memory. */
     public boolean isPostedFrom(int peer) {
-        return postedFrom.containsKey(peer);
+        return reach.postedFrom.containsKey(peer);
     }
 
     /** The memory of {@code peer}, which is mapped. */
@@ -119,22 +216,43 @@ public final class Peers<W extends Words> {
         if (isPostedTo(peer)) {
             throw new IllegalStateException("the memory of " + label(peer) + " is not mapped");
         }
-        return stored.get(peer);
+        return stored(peer);
+    }
+
+    private W stored(int peer) {
+        W memory = reach.stored.get(peer);
+        if (memory == null) {
+            throw new IllegalStateException(
+                    "the memory of " + label(peer) + ", which is lost, is not reached any more");
+        }
+        return memory;
+    }
+
+    /** The memory of all peers that are mapped and not lost. */
+    public List<W> mapped() {
+        List<W> mapped = new ArrayList<>();
+        for (int r = 0; r < ranks(); r++) {
+            W memory = reach.stored.get(r);
+            if (r != rank && memory != null && !isPostedTo(r)) {
+                mapped.add(memory);
+            }
+        }
+        return mapped;
     }
 
     /** This rank's own memory. */
     public W local() {
-        return stored.get(rank);
+        return reach.local;
     }
 
     /** The memory of this rank in which blocks of {@code source} are. */
     public W writtenBy(int source) {
-        return isPostedFrom(source) ? window : local();
+        return isPostedFrom(source) ? reach.from(source).memory() : local();
     }
 
     /** The memory in which a {@link #place} is. */
     public W through(int peer) {
-        return stored.get(peer);
+        return stored(peer);
     }
 
     /**
@@ -142,7 +260,7 @@ public final class Peers<W extends Words> {
      * the next call that concerns the peer.
      */
     public long place(int peer, long offset, long bytes) {
-        PostedPeer posted = postedTo.get(peer);
+        PostedPeer posted = reach.postedTo.get(peer);
         return posted == null ? offset : posted.place(offset, bytes, deadline);
     }
 
@@ -159,7 +277,7 @@ public final class Peers<W extends Words> {
      * to do for one that is mapped.
      */
     public void drain(int peer) {
-        PostedPeer posted = postedTo.get(peer);
+        PostedPeer posted = reach.postedTo.get(peer);
         if (posted != null) {
             try {
                 posted.drain(deadline);
@@ -176,7 +294,7 @@ public final class Peers<W extends Words> {
      * @throws EpPeerLostException when the peer cannot be reached
      */
     public void settle(int peer) {
-        PostedPeer posted = postedTo.get(peer);
+        PostedPeer posted = reach.postedTo.get(peer);
         if (posted != null) {
             posted.settle(deadline);
         }
@@ -184,7 +302,7 @@ public final class Peers<W extends Words> {
 
     /** Lets what was posted arrive, as far as it can until the deadline, before this rank gives its memory back. */
     public void finish(Mask mask) {
-        postedTo.forEach((peer, posted) -> {
+        reach.postedTo.forEach((peer, posted) -> {
             if (!mask.has(peer)) {
                 try {
                     posted.settle(deadline);
@@ -200,19 +318,58 @@ public final class Peers<W extends Words> {
      * stores.
      */
     public void disconnect(int peer) {
-        HostPosted posted = postedFrom.get(peer);
+        HostPosted posted = reach.postedFrom.get(peer);
         if (posted != null && disconnected.add(peer)) {
             posted.disconnect(peer);
         }
     }
 
-    /** True once it was disconnected. */
-    public boolean isDisconnected(int peer) {
-        return disconnected.contains(peer);
+    /** True when {@code peer} can load and store the memory that this rank uses. */
+    public boolean maps(int peer) {
+        return peer != rank && !isPostedFrom(peer) && reach.stored.get(peer) != null;
+    }
+
+    /** True when nothing keeps {@code peer} from writing the memory that this rank uses: it maps it, or cannot be cut off. */
+    public boolean mayReach(int peer) {
+        HostPosted posted = reach.postedFrom.get(peer);
+        return maps(peer) || (posted != null && !posted.canDisconnect());
+    }
+
+    /**
+     * Lets a rank know that the others go on without it, before they use memory again that it may still read or write: it
+     * finds its membership word set before it returns a result of what it read. Best effort for a rank that is posted to, whose
+     * memory nobody else uses.
+     */
+    public void expel(int peer) {
+        if (isPostedTo(peer)) {
+            try {
+                Deadline soon = Deadline.in(EXPEL);
+                PostedPeer posted = posted(peer);
+                through(peer).putLong(posted.place(layout.membership(), Long.BYTES, soon), 1);
+                posted.flush();
+                posted.drain(soon);
+            } catch (EpException e) {
+                LOG.log(System.Logger.Level.DEBUG, "a rank is not reached to say that it is out", e);
+            }
+        } else if (reach.stored.get(peer) != null) {
+            stored(peer).putLongRelease(layout.membership(), 1);
+        }
+    }
+
+    /**
+     * True once another rank has {@linkplain #expel said} that the group goes on without this one. When it is called after the
+     * last read of memory of others, false means that nothing of what was read had been used again.
+     */
+    public boolean isExpelled() {
+        Reach<W> now = reach;
+        VarHandle.acquireFence();
+        return now.local.getLongAcquire(layout.membership()) != 0
+                || now.windows.values().stream()
+                        .anyMatch(window -> window.memory().getLongAcquire(layout.membership()) != 0);
     }
 
     private PostedPeer posted(int peer) {
-        PostedPeer posted = postedTo.get(peer);
+        PostedPeer posted = reach.postedTo.get(peer);
         if (posted == null) {
             throw new IllegalStateException("nothing is posted to " + label(peer));
         }
@@ -221,11 +378,11 @@ public final class Peers<W extends Words> {
 
     /** Second half of a counted write: what was written to {@code peer} before is seen by whoever sees the counter. */
     public void advance(int peer, Counter counter, long value) {
-        PostedPeer posted = postedTo.get(peer);
+        PostedPeer posted = reach.postedTo.get(peer);
         if (posted != null) {
             posted.advance(counter, value);
         } else {
-            stored.get(peer).putLongRelease(layout.counter(counter, rank), value);
+            stored(peer).putLongRelease(layout.counter(counter, rank), value);
         }
     }
 
@@ -248,13 +405,13 @@ public final class Peers<W extends Words> {
      * @throws EpPeerLostException when the source posts and cannot be heard any more
      */
     public long seen(Counter counter, int source) {
-        HostPosted posted = postedFrom.get(source);
+        HostPosted posted = reach.postedFrom.get(source);
         if (posted == null) {
             return local().getLongAcquire(layout.counter(counter, source));
         }
         int number = BufferLayout.number(counter);
         long value = posted.seen(number, source);
-        heard.accumulateAndGet(number * ranks() + source, value, Math::max);
+        reach.heard.accumulateAndGet(number * ranks() + source, value, Math::max);
         return value;
     }
 
@@ -263,9 +420,12 @@ public final class Peers<W extends Words> {
         if (!isPostedFrom(source)) {
             return local().getLongAcquire(layout.counter(counter, source));
         }
-        long seen = heard.get(BufferLayout.number(counter) * ranks() + source);
+        long seen = reach.heard.get(BufferLayout.number(counter) * ranks() + source);
         // Whoever else looks at arrivals keeps them there.
-        return window == local() ? seen : Math.max(seen, counters.getLongAcquire(layout.counter(counter, source)));
+        Windowed<W> window = reach.from(source);
+        return window.memory() == local()
+                ? seen
+                : Math.max(seen, window.counters().getLongAcquire(layout.counter(counter, source)));
     }
 
     /**
@@ -312,6 +472,21 @@ public final class Peers<W extends Words> {
             words[i] = writtenBy(source).getLong(offset + 8L * i);
         }
         return words;
+    }
+
+    /** Reads the ints of {@code source}'s block, one for each rank. */
+    public int[] readInts(Block block, long number, int source) {
+        long offset = layout.block(block, number, source) + BufferLayout.blockInts();
+        int[] ints = new int[ranks()];
+        for (int i = 0; i < ints.length; i++) {
+            ints[i] = writtenBy(source).getInt(offset + 4L * i);
+        }
+        return ints;
+    }
+
+    /** How a rank is reached, for exceptions. */
+    public FailedPath pathTo(int peer) {
+        return peer < 0 || peer >= ranks() ? FailedPath.UNKNOWN : FailedPath.of(plan.path(rank, peer));
     }
 
     /** Who a rank is and how it is reached, for messages. */

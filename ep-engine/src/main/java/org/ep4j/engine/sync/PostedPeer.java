@@ -1,6 +1,7 @@
 package org.ep4j.engine.sync;
 
-import java.time.Duration;
+import java.util.Optional;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.spi.HostPosted;
@@ -29,6 +30,9 @@ final class PostedPeer {
     private long source;
     private long bytes;
 
+    /** Why a write failed that recovery has not given up yet. */
+    private Optional<EpTimeoutException> failure = Optional.empty();
+
     /** Posts to {@code peer} from the {@code size} bytes at {@code start} of this rank's memory. */
     PostedPeer(HostPosted posted, int peer, long start, long size) {
         this.posted = posted;
@@ -43,6 +47,7 @@ final class PostedPeer {
      * written before these.
      */
     long place(long to, long size, Deadline deadline) {
+        checkWritten();
         if (bytes > 0 && to == target + bytes && free + size <= end && bytes + size <= PIECE) {
             bytes += size;
         } else {
@@ -64,7 +69,7 @@ final class PostedPeer {
     void write(long to, long from, long size) {
         flush();
         for (long done = 0; done < size; done += PIECE) {
-            posted.write(peer, to + done, from + done, Math.min(PIECE, size - done));
+            post(to + done, from + done, Math.min(PIECE, size - done));
         }
     }
 
@@ -83,19 +88,49 @@ final class PostedPeer {
     void settle(Deadline deadline) {
         drop();
         drain(deadline);
+        failure = Optional.empty();
     }
 
     /** Waits until all that was posted is sent. */
     void drain(Deadline deadline) {
-        Duration left = Duration.ofNanos(Math.max(1, deadline.nanos() - System.nanoTime()));
-        posted.drain(peer, left);
+        posted.drain(peer, deadline.left());
     }
 
-    private void flush() {
+    /** Posts what was placed. */
+    void flush() {
         long size = bytes;
         bytes = 0;
+        checkWritten();
         if (size > 0) {
-            posted.write(peer, target, source, size);
+            post(target, source, size);
         }
+    }
+
+    private void post(long to, long from, long size) {
+        try {
+            posted.write(peer, to, from, size);
+        } catch (EpTimeoutException e) {
+            failure = Optional.of(e);
+            throw e;
+        }
+    }
+
+    /**
+     * Refuses to go on after a write failed: a counter of a later operation would tell the peer that this one is complete. A backend
+     * forgets that when it is drained, which operations do to use their staging buffer again.
+     */
+    private void checkWritten() {
+        failure.ifPresent(e -> {
+            EpTimeoutException refusal = new EpTimeoutException(
+                    "nothing more is posted to rank " + peer + ", since a write to it failed: " + e.getMessage()
+                            + "; call recover",
+                    e.phase(),
+                    peer,
+                    e.expected(),
+                    e.seen(),
+                    e.failedPath());
+            refusal.initCause(e);
+            throw refusal;
+        });
     }
 }

@@ -1,9 +1,6 @@
 package org.ep4j.engine.sync;
 
-import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PathKind;
 
@@ -16,21 +13,16 @@ import org.ep4j.plan.PathKind;
 public final class Rails {
     private final boolean posted;
 
-    /** By rank. */
-    private final int[] island;
+    private final Islands islands;
 
-    /** By island, ascending. */
-    private final List<List<Integer>> members;
-
-    private Rails(boolean posted, int[] island, List<List<Integer>> members) {
+    private Rails(boolean posted, Islands islands) {
         this.posted = posted;
-        this.island = island;
-        this.members = members;
+        this.islands = islands;
     }
 
     /** Nothing is posted. */
     public static Rails none() {
-        return new Rails(false, new int[0], List.of());
+        return new Rails(false, Islands.NONE);
     }
 
     /** The rails of a plan. */
@@ -41,45 +33,15 @@ public final class Rails {
         if (!plan.options().rails()) {
             return straight();
         }
-        MappedPairs mapped = new MappedPairs(plan, new HashMap<>());
-        int[] island = new int[plan.ranks()];
-        List<List<Integer>> members = new ArrayList<>();
-        for (int r = 0; r < island.length; r++) {
-            int rank = r;
-            int found = 0;
-            while (found < members.size() && !mapped.test(members.get(found).get(0), rank)) {
-                found++;
-            }
-            if (found == members.size()) {
-                members.add(new ArrayList<>());
-            }
-            island[rank] = found;
-            members.get(found).add(rank);
-        }
-        boolean whole = true;
-        for (int from = 0; from < island.length; from++) {
-            for (int to = 0; to < island.length; to++) {
-                whole &= from == to || mapped.test(from, to) == (island[from] == island[to]);
-            }
-        }
-        // Where islands overlap, rows go straight to where they belong.
-        return whole ? new Rails(true, island, members) : straight();
+        return Islands.of(plan).map(islands -> new Rails(true, islands)).orElseGet(Rails::straight);
     }
 
     private static Rails straight() {
-        return new Rails(true, new int[0], List.of());
+        return new Rails(true, Islands.NONE);
     }
 
     private static boolean isMapped(PathKind kind) {
         return kind == PathKind.MAPPED || kind == PathKind.LOCAL;
-    }
-
-    /** Which pairs of different ranks map memory. There are few kinds of pairs, and to make a path takes long. */
-    private record MappedPairs(EpPlan plan, Map<Integer, Boolean> byKind) {
-        boolean test(int from, int to) {
-            return byKind.computeIfAbsent(
-                    plan.kind(from, to), kind -> plan.path(from, to).offer().kind() == PathKind.MAPPED);
-        }
     }
 
     /** True when some ranks post to others. */
@@ -89,12 +51,12 @@ public final class Rails {
 
     /** True when some ranks pass on what others send. */
     public boolean passes() {
-        return members.size() > 1 && members.stream().anyMatch(island -> island.size() > 1);
+        return islands.count() > 1 && islands.largest() > 1;
     }
 
     /** True when {@code a} and {@code b} are of one island, or nothing is passed on. */
     public boolean together(int a, int b) {
-        return island.length == 0 || island[a] == island[b];
+        return islands.count() == 0 || islands.of(a) == islands.of(b);
     }
 
     /**
@@ -105,27 +67,18 @@ public final class Rails {
         if (together(source, target)) {
             return -1;
         }
-        List<Integer> there = members.get(island[target]);
-        int place = members.get(island[source]).indexOf(source);
-        int via = there.get(place % there.size());
+        List<Integer> there = islands.members(target);
+        int via = there.get(islands.place(source) % there.size());
         return there.size() == 1 || mask.has(via) ? -1 : via;
     }
 
-    /** Which of those whose rows {@code via} passes on {@code source} is, from 0. */
+    /** Which of those whose rows {@code via} passes on {@code source} is, from 0; it must be one of them. */
     public int slot(int source, int via) {
-        int slot = 0;
-        for (int r = 0; r < source; r++) {
-            slot += via(r, via, Mask.NONE) == via ? 1 : 0;
-        }
-        return slot;
+        return islands.alikeBelow(source, islands.members(via).size()) - (via < source ? 1 : 0);
     }
 
     /** Most ranks whose rows one rank passes on. */
     public int mostSources() {
-        int most = 0;
-        for (int via = 0; via < island.length; via++) {
-            most = Math.max(most, slot(island.length, via));
-        }
-        return most;
+        return islands.mostSources();
     }
 }

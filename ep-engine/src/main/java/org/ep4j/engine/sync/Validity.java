@@ -9,6 +9,7 @@ public final class Validity {
     private final String kind;
     private final int alive;
     private volatile boolean closed;
+    private volatile boolean left;
 
     public Validity(String kind, int alive) {
         this.kind = kind;
@@ -23,7 +24,15 @@ public final class Validity {
         closed = true;
     }
 
+    /** Makes all results void while the buffer is not in the memory that they belong to. */
+    public void left(boolean now) {
+        left = now;
+    }
+
     public void check(long number) {
+        if (left) {
+            throw Waits.moved();
+        }
         if (closed) {
             throw new EpStateException(
                     "the buffer of this " + kind + " result is closed; copy results before closing it");

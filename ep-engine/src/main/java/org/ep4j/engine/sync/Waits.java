@@ -13,6 +13,7 @@ import org.ep4j.EpMismatchException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.FailedPath;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
@@ -37,15 +38,22 @@ public final class Waits {
 
     private final Peers<?> peers;
     private final Bootstrap bootstrap;
+    private final DeathProof proofs;
     private final int spins;
     private final Map<Counter, Long> begun = new EnumMap<>(Counter.class);
     private volatile Mask mask = Mask.NONE;
     private volatile boolean closing;
     private volatile long recoveryRounds;
 
-    public Waits(Peers<?> peers, Bootstrap bootstrap, int ranksOnHost) {
+    /**
+     * Waits of one buffer.
+     *
+     * @param proofs of ranks on this host, which end a wait for one that is gone before the bootstrap has heard of it
+     */
+    public Waits(Peers<?> peers, Bootstrap bootstrap, DeathProof proofs, int ranksOnHost) {
         this.peers = peers;
         this.bootstrap = bootstrap;
+        this.proofs = proofs;
         // With more ranks than processors a spinning rank only keeps the awaited one from running.
         this.spins = ranksOnHost <= Runtime.getRuntime().availableProcessors() ? SPINS : 10;
         for (Counter counter : BEGINNINGS) {
@@ -102,7 +110,8 @@ public final class Waits {
                     e.getMessage() + "; during " + phase + describe(counter, source, expected)
                             + "; call recover to go on without it",
                     e.peer(),
-                    phase);
+                    phase,
+                    e.failedPath().or(peers.pathTo(e.peer())));
             lost.initCause(e);
             throw lost;
         }
@@ -148,6 +157,9 @@ public final class Waits {
     @SuppressWarnings("ThreadPriorityCheck") // giving up the processor is what lets the awaited rank run
     private void slow(int round, Counter counter, int source, long expected, Deadline deadline, String phase) {
         if (round % 64 == 0) {
+            requireMember(phase);
+            checkMoved(counter, source);
+            checkGone(counter, source, expected, phase);
             checkOrder(counter, source, expected, phase);
             if (deadline.passed()) {
                 throw timeout(counter, source, expected, deadline, phase);
@@ -164,6 +176,39 @@ public final class Waits {
         }
     }
 
+    /**
+     * Refuses to go on in a group that has gone on without this rank. An operation calls it after its last read of memory of
+     * others: that memory is used again only after this rank's membership word was set.
+     *
+     * @throws EpPeerLostException naming this rank
+     */
+    public void requireMember(String phase) {
+        if (!isMember()) {
+            throw expelled(phase);
+        }
+    }
+
+    /** False once the others go on without this rank. */
+    public boolean isMember() {
+        return !peers.isExpelled() && bootstrap.state(peers.rank()) != MemberState.LOST;
+    }
+
+    /** The error of an operation that belongs to memory which the buffer has left. */
+    public static EpStateException moved() {
+        return new EpStateException(
+                "the buffer has moved away from a rank that it goes on without, and what this operation belongs to is void:"
+                        + " dispatch again, and record graphs again");
+    }
+
+    /** The error of a rank that was given up. */
+    EpPeerLostException expelled(String phase) {
+        return new EpPeerLostException(
+                "the other ranks hold this rank (" + peers.rank() + ") lost and go on without it; during " + phase
+                        + "; nothing that it received is valid: close the buffer, and join a new group",
+                peers.rank(),
+                phase);
+    }
+
     private void checkMembers(Counter counter, int source, long expected, String phase) {
         for (int r = 0; r < peers.ranks(); r++) {
             if (r == peers.rank() || mask.has(r)) {
@@ -178,8 +223,47 @@ public final class Waits {
                                 + phase + describe(counter, source, expected)
                                 + "; call recover to go on without it",
                         r,
-                        phase);
+                        phase,
+                        peers.pathTo(r));
             }
+        }
+    }
+
+    /** A rank whose part of a move failed recovers where all were before. */
+    static final class NotMovedException extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        private final long round;
+
+        NotMovedException(int rank, long round) {
+            super("rank " + rank + " is in round " + round + " of a recovery in the memory before");
+            this.round = round;
+        }
+
+        /** The round of recovery that it is in. */
+        long round() {
+            return round;
+        }
+    }
+
+    private void checkMoved(Counter counter, int source) {
+        if (counter == Counter.RECOVER) {
+            long round = peers.seenBeforeMove(Counter.RECOVER, source);
+            if (round > recoveryRounds) {
+                throw new NotMovedException(source, round);
+            }
+        }
+    }
+
+    /** Nothing more comes from a rank that is gone, however late others hear of it. */
+    private void checkGone(Counter counter, int source, long expected, String phase) {
+        if (source != peers.rank() && proofs.isGone(source) && peers.seen(counter, source) < expected) {
+            throw new EpPeerLostException(
+                    peers.label(source) + " is gone, its process has ended or it has left the group, during " + phase
+                            + describe(counter, source, expected) + "; call recover to go on without it",
+                    source,
+                    phase,
+                    peers.pathTo(source));
         }
     }
 
@@ -200,15 +284,26 @@ public final class Waits {
             }
         }
         long round = peers.seen(Counter.RECOVER, source);
+        boolean before = peers.seenBeforeMove(Counter.RECOVER, source) > recoveryRounds;
+        if ((round > recoveryRounds || before) && peers.hasReached(counter, source, expected)) {
+            // What it did before it turned to that has come meanwhile.
+            return;
+        }
         if (round > recoveryRounds) {
+            if (Recoverer.isFence(peers.readBlock(Block.RECOVER, round, source))) {
+                throw OperationNames.masks(peers.label(source), mask);
+            }
             checkLostOf(source, round, counter, expected, phase);
+        }
+        if (round > recoveryRounds || before) {
             throw new EpTimeoutException(
                     peers.label(source) + " has given up and recovers, so " + phase + " cannot end"
                             + describe(counter, source, expected) + "; call recover here too",
                     phase,
                     source,
                     expected,
-                    peers.seen(counter, source));
+                    peers.seen(counter, source),
+                    peers.pathTo(source));
         }
     }
 
@@ -216,12 +311,13 @@ public final class Waits {
     private void checkLostOf(int source, long round, Counter counter, long expected, String phase) {
         long ints = peers.layout().block(Block.RECOVER, round, source) + BufferLayout.blockInts();
         for (int r = 0; r < peers.ranks(); r++) {
-            if (!mask.has(r) && peers.writtenBy(source).getInt(ints + 4L * r) != 0) {
+            if (!mask.has(r) && (peers.writtenBy(source).getInt(ints + 4L * r) & Recoverer.LOST) != 0) {
                 throw new EpPeerLostException(
                         peers.label(r) + " is lost, as rank " + source + " has found, during " + phase
                                 + describe(counter, source, expected) + "; call recover to go on without it",
                         r,
-                        phase);
+                        phase,
+                        peers.pathTo(r));
             }
         }
     }
@@ -252,7 +348,8 @@ public final class Waits {
                         peers.label(r) + " is lost during " + phase + describe(counter, source, expected)
                                 + "; call recover to go on without it",
                         r,
-                        phase);
+                        phase,
+                        peers.pathTo(r));
             }
         }
         return failure(counter, source, expected, timeout, phase);
@@ -268,7 +365,10 @@ public final class Waits {
         for (int r = 0; r < peers.ranks(); r++) {
             if (isLost(r)) {
                 return new EpPeerLostException(
-                        peers.label(r) + " is lost during " + phase + "; call recover to go on without it", r, phase);
+                        peers.label(r) + " is lost during " + phase + "; call recover to go on without it",
+                        r,
+                        phase,
+                        peers.pathTo(r));
             }
         }
         if (closing) {
@@ -278,7 +378,10 @@ public final class Waits {
             peers.seen(Counter.RECOVER, peer);
         } catch (EpPeerLostException e) {
             EpPeerLostException lost = new EpPeerLostException(
-                    e.getMessage() + "; during " + phase + "; call recover to go on without it", e.peer(), phase);
+                    e.getMessage() + "; during " + phase + "; call recover to go on without it",
+                    e.peer(),
+                    phase,
+                    e.failedPath().or(peers.pathTo(e.peer())));
             lost.initCause(e);
             return lost;
         }
@@ -288,6 +391,11 @@ public final class Waits {
     /** Longer than any operation takes that still ends, for waits behind which a kernel has a deadline of its own. */
     public Duration longest() {
         return Duration.ofDays(1);
+    }
+
+    /** How a rank is reached, for exceptions. */
+    public FailedPath pathTo(int rank) {
+        return peers.pathTo(rank);
     }
 
     /** Who a rank is and how it is reached, for messages. */
@@ -330,7 +438,8 @@ public final class Waits {
                 phase,
                 source,
                 expected,
-                seen);
+                seen,
+                peers.pathTo(source));
     }
 
     private String describe(Counter counter, int source, long expected) {

@@ -1,11 +1,13 @@
 package org.ep4j.engine.topology;
 
+import com.sun.jna.Library;
 import com.sun.jna.NativeLibrary;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
@@ -22,6 +24,12 @@ public final class NativeLibraries {
             "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
             "/usr/lib/wsl/lib",
             "/opt/rocm/lib");
+
+    /**
+     * {@code RTLD_LAZY | RTLD_GLOBAL | RTLD_NODELETE}. NVML opens descriptors when it is first used and closes them never, so one
+     * that is unloaded, as JNA does with a library that nobody refers to, and loaded again leaves them behind.
+     */
+    private static final int STAYS_LOADED = 0x1 | 0x100 | 0x1000;
 
     private NativeLibraries() {}
 
@@ -54,7 +62,7 @@ public final class NativeLibraries {
 
     private static Optional<NativeLibrary> open(String name) {
         try {
-            return Optional.of(NativeLibrary.getInstance(name));
+            return Optional.of(NativeLibrary.getInstance(name, Map.of(Library.OPTION_OPEN_FLAGS, STAYS_LOADED)));
         } catch (LinkageError e) {
             // Not there, or for another machine: the next one.
             return Optional.empty();

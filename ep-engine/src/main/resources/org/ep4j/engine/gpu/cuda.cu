@@ -83,6 +83,8 @@ EP_DEVICE Vec load_once(const Vec* p) { Vec v; asm volatile("ld.global.L1::no_al
 EP_DEVICE void store_once(Vec* p, Vec v) { asm volatile("st.global.L1::no_allocate.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory"); }
 
 EP_DEVICE u32 add_acq_rel(u32* p, u32 v) { u32 o; asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(o) : "l"(p), "r"(v) : "memory"); return o; }
+// Counts a block all of whose threads have written what they had to, among those of a grid.
+EP_DEVICE u32 count_block(u32* blocks) { return add_acq_rel(blocks, 1); }
 EP_DEVICE u32 swap_acq_rel(u32* p, u32 v) { u32 o; asm volatile("atom.exch.acq_rel.gpu.global.b32 %0, [%1], %2;" : "=r"(o) : "l"(p), "r"(v) : "memory"); return o; }
 // Puts a value in the place of one that is still there.
 EP_DEVICE bool swap_if(u64* p, u64 expected, u64 v) { return atomicCAS(p, expected, v) == expected; }

@@ -152,6 +152,7 @@ EP_DEVICE Vec load_once(const Vec* p) { Words v = __builtin_nontemporal_load((co
 EP_DEVICE void store_once(Vec* p, Vec v) { __builtin_nontemporal_store(Words{v.x, v.y, v.z, v.w}, (Words*)p); }
 
 EP_DEVICE u32 add_acq_rel(u32* p, u32 v) { return __hip_atomic_fetch_add(p, v, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT); }
+EP_DEVICE u32 count_block(u32* blocks) { return add_acq_rel(blocks, 1); }
 EP_DEVICE u32 swap_acq_rel(u32* p, u32 v) { return __hip_atomic_exchange(p, v, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT); }
 EP_DEVICE bool swap_if(u64* p, u64 expected, u64 v) {
   return __hip_atomic_compare_exchange_strong(p, &expected, v, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);

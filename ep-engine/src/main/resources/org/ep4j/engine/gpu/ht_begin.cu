@@ -4,9 +4,10 @@
 // on: they are few enough to be on the GPU at once, see Processors. Its blocks then find all tickets of State.scratch (0: tokens of ht_send, 1: rows of
 // ht_expand, 2 to 5: rows of ht_selections for remote ranks) zero.
 enum Kind { KIND_DISPATCH = 1, KIND_CACHED_DISPATCH, KIND_COMBINE_ROWS, KIND_COMBINE_SELECTIONS };
-// FNUZ beside FP8 says which codes the rows have; it is compared and nothing else.
-enum Flag { FLAG_FP8 = 1, FLAG_WEIGHTS = 2, FLAG_FNUZ = 4 };
-enum Ticket { TICKET_SEND, TICKET_EXPAND, TICKET_RETURN, TICKET_RETURNED, TICKET_ROUNDS };
+// FNUZ, E5M2 and UE8M0 beside FP8 say which codes rows and scales have; they are compared and nothing else. DROP: rows for which a rank has no room are left out.
+enum Flag { FLAG_FP8 = 1, FLAG_WEIGHTS = 2, FLAG_FNUZ = 4, FLAG_DROP = 8, FLAG_UE8M0 = 16, FLAG_E5M2 = 32 };
+// Rows of selections that kernels post have tickets of their own with EP_MIXED, so that they are in rounds of their own.
+enum Ticket { TICKET_SEND, TICKET_EXPAND, TICKET_RETURN, TICKET_RETURNED, TICKET_ROUNDS, TICKET_PUT_RETURN = 8 };
 
 #define EP_NO_TOKEN 0xffffffffffffffffull
 #define EP_MAX_BLOCKS 2048
@@ -54,12 +55,12 @@ EP_DEVICE void prepare_announcement(const Op& op, Announcement* to) {
 }
 
 #if EP_POSTED
-// Rows of selections that this rank returns to remote ranks in an exact by-expert combine. Called by all lanes of a wave.
-EP_DEVICE u64 rows_to_return(const Op& op) {
+// Rows of selections that this rank returns to remote ranks in an exact by-expert combine, those that are put or the others. Called by all lanes of a wave.
+EP_DEVICE u64 rows_to_return(const Op& op, bool put) {
   if (op.kind != KIND_COMBINE_SELECTIONS) return 0;
   int sum = 0;
   for (i64 r = lane(); r < EP_RANKS; r += EP_LANES) {
-    if (is_remote(op, r) && !is_masked(op, r)) sum += handle_ints(op, EP_HANDLE_SELECTIONS_FROM)[r];
+    if ((put ? is_put_to(op, r) : is_sent_to(op, r)) && !is_masked(op, r)) sum += handle_ints(op, EP_HANDLE_SELECTIONS_FROM)[r];
   }
   for (int d = EP_LANES / 2; d > 0; d /= 2) sum += (int)shuffle_xor((u32)sum, d);
   return (u32)sum;
@@ -70,9 +71,9 @@ EP_DEVICE u64 rows_to_return(const Op& op) {
 // its memory may be written to. Called by all threads of one block.
 EP_DEVICE void ht_announce(const Op& op, const Announcement& a, u64 handle, const int* rows) {
   u64 words[8] = {a.number, (u64)op.kind, (u64)op.flags, handle, a.mask_digest, (u64)op.input, 0, 0};
-#if EP_POSTED && !EP_DEVICE_POSTED
+#if EP_HOST_POSTED
   // All ranks close as many rounds: see close_rounds.
-  words[6] = rows_to_return(op);
+  words[6] = rows_to_return(op, false);
 #endif
   for (i64 r = warp(); r < EP_RANKS; r += blockDim.x / EP_LANES) {
     if (!a.peers[r]) continue;
@@ -86,32 +87,43 @@ EP_DEVICE void ht_announce(const Op& op, const Announcement& a, u64 handle, cons
     // What the warp wrote comes before what its first lane releases.
     sync_lanes();
 #if EP_DEVICE_POSTED
-    if (is_remote(op, r)) {
-      post_block(op, r, BLOCK_HT, a.number, HT_ENTER);
+    if (is_put_to(op, r)) {
+      put_block(op, r, BLOCK_HT, a.number, HT_ENTER);
       continue;
     }
-#elif EP_POSTED
-    if (lane() == 0 && is_remote(op, r)) post_block(op, r, BLOCK_HT, a.number, PHASE_BEGIN);
+#endif
+#if EP_HOST_POSTED
+    if (lane() == 0 && is_sent_to(op, r)) post_block(op, r, BLOCK_HT, a.number, PHASE_BEGIN);
 #endif
     if (lane() == 0) advance(op, a.peers[r], r, HT_ENTER, a.number, PHASE_BEGIN);
   }
 }
 
-// Waits for a counter of all ranks; the same answer for all threads of a block.
-EP_DEVICE bool ht_await_all(const Op& op, int counter, u64 number, int phase) {
+// Waits for a rank's counter. "counts": adds the time to the statistics, where the caller wants them; for one thread of a grid for each rank, so that no
+// time is counted twice.
+EP_DEVICE bool ht_await(const Op& op, int counter, i64 rank, u64 number, int phase, bool counts) {
+  counts = counts && op.wait_statistics != 0;
+  const u64 start = counts ? nanoseconds() : 0;
+  const bool good = await(op, counter, rank, number, phase);
+  if (counts) op.wait_statistics[rank] += since(start);
+  return good;
+}
+
+// Waits for a counter of all ranks; the same answer for all threads of a block. "counts" for one block of a grid.
+EP_DEVICE bool ht_await_all(const Op& op, int counter, u64 number, int phase, bool counts) {
   bool good = true;
-  for (i64 r = threadIdx.x; good && r < EP_RANKS; r += blockDim.x) good = is_masked(op, r) || await(op, counter, r, number, phase);
+  for (i64 r = threadIdx.x; good && r < EP_RANKS; r += blockDim.x) good = is_masked(op, r) || ht_await(op, counter, r, number, phase, counts);
   return all_threads(good);
 }
 
-// Waits until all ranks have begun the operation, those that are remote only if wanted, and compares what it is; the same answer for all threads of a
+// Waits until all ranks have begun the operation, those that are remote both ways only if wanted, and compares what it is; the same answer for all threads of a
 // block.
-EP_DEVICE bool ht_have_begun(const Op& op, u64 number, u64 handle, bool remotes) {
+EP_DEVICE bool ht_have_begun(const Op& op, u64 number, u64 handle, bool remotes, bool counts) {
   u64 mine[8] = {number, (u64)op.kind, (u64)op.flags, handle, op.state->mask_digest, (u64)op.input, 0, 0};
   bool good = true;
   for (i64 r = threadIdx.x; good && r < EP_RANKS; r += blockDim.x) {
-    if (is_masked(op, r) || (is_remote(op, r) && !remotes)) continue;
-    good = await(op, HT_ENTER, r, number, PHASE_BEGIN) && same_block(op, BLOCK_HT, number, r, 5, mine, PHASE_BEGIN);
+    if (is_masked(op, r) || (posts_here(op, r) && is_hidden(op, r) && !remotes)) continue;
+    good = ht_await(op, HT_ENTER, r, number, PHASE_BEGIN, counts) && same_block(op, BLOCK_HT, number, r, 5, mine, PHASE_BEGIN);
   }
   return all_threads(good);
 }
@@ -126,8 +138,8 @@ EP_DEVICE void gather_remotes(const Op& op, u64 number) {
   const i64 vecs = EP_BLOCK_BYTES / 16;
   for (i64 i = threadIdx.x; i < EP_RANKS * vecs; i += blockDim.x) {
     const i64 r = i / vecs;
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
-    ((Vec*)ht_block(op, number, r))[i % vecs] = load_remote((const Vec*)block_at(op.window, BLOCK_HT, number, r) + i % vecs);
+    if (!posts_here(op, r) || is_masked(op, r)) continue;
+    ((Vec*)ht_block(op, number, r))[i % vecs] = load_remote((const Vec*)block_at(written_by(op, r), BLOCK_HT, number, r) + i % vecs);
   }
   sync_block();
   if (threadIdx.x == 0) store_release(&op.state->ht_gathered, number);
@@ -140,7 +152,7 @@ EP_DEVICE bool await_gathered(const Op& op, u64 number) {
     pause();
     if (failed(op)) return false;
     // That block has the deadline itself, and says who did not come.
-    if ((nanoseconds() - start) / 2 <= op.deadline) continue;
+    if (since(start) / 2 <= op.deadline) continue;
     if (first_failure(op)) record(op, WHAT_NO_ROOM, PHASE_BEGIN, HT_ENTER, op.rank, gridDim.x, gridDim.x - 1, number);
     return false;
   }
@@ -152,12 +164,12 @@ EP_DEVICE bool await_gathered(const Op& op, u64 number) {
 // GPU at once. The memory of the host is far away, and all of them want the same words: the first one reads there, for all.
 EP_DEVICE bool ht_begun(const Op& op, u64 number, u64 handle) {
 #if EP_POSTED
-  if (!ht_have_begun(op, number, handle, blockIdx.x == 0)) return false;
+  if (!ht_have_begun(op, number, handle, blockIdx.x == 0, blockIdx.x == 0)) return false;
   if (blockIdx.x != 0) return all_threads(threadIdx.x != 0 || await_gathered(op, number));
   gather_remotes(op, number);
   return true;
 #else
-  return ht_have_begun(op, number, handle, true);
+  return ht_have_begun(op, number, handle, true, blockIdx.x == 0);
 #endif
 }
 
@@ -173,8 +185,13 @@ EP_DEVICE void first_rows_from(const Op& op, int* start) {
   }
   sync_block();
   if (threadIdx.x == 0) {
+    // What does not fit is dropped, or else refused before anything is sent.
+    i64 rows = 0;
     start[0] = 0;
-    for (int r = 0; r < EP_RANKS; r++) start[r + 1] += start[r];
+    for (int r = 0; r < EP_RANKS; r++) {
+      rows += start[r + 1];
+      start[r + 1] = (int)(rows < EP_CAPACITY ? rows : EP_CAPACITY);
+    }
   }
   sync_block();
 }
@@ -188,10 +205,11 @@ EP_DEVICE bool await_opening(const Op& op, u64 opened, u64 number) {
     pause();
     if (failed(op)) return false;
     const u64 now = nanoseconds();
-    const bool aborted = is_aborted(op, op.rank, now, &asked);
-    if (!aborted && now - start <= op.deadline) continue;
+    const u64 early = early_end(op, op.rank, now, &asked);
+    if (early == WHAT_NOTHING && between(start, now) <= op.deadline) continue;
     const u32 begun = *(volatile u32*)&op.state->done[0];
-    if (first_failure(op)) record(op, aborted ? WHAT_ABORTED : WHAT_NO_ROOM, PHASE_BEGIN, HT_ENTER, op.rank, aborted ? number : gridDim.x, begun, number);
+    const u64 what = early == WHAT_NOTHING ? WHAT_NO_ROOM : early;
+    if (first_failure(op)) record(op, what, PHASE_BEGIN, HT_ENTER, op.rank, early == WHAT_NOTHING ? gridDim.x : number, begun, number);
     return false;
   }
   return true;

@@ -174,7 +174,7 @@ EP_KERNEL(ht_stage, EP_COMBINE_WARPS * EP_LANES) {
     const int warps = blockDim.x / EP_LANES;
     Carrier carry = carrier(shared, EP_STAGE_PIECE(EP_BF16_ROW));
     for (i64 row = (i64)blockIdx.x * warps + warp(); row < received; row += (i64)gridDim.x * warps) {
-      if (source[row] == op.rank || is_remote(op, source[row])) continue;  // given: see ht_give
+      if (source[row] == op.rank || is_blind(op, source[row])) continue;  // given: see ht_give
       copy_row(carry, op.local + op.input + (u64)row * EP_BF16_ROW, op.x + (u64)row * EP_BF16_ROW, EP_BF16_ROW);
     }
     rows_written();
@@ -182,11 +182,11 @@ EP_KERNEL(ht_stage, EP_COMBINE_WARPS * EP_LANES) {
 }
 
 #if EP_POSTED
-// Puts the weights of remote ranks' rows into channels. Called by all threads of a grid.
+// Puts the weights of rows where their ranks look for them that cannot read them here. Called by all threads of a grid.
 EP_DEVICE void give_weights(const Op& op, const int* start) {
   for (i64 r = 0; op.weights && r < EP_RANKS; r++) {
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
-    u32* to = (u32*)(channel_to(op, r) + EP_CHANNEL_WEIGHTS);
+    if (!is_blind(op, r) || is_masked(op, r)) continue;
+    u32* to = (u32*)(give_to(op, r) + EP_CHANNEL_WEIGHTS);
     const u32* from = (const u32*)(op.local + EP_COMBINE_WEIGHTS) + (u64)start[r] * EP_TOPK;
     const i64 words = (i64)(start[r + 1] - start[r]) * EP_TOPK;
     for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < words; i += (i64)gridDim.x * blockDim.x) to[i] = load_remote(from + i);
@@ -197,13 +197,14 @@ EP_DEVICE void give_weights(const Op& op, const int* start) {
 EP_DEVICE void post_weights(const Op& op, const int* start) {
 #if EP_DEVICE_POSTED
   for (i64 r = 0; op.weights && r < EP_RANKS; r++) {
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    if (!is_put_to(op, r) || !is_blind(op, r) || is_masked(op, r)) continue;
     post_by_block(op, r, channel_to(op, r) + EP_CHANNEL_WEIGHTS, (u64)(start[r + 1] - start[r]) * EP_TOPK * 4);
   }
   sync_block();
-#else
+#endif
+#if EP_HOST_POSTED
   for (i64 r = threadIdx.x; op.weights && r < EP_RANKS; r += blockDim.x) {
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    if (!is_sent_to(op, r) || !is_blind(op, r) || is_masked(op, r)) continue;
     post(op, r, channel_to(op, r) + EP_CHANNEL_WEIGHTS, (u64)(start[r + 1] - start[r]) * EP_TOPK * 4, PHASE_COMBINE_ROWS);
   }
 #endif
@@ -219,30 +220,39 @@ EP_DEVICE bool begin_combine(const Op& op, Announcement* announcement) {
 }
 
 #if EP_POSTED
-// ---- Rows of selections are posted from places that channels to remote ranks have together. A rank that has more rows than these begins again with
-// the first place when all ranks have got what it held: a round.
+// ---- Rows of selections are posted from places that channels to remote ranks have together, in each window. A rank that has more rows than these begins
+// again with the first place when all ranks have got what it held: a round.
 
-// Rounds that have been closed, in two words of State.scratch.
-static_assert(TICKET_ROUNDS % 2 == 0, "a word of 64 bits");
-EP_DEVICE u64* rounds_closed(const Op& op) { return (u64*)&op.state->scratch[TICKET_ROUNDS]; }
+// What a rank knows of the rows that it returns by one window: tickets from TICKET_RETURN on, and how many there are.
+struct Returning {
+  u32* tickets;
+  u64 total;
+  bool put;  // they are put, not sent
+};
 
-#if EP_DEVICE_POSTED
-EP_DEVICE bool all_have_got(const Op&, u64, u64) {
-  if (lane() == 0) ::ep_posted_quiet();
-  return true;
+// Called by all lanes of a wave.
+EP_DEVICE Returning returning(const Op& op, bool put) {
+  return {&op.state->scratch[EP_MIXED && put ? TICKET_PUT_RETURN : TICKET_RETURN], rows_to_return(op, put), put};
 }
-#else
+
+EP_DEVICE int* next_place(const Returning& rows) { return (int*)rows.tickets; }
+EP_DEVICE u32* places_posted(const Returning& rows) { return rows.tickets + (TICKET_RETURNED - TICKET_RETURN); }
+// Rounds that have been closed, in two words of State.scratch.
+static_assert(TICKET_ROUNDS % 2 == 0 && TICKET_PUT_RETURN % 2 == 0, "a word of 64 bits");
+EP_DEVICE u64* rounds_closed(const Returning& rows) { return (u64*)(rows.tickets + (TICKET_ROUNDS - TICKET_RETURN)); }
+
+#if EP_HOST_POSTED
 // Meets remote ranks twice: that they have come says that what they posted before is here, that they answer says that they got what was posted before
-// this. All ranks close the same number of rounds. Called by all lanes of a wave.
+// this. All ranks close the same number of rounds. A rank that sends one way only meets, too. Called by all lanes of a wave.
 EP_DEVICE bool all_have_got(const Op& op, u64 number, u64 round) {
   bool good = true;
   for (u64 step = 2 * round - 1; good && step <= 2 * round; step++) {
     const u64 value = number << 16 | step;
     for (i64 r = lane(); r < EP_RANKS; r += EP_LANES) {
-      if (is_remote(op, r) && !is_masked(op, r)) advance(op, 0, r, HT_ROUND, value, PHASE_COMBINE_ROWS);
+      if ((is_sent_to(op, r) || sends_here(op, r)) && !is_masked(op, r)) advance(op, op.peers[r], r, HT_ROUND, value, PHASE_COMBINE_ROWS);
     }
     for (i64 r = lane(); good && r < EP_RANKS; r += EP_LANES) {
-      if (is_remote(op, r) && !is_masked(op, r)) good = await(op, HT_ROUND, r, value, PHASE_COMBINE_ROWS);
+      if ((is_sent_to(op, r) || sends_here(op, r)) && !is_masked(op, r)) good = await(op, HT_ROUND, r, value, PHASE_COMBINE_ROWS);
     }
     good = ballot(!good) == 0;
   }
@@ -251,60 +261,64 @@ EP_DEVICE bool all_have_got(const Op& op, u64 number, u64 round) {
 #endif
 
 // Called by all lanes of a wave, one in the grid, of which one has seen that all of the round is posted.
-EP_DEVICE bool close_round(const Op& op, u64 number, u64 round) {
+EP_DEVICE bool close_round(const Op& op, const Returning& rows, u64 number, u64 round) {
   sync_lanes();
-  const bool good = all_have_got(op, number, round);
+  bool good = true;
+#if EP_DEVICE_POSTED
+  if (rows.put && lane() == 0) ::ep_posted_quiet();
+#endif
+#if EP_HOST_POSTED
+  if (!rows.put) good = all_have_got(op, number, round);
+#endif
   sync_lanes();
-  if (good && lane() == 0) store_release(rounds_closed(op), round);
+  if (good && lane() == 0) store_release(rounds_closed(rows), round);
   return good;
 }
 
 // Called by one thread. Whoever closes rounds has the deadline itself, and says who did not come.
-EP_DEVICE bool await_round(const Op& op, u64 round, u64 number) {
+EP_DEVICE bool await_round(const Op& op, const Returning& rows, u64 round, u64 number) {
   const u64 start = nanoseconds();
-  while (load_acquire(rounds_closed(op)) < round) {
+  while (load_acquire(rounds_closed(rows)) < round) {
     pause();
     if (failed(op)) return false;
-    if ((nanoseconds() - start) / 4 <= op.deadline) continue;
+    if (since(start) / 4 <= op.deadline) continue;
     if (first_failure(op)) record(op, WHAT_NO_ROOM, PHASE_COMBINE_ROWS, HT_ROUND, op.rank, gridDim.x, gridDim.x - 1, number);
     return false;
   }
   return true;
 }
 
-// Returns the rows of the selections of a token to a remote rank, whose lanes have them, by their index in x. "total" rows are returned in the operation.
-// False when the operation has failed. Called by all lanes of a wave.
-EP_DEVICE bool return_row(const Op& op, Carrier& carry, i64 to, i64 t, int from, u64 total, u64 number) {
+// Returns the rows of the selections of a token to a remote rank, whose lanes have them, by their index in x. False when the operation has failed. Called
+// by all lanes of a wave.
+EP_DEVICE bool return_row(const Op& op, Carrier& carry, i64 to, i64 t, int from, const Returning& rows, u64 number) {
   const Lanes all = ballot(from >= 0);
   int first = 0;
-  if (lane() == 0) first = add((int*)&op.state->scratch[TICKET_RETURN], count(all));
+  if (lane() == 0) first = add(next_place(rows), count(all));
   u64 place = (u32)shuffle(first, 0);
   for (Lanes left = all; left; left &= left - 1, place++) {
     const int k = lowest(left);
     const u64 round = place / EP_RETURN_ROOM;
-    if (round > 0 && ballot(lane() == 0 && !await_round(op, round, number)) != 0) return false;
+    if (round > 0 && ballot(lane() == 0 && !await_round(op, rows, round, number)) != 0) return false;
     const u64 staged = returning_row(place % EP_RETURN_ROOM);
-    copy_row(carry, op.window + staged, op.x + (u64)shuffle(from, k) * EP_BF16_ROW, EP_BF16_ROW);
+    copy_row(carry, window_to(op, to) + staged, op.x + (u64)shuffle(from, k) * EP_BF16_ROW, EP_BF16_ROW);
     rows_written();
     sync_lanes();
     post_returning(op, to, staged, returned_row(t, k));
-    if (total <= EP_RETURN_ROOM) continue;
+    if (rows.total <= EP_RETURN_ROOM) continue;
     // Places of a round are taken before those of the next: whoever posts its last row closes it.
     sync_lanes();
     int done = 0;
-    if (lane() == 0) done = (int)add_acq_rel(&op.state->scratch[TICKET_RETURNED], 1) + 1;
+    if (lane() == 0) done = (int)add_acq_rel(places_posted(rows), 1) + 1;
     const u64 posted = (u32)shuffle(done, 0);
-    if (posted % EP_RETURN_ROOM == 0 && posted < total && !close_round(op, number, posted / EP_RETURN_ROOM)) return false;
+    if (posted % EP_RETURN_ROOM == 0 && posted < rows.total && !close_round(op, rows, number, posted / EP_RETURN_ROOM)) return false;
   }
   return true;
 }
 
 // Closes the rounds that others need, so that all close as many. Called by all threads of the last block.
-EP_DEVICE bool close_rounds(const Op& op, u64 number) {
-#if EP_DEVICE_POSTED
-  const bool good = true;
-#else
+EP_DEVICE bool close_rounds(const Op& op, const Returning& sent, u64 number) {
   bool good = true;
+#if EP_HOST_POSTED
   if (warp() == 0) {
     u64 rows = 0;
     for (i64 r = lane(); r < EP_RANKS; r += EP_LANES) {
@@ -317,7 +331,7 @@ EP_DEVICE bool close_rounds(const Op& op, u64 number) {
       most = its > most ? its : most;
     }
     const u64 rounds = most == 0 ? 0 : (most - 1) / EP_RETURN_ROOM;
-    for (u64 round = load_acquire(rounds_closed(op)) + 1; good && round <= rounds; round++) good = close_round(op, number, round);
+    for (u64 round = load_acquire(rounds_closed(sent)) + 1; good && round <= rounds; round++) good = close_round(op, sent, number, round);
   }
 #endif
   // What one wave could not return is not told to be there.
@@ -340,7 +354,12 @@ EP_KERNEL(ht_selections, EP_COMBINE_WARPS * EP_LANES) {
 #if EP_POSTED
   EP_SHARED int start[EP_RANKS + 1];
   first_rows_from(op, start);
-  const u64 returns = rows_to_return(op);
+#if EP_MIXED
+  const Returning sent = returning(op, false), put = returning(op, true);
+#else
+  const Returning sent = returning(op, EP_DEVICE_POSTED);
+  const Returning& put = sent;
+#endif
 #endif
   // Rows are in the order of their sources: all of them are served at a time, and each rank begins with another one.
   const i64 part = (received + EP_RANKS - 1) / EP_RANKS;
@@ -353,7 +372,7 @@ EP_KERNEL(ht_selections, EP_COMBINE_WARPS * EP_LANES) {
     int from = lane() < EP_TOPK ? expanded[row * EP_TOPK + lane()] : -1;
 #if EP_POSTED
     if (is_remote(op, to)) {
-      if (!return_row(op, carry, to, t, from, returns, announcement.number)) break;
+      if (!return_row(op, carry, to, t, from, is_put_to(op, to) ? put : sent, announcement.number)) break;
       continue;
     }
 #endif
@@ -369,7 +388,7 @@ EP_KERNEL(ht_selections, EP_COMBINE_WARPS * EP_LANES) {
 #endif
   if (!last_block(op, 6)) return;
 #if EP_POSTED
-  if (!close_rounds(op, announcement.number)) return;
+  if (!close_rounds(op, sent, announcement.number)) return;
   post_weights(op, start);
 #endif
   advance_all(op, HT_DATA, announcement.number, PHASE_COMBINE_ROWS);
@@ -388,10 +407,10 @@ EP_KERNEL(ht_combine, EP_COMBINE_WARPS * EP_LANES) {
   if (goes_on ? !ht_goes_on(op) : !begin_combine(op, &announcement)) return;
   const u64 number = goes_on ? op.state->ht_number : announcement.number;
   // What mapped ranks wrote before they began is to be seen by these threads, too.
-  if (goes_on && !ht_have_begun(op, number, handle_head(op)->number, false)) return;
-  if (selections && !ht_await_all(op, HT_DATA, number, PHASE_COMBINE_ROWS)) return;
+  if (goes_on && !ht_have_begun(op, number, handle_head(op)->number, false, false)) return;
+  if (selections && !ht_await_all(op, HT_DATA, number, PHASE_COMBINE_ROWS, blockIdx.x == 0)) return;
 #if EP_POSTED
-  if (!selections && !await_remotes(op, HT_DATA, number, PHASE_COMBINE_ROWS)) return;
+  if (!selections && !await_remotes(op, HT_DATA, number, PHASE_COMBINE_ROWS, [&](i64 r) { return is_hidden(op, r); })) return;
 #endif
   for (int r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
     bool out = is_masked(op, r);
@@ -399,10 +418,10 @@ EP_KERNEL(ht_combine, EP_COMBINE_WARPS * EP_LANES) {
     base[r] = out ? 0 : r == op.rank && !op.by_expert ? op.x : op.peers[r] + input;
     weights[r] = out ? 0 : op.peers[r] + EP_COMBINE_WEIGHTS;
 #if EP_POSTED
-    if (out || !is_remote(op, r)) continue;
+    if (out || !is_hidden(op, r)) continue;
     const i64 first = handle_ints(op, EP_HANDLE_FIRST)[r];
-    base[r] = channel_from(op, r) + EP_CHANNEL_ROWS - first * EP_BF16_ROW;
-    weights[r] = channel_from(op, r) + EP_CHANNEL_WEIGHTS - first * EP_TOPK * 4;
+    base[r] = given_by(op, r) + EP_CHANNEL_ROWS - first * EP_BF16_ROW;
+    weights[r] = given_by(op, r) + EP_CHANNEL_WEIGHTS - first * EP_TOPK * 4;
 #endif
   }
   sync_block();
@@ -445,13 +464,13 @@ EP_KERNEL(ht_combine, EP_COMBINE_WARPS * EP_LANES) {
     int received = own == 0 ? -1 : shuffle(row, lowest(own));
     if (owner < 0 || base[owner] == 0) return 0;
 #if EP_POSTED
-    if (is_remote(op, owner)) return op.window + returned_row(t, lane());
+    if (posts_here(op, owner)) return written_by(op, owner) + returned_row(t, lane());
 #endif
     return owner == op.rank ? op.x + (u64)expanded[(i64)received * EP_TOPK + lane()] * EP_BF16_ROW : selection_slot_at(op.local, t, lane());
   });
   if (op.out_weights != 0) put_weight();
 
-  if (!last_block(op, 7)) return;
+  if (!last_block(op, 7) || !is_member(op, PHASE_COMBINE_ROWS, number)) return;
   advance_all(op, HT_DONE, number, PHASE_COMBINE_END);
-  ht_await_all(op, HT_DONE, number, PHASE_COMBINE_END);
+  ht_await_all(op, HT_DONE, number, PHASE_COMBINE_END, true);
 }

@@ -177,16 +177,17 @@ EP_DEVICE bool count_tokens(const Op& op, const Announcement& a, int* id, int* f
 // ---- Send.
 #define EP_STAGES_RECORDS (EP_BULK && EP_STAGED_RECORDS)
 
-// From all ranks' counts: this rank's first row on every rank. False when a rank would receive too many; nothing is sent then, on any rank.
+// From all ranks' counts: this rank's first row on every rank. False when a rank would receive too many and none may be dropped; nothing is sent then, on
+// any rank.
 EP_DEVICE bool first_rows(const Op& op, u64 number, int* first) {
   bool fits = true;
   for (i64 target = threadIdx.x; target < EP_RANKS; target += blockDim.x) {
     i64 total = 0;
     for (i64 source = 0; source < EP_RANKS; source++) {
-      if (source == op.rank) first[target] = (int)total;
+      if (source == op.rank) first[target] = (int)(total < EP_CAPACITY ? total : EP_CAPACITY);
       if (!is_masked(op, source)) total += load_remote(block_ints(ht_block(op, number, source)) + target);
     }
-    fits &= total <= EP_CAPACITY;
+    fits &= total <= EP_CAPACITY || (op.flags & FLAG_DROP) != 0;
   }
   if (all_threads(fits)) return true;
   for (i64 target = 0; blockIdx.x == 0 && threadIdx.x == 0 && target < EP_RANKS; target++) {
@@ -220,6 +221,26 @@ EP_DEVICE Selection selection_of(const Op& op, i64 t) {
   return s;
 }
 
+// Makes places of this token's rows among those of its slice rows on their ranks. Selections of a row that a rank has no room for become -1, as if they
+// had never been made. Called by a wave.
+EP_DEVICE void place_rows(const Op& op, i64 t, const int* first, Selection* s) {
+  int rank = s->id < 0 ? -1 : op.owner[s->id];
+  bool gone = false;
+  if (s->row >= 0) {
+    const i64 row = (i64)s->row + first[rank] + temporary_counts(op)[t / EP_LANES * EP_RANKS + rank];
+    gone = row >= EP_CAPACITY;
+    s->row = gone ? -1 : (int)row;
+    handle_ints(op, EP_HANDLE_TARGET_ROW)[t * EP_TOPK + lane()] = s->row;
+  }
+  const Lanes drops = ballot(gone);
+  if (drops == 0) return;
+  // A rank gets one row of a token, whose place is kept with the first selection on that rank.
+  if ((drops >> lowest(same(rank)) & 1) == 0 || rank < 0) return;
+  handle_ints(op, EP_HANDLE_IDS)[t * EP_TOPK + lane()] = -1;
+  handle_ints(op, EP_HANDLE_TARGET_RANK)[t * EP_TOPK + lane()] = -1;
+  s->id = -1;
+}
+
 // Words of the record of token t for rank "to", each by one lane.
 template <typename Store>
 EP_DEVICE void write_record(const Op& op, i64 t, int to, int rank, int local, u32 weight, Store store) {
@@ -229,8 +250,8 @@ EP_DEVICE void write_record(const Op& op, i64 t, int to, int rank, int local, u3
     store(1 + EP_TOPK + lane(), weight);
   }
   if (is_fp8(op)) {
-    const u32* scales = (const u32*)op.scales + t * EP_SCALES;
-    for (int i = lane(); i < EP_SCALES; i += EP_LANES) store(1 + 2 * EP_TOPK + i, scales[i]);
+    const u32* scales = op.scales + t * op.scale_words;
+    for (int i = lane(); i < op.scale_words; i += EP_LANES) store(1 + 2 * EP_TOPK + i, scales[i]);
   }
 }
 
@@ -298,7 +319,8 @@ EP_DEVICE void keep_rows(const Op& op, u64 number, int* first, bool fresh) {
       first[r] = first_of[r];
     } else if (blockIdx.x == 0) {
       first_of[r] = first[r];
-      sent[r] = load_remote(block_ints(ht_block(op, number, op.rank)) + r);
+      const int rows = load_remote(block_ints(ht_block(op, number, op.rank)) + r), room = (int)EP_CAPACITY - first[r];
+      sent[r] = rows < room ? rows : room;
     }
   }
 }
@@ -315,7 +337,7 @@ EP_DEVICE void post_rows(const Op& op, u32 bytes) {
 #endif
 #if EP_DEVICE_POSTED
   for (i64 r = 0; r < EP_RANKS; r++) {
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    if (!is_put_to(op, r) || is_masked(op, r)) continue;
     // Rows have been posted one by one.
 #if EP_RAILS
     const int via = via_to(op, r);
@@ -325,9 +347,10 @@ EP_DEVICE void post_rows(const Op& op, u32 bytes) {
     post_by_block(op, r, channel_to(op, r) + EP_CHANNEL_RECORDS, (u64)load_remote(handle_ints(op, EP_HANDLE_SENT) + r) * EP_RECORD_BYTES);
   }
   sync_block();
-#else
+#endif
+#if EP_HOST_POSTED
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    if (!is_sent_to(op, r) || is_masked(op, r)) continue;
 #if EP_RAILS
     const int via = via_to(op, r);
     if (via == r) {
@@ -376,10 +399,12 @@ EP_KERNEL(ht_send, 1024) {
   keep_rows(op, number, first, fresh);
   sync_block();
 #endif
+  const bool drops = fresh && (op.flags & FLAG_DROP) != 0;
   i64 t = take_ticket(op, TICKET_SEND);
   Selection next = selection_of(op, t);
   while (t < op.tokens) {
     Selection s = next;
+    if (drops) place_rows(op, t, first, &s);
     int rank = s.id < 0 ? -1 : op.owner[s.id];
     bool sends = s.row >= 0 && !is_masked(op, rank);
     Lanes targets = ballot(sends);
@@ -388,7 +413,7 @@ EP_KERNEL(ht_send, 1024) {
     i64 later = take_ticket(op, TICKET_SEND);
     next = selection_of(op, later);
     i64 row = s.row;
-    if (fresh && s.row >= 0) {
+    if (fresh && !drops && s.row >= 0) {
       row += first[rank] + temporary_counts(op)[t / EP_LANES * EP_RANKS + rank];
       handle_ints(op, EP_HANDLE_TARGET_ROW)[t * EP_TOPK + lane()] = (int)row;
     }
@@ -434,10 +459,11 @@ EP_KERNEL(ht_send, 1024) {
       const char* record = carry.stage + piece + count(recorded & lanes_below()) * record_bytes;
 #if EP_DEVICE_POSTED
 #if EP_RAILS
-      const int posted_to = passes ? by : straight && is_remote(op, rank) ? rank : -1;
+      const int through = passes ? by : straight ? rank : -1;
 #else
-      const int posted_to = sends && is_remote(op, rank) ? rank : -1;
+      const int through = sends ? rank : -1;
 #endif
+      const int posted_to = through >= 0 && is_put_to(op, through) ? through : -1;
       const bool put = posted_to >= 0 && is_straight(op, posted_to);
       const Lanes puts = ballot(put);
       end_row(carry, from, bytes, put ? 0 : to, its_record, record, record_bytes, [&](const char* what, u32 at, u32 size) {

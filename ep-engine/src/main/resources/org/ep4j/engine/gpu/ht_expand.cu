@@ -22,9 +22,10 @@ EP_DEVICE void unpack_expanded(const Op& op, i64 row, i64 to) {
     op.source_tokens[to] = handle_ints(op, EP_HANDLE_SOURCE_TOKEN)[row];
   }
   if (!is_fp8(op)) return;
+  const i64 stride = scale_stride(op, handle_head(op)->rows);
   for (Lanes left = ballot(to >= 0); left; left &= left - 1) {
-    u32* scales = (u32*)op.out_scales + (u64)shuffle((u64)to, lowest(left)) * EP_SCALES;
-    for (int i = lane(); i < EP_SCALES; i += EP_LANES) scales[i] = load_remote(record + 1 + 2 * EP_TOPK + i);
+    const i64 at = (i64)shuffle((u64)to, lowest(left));
+    for (int i = lane(); i < op.scale_words; i += EP_LANES) *scale_at(op, at, i, stride) = load_remote(record + 1 + 2 * EP_TOPK + i);
   }
 }
 
@@ -46,7 +47,8 @@ EP_DEVICE void clear_padding(const Op& op) {
     if (!op.zero_padding) continue;
     Vec* to = (Vec*)(op.out + (u64)from * bytes);
     for (i64 i = lane(); i < rows * (bytes / 16); i += EP_LANES) to[i] = Vec{0, 0, 0, 0};
-    for (i64 i = lane(); is_fp8(op) && i < rows * EP_SCALES; i += EP_LANES) op.out_scales[from * EP_SCALES + i] = 0;
+    const i64 stride = scale_stride(op, offsets[op.local_experts]);
+    for (i64 i = lane(); is_fp8(op) && i < rows * op.scale_words; i += EP_LANES) *scale_at(op, from + i / op.scale_words, i % op.scale_words, stride) = 0;
   }
   i64 threads = (i64)gridDim.x * blockDim.x;
   i64 first = offsets[op.local_experts] + (i64)blockIdx.x * blockDim.x + threadIdx.x;
@@ -77,4 +79,6 @@ EP_KERNEL(ht_expand, 1024) {
   }
   if (op.by_expert) clear_padding(op);
   rows_written();
+  // Received rows lie where peers write.
+  if (last_block(op, 4)) is_member(op, PHASE_DISPATCH_ROWS, op.state->ht_number);
 }

@@ -2,7 +2,7 @@
 //
 //   ht_take  after ht_send: brings the rows that came through channels to their final places, with EP_RAILS also those of mapped ranks. These are told
 //            then that all rows are there, of this rank and by it. No ht_send waits for rows, and no ht_take for mapped ranks.
-//   ht_give  in place of the beginning of ht_combine: sends rows of remote ranks' tokens back, which cannot read them where they are
+//   ht_give  in place of the beginning of ht_combine: brings rows of other ranks' tokens back that cannot read them where they are
 
 #if EP_RAILS
 // Brings a remote rank's rows to all ranks of this one's island that they are for. Called by all threads of a grid.
@@ -32,7 +32,7 @@ EP_DEVICE void pass_on(const Op& op, Carrier& carry, i64 source, u32 bytes) {
         store_remote(there + 1 + lane(), rank == target ? (u32)local : 0xffffffffu);
         store_remote(there + 1 + EP_TOPK + lane(), weight);
       }
-      for (int s = lane(); is_fp8(op) && s < EP_SCALES; s += EP_LANES) store_remote(there + 1 + 2 * EP_TOPK + s, load_remote(record + 1 + 2 * EP_TOPK + s));
+      for (int s = lane(); is_fp8(op) && s < op.scale_words; s += EP_LANES) store_remote(there + 1 + 2 * EP_TOPK + s, load_remote(record + 1 + 2 * EP_TOPK + s));
     }
   }
 }
@@ -44,7 +44,7 @@ EP_KERNEL(ht_take, 1024) {
   wait_for_previous();
   if (!ht_goes_on(op)) return;
   first_rows_from(op, start);
-  if (!await_remotes(op, HT_DATA, op.state->ht_number, PHASE_DISPATCH_ROWS)) return;
+  if (!await_remotes(op, HT_DATA, op.state->ht_number, PHASE_DISPATCH_ROWS, [&](i64 r) { return posts_here(op, r); })) return;
   const u32 bytes = row_bytes_of(op);
   const i64 waves = blockDim.x / EP_LANES;
   Carrier carry = carrier(stages, EP_STAGE_PIECE(bytes));
@@ -55,7 +55,7 @@ EP_KERNEL(ht_take, 1024) {
   // Each rank begins with another one.
   for (i64 i = 1; i < EP_RANKS; i++) {
     const i64 r = (op.rank + i) % EP_RANKS;
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    if (!posts_here(op, r) || is_masked(op, r)) continue;
 #if EP_RAILS
     const int via = via_from(op, r);
     if (via == op.rank) pass_on(op, carry, r, bytes);
@@ -74,7 +74,7 @@ EP_KERNEL(ht_take, 1024) {
 #endif
 }
 
-// Brings rows of a remote rank's tokens into the channel to it; with EP_DEVICE_POSTED each is posted. Called by all threads of a grid.
+// Brings rows of a rank's tokens to where it is given them; those that are put are posted one by one. Called by all threads of a grid.
 EP_DEVICE void give_rows(const Op& op, Carrier& carry, i64 rank, const char* x, i64 rows) {
   const i64 waves = blockDim.x / EP_LANES;
 #if EP_DEVICE_POSTED
@@ -82,7 +82,7 @@ EP_DEVICE void give_rows(const Op& op, Carrier& carry, i64 rank, const char* x, 
 #endif
   for (i64 row = (i64)warp() * gridDim.x + blockIdx.x; row < rows; row += (i64)gridDim.x * waves) {
     const char* from = x + (u64)row * EP_BF16_ROW;
-    char* to = channel_to(op, rank) + EP_CHANNEL_ROWS + (u64)row * EP_BF16_ROW;
+    char* to = give_to(op, rank) + EP_CHANNEL_ROWS + (u64)row * EP_BF16_ROW;
 #if EP_DEVICE_POSTED
     if (straight) {
       begin_row(carry, from, EP_BF16_ROW);
@@ -92,6 +92,7 @@ EP_DEVICE void give_rows(const Op& op, Carrier& carry, i64 rank, const char* x, 
 #endif
     copy_row(carry, to, from, EP_BF16_ROW);
 #if EP_DEVICE_POSTED
+    if (!is_put_to(op, rank)) continue;
     rows_written();
     sync_lanes();
     post_by_wave(op, rank, to, EP_BF16_ROW);
@@ -114,24 +115,20 @@ EP_KERNEL(ht_give, EP_COMBINE_WARPS * EP_LANES) {
 #endif
   for (i64 i = 1; i < EP_RANKS; i++) {
     const i64 r = (op.rank + i) % EP_RANKS;
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    if (!is_blind(op, r) || is_masked(op, r)) continue;
     give_rows(op, carry, r, x + (u64)start[r] * EP_BF16_ROW, start[r + 1] - start[r]);
   }
   rows_written();
   give_weights(op, start);
   if (!last_block(op, 12)) return;
   post_weights(op, start);
-#if EP_DEVICE_POSTED
+  // By the threads that have sent the weights: the counter comes last.
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
-    if (is_remote(op, r) && !is_masked(op, r)) advance(op, 0, r, HT_DATA, announcement.number, PHASE_COMBINE_ROWS);
-  }
-#else
-  // By the threads that have posted the weights: the counter comes last.
-  for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    if (!is_blind(op, r) || is_masked(op, r)) continue;
+#if EP_HOST_POSTED
     const u64 rows = (u64)(start[r + 1] - start[r]);
-    post(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, rows * EP_BF16_ROW, PHASE_COMBINE_ROWS);
-    advance(op, 0, r, HT_DATA, announcement.number, PHASE_COMBINE_ROWS);
-  }
+    if (is_sent_to(op, r)) post(op, r, channel_to(op, r) + EP_CHANNEL_ROWS, rows * EP_BF16_ROW, PHASE_COMBINE_ROWS);
 #endif
+    advance(op, op.peers[r], r, HT_DATA, announcement.number, PHASE_COMBINE_ROWS);
+  }
 }

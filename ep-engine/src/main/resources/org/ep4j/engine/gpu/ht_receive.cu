@@ -37,7 +37,7 @@ EP_DEVICE void clear_silent(const Op& op, const Received& in) {
     Vec* to = (Vec*)(op.local + EP_ROWS + (u64)row * bytes);
     for (u32 i = lane(); i < bytes / 16; i += EP_LANES) to[i] = Vec{0, 0, 0, 0};
     u32* record = (u32*)record_at(op.local, row);
-    for (int i = 1 + EP_TOPK + lane(); i < 1 + 2 * EP_TOPK + (is_fp8(op) ? EP_SCALES : 0); i += EP_LANES) record[i] = 0;
+    for (int i = 1 + EP_TOPK + lane(); i < 1 + 2 * EP_TOPK + (is_fp8(op) ? op.scale_words : 0); i += EP_LANES) record[i] = 0;
   }
 }
 
@@ -70,7 +70,21 @@ EP_DEVICE Vec shifted(Words4 w) {
   return EP_SCALES_FROM % 4 == 1 ? Vec{w.low.y, w.low.z, w.low.w, w.high.x} : Vec{w.low.w, w.high.x, w.high.y, w.high.z};
 }
 
+// Words from one column of scales to the next, where "rows" rows are seen; 0 where the scales of a row lie side by side.
+EP_DEVICE i64 scale_stride(const Op& op, i64 rows) { return op.scale_stride == 1 ? ((op.extra ? op.rows : rows) + 3) / 4 * 4 : op.scale_stride; }
+EP_DEVICE u32* scale_at(const Op& op, i64 row, i64 word, i64 stride) { return (u32*)op.out_scales + (stride ? word * stride + row : row * op.scale_words + word); }
+
+EP_DEVICE void unpack_scale_words(const Op& op, const Received& in, i64 first, int rows, i64 stride) {
+  const int words = (int)op.scale_words;
+  for (int i = lane(); i < rows * words; i += EP_LANES) {
+    // Neighbours write neighbours.
+    const int row = stride ? i % rows : i / words, word = stride ? i / rows : i % words;
+    *scale_at(op, first + row, word, stride) = is_silent(op, in, first + row) ? 0 : load_remote(received_record(op, first + row) + EP_SCALES_FROM + word);
+  }
+}
+
 EP_DEVICE void unpack_scales(const Op& op, const Received& in, i64 first, int rows) {
+  if (op.scale_stride || op.scale_words != EP_SCALES) return unpack_scale_words(op, in, first, rows, scale_stride(op, in.rows));
   u32* out = (u32*)op.out_scales + (u64)first * EP_SCALES;
   if (EP_SCALES % 4 == 0) {
     int vecs = rows * EP_SCALE_VECS;
@@ -248,6 +262,13 @@ EP_DEVICE void place_chunks(const Op& op, i64 chunks, const i64* offsets) {
   }
 }
 
+// Rows for this rank that it had no room for. Called by one thread.
+EP_DEVICE u64 rows_dropped(const Op& op, const Received& in, u64 number) {
+  i64 rows = 0;
+  for (i64 r = 0; r < EP_RANKS; r++) rows += is_masked(op, r) ? 0 : load_remote(block_ints(ht_block(op, number, r)) + op.rank);
+  return (u64)(rows - in.rows);
+}
+
 // One block: what only the whole of the rows tells.
 EP_DEVICE void finish_routing(const Op& op, const Received& in, u64 number) {
   i64 chunks = (in.rows + EP_CHUNK - 1) / EP_CHUNK;
@@ -278,6 +299,7 @@ EP_DEVICE void finish_routing(const Op& op, const Received& in, u64 number) {
     offsets[op.local_experts] = next;
     op.expert_offsets[op.local_experts] = next;
     op.counts[2 + 2 * op.local_experts] = next;
+    op.counts[3 + 2 * op.local_experts] = rows_dropped(op, in, number);
     op.counts[0] = in.rows;
     op.counts[1] = op.by_expert ? next : in.rows;
     HandleHead* head = handle_head(op);
@@ -314,7 +336,7 @@ EP_KERNEL(ht_receive, 1024) {
   for (i64 e = threadIdx.x; EP_EXPERTS <= 1024 && e < EP_EXPERTS; e += blockDim.x) shared_rows_of[e] = 0;
   // Known since all have begun.
   first_rows_from(op, start);
-  if (!ht_await_all(op, HT_DATA, number, PHASE_DISPATCH_ROWS)) return;
+  if (!ht_await_all(op, HT_DATA, number, PHASE_DISPATCH_ROWS, blockIdx.x == 0)) return;
   Received in = {start, start[EP_RANKS], fresh, !fresh && op.state->mask_digest != 0};
   int* rows_of = EP_EXPERTS <= 1024 ? shared_rows_of : handle_ints(op, EP_HANDLE_EXPERT_ROWS);
   i64 limit = op.extra && !op.by_expert ? op.rows : in.rows;
@@ -335,7 +357,7 @@ EP_KERNEL(ht_receive, 1024) {
     if (selections_from[r]) add(handle_ints(op, EP_HANDLE_SELECTIONS_FROM) + r, selections_from[r]);
   }
   launch_dependents();
-  if (!last_block(op, 2)) return;
+  if (!last_block(op, 2) || !is_member(op, PHASE_DISPATCH_ROWS, number)) return;
   if (fresh) {
     finish_routing(op, in, number);
   } else {

@@ -92,13 +92,13 @@ EP_DEVICE void publish_row(const Op& op, const Sending& all, const Outgoing& out
 EP_DEVICE void publish_slot_by_wave(const Op& op, const Sending& all, const Outgoing& out, int k, u64 from, u64 bytes) {
   sync_lanes();
   u64* flag = combine_flag_to(op, out.home, out.rank, all.number, out.token, k);
-  publish_by_wave(op, lane() == 0, out.rank, slot_of(op, all, out, k) + from, bytes, flag, all.number);
+  publish_by_wave(op, lane() == 0, out.rank, slot_of(op, all, out, k) + from, bytes, flag, all.number, PHASE_LL_COMBINE_RECEIVE);
 }
 EP_DEVICE void publish_row_by_wave(const Op& op, const Sending& all, const Outgoing& out, int k) {
   publish_slot_by_wave(op, all, out, k, EP_COMBINE_SLOT_HEAD, EP_BF16_ROW);
 }
 
-// What a block has filled for remote ranks, in shared memory: each of its teams one row at most.
+// What a block has filled for ranks that are put to, in shared memory: each of its teams one row at most.
 struct Filled {
   int rows;
   int ranks[EP_LL_ABREAST];
@@ -106,9 +106,10 @@ struct Filled {
   u64* flags[EP_LL_ABREAST];
 };
 
-// Says that a row has been stored to a rank that is mapped.
+// Says that a row has been stored for a rank that is not put to.
 EP_DEVICE void publish_stored_row(const Op& op, const Sending& all, const Outgoing& out, int k) {
-  store_published(combine_flag_to(op, out.home, out.rank, all.number, out.token, k), all.number);
+  u64* flag = combine_flag_to(op, out.home, out.rank, all.number, out.token, k);
+  publish_stored(op, out.rank, slot_of(op, all, out, k) + EP_COMBINE_SLOT_HEAD, EP_BF16_ROW, flag, all.number, PHASE_LL_COMBINE_RECEIVE);
 }
 
 // Called by one thread of a team.
@@ -172,7 +173,7 @@ EP_DEVICE void send_sums(const Op& op, const Sending& all, char* shared) {
 #endif
     const int k = works && out.here ? lowest(out.here) : 0;
 #if EP_DEVICE_POSTED
-    const bool remote = works && is_remote(op, out.rank), straight = EP_BULK && works && is_straight(op, out.rank);
+    const bool remote = works && is_put_to(op, out.rank), straight = EP_BULK && works && is_straight(op, out.rank);
 #else
     const bool remote = false;
 #endif
@@ -426,18 +427,19 @@ EP_DEVICE void announce_combine(const Op& op, char* const* peer, u64 number, u64
 }
 
 #if EP_DEVICE_POSTED
-// Says to remote ranks what this rank does; slots have flags of their own. Called by the wave that has written the block.
-EP_DEVICE void end_combine(const Op& op, u64 number) {
+// Says to ranks that are put to what this rank does; slots have flags of their own. Called by the wave that has written the block.
+EP_DEVICE void end_puts_of_combine(const Op& op, u64 number) {
   sync_lanes();
   for (i64 r = 0; r < EP_RANKS; r++) {
-    if (is_remote(op, r) && !is_masked(op, r)) post_block(op, r, BLOCK_LL_COMBINE, number, LL_COMBINE);
+    if (is_put_to(op, r) && !is_masked(op, r)) put_block(op, r, BLOCK_LL_COMBINE, number, LL_COMBINE);
   }
 }
-#elif EP_POSTED
-// Says to remote ranks that all is there. Called by all threads of the last block.
+#endif
+#if EP_HOST_POSTED
+// Says to ranks that are sent to that all is there. Called by all threads of the last block.
 EP_DEVICE void end_combine(const Op& op, u64 number) {
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    if (!is_sent_to(op, r) || is_masked(op, r)) continue;
     post(op, r, (const char*)combine_flag_to(op, 0, r, number, 0, 0), EP_SLOT_FLAG_BANK, PHASE_LL_COMBINE_RECEIVE);
     post_block(op, r, BLOCK_LL_COMBINE, number, PHASE_LL_COMBINE_RECEIVE);
     advance(op, 0, r, LL_COMBINE, number, PHASE_LL_COMBINE_RECEIVE);
@@ -509,12 +511,12 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
   if (blockIdx.x == gridDim.x - 1 && (int)threadIdx.x >= threads - EP_LANES) {
     announce_combine(near, peer, number, dispatch);
 #if EP_DEVICE_POSTED
-    end_combine(near, number);
+    end_puts_of_combine(near, number);
 #endif
   }
   send(near, all);
   if (blockIdx.x == 0 && (int)threadIdx.x >= threads - EP_LANES) give_credit(op);
-#if EP_POSTED && !EP_DEVICE_POSTED
+#if EP_HOST_POSTED
   if (last_block(op, EP_DONE_LL_COMBINE_END)) end_combine(op, number);
 #endif
 }
@@ -652,7 +654,7 @@ EP_DEVICE void compare_sources(const Op& op, u64 number) {
     if (is_masked(op, s)) continue;
     const u64 start = op.wait_statistics ? nanoseconds() : 0;
     if (!await(op, LL_COMBINE, s, number, PHASE_LL_COMBINE_RECEIVE)) continue;
-    if (op.wait_statistics) op.wait_statistics[s] += nanoseconds() - start;
+    if (op.wait_statistics) op.wait_statistics[s] += since(start);
     same_block(op, BLOCK_LL_COMBINE, number, s, 5, mine, PHASE_LL_COMBINE_RECEIVE);
   }
 }
@@ -670,7 +672,6 @@ EP_DEVICE void combine_received(const Op& op, u64 number, int parts, Receive rec
     if (!slots_there(op, all, number, token)) break;
     receive(all, number, token, (int)(item % parts));
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) op.state->ll_combine_taken[number & 1] = number + 1;
 }
 
 template <class Receive>
@@ -681,12 +682,17 @@ EP_DEVICE void combine_receive(const Op& op, int parts, Receive receive) {
   const u32 refused = load_remote(&state->ll_refused[2 + op.bank]);
   const bool clerk = blockIdx.x == gridDim.x - 1;
   if (!clerk) launch_dependents();
-#if EP_POSTED && !EP_DEVICE_POSTED
-  const bool there = refused || await_remotes(op, LL_COMBINE, number, PHASE_LL_COMBINE_RECEIVE);
+#if EP_HOST_POSTED
+  const bool there = refused || await_remotes(op, LL_COMBINE, number, PHASE_LL_COMBINE_RECEIVE, [&](i64 r) { return sends_here(op, r); });
 #else
   const bool there = true;
 #endif
   if (!refused && there) combine_received(op, number, parts, receive);
+  // As in ll_dispatch_receive.
+  if (last_to_read(op, EP_DONE_LL_COMBINE_READ) && !refused) {
+    is_member(op, PHASE_LL_COMBINE_RECEIVE, number);
+    if (threadIdx.x == 0) mark_empty(state->ll_combine_taken, number);
+  }
   if (clerk) {
     wait_for_previous();
     launch_dependents();

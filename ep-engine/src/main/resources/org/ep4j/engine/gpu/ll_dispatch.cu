@@ -17,6 +17,8 @@
 #define EP_DONE_LL_COMBINE 9
 #define EP_DONE_LL_DISPATCH_END 10
 #define EP_DONE_LL_COMBINE_END 11
+#define EP_DONE_LL_DISPATCH_READ 13
+#define EP_DONE_LL_COMBINE_READ 14
 
 enum WireFormat { WIRE_BF16, WIRE_FP8, WIRE_FP8_POW2, WIRE_FP8_UE8M0 };
 
@@ -107,18 +109,24 @@ EP_DEVICE void encode(i64 format, Vec v, int channel, bool inside, u32* scales, 
 // ---- Numbers and credits, of dispatch and combine.
 // Number up to which this rank has emptied both banks of its symmetric memory.
 EP_DEVICE u64 emptied(const u64* taken) {
-  const u64 even = taken[0] ? taken[0] : 1, odd = taken[1];
+  const u64 first = load_remote(&taken[0]), even = first ? first : 1, odd = load_remote(&taken[1]);
   return even < odd ? even : odd;
 }
 
-// Tells all ranks what this one has received until now: the kernels before this one have ended. Called by a wave.
+// Marks a bank of symmetric memory as empty, so that credit may be given for it: at any time from then on, by a sending kernel that runs beside this one.
+// Called by one thread of the last block that has read there.
+EP_DEVICE void mark_empty(u64* taken, u64 number) { store_release(&taken[number & 1], number + 1); }
+
+// Tells all ranks what this one has received until now. Called by a wave.
 EP_DEVICE void give_credit(const Op& op) {
   const u64 dispatch = emptied(op.state->ll_dispatch_taken), combine = emptied(op.state->ll_combine_taken);
+  // Whatever was read in these banks comes before the credit.
+  fence_device();
   for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
     if (is_masked(op, r)) continue;
 #if EP_DEVICE_POSTED
     // Nothing comes before them that a fence would have to show.
-    if (is_remote(op, r)) {
+    if (is_put_to(op, r)) {
       signal_apart(counter_there(op, LL_DISPATCH_CREDIT), dispatch, (int)op.remotes[r].number);
       signal_apart(counter_there(op, LL_COMBINE_CREDIT), combine, (int)op.remotes[r].number);
       continue;
@@ -314,12 +322,15 @@ EP_DEVICE void find_slots(const Op& op, const Tables& tables, char* const* peer,
 }
 
 #if EP_BULK && EP_DEVICE_POSTED
-// Says to all ranks that this GPU maps that a token's messages are there: at once, since a wave that releases waits for what its block has stored. Called
-// by the wave that routes.
-EP_DEVICE void tell(const Op& op, const Route& to, u64 number) {
-  const bool remote = to.target && is_remote(op, to.rank), straight = remote && is_straight(op, to.rank);
+// Says to all ranks that this GPU maps, or that are sent to, that a token's messages are there: at once, since a wave that releases waits for what its block
+// has stored. Called by the wave that routes.
+EP_DEVICE void tell(const Op& op, const Route& to, u64 number, u64 bytes) {
+  const bool put = to.target && is_put_to(op, to.rank), straight = put && is_straight(op, to.rank);
   char* const flag = straight ? flag_straight(op, to.rank, to.flag) : (char*)to.flag;
-  if (to.target && remote == straight) store_release(flag, number);
+  if (to.target && put == straight) store_release(flag, number);
+#if EP_HOST_POSTED
+  if (to.target && is_sent_to(op, to.rank)) post(op, to.rank, to.target, bytes, PHASE_LL_DISPATCH_RECEIVE);
+#endif
 }
 #endif
 
@@ -335,15 +346,14 @@ EP_DEVICE void keep(const Op& op, const Route& to, i64 token) {
 // Says how much this rank sends: words that need no counter, since each has the number of the operation. Called by "threads" threads of the
 // block that has counted the last tokens.
 EP_DEVICE void announce_counts(const Op& op, const Tables& tables, char* const* peer, const int* messages, u64 number, int threads) {
-  const u64 high = number << 32;
   for (int r = threadIdx.x; r < EP_RANKS; r += threads) {
-    if (!tables.masked[r]) store_remote(ll_counts_to(op, peer[r], r, number), high | (u32)messages[r]);
+    if (!tables.masked[r]) store_remote(ll_counts_to(op, peer[r], r, number), pack(number, (u32)messages[r]));
   }
   for (i64 e = threadIdx.x; e < EP_EXPERTS; e += threads) {
     const int r = owner_of(op, tables, (int)e);
     if (r < 0) continue;
     const int local = EP_LL_TABLES ? tables.local_of[e] : op.local_of[e];
-    store_remote(ll_counts_to(op, peer[r], r, number) + 1 + local, high | (u32)*(volatile int*)&tables.selected[e]);
+    store_remote(ll_counts_to(op, peer[r], r, number) + 1 + local, pack(number, (u32)*(volatile int*)&tables.selected[e]));
   }
 }
 
@@ -360,23 +370,24 @@ EP_DEVICE void announce_dispatch(const Op& op, const Tables& tables, char* const
 }
 
 #if EP_DEVICE_POSTED
-// Says to remote ranks how much this rank sends and what it does; messages have flags of their own, and so has each count, so these go side by side.
+// Says to ranks that are put to how much this rank sends and what it does; messages have flags of their own, and so has each count, so these go side by side.
 // Called by all threads of the block that has written the counts.
-EP_DEVICE void end_dispatch(const Op& op, u64 number) {
+EP_DEVICE void end_puts_of_dispatch(const Op& op, u64 number) {
   for (i64 i = warp(); i < 2 * EP_RANKS; i += blockDim.x / EP_LANES) {
     const i64 r = i / 2;
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    if (!is_put_to(op, r) || is_masked(op, r)) continue;
     if (i % 2 == 0) post_apart_by_wave(op, r, (const char*)ll_counts_to(op, 0, r, number), EP_LL_COUNT_BYTES);
-    else post_block(op, r, BLOCK_LL_DISPATCH, number, LL_DISPATCH);
+    else put_block(op, r, BLOCK_LL_DISPATCH, number, LL_DISPATCH);
   }
 }
-#elif EP_POSTED
-// Says to remote ranks that all is there. Called by all threads of the last block.
+#endif
+#if EP_HOST_POSTED
+// Says to ranks that are sent to that all is there. Called by all threads of the last block.
 EP_DEVICE void end_dispatch(const Op& op, u64 number) {
   for (i64 r = threadIdx.x; r < EP_RANKS; r += blockDim.x) {
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    if (!is_sent_to(op, r) || is_masked(op, r)) continue;
     const char* counts = (const char*)ll_counts_to(op, 0, r, number);
-    const u64 messages = (u32)load_remote((const u64*)counts);
+    const u64 messages = packed_count(load_remote((const u64*)counts));
     post(op, r, (const char*)message_flag_to(op, 0, r, number, 0), messages * 8, PHASE_LL_DISPATCH_RECEIVE);
     post(op, r, counts, EP_LL_COUNT_BYTES, PHASE_LL_DISPATCH_RECEIVE);
     post_block(op, r, BLOCK_LL_DISPATCH, number, PHASE_LL_DISPATCH_RECEIVE);
@@ -524,7 +535,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   EP_SHARED int target_count;
 #endif
 #if EP_DEVICE_POSTED
-  EP_SHARED int posted;  // of the targets, which come first
+  EP_SHARED int posted;  // of the targets, which come first: those that are put to
 #endif
   int t = first, piece = 0;
   bool begun = false;
@@ -559,7 +570,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
     if (router && piece == 0) {
       const Lanes sends = ballot(to.target != 0);
 #if EP_DEVICE_POSTED
-      const Lanes below = ((Lanes)1 << lane()) - 1, remotes = ballot(to.target != 0 && is_remote(near, to.rank));
+      const Lanes below = ((Lanes)1 << lane()) - 1, remotes = ballot(to.target != 0 && is_put_to(near, to.rank));
       const int place = remotes >> lane() & 1 ? count(remotes & below) : count(remotes) + count(sends & ~remotes & below);
       if (lane() == 0) posted = count(remotes);
 #else
@@ -614,7 +625,13 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
     sync_block();
 #if EP_DEVICE_POSTED
     if (ends) {
-      if ((int)threadIdx.x >= posted && (int)threadIdx.x < target_count) store_release(flags[threadIdx.x], number);
+      if ((int)threadIdx.x >= posted && (int)threadIdx.x < target_count) {
+        store_release(flags[threadIdx.x], number);
+#if EP_HOST_POSTED
+        const int i = threadIdx.x;
+        if (is_sent_to(near, target_ranks[i])) post(near, target_ranks[i], targets[i], message_bytes, PHASE_LL_DISPATCH_RECEIVE);
+#endif
+      }
       publish_by_block(near, false, posted, target_ranks, targets, message_bytes, flags, number);
     }
 #else
@@ -656,7 +673,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_BULK && EP_DEVICE_POSTED
     // Of the token before: what is asked for next is on its way, and others encode it while flags are stored.
     if (ends) {
-      if (router) tell(near, to, number);
+      if (router) tell(near, to, number, message_bytes);
       publish_by_block(near, true, posted, target_ranks, targets, message_bytes, flags, number);
     }
 #endif
@@ -668,7 +685,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
   if (router) {
     bulk_wait();
 #if EP_DEVICE_POSTED
-    tell(near, to, number);
+    tell(near, to, number, message_bytes);
 #else
     if (to.target) publish(op, to.rank, to.target, message_bytes, to.flag, number, PHASE_LL_DISPATCH_RECEIVE);
 #endif
@@ -685,9 +702,10 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #if EP_DEVICE_POSTED
   if (last) {
     sync_block();
-    end_dispatch(near, number);
+    end_puts_of_dispatch(near, number);
   }
-#elif EP_POSTED
+#endif
+#if EP_HOST_POSTED
   if (last_block(op, EP_DONE_LL_DISPATCH_END)) end_dispatch(op, number);
 #endif
 }
@@ -751,14 +769,20 @@ EP_DEVICE bool message_or_count(const Op& op, u64 number, int source, i64 index,
 
 // Writes a message's scales to a row; "mine" is the first of this thread's.
 EP_DEVICE void put_scales(const Op& op, const u32* scales, u32 mine, u64 row, int thread) {
+  const int words = op.format == WIRE_FP8_UE8M0 ? (EP_SCALES + 3) / 4 : EP_SCALES;
+  u32* out = (u32*)op.out_scales + row * words;
+  u64 step = 1;
+  if (op.scale_stride) {
+    step = op.scale_stride;
+    out = (u32*)op.out_scales + row / EP_LL_MESSAGES * words * step + row % EP_LL_MESSAGES;
+  }
   if (op.format == WIRE_FP8_UE8M0) {
-    const int bytes = (EP_SCALES + 3) / 4 * 4;
-    for (int i = thread; i < bytes; i += EP_LL_GROUP) {
+    for (int i = thread; i < 4 * words; i += EP_LL_GROUP) {
       const u32 scale = i == thread ? mine : i < EP_SCALES ? load_remote(scales + i) : 0;
-      ((u8*)op.out_scales)[row * bytes + i] = (u8)(scale >> 23);
+      ((u8*)(out + i / 4 * step))[i % 4] = (u8)(scale >> 23);
     }
   } else {
-    for (int i = thread; i < EP_SCALES; i += EP_LL_GROUP) ((u32*)op.out_scales)[row * EP_SCALES + i] = i == thread ? mine : load_remote(scales + i);
+    for (int i = thread; i < EP_SCALES; i += EP_LL_GROUP) out[i * step] = i == thread ? mine : load_remote(scales + i);
   }
 }
 
@@ -770,7 +794,7 @@ EP_DEVICE void unpack(const Op& op, Incoming& in, const char* message, int sourc
     i64 place = in.ordinal;
     if (base) place += base[in.expert];
     for (int s = 0; s < source && !base; s++) {
-      if (!is_masked(op, s)) place += (u32)load_remote(ll_counts_from(op, number, s) + 1 + in.expert);
+      if (!is_masked(op, s)) place += packed_count(load_remote(ll_counts_from(op, number, s) + 1 + in.expert));
     }
     // Outside only when the source did something else, which is found by its block.
     if (place >= 0 && place < (i64)EP_LL_EXPERT_ROWS) row = in.expert * EP_LL_EXPERT_ROWS + place;
@@ -806,7 +830,7 @@ EP_DEVICE void unpack(const Op& op, Incoming& in, const char* message, int sourc
 EP_DEVICE bool await_count(const Op& op, const u64* p, int source, u64 number, int* value) {
   u64 seen;
   const bool good = await_word(op, p, true, &seen, LL_DISPATCH, source, number, PHASE_LL_DISPATCH_RECEIVE);
-  *value = (int)(u32)seen;
+  *value = (int)packed_count(seen);
   return good;
 }
 
@@ -819,7 +843,7 @@ EP_DEVICE bool rows_before(const Op& op, i64 expert, int source, u64 number, int
     const u64 word = load_remote(ll_counts_from(op, number, s) + 1 + expert);
     const bool counts = !is_masked(op, s);
     all &= !counts || reached(word, number, true);
-    sum += counts ? (int)(u32)word : 0;
+    sum += counts ? (int)packed_count(word) : 0;
   }
   for (int s = 0; s < source && !all; s++) {
     if (s == 0) sum = 0;
@@ -840,7 +864,7 @@ EP_DEVICE bool compare_dispatches(const Op& op, u64 number) {
     if (!is_masked(op, s)) {
       const u64 start = op.wait_statistics ? nanoseconds() : 0;
       good &= await(op, LL_DISPATCH, s, number, PHASE_LL_DISPATCH_RECEIVE);
-      if (good && op.wait_statistics) op.wait_statistics[s] += nanoseconds() - start;
+      if (good && op.wait_statistics) op.wait_statistics[s] += since(start);
       good = good && same_block(op, BLOCK_LL_DISPATCH, number, s, 5, mine, PHASE_LL_DISPATCH_RECEIVE)
           && await_count(op, ll_counts_from(op, number, s), s, number, &messages);
     }
@@ -866,7 +890,7 @@ EP_DEVICE bool receive_counts(const Op& op, u64 number) {
       for (int j = 0; j < 4; j++) {
         const int s = from + j;
         if (s >= EP_RANKS) break;
-        int more = (int)(u32)words[j];
+        int more = (int)packed_count(words[j]);
         if (is_masked(op, s)) more = 0;
         else if (!reached(words[j], number, true)) good = good && await_count(op, ll_counts_from(op, number, s) + 1 + e, s, number, &more);
         op.ranges[e * EP_RANKS + s] = (i64)(rows << 32 | (u64)more);
@@ -874,6 +898,7 @@ EP_DEVICE bool receive_counts(const Op& op, u64 number) {
       }
     }
     op.ll_counts[e] = (u32)rows;
+    if (op.counts) op.counts[e] = rows;
     if (good && op.statistics) op.statistics[e] += (int)rows;
   }
   return all_threads(good);
@@ -980,8 +1005,8 @@ EP_KERNEL_BESIDE(ll_dispatch_receive, 4 * EP_LL_GROUP + EP_LL_COUNTERS) {
   // What follows begins when all blocks allow it, so the last one is enough to keep it behind the sending kernel.
   if (!clerk) launch_dependents();
   if (!refused) {
-#if EP_POSTED && !EP_DEVICE_POSTED
-    good = await_remotes(op, LL_DISPATCH, number, PHASE_LL_DISPATCH_RECEIVE);
+#if EP_HOST_POSTED
+    good = await_remotes(op, LL_DISPATCH, number, PHASE_LL_DISPATCH_RECEIVE, [&](i64 r) { return sends_here(op, r); });
 #endif
     if (good && clerk) good = receive_counts(op, number);
     if (block < workers) {
@@ -993,9 +1018,13 @@ EP_KERNEL_BESIDE(ll_dispatch_receive, 4 * EP_LL_GROUP + EP_LL_COUNTERS) {
         good = receive_messages(op, number, source, block / EP_RANKS, parts, shared, &counted);
       }
     }
-    // Also after a failure the bank is free: what is left of the operation is not read any more.
-    if (block == 0 && threadIdx.x == 0) state->ll_dispatch_taken[number & 1] = number + 1;
     if (!good && threadIdx.x == 0) ((LowLatencyHandleHead*)op.handle)->incomplete = 1;
+  }
+  // All blocks come here, also when a wait fails; some may have seen that the sending kernel gave up while others had begun.
+  if (last_to_read(op, EP_DONE_LL_DISPATCH_READ) && !refused) {
+    if (!is_member(op, PHASE_LL_DISPATCH_RECEIVE, number) && threadIdx.x == 0) ((LowLatencyHandleHead*)op.handle)->incomplete = 1;
+    // Also after a failure: what is left of the operation is not read any more.
+    if (threadIdx.x == 0) mark_empty(state->ll_dispatch_taken, number);
   }
   if (clerk) {
     wait_for_previous();

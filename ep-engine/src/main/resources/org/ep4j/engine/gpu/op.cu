@@ -2,9 +2,13 @@
 //
 // Given by the compiler as macros, from org.ep4j.engine.gpu.KernelConstants: EP_RANKS, EP_HIDDEN, EP_EXPERTS, EP_TOPK, EP_SCALES (of a
 // row, whether it is sent with them or not), EP_MAX_TOKENS, EP_MAX_LL_TOKENS, EP_CAPACITY (rows that can be received), and of BufferLayout
-// EP_BLOCKS, EP_BLOCK_BYTES, EP_ROWS, EP_RECORDS, EP_RECORD_BYTES, EP_COMBINE_AREA, EP_COMBINE_WEIGHTS, EP_MESSAGES, EP_MESSAGE_HEAD,
+// EP_MEMBERSHIP, EP_BLOCKS, EP_BLOCK_BYTES, EP_ROWS, EP_RECORDS, EP_RECORD_BYTES, EP_COMBINE_AREA, EP_COMBINE_WEIGHTS, EP_MESSAGES, EP_MESSAGE_HEAD,
 // EP_MESSAGE_BYTES, EP_MESSAGE_FLAGS, EP_LL_COUNTS, EP_LL_COUNT_BYTES, EP_COMBINE_SLOTS, EP_COMBINE_SLOT_HEAD, EP_COMBINE_SLOT_BYTES, EP_COMBINE_FLAGS; of Pieces
 // EP_CHUNK, EP_PIECE, EP_STAGED_RECORDS.
+//
+// EP_POSTED: some ranks post to others. EP_DEVICE_POSTED: kernels of this rank do, by the source of a backend, EP_HOST_POSTED: threads of its host. With
+// EP_MIXED the kind of path is a property of a pair and a direction: see struct Remote. Without it these are of one kind, the same both ways.
+#define EP_HOST_POSTED (EP_POSTED && (EP_MIXED || !EP_DEVICE_POSTED))
 #define EP_MAX_TARGETS (EP_TOPK < EP_RANKS ? EP_TOPK : EP_RANKS)
 #define EP_BF16_ROW (2 * EP_HIDDEN)
 #define EP_FP8_ROW EP_HIDDEN
@@ -38,11 +42,11 @@ struct State {
 };
 
 // In host memory; the first failure since the host looked. Order of org.ep4j.engine.gpu.FailureRecord.
-enum What { WHAT_NOTHING, WHAT_WAIT, WHAT_MISMATCH, WHAT_BAD_ID, WHAT_OVERFLOW, WHAT_DUPLICATES, WHAT_ABORTED, WHAT_OUT_TOO_SMALL, WHAT_VOID_HANDLE, WHAT_NO_ROOM, WHAT_RING };
+enum What { WHAT_NOTHING, WHAT_WAIT, WHAT_MISMATCH, WHAT_BAD_ID, WHAT_OVERFLOW, WHAT_DUPLICATES, WHAT_ABORTED, WHAT_OUT_TOO_SMALL, WHAT_VOID_HANDLE, WHAT_NO_ROOM, WHAT_RING, WHAT_EXPELLED };
 struct Failure {
   u64 what;
   u64 phase;
-  u64 counter;   // WAIT
+  u64 counter;   // WAIT; RING: EXPELLED where this rank is held out
   u64 peer;      // WAIT, MISMATCH; OVERFLOW: the rank that would receive too much
   u64 expected;  // WAIT; RING: commands taken; MISMATCH: word of the block; OVERFLOW: EP_CAPACITY; BAD_ID: token; DUPLICATES: expert; NO_ROOM: blocks
   u64 seen;      // WAIT; RING; OVERFLOW, OUT_TOO_SMALL: rows; BAD_ID: place in the token's list; NO_ROOM: blocks that began
@@ -53,7 +57,26 @@ struct Failure {
   u64 deadline;  // nanoseconds that waits of the operation could take
 };
 
-#if EP_DEVICE_POSTED
+#if EP_MIXED
+// A peer, some of whose paths may be posted: by device library or by proxy threads, as below. Order of org.ep4j.engine.gpu.RemoteTable.
+struct Remote {
+  char* out;          // channel to it, in the window of the kind of path; 0 for a peer whose memory this rank maps, and for this rank
+  const char* in;     // channel from it, likewise; 0 for a peer that maps this rank's memory, and for this rank
+  char* there;        // by device: place in this rank's window that stands for the peer's channel from this rank
+  i64 number;         // by device: of the peer in calls of the device library
+  i64 via;            // see via_to
+  i64 comes_via;      // see via_from
+  i64 mapped;         // by device: what is added to such a place to reach the peer's by stores; 0 where this GPU does not
+  u64 out_at;         // by host: offset of "out" in the window
+  u64 in_there;       // by host: offset of this rank's channel in the peer's window
+  Fifo fifo;          // by host
+  i64 by_device;      // bit 0: kernels post to it; bit 1: its kernels post here
+  char* blocks;       // memory of this rank in which its blocks are
+  char* counters;     // likewise
+  char* give;         // where rows of its tokens are put that it cannot read here: the channel, or its memory; 0 where it reads them
+  const char* given;  // where rows of this rank's tokens are put by it; 0 where this rank reads them
+};
+#elif EP_DEVICE_POSTED
 // A peer that is not mapped, which kernels write by calls of a backend's device library: what goes to it is put into a channel of this rank's window, and
 // from there to the same place of the peer's channel for this rank. Order of org.ep4j.engine.gpu.DeviceRemotes.
 struct Remote {
@@ -102,15 +125,18 @@ struct Op {
   const void* ids;       // [T, K]
   i64 wide_ids;          // 1: 64 bits each
   const float* weights;  // [T, K] or null
-  const float* scales;   // [T, S] or null
+  const u32* scales;     // [T, scale_words] or null
   char* handle;          // device memory of a handle, see below
-  u64* counts;           // host memory: rows received (padding left out), rows that the caller sees, then L selections of experts, then L + 1 offsets
+  u64* counts;           // host memory: rows received (padding left out), rows that the caller sees, then L selections of experts, then L + 1 offsets, then
+                         // rows dropped; low latency: L rows of experts, or null
   i64 rows;              // rows that the caller sees in the worst case, or the most that "out" holds
   i64 alignment;         // of an expert's group
   i64 by_expert;
   i64 zero_padding;
   char* out;             // rows
-  float* out_scales;
+  void* out_scales;
+  i64 scale_words;       // 32-bit words of a row's scales: FP32, or four UE8M0 each
+  i64 scale_stride;      // words from one column of scales to the next, 1 for as many as there are rows; 0 where the scales of a row lie side by side
   void* out_ids;         // [rows, K], 64 bits where wide_ids
   float* out_weights;    // [rows, K] or [rows]
   int* source_ranks;
@@ -133,16 +159,39 @@ struct Op {
   const Remote* remotes; // [R]; with EP_POSTED
   char* window;          // memory that NICs reach: blocks as in symmetric memory, then channels; with EP_POSTED
   char* words;           // counters of remote ranks as in symmetric memory: host memory, with EP_DEVICE_POSTED of the window; with EP_POSTED
+  char* host_window;     // with EP_MIXED: the window by which host threads post, and "window" is the one by which kernels do; 0 where there is none
 };
 
+// Whether this rank posts to another one, and whether that one posts to this one.
 #if EP_POSTED
 EP_DEVICE bool is_remote(const Op& op, i64 rank) { return op.remotes[rank].out != 0; }
 #else
 EP_DEVICE bool is_remote(const Op&, i64) { return false; }
 #endif
+#if EP_MIXED
+EP_DEVICE bool posts_here(const Op& op, i64 rank) { return op.remotes[rank].in != 0; }
+// Whether kernels of this rank post to another one, threads of its host do, and threads of the other one's host post to this one.
+EP_DEVICE bool is_put_to(const Op& op, i64 rank) { return EP_DEVICE_POSTED && is_remote(op, rank) && (op.remotes[rank].by_device & 1) != 0; }
+EP_DEVICE bool is_sent_to(const Op& op, i64 rank) { return is_remote(op, rank) && (op.remotes[rank].by_device & 1) == 0; }
+EP_DEVICE bool sends_here(const Op& op, i64 rank) { return posts_here(op, rank) && (op.remotes[rank].by_device & 2) == 0; }
+// Whether another rank cannot read this rank's memory, and whether this one cannot read its.
+EP_DEVICE bool is_blind(const Op& op, i64 rank) { return op.remotes[rank].give != 0; }
+EP_DEVICE bool is_hidden(const Op& op, i64 rank) { return op.remotes[rank].given != 0; }
+#else
+EP_DEVICE bool posts_here(const Op& op, i64 rank) { return is_remote(op, rank); }
+EP_DEVICE bool is_put_to(const Op& op, i64 rank) { return EP_DEVICE_POSTED && is_remote(op, rank); }
+EP_DEVICE bool is_sent_to(const Op& op, i64 rank) { return EP_HOST_POSTED && is_remote(op, rank); }
+EP_DEVICE bool sends_here(const Op& op, i64 rank) { return is_sent_to(op, rank); }
+EP_DEVICE bool is_blind(const Op& op, i64 rank) { return is_remote(op, rank); }
+EP_DEVICE bool is_hidden(const Op& op, i64 rank) { return is_remote(op, rank); }
+#endif
 
 // Where a rank's blocks are.
+#if EP_MIXED
+EP_DEVICE char* written_by(const Op& op, i64 source) { return op.remotes[source].blocks; }
+#else
 EP_DEVICE char* written_by(const Op& op, i64 source) { return is_remote(op, source) ? op.window : op.local; }
+#endif
 
 // ---- A handle of high throughput. One that sends: where each selection goes. One that receives: where each row came from.
 struct HandleHead {
@@ -193,7 +242,11 @@ EP_DEVICE int* handle_ints(const Op& op, u64 offset) { return (int*)(op.handle +
 EP_DEVICE char* counter_at(char* base, int kind, i64 source) { return base + ((u64)kind * EP_RANKS + source) * 64; }
 // A rank's counter here. Those of remote ranks are in memory of the host, which writes them when this GPU sees what they stand for, or with
 // EP_DEVICE_POSTED where their GPUs write them.
+#if EP_MIXED
+EP_DEVICE const u64* told(const Op& op, int kind, i64 source) { return (const u64*)counter_at(op.remotes[source].counters, kind, source); }
+#else
 EP_DEVICE const u64* told(const Op& op, int kind, i64 source) { return (const u64*)counter_at(is_remote(op, source) ? op.words : op.local, kind, source); }
+#endif
 EP_DEVICE char* block_at(char* base, int kind, u64 number, i64 source) {
   return base + EP_BLOCKS + ((kind * 2ull + (number & 1)) * EP_RANKS + source) * EP_BLOCK_BYTES;
 }
@@ -240,7 +293,7 @@ EP_DEVICE void refuse(const Op& op, u32* flag, u64 what, u64 peer, u64 expected,
   *(volatile u32*)flag = 1;
   volatile Failure* f = op.failure;
   const u64 before = load_acquire(&op.failure->what);
-  if (before == WHAT_WAIT || before == WHAT_MISMATCH || before == WHAT_ABORTED || before == WHAT_NO_ROOM || before == WHAT_RING) return;
+  if (before == WHAT_WAIT || before == WHAT_MISMATCH || before == WHAT_ABORTED || before == WHAT_NO_ROOM || before == WHAT_RING || before == WHAT_EXPELLED) return;
   if (before != WHAT_NOTHING) {
     // The host has not looked since another one was refused: most often the dispatch that this one follows.
     const u64 more = f->mine[0];
@@ -254,18 +307,61 @@ EP_DEVICE void refuse(const Op& op, u32* flag, u64 what, u64 peer, u64 expected,
   record(op, what, 0, 0, peer, expected, seen, value);
 }
 
-// Whether a word that is waited for has come so far: a counter or flag, which holds a number, or a packed one, which has it in its upper half.
-EP_DEVICE bool reached(u64 seen, u64 number, bool packed) { return packed ? (u32)(seen >> 32) == (u32)number : seen >= number; }
+// A packed word: the lower half of an operation's number, a bit that tells it from memory that was never written, and a count.
+EP_DEVICE u64 pack(u64 number, u32 count) { return number << 32 | 0x80000000u | count; }
+EP_DEVICE u32 packed_count(u64 word) { return (u32)word & 0x7fffffffu; }
 
-// Whether the host ends waits for a rank. Host memory is far away, and thousands of threads may wait: one of them looks every 100 us, and when it gives
-// up, "failed" tells the others. "asked" is when this thread last wanted to look, or began to wait; a different time for each, so that all come to it.
-EP_DEVICE bool is_aborted(const Op& op, i64 source, u64 now, u64* asked) {
-  if ((i64)(now - *asked) < 100000) return false;
+// Whether a word that is waited for has come so far: a counter or flag, which holds a number, or a packed one.
+EP_DEVICE bool reached(u64 seen, u64 number, bool packed) { return packed ? seen >> 31 == pack(number, 0) >> 31 : seen >= number; }
+
+// Nanoseconds between two times of this GPU's clock; 0 where the clock was set back between them.
+EP_DEVICE u64 between(u64 start, u64 now) {
+  const i64 time = (i64)(now - start);
+  return time < 0 ? 0 : (u64)time;
+}
+EP_DEVICE u64 since(u64 start) { return between(start, nanoseconds()); }
+
+// Whether the other ranks hold this one out, so that what it reads of theirs may be written again: the membership word, see
+// org.ep4j.engine.layout.BufferLayout. Ranks that post write that of the window.
+EP_DEVICE bool is_expelled(const Op& op) {
+#if EP_MIXED
+  if (op.window && load_acquire(op.window + EP_MEMBERSHIP) != 0) return true;
+  if (op.host_window && load_acquire(op.host_window + EP_MEMBERSHIP) != 0) return true;
+#elif EP_POSTED
+  if (load_acquire(op.window + EP_MEMBERSHIP) != 0) return true;
+#endif
+  return load_acquire(op.local + EP_MEMBERSHIP) != 0;
+}
+
+// Records that this rank is held out, unless something else has failed before. Called by one thread.
+EP_DEVICE void record_expelled(const Op& op, int phase, u64 number) {
+  if (first_failure(op)) record(op, WHAT_EXPELLED, phase, 0, op.rank, 0, 0, number);
+}
+
+// Whether an operation may end well, after its last read of peers' memory or of memory that peers write: a rank that is held out from some time on may
+// have read, after that time, what the others wrote for themselves. Called by all threads of the block that is the last to have read, with the same result.
+EP_DEVICE bool is_member(const Op& op, int phase, u64 number) {
+  bool good = true;
+  if (threadIdx.x == 0) {
+    // Keeps all these reads before the one of the word.
+    fence_system();
+    good = !is_expelled(op);
+    if (!good) record_expelled(op, phase, number);
+  }
+  return all_threads(good);
+}
+
+// Why a wait for a rank is to end early: WHAT_ABORTED where the host ends it, WHAT_EXPELLED, or WHAT_NOTHING. Host memory is far away, and thousands of
+// threads may wait: one of them looks every 100 us, and when it gives up, "failed" tells the others. "asked" is when this thread last wanted to look, or
+// began to wait; a different time for each, so that all come to it.
+EP_DEVICE u64 early_end(const Op& op, i64 source, u64 now, u64* asked) {
+  if ((i64)(now - *asked) < 100000) return WHAT_NOTHING;
   *asked = now + (u64)((u32)(now ^ threadIdx.x * 977u ^ blockIdx.x * 7919u) * 2654435761u >> 15);
   u64* const turn = &op.state->abort_asked;
   const u64 before = load_remote(turn);
-  if ((i64)(now - before) < 100000 || !swap_if(turn, before, now)) return false;
-  return load_acquire(op.abort) != 0 || load_acquire(op.abort + 1 + source) != 0;
+  if ((i64)(now - before) < 100000 || !swap_if(turn, before, now)) return WHAT_NOTHING;
+  if (is_expelled(op)) return WHAT_EXPELLED;
+  return load_acquire(op.abort) != 0 || load_acquire(op.abort + 1 + source) != 0 ? WHAT_ABORTED : WHAT_NOTHING;
 }
 
 // Waits for a word, which belongs to a counter and a rank, or, where "other" is given, until that packed one has come. False when time is up, the
@@ -289,12 +385,13 @@ EP_DEVICE bool await_word(const Op& op, const u64* p, bool packed, u64* seen, in
     }
     u64 now = nanoseconds();
     if (failed(op)) return false;
-    const bool aborted = is_aborted(op, source, now, &asked);
-    if (aborted || now - start > op.deadline) {
+    const u64 early = early_end(op, source, now, &asked);
+    if (early != WHAT_NOTHING || between(start, now) > op.deadline) {
       // This thread may have been off the processor meanwhile.
       *seen = load_acquire(p);
       if (reached(*seen, number, packed)) return true;
-      if (first_failure(op)) record(op, aborted ? WHAT_ABORTED : WHAT_WAIT, phase, counter, source, number, *seen, number);
+      const u64 what = early == WHAT_NOTHING ? WHAT_WAIT : early;
+      if (first_failure(op)) record(op, what, phase, counter, what == WHAT_EXPELLED ? op.rank : source, number, *seen, number);
       return false;
     }
   }
@@ -349,11 +446,24 @@ EP_DEVICE bool last_block(const Op& op, int slot) {
   sync_block();
   if (threadIdx.x == 0) {
     fence_last_block();
-    last = add_acq_rel(&op.state->done[slot], 1) == gridDim.x - 1;
+    last = count_block(&op.state->done[slot]) == gridDim.x - 1;
     if (last) {
       op.state->done[slot] = 0;
       fence_last_block();
     }
+  }
+  sync_block();
+  return last;
+}
+
+// As above, for blocks that have read and written nothing that others read: what they have read comes before what the last one does.
+EP_DEVICE bool last_to_read(const Op& op, int slot) {
+  EP_SHARED u32 last;
+  sync_block();
+  if (threadIdx.x == 0) {
+    fence_device();
+    last = count_block(&op.state->done[slot]) == gridDim.x - 1;
+    if (last) op.state->done[slot] = 0;
   }
   sync_block();
   return last;

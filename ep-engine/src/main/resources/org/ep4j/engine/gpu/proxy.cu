@@ -18,11 +18,12 @@ EP_DEVICE bool fifo_push_one(const Op& op, const Fifo& fifo, i64 peer, u64 word0
       if (room) break;
       const u64 now = nanoseconds();
       if (failed(op)) return false;
-      const bool aborted = is_aborted(op, peer, now, &asked);
-      if (aborted || now - start > op.deadline) {
+      const u64 early = early_end(op, peer, now, &asked);
+      if (early != WHAT_NOTHING || between(start, now) > op.deadline) {
         // This thread may have been off the processor meanwhile.
         if (fifo_has_room(fifo, index, &tail)) break;
-        if (first_failure(op)) record(op, WHAT_RING, phase, 0, peer, index + 1 - fifo.commands, tail, fifo.commands);
+        // Whatever ends the wait, the host must learn of the place that stays empty.
+        if (first_failure(op)) record(op, WHAT_RING, phase, early, peer, index + 1 - fifo.commands, tail, fifo.commands);
         return false;
       }
     }

@@ -1,5 +1,5 @@
-// Ranks that are not mapped, and those that are, by the same calls. Follows op.cu, and with EP_POSTED proxy.cu, or with EP_DEVICE_POSTED the source of a
-// backend, which org.ep4j.spi.DevicePosted describes.
+// Ranks that are not mapped, and those that are, by the same calls. Follows op.cu, and with EP_HOST_POSTED proxy.cu, with EP_DEVICE_POSTED the source of a
+// backend, which org.ep4j.spi.DevicePosted describes. What is "put" is posted by kernels, what is "sent" by threads of the host.
 //
 // Given by the compiler as macros, from org.ep4j.engine.layout.WindowLayout: EP_OUTGOING and EP_INCOMING (where channels begin), EP_CHANNELS (of each kind),
 // EP_CHANNEL_BYTES, EP_CHANNEL_ROOM (rows), EP_CHANNEL_ROWS, EP_CHANNEL_RECORDS, EP_CHANNEL_WEIGHTS, EP_CHANNEL_MESSAGES, EP_CHANNEL_MESSAGE_FLAGS,
@@ -10,6 +10,9 @@
 #define EP_ALIGNED_16(bytes) (((bytes) + 15) / 16 * 16)
 #define EP_FLAG_BANK EP_ALIGNED_16(8ull * EP_MAX_LL_TOKENS)
 #define EP_SLOT_FLAG_BANK EP_ALIGNED_16(8ull * EP_MAX_LL_TOKENS * EP_TOPK)
+
+// Ranks that are known in shared memory.
+#define EP_NEAR_RANKS (EP_MIXED ? 8 : 64)
 
 #if EP_DEVICE_POSTED
 // Calls that only NICs need or that a kernel makes seldom. Inlined wherever they are made they double the code of a kernel, which comes from memory when it
@@ -29,14 +32,14 @@ EP_APART void put_signal_apart_by_block(char* there, const char* from, u64 bytes
 
 // What is known of remote ranks, in shared memory: elsewhere every acquire and every fence has it fetched anew.
 struct Remotes {
-#if EP_RANKS <= 64
+#if EP_RANKS <= EP_NEAR_RANKS
   Remote all[EP_RANKS];
 #endif
 };
 
 // Called by all threads of a block before they meet.
 EP_DEVICE void bring(const Op& op, Remotes* near) {
-#if EP_RANKS <= 64
+#if EP_RANKS <= EP_NEAR_RANKS
   for (int i = threadIdx.x; i < (int)sizeof(Remotes) / 8; i += blockDim.x) ((u64*)near)[i] = ((const u64*)op.remotes)[i];
 #endif
 }
@@ -44,20 +47,13 @@ EP_DEVICE void bring(const Op& op, Remotes* near) {
 // The same operation with these.
 EP_DEVICE Op with(const Op& op, const Remotes* near) {
   Op other = op;
-#if EP_RANKS <= 64
+#if EP_RANKS <= EP_NEAR_RANKS
   other.remotes = near->all;
 #endif
   return other;
 }
 
-// Posts what has been put at "from" in the channel to a rank. Always true: a backend that has no room waits.
-EP_DEVICE bool post(const Op& op, i64 rank, const char* from, u64 bytes, int) {
-  const Remote& to = op.remotes[rank];
-  if (bytes != 0) ::ep_posted_put(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
-  return true;
-}
-
-// As post; called by all threads of a wave or a block, all of which see what is there.
+// Posts what lies at "from" in the channel to a rank. Called by all threads of a wave or a block, all of which see what is there.
 EP_DEVICE void post_by_wave(const Op& op, i64 rank, const char* from, u64 bytes) {
   const Remote& to = op.remotes[rank];
   if (bytes != 0) ::ep_posted_put_wave(to.there + (from - to.out), from, EP_ALIGNED_16(bytes), (int)to.number);
@@ -73,7 +69,7 @@ EP_DEVICE void post_by_block(const Op& op, i64 rank, const char* from, u64 bytes
 
 // Puts to a rank that this GPU maps are stores of the threads that call for them: they go straight to their place in the channel from where bytes lie, in
 // shared memory or elsewhere. To others they go by way of this rank's end of the channel. "place" is there.
-EP_DEVICE bool is_straight(const Op& op, i64 rank) { return is_remote(op, rank) && op.remotes[rank].mapped != 0; }
+EP_DEVICE bool is_straight(const Op& op, i64 rank) { return is_put_to(op, rank) && op.remotes[rank].mapped != 0; }
 // Brings what puts look up nearer, by a wave that others do not wait for.
 EP_DEVICE void prepare_puts(const Op& op) { ::ep_posted_prepare(op.window); }
 EP_DEVICE void put_straight_by_wave(const Op& op, i64 rank, const char* place, const void* from, u64 bytes) {
@@ -96,7 +92,7 @@ EP_DEVICE char* flag_straight(const Op& op, i64 rank, const u64* flag) {
 // Says that what has been put straight is there, which the calling thread has seen.
 EP_DEVICE void signal_straight(const Op& op, i64 rank, const u64* flag, u64 number) { store_release(flag_straight(op, rank, flag), number); }
 
-// What stands for this rank's counter at a peer.
+// What stands for this rank's counter at a peer that is put to.
 EP_DEVICE unsigned long long* counter_there(const Op& op, int counter) { return (unsigned long long*)counter_at(op.words, counter, op.rank); }
 
 // Puts, and sets a word when all of it is there. Where the peer is mapped, libraries may fence more than what has been put; a release does not.
@@ -119,23 +115,24 @@ EP_DEVICE void put_signal_by_block(const Remote& to, char* there, const char* fr
   }
 }
 
-// Posts this rank's block, which has been written into the window and is the same for all ranks, and advances the counter that says so. Called by a wave.
-EP_DEVICE void post_block(const Op& op, i64 rank, int kind, u64 number, int counter) {
+// Puts this rank's block, which has been written into the window and is the same for all ranks, and advances the counter that says so. Called by a wave.
+EP_DEVICE void put_block(const Op& op, i64 rank, int kind, u64 number, int counter) {
   char* block = block_at(op.window, kind, number, op.rank);
   put_signal_by_wave(op.remotes[rank], block, block, EP_BLOCK_BYTES, counter_there(op, counter), number);
 }
-#elif EP_POSTED
-// Posts what has been put at "from" in the channel to a rank. Where it returns false the failure is recorded, and whatever the kernel waits for next fails.
+#endif
+
+#if EP_HOST_POSTED
+// Sends what has been put at "from" in the channel to a rank. Where it returns false the failure is recorded, and whatever the kernel waits for next fails.
 EP_DEVICE bool post(const Op& op, i64 rank, const char* from, u64 bytes, int phase) {
   const Remote& to = op.remotes[rank];
   const u64 at = (u64)(from - to.out);
   return bytes == 0 || fifo_write(op, to.fifo, rank, to.in_there + at, to.out_at + at, EP_ALIGNED_16(bytes), phase);
 }
 
-// Posts this rank's block, which has been written into the window and is the same for all ranks. Called by one thread.
+// Sends this rank's block, which has been written into the window and is the same for all ranks. Called by one thread.
 EP_DEVICE bool post_block(const Op& op, i64 rank, int kind, u64 number, int phase) {
-  const char* block = block_at(op.window, kind, number, op.rank);
-  const u64 at = (u64)(block - op.window);
+  const u64 at = (u64)block_at(0, kind, number, op.rank);
   return fifo_write(op, op.remotes[rank].fifo, rank, at, at, EP_BLOCK_BYTES, phase);
 }
 #endif
@@ -143,6 +140,17 @@ EP_DEVICE bool post_block(const Op& op, i64 rank, int kind, u64 number, int phas
 #if EP_POSTED
 EP_DEVICE char* channel_to(const Op& op, i64 rank) { return op.remotes[rank].out; }
 EP_DEVICE const char* channel_from(const Op& op, i64 rank) { return op.remotes[rank].in; }
+// Where rows of a rank's tokens go that cannot read them here, and where such rows of this rank's tokens come: weights lie behind them as in a channel.
+#if EP_MIXED
+EP_DEVICE char* give_to(const Op& op, i64 rank) { return op.remotes[rank].give; }
+EP_DEVICE const char* given_by(const Op& op, i64 rank) { return op.remotes[rank].given; }
+// The window from which a rank is posted to.
+EP_DEVICE char* window_to(const Op& op, i64 rank) { return op.peers[rank]; }
+#else
+EP_DEVICE char* give_to(const Op& op, i64 rank) { return channel_to(op, rank); }
+EP_DEVICE const char* given_by(const Op& op, i64 rank) { return channel_from(op, rank); }
+EP_DEVICE char* window_to(const Op& op, i64) { return op.window; }
+#endif
 
 #if EP_RAILS
 // High throughput: which rank passes on what this one sends to a remote one, by org.ep4j.engine.sync.Rails; -1 where it goes straight.
@@ -168,8 +176,12 @@ EP_DEVICE u64 returned_row(i64 token, i64 k) { return EP_INCOMING + row_in_chann
 // Posts a row from one of these places to a slot of a remote rank. Called by all lanes of a wave, all of which have written it.
 EP_DEVICE void post_returning(const Op& op, i64 rank, u64 from, u64 to) {
 #if EP_DEVICE_POSTED
-  ::ep_posted_put_wave(op.window + to, op.window + from, EP_BF16_ROW, (int)op.remotes[rank].number);
-#else
+  if (is_put_to(op, rank)) {
+    ::ep_posted_put_wave(op.window + to, op.window + from, EP_BF16_ROW, (int)op.remotes[rank].number);
+    return;
+  }
+#endif
+#if EP_HOST_POSTED
   if (lane() == 0) fifo_write(op, op.remotes[rank].fifo, rank, to, from, EP_BF16_ROW, PHASE_COMBINE_ROWS);
 #endif
 }
@@ -181,16 +193,17 @@ EP_DEVICE void copy_all(char* to, const char* from, u64 bytes) {
   for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < bytes / 16; i += stride) ((Vec*)to)[i] = load_remote((const Vec*)from + i);
 }
 
-// Waits for a counter of all remote ranks; the same answer for all threads of a block. The last block of a grid adds up how long, where that is asked
-// for.
-EP_DEVICE bool await_remotes(const Op& op, int counter, u64 number, int phase) {
+// Waits for a counter of all remote ranks of which "wanted" is true; the same answer for all threads of a block. The last block of a grid adds up how long,
+// where that is asked for.
+template <class Wanted>
+EP_DEVICE bool await_remotes(const Op& op, int counter, u64 number, int phase, Wanted wanted) {
   const bool counts = op.wait_statistics != 0 && blockIdx.x == gridDim.x - 1;
   bool good = true;
   for (i64 r = threadIdx.x; good && r < EP_RANKS; r += blockDim.x) {
-    if (!is_remote(op, r) || is_masked(op, r)) continue;
+    if (!wanted(r) || is_masked(op, r)) continue;
     const u64 start = counts ? nanoseconds() : 0;
     good = await(op, counter, r, number, phase);
-    if (counts) op.wait_statistics[r] += nanoseconds() - start;
+    if (counts) op.wait_statistics[r] += since(start);
   }
   return all_threads(good);
 }
@@ -199,15 +212,16 @@ EP_DEVICE bool await_remotes(const Op& op, int counter, u64 number, int phase) {
 // Advances this rank's counter at another one. Called by one thread.
 EP_DEVICE void advance(const Op& op, char* peer, i64 rank, int counter, u64 value, int phase) {
 #if EP_DEVICE_POSTED
-  if (is_remote(op, rank)) {
+  if (is_put_to(op, rank)) {
     // Rows alone are posted without a signal of their own, by the whole grid: see last_block.
     if (counter == HT_DATA) quiet_apart();
     fence_system();
     signal_apart(counter_there(op, counter), value, (int)op.remotes[rank].number);
     return;
   }
-#elif EP_POSTED
-  if (is_remote(op, rank)) {
+#endif
+#if EP_HOST_POSTED
+  if (is_sent_to(op, rank)) {
     fifo_advance(op, op.remotes[rank].fifo, rank, counter, value, phase);
     return;
   }
@@ -265,25 +279,25 @@ EP_DEVICE u64* combine_flag_to(const Op& op, char* peer, i64 rank, u64 number, i
 
 EP_DEVICE const char* message_from(const Op& op, u64 number, i64 source, i64 index) {
 #if EP_POSTED
-  if (is_remote(op, source)) return channel_from(op, source) + EP_CHANNEL_MESSAGES + ((number & 1) * EP_MAX_LL_TOKENS + index) * EP_MESSAGE_BYTES;
+  if (posts_here(op, source)) return channel_from(op, source) + EP_CHANNEL_MESSAGES + ((number & 1) * EP_MAX_LL_TOKENS + index) * EP_MESSAGE_BYTES;
 #endif
   return message_at(op.local, number, source, index);
 }
 EP_DEVICE const u64* message_flag_from(const Op& op, u64 number, i64 source, i64 index) {
 #if EP_POSTED
-  if (is_remote(op, source)) return (const u64*)(channel_from(op, source) + EP_CHANNEL_MESSAGE_FLAGS + (number & 1) * EP_FLAG_BANK) + index;
+  if (posts_here(op, source)) return (const u64*)(channel_from(op, source) + EP_CHANNEL_MESSAGE_FLAGS + (number & 1) * EP_FLAG_BANK) + index;
 #endif
   return message_flag_at(op.local, number, source, index);
 }
 EP_DEVICE const u64* ll_counts_from(const Op& op, u64 number, i64 source) {
 #if EP_POSTED
-  if (is_remote(op, source)) return (const u64*)(channel_from(op, source) + EP_CHANNEL_COUNTS + (number & 1) * EP_LL_COUNT_BYTES);
+  if (posts_here(op, source)) return (const u64*)(channel_from(op, source) + EP_CHANNEL_COUNTS + (number & 1) * EP_LL_COUNT_BYTES);
 #endif
   return ll_counts_at(op.local, number, source);
 }
 EP_DEVICE const char* combine_slot_from(const Op& op, u64 number, i64 source, i64 token, i64 k) {
 #if EP_POSTED
-  if (is_remote(op, source)) {
+  if (posts_here(op, source)) {
     return channel_from(op, source) + EP_CHANNEL_SLOTS + (((number & 1) * EP_MAX_LL_TOKENS + token) * (u64)EP_TOPK + k) * EP_COMBINE_SLOT_BYTES;
   }
 #endif
@@ -291,16 +305,25 @@ EP_DEVICE const char* combine_slot_from(const Op& op, u64 number, i64 source, i6
 }
 EP_DEVICE const u64* combine_flag_from(const Op& op, u64 number, i64 source, i64 token, i64 k) {
 #if EP_POSTED
-  if (is_remote(op, source)) return (const u64*)(channel_from(op, source) + EP_CHANNEL_SLOT_FLAGS + (number & 1) * EP_SLOT_FLAG_BANK) + token * (u64)EP_TOPK + k;
+  if (posts_here(op, source)) return (const u64*)(channel_from(op, source) + EP_CHANNEL_SLOT_FLAGS + (number & 1) * EP_SLOT_FLAG_BANK) + token * (u64)EP_TOPK + k;
 #endif
   return combine_flag_at(op.local, number, token, k);
 }
 
+// Publishes a message or slot, of which "bytes" bytes are used, to a rank that kernels do not post to. Where host threads post it, the receiver reads it only
+// after the source's counter has advanced. Called by one thread.
+EP_DEVICE void publish_stored(const Op& op, i64 rank, const char* what, u64 bytes, u64* flag, u64 number, int phase) {
+  store_published(flag, number);
+#if EP_HOST_POSTED
+  if (is_sent_to(op, rank)) post(op, rank, what, bytes, phase);
+#endif
+}
+
 #if EP_DEVICE_POSTED
 // Says that messages or slots, of which "bytes" bytes count, are there: each lane of a wave has one, or none, and has seen all of it. Called by a wave.
-EP_DEVICE void publish_by_wave(const Op& op, bool mine, i64 rank, const char* what, u64 bytes, u64* flag, u64 number) {
-  const bool posted = mine && is_remote(op, rank);
-  if (mine && !posted) store_published(flag, number);
+EP_DEVICE void publish_by_wave(const Op& op, bool mine, i64 rank, const char* what, u64 bytes, u64* flag, u64 number, int phase) {
+  const bool posted = mine && is_put_to(op, rank);
+  if (mine && !posted) publish_stored(op, rank, what, bytes, flag, number, phase);
   for (Lanes left = ballot(posted); left; left &= left - 1) {
     const int k = lowest(left);
     const Remote& to = op.remotes[shuffle((u64)rank, k)];
@@ -331,21 +354,17 @@ EP_DEVICE void publish_by_block(const Op& op, bool told, int things, const int* 
 }
 
 // As above, for a thread alone.
-EP_DEVICE void publish(const Op& op, i64 rank, const char* what, u64 bytes, u64* flag, u64 number, int) {
-  if (is_remote(op, rank)) {
+EP_DEVICE void publish(const Op& op, i64 rank, const char* what, u64 bytes, u64* flag, u64 number, int phase) {
+  if (is_put_to(op, rank)) {
     const Remote& to = op.remotes[rank];
     put_signal_apart(
         to.there + (what - to.out), what, EP_ALIGNED_16(bytes), (unsigned long long*)(to.there + ((const char*)flag - to.out)), number, (int)to.number);
   } else {
-    store_published(flag, number);
+    publish_stored(op, rank, what, bytes, flag, number, phase);
   }
 }
 #else
-// Says that a message or slot, of which "bytes" bytes count, is there. Those for remote ranks are looked at only when the source's counter has come.
 EP_DEVICE void publish(const Op& op, i64 rank, const char* what, u64 bytes, u64* flag, u64 number, int phase) {
-  store_published(flag, number);
-#if EP_POSTED
-  if (is_remote(op, rank)) post(op, rank, what, bytes, phase);
-#endif
+  publish_stored(op, rank, what, bytes, flag, number, phase);
 }
 #endif

@@ -3,22 +3,11 @@ package org.ep4j.engine.collective;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpStateException;
 import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.config.EpConfig;
-import org.ep4j.engine.memory.HostDevice;
-import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
-import org.ep4j.spi.OpenContext;
-import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.SymmetricBuffer;
 import org.junit.jupiter.api.Test;
 
@@ -27,18 +16,8 @@ final class OpenBuffersTest {
     private final OpenBuffers<Named> buffers = new OpenBuffers<>(collective(), 0);
 
     private static Collective collective() {
-        List<RankProfile> profiles = List.of(new RankProfile(0, "h", "h", 1, Device.HOST, Map.of(), Map.of()));
-        PathOffer local = new PathOffer(PathKind.LOCAL, 1, 1, List.of());
-        EpPlan plan = EpPlan.of(profiles, List.of(new PairPath(0, 0, "local", local, List.of())));
-        OpenContext context = new OpenContext(
-                plan,
-                0,
-                List.of(0),
-                Bootstraps.inProcess(1).get(0),
-                new HostDevice(),
-                EpConfig.builder(Map.of(), Map.of()).build(),
-                Duration.ofSeconds(20));
-        return new Collective("wires", context);
+        return new Collective(
+                "wires", TestContexts.context(Bootstraps.inProcess(1).get(0)));
     }
 
     private final class Named implements SymmetricBuffer {

@@ -105,7 +105,8 @@ final class CudaDeviceTest {
                     .isInstanceOf(EpStateException.class)
                     .hasMessageContaining("closed");
             assertThatThrownBy(() -> device.upload(ByteBuffer.allocate(16), before))
-                    .hasMessageContaining("CUDA_ERROR_INVALID_VALUE");
+                    .isInstanceOf(EpStateException.class)
+                    .hasMessageContaining("an allocation of 16 bytes, which is closed");
         }
     }
 

@@ -47,6 +47,8 @@ final class EmulatorTest {
                     copies  | 4  | ends with a bulk_load that nobody waited for
                     copies  | 5  | bulk_store of 1024 bytes at
                     copies  | 6  | ends with a bulk_store that has no bulk_commit
+                    copies  | 8  | store_release while a bulk_store of 1024 bytes to
+                    copies  | 9  | count_block while a bulk_store of 1024 bytes to
                     """)
     void mistakesAreReported(String kernel, int mistake, String report) throws IOException, InterruptedException {
         assertThat(run(kernel, mistake, "")).contains(report).contains("cuCtxSynchronize failed");

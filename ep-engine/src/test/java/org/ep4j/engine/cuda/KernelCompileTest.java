@@ -78,6 +78,8 @@ final class KernelCompileTest {
         EpShape small = EpShape.builder(128, 7, 3).maxLowLatencyTokens(3).build();
         sources.put("messages-posted", posted(small, 3, least, 2));
         sources.put("passed-on", passedOn(3, least));
+        sources.put(
+                "odd-one-way", KernelSource.of(odd, 3, least, Optional.of(new WindowLayout(odd, 3, 2)), false, true));
         sources.put("proxies", KernelSource.of(small, 3, least) + KernelSource.proxies() + FifoKernels.OF_THE_ENGINE);
         sources.put("fifo", KernelSource.fifo() + FifoKernels.ALONE);
         sources.put("ordering", PeerOrdering.source());
@@ -155,6 +157,22 @@ final class KernelCompileTest {
         // Not through rings: what they call, and nothing of those.
         assertThat(text).contains("ep_posted_signal", "ep_posted_put");
         assertThat(source).contains("EP_DEVICE_POSTED").doesNotContain("fifo_put(");
+    }
+
+    @ParameterizedTest(name = "{0} tokens, {1} of low latency, {2} ranks for {3}")
+    @CsvSource({"5, 3, 3, sm_80", "5, 3, 9, sm_90", "5, 0, 3, sm_90", "0, 3, 3, sm_90", "5, 3, 3, sm_100"})
+    void kernelsThatPostInTwoWaysCompile(int tokens, int lowLatencyTokens, int ranks, String architecture) {
+        EpShape shape = EpShape.builder(128, 9, 3)
+                .maxTokens(tokens)
+                .maxLowLatencyTokens(lowLatencyTokens)
+                .build();
+        var window = Optional.of(new WindowLayout(shape, ranks, 2, tokens > 0));
+        String source = KernelSource.of(shape, ranks, SMALL_SHARED, window, true, true);
+        DeviceCode code = new DeviceCode("declarations", POSTED_BY_DEVICE, Map.of(), List.of(), List.of());
+        byte[] object = TestCompilers.cuda().object("posted in two ways", source, code, architecture);
+        assertThat(machine(object)).isEqualTo(CUDA_MACHINE);
+        assertThat(new String(object, StandardCharsets.ISO_8859_1)).contains("ep_posted_signal", "ep_posted_put");
+        assertThat(source).contains("fifo_put(");
     }
 
     @ParameterizedTest(name = "{0} for {1}")

@@ -85,4 +85,11 @@ final class MemoryHandleTest {
                     .hasMessageContaining("inside its allocation");
         }
     }
+
+    @Test
+    void onlyHandlesOfIpcDoNotKeepMemoryThatIsFreed() {
+        assertThat(MemoryHandle.Kind.values())
+                .filteredOn(kind -> !kind.staysMapped())
+                .containsExactly(MemoryHandle.Kind.IPC);
+    }
 }

@@ -14,6 +14,7 @@ import org.ep4j.EpShape;
 import org.ep4j.engine.cuda.CudaDevice;
 import org.ep4j.engine.cuda.EmulatedCuda;
 import org.ep4j.engine.cuda.FifoKernels;
+import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.proxy.ArrivalPump;
 import org.ep4j.engine.proxy.CommandRing;
 import org.ep4j.engine.proxy.CommandSink;
@@ -39,6 +40,7 @@ final class FifoKernelTest {
     private PinnedMemory failure;
     private PinnedMemory abort;
     private DeviceAllocation memory;
+    private DeviceAllocation symmetric;
     private CommandRing ring;
 
     @BeforeEach
@@ -55,11 +57,13 @@ final class FifoKernelTest {
         failure = device.allocatePinned(Failures.BYTES);
         abort = device.allocatePinned(8 * 4);
         memory = device.allocate(4096);
+        symmetric = device.allocate(new BufferLayout(shape, 3).bytes());
         ring = new CommandRing(ringMemory.memory(), 0, COMMANDS);
     }
 
     @AfterEach
     void free() {
+        symmetric.close();
         memory.close();
         abort.close();
         failure.close();
@@ -75,6 +79,7 @@ final class FifoKernelTest {
         fifo.putLong(ringMemory.deviceAddress()).putLong(at + 64).putLong(COMMANDS);
         device.upload(fifo.flip(), memory.memory().slice(0, 24));
         Arguments arguments = new Arguments()
+                .set(Param.LOCAL, symmetric.memory().address())
                 .set(Param.STATE, at + 1024)
                 .set(Param.FAILURE, failure.deviceAddress())
                 .set(Param.ABORT, abort.deviceAddress())
@@ -175,6 +180,24 @@ final class FifoKernelTest {
         assertThat(seen.writes).hasSize(all);
         assertThat(seen.advances).hasSize(all);
         assertThat(seen.wrong).isZero();
+    }
+
+    @Test
+    void aClockThatIsSetBackDoesNotEndAWaitForAFullRing() throws InterruptedException {
+        try {
+            launch(LONG);
+            Thread.sleep(500);
+            ClockSetBackTest.offset(Duration.ofSeconds(-30));
+            Thread.sleep(300);
+            Seen seen = new Seen();
+            ProxyThreads proxies = proxies(seen);
+            int all = BLOCKS * THREADS * EACH;
+            assertThat(read().getInt(128)).isEqualTo(all);
+            proxies.close(LONG);
+            assertThat(failure.memory().getLong(0)).isZero();
+        } finally {
+            ClockSetBackTest.offset(Duration.ZERO);
+        }
     }
 
     @Test

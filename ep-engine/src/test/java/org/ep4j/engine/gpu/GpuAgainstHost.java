@@ -93,6 +93,11 @@ final class GpuAgainstHost implements AutoCloseable {
         }
     }
 
+    /** Runs a scenario on the GPUs alone, which checks by itself. */
+    void onGpus(Scenario scenario) {
+        run(gpu, scenario);
+    }
+
     private List<Map<String, String>> run(List<Rank> ranks, Scenario scenario) {
         return all(ranks.size(), r -> {
             Rank rank = ranks.get(r);
@@ -309,6 +314,7 @@ final class GpuAgainstHost implements AutoCloseable {
         void keep(String name, DispatchResult result, DispatchRequest request) {
             result.event().await(Duration.ofSeconds(60));
             keep(name + ".rows", result.rows());
+            keep(name + ".dropped", result.droppedRows());
             keep(name + ".sourceRanks", result.sourceRanks());
             keep(name + ".sourceTokens", result.sourceTokens());
             keep(name + ".rowsPerSource", result.rowsPerSource());

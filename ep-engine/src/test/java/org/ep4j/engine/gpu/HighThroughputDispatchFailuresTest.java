@@ -201,10 +201,8 @@ final class HighThroughputDispatchFailuresTest {
         byte[] weights = new byte[4 * tokens * shape.topK()];
         random.nextBytes(weights);
         Tensor x = rank.tensor(DataType.FP8_E4M3, rows, tokens, shape.hidden());
-        // One routing for all: the host takes the ids of a silent rank's rows from what was sent there last.
-        int[] ids = new Random(rank.number())
-                .ints((long) tokens * shape.topK(), -1, shape.experts())
-                .toArray();
+        int[] ids =
+                random.ints((long) tokens * shape.topK(), -1, shape.experts()).toArray();
         DispatchRequest request = (handle == null
                         ? DispatchRequest.of(x, rank.ints(ids, tokens, shape.topK()))
                                 .layout(layout)
@@ -314,6 +312,28 @@ final class HighThroughputDispatchFailuresTest {
                     rank.buffer().recover(Duration.ofSeconds(20));
                 }
                 keepDispatch(rank, "after", request);
+            });
+        }
+    }
+
+    @Test
+    void anOperationOnOneMultiprocessorNeedsRoomForOneBlock() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 1)) {
+            both.check(rank -> {
+                DispatchRequest request = request(rank, 600, 1)
+                        .options(OpOptions.DEFAULT.multiprocessors(1).timeout(Duration.ofSeconds(60)))
+                        .build();
+                boolean gpu = rank.group().device().id().type().equals("cuda");
+                if (gpu) {
+                    room(1);
+                }
+                try {
+                    keepDispatch(rank, "on one", request);
+                } finally {
+                    if (gpu) {
+                        room(0);
+                    }
+                }
             });
         }
     }

@@ -9,10 +9,13 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.ep4j.EpShape;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.layout.WindowLayout;
 import org.junit.jupiter.api.Test;
 
 /** What kernels and Java say of the same things, each in its own text. */
@@ -56,6 +59,20 @@ final class KernelSeamTest {
         return Arrays.stream(values)
                 .map(value -> value.name().toLowerCase(Locale.ROOT))
                 .toList();
+    }
+
+    /** A clock can be set back: {@code between} of op.cu knows. */
+    @Test
+    void onlyOneFunctionSubtractsTimes() {
+        EpShape shape =
+                EpShape.builder(64, 8, 2).maxTokens(4).maxLowLatencyTokens(4).build();
+        var window = Optional.of(new WindowLayout(shape, 4, 2, true));
+        for (boolean byDevice : new boolean[] {false, true}) {
+            assertThat(KernelSource.of(shape, 4, 1 << 16, window, byDevice, byDevice)
+                            .lines())
+                    .filteredOn(line -> line.contains("nanoseconds() -") || line.contains("now - start"))
+                    .containsExactly("  const i64 time = (i64)(now - start);");
+        }
     }
 
     @Test

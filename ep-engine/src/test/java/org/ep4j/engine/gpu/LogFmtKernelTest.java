@@ -51,7 +51,7 @@ final class LogFmtKernelTest {
                 log_fmt_add(ranges + block, from, block, 0.75f, true, weighted);
                 for (int i = 0; i < 16; i++) {
                   int channel = 128 * block + 16 * lane() + i;
-                  if (channel < EP_HIDDEN) op.out_scales[blockIdx.x * EP_HIDDEN + channel] = sums[i];
+                  if (channel < EP_HIDDEN) ((float*)op.out_scales)[blockIdx.x * EP_HIDDEN + channel] = sums[i];
                   if (channel < EP_HIDDEN) op.out_weights[blockIdx.x * EP_HIDDEN + channel] = weighted[i];
                 }
               }

@@ -4,11 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 import static org.ep4j.engine.gpu.GroupsByShape.setup;
 
+import com.sun.jna.NativeLibrary;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
+import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.ShrinkingMode;
@@ -64,16 +66,17 @@ final class LowLatencyTest {
             boolean statistics,
             boolean hook,
             boolean async,
+            boolean single,
             boolean partial) {
         static Choice of(Random random) {
-            boolean hook = random.nextInt(3) == 0;
             return new Choice(
                     FORMATS.get(random.nextInt(FORMATS.size())),
                     random.nextBoolean(),
                     random.nextBoolean(),
                     random.nextBoolean(),
-                    hook,
-                    !hook && random.nextBoolean(),
+                    random.nextInt(3) == 0,
+                    random.nextBoolean(),
+                    random.nextInt(4) == 0,
                     random.nextBoolean());
         }
     }
@@ -139,7 +142,8 @@ final class LowLatencyTest {
         }
 
         private OpOptions options() {
-            return choice.async() ? OpOptions.DEFAULT.asynchronous() : OpOptions.DEFAULT;
+            OpOptions options = choice.single() ? OpOptions.DEFAULT.multiprocessors(1) : OpOptions.DEFAULT;
+            return choice.async() ? options.asynchronous() : options;
         }
 
         LowLatencyDispatchResult dispatch() {
@@ -266,7 +270,7 @@ final class LowLatencyTest {
         }
     }
 
-    @Property(tries = 45, shrinking = ShrinkingMode.OFF)
+    @Property(tries = 16, shrinking = ShrinkingMode.OFF)
     void roundsAreThoseOfTheHost(@ForAll @IntRange(max = 7) int setup, @ForAll long seed) {
         GROUPS.get(setup).check(rank -> {
             Random together = new Random(seed);
@@ -296,5 +300,40 @@ final class LowLatencyTest {
                 first.combineInLogFmt(i + " in LogFMT", one);
             }
         });
+    }
+
+    @Example
+    void kernelsOfAHalfTakeNoMoreMultiprocessorsThanItMay() {
+        OpOptions one = OpOptions.DEFAULT.multiprocessors(1);
+        GROUPS.get(3).onGpus(rank -> {
+            for (boolean single : new boolean[] {true, false}) {
+                for (OpOptions receiving : List.of(one, OpOptions.DEFAULT)) {
+                    var choice = new Choice(WireFormat.BF16, false, false, false, true, false, single, false);
+                    Round round = new Round(rank, choice, new Random(1), true);
+                    mostBlocks();
+                    LowLatencyDispatchResult dispatched = round.dispatch();
+                    checkBlocks("send of dispatch", single);
+                    dispatched.receive(receiving);
+                    checkBlocks("receive of dispatch", receiving.equals(one));
+                    LowLatencyCombineResult combined = round.combine(dispatched);
+                    checkBlocks("send of combine", single);
+                    combined.receive(receiving);
+                    checkBlocks("receive of combine", receiving.equals(one));
+                }
+            }
+        });
+    }
+
+    private static void checkBlocks(String what, boolean single) {
+        int most = mostBlocks();
+        assertThat(most == 1).as("%s: %d blocks", what, most).isEqualTo(single);
+        assertThat(most).as(what).isPositive();
+    }
+
+    /** Of the largest kernel since the last call. */
+    private static int mostBlocks() {
+        return NativeLibrary.getInstance(System.getenv("EP_CUDA_DRIVER"))
+                .getFunction("emulatedMostBlocks")
+                .invokeInt(new Object[0]);
     }
 }

@@ -1,5 +1,6 @@
 package org.ep4j.engine.gpu;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -29,6 +30,9 @@ final class PublishingTest {
             .set("ep.gpu.publish", "relaxed")
             .build();
 
+    private static final EpConfig UCCL = EpConfig.builder(Map.of(), Map.of("UCCL_EP_ENABLE_AGGRESSIVE_ATOMIC", "1"))
+            .build();
+
     private static EpBackend mapped(GpuDevice device, Optional<String> detour) {
         RankProfile rank = new RankProfile(0, "h", "h", 1, device.id(), Map.of(), Map.of());
         PairPath path =
@@ -36,7 +40,7 @@ final class PublishingTest {
         EpPlan plan = EpPlan.of(List.of(rank), List.of(path));
         Bootstrap bootstrap = Bootstraps.inProcess(1).get(0);
         OpenContext context = new OpenContext(plan, 0, List.of(0), bootstrap, device, RELAXED, Duration.ofSeconds(10));
-        return new MappedBackend(context, new Collective("mapped", context), "here", detour, name -> {
+        return new MappedBackend(context, new Collective("mapped", context), "here", detour, (among, name) -> {
             throw new IllegalStateException("nothing is allocated");
         });
     }
@@ -46,6 +50,15 @@ final class PublishingTest {
         try (GpuDevice device = EmulatedHip.open(0)) {
             List<EpBackend> backends = List.of(mapped(device, Optional.empty()));
             assertThatCode(() -> Publishing.check(device, backends, RELAXED)).doesNotThrowAnyException();
+            assertThat(Publishing.isRelaxed(device, RELAXED)).isTrue();
+            assertThat(Publishing.isRelaxed(device, UCCL)).isTrue();
+            assertThat(Publishing.isRelaxed(
+                            device,
+                            EpConfig.builder(Map.of(), Map.of("UCCL_EP_ENABLE_AGGRESSIVE_ATOMIC", "0"))
+                                    .build()))
+                    .isFalse();
+            assertThatThrownBy(() -> Publishing.check(device, List.of(), UCCL))
+                    .hasMessageContaining("ep.gpu.publish=relaxed from ENVIRONMENT UCCL_EP_ENABLE_AGGRESSIVE_ATOMIC");
         }
     }
 
@@ -76,6 +89,9 @@ final class PublishingTest {
             assertThatThrownBy(() -> Publishing.check(device, backends, RELAXED))
                     .isInstanceOf(EpUnavailableException.class)
                     .hasMessageContaining("cuda:0 writes no cache back");
+            // Scripts of UCCL set its switch on all machines.
+            assertThatCode(() -> Publishing.check(device, backends, UCCL)).doesNotThrowAnyException();
+            assertThat(Publishing.isRelaxed(device, UCCL)).isFalse();
             assertThatThrownBy(() -> device.loadRelaxed("kernels", "")).isInstanceOf(EpUnavailableException.class);
         }
     }

@@ -97,10 +97,11 @@ class WindowPlacementTest {
         return new Direct(List.of(Kind.DMA_BUF, Kind.PEER_MEMORY), List.of());
     }
 
-    private static EpPlan plan(Device device, PathType distance) {
+    /** @param numa node of the GPUs */
+    static EpPlan plan(Device device, PathType distance, int numa) {
         NicReach nic = new NicReach(
                 "mlx5_0", NicFamily.MLX5, "card", new Distance(distance, 50, 1), Optional.empty(), List.of());
-        Locality locality = new Locality(0, GpuVendor.NVIDIA, "sm_90", 0, 1, List.of(), List.of(nic));
+        Locality locality = new Locality(0, GpuVendor.NVIDIA, "sm_90", numa, 1, List.of(), List.of(nic));
         List<RankProfile> profiles = new ArrayList<>();
         List<PairPath> paths = new ArrayList<>();
         for (int from = 0; from < 2; from++) {
@@ -114,10 +115,14 @@ class WindowPlacementTest {
     }
 
     private static GpuWindow place(GpuDevice device, String wanted, PathType distance, EpBackend... backends) {
+        return place(device, wanted, plan(device.id(), distance, 0), backends);
+    }
+
+    private static GpuWindow place(GpuDevice device, String wanted, EpPlan plan, EpBackend... backends) {
         EpConfig config = EpConfig.builder(Map.of(), Map.of())
                 .set(EpKeys.WINDOW.name(), wanted)
                 .build();
-        return new WindowPlacement(device, plan(device.id(), distance), 0, List.of(backends), config).place(LAYOUT);
+        return new WindowPlacement(device, plan, 0, List.of(backends), config).place(LAYOUT);
     }
 
     private void assertKind(int gpu, String wanted, Kind expected, EpBackend... backends) {
@@ -202,6 +207,24 @@ class WindowPlacementTest {
             assertThat(DriverCalls.during(plain.flush())).isEmpty();
             assertThat(DriverCalls.during(host.flush())).isEmpty();
             assertThat(DriverCalls.during(behind.flush())).contains("cuFlushGPUDirectRDMAWrites");
+        }
+    }
+
+    /** There is no node of this number, and that it was looked for is logged. */
+    @Test
+    void memoryOfTheHostIsAtTheNodeOfTheGpu() {
+        try (CudaDevice device = EmulatedCuda.open(0)) {
+            // The window, in both cases in which it lies there, and the words of one that lies on the GPU.
+            Map<String, EpBackend> cases = Map.of("host", any(), "auto", new Plain(), "device", any());
+            cases.forEach((wanted, backend) -> {
+                try (Logged log = new Logged()) {
+                    place(device, wanted, plan(device.id(), PathType.PIX, 99), backend)
+                            .close();
+                    assertThat(log.lines())
+                            .as(wanted)
+                            .anyMatch(line -> line.contains("not on those of NUMA node 99: "));
+                }
+            });
         }
     }
 

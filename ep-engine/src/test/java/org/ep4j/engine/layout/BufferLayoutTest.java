@@ -10,6 +10,8 @@ import net.jqwik.api.constraints.IntRange;
 import org.ep4j.EpShape;
 
 class BufferLayoutTest {
+    private static final int CACHE_LINE = 64;
+
     private record Piece(String what, long from, long bytes) {}
 
     @Property(tries = 200)
@@ -44,6 +46,8 @@ class BufferLayoutTest {
                 }
             }
         }
+        pieces.add(new Piece("membership", layout.membership(), CACHE_LINE));
+        assertThat(layout.membership() % CACHE_LINE).isZero();
         long capacity = shape.receiveCapacity(ranks);
         pieces.add(new Piece("rows", layout.rows(), layout.rowsBytes()));
         for (long row = 0; row < capacity; row++) {

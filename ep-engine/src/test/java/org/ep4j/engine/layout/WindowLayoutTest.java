@@ -55,6 +55,7 @@ class WindowLayoutTest {
 
     /** What the host writes of blocks lies where a peer that maps would have it. */
     private static void addBlocks(BufferLayout buffer, int ranks, List<Piece> pieces) {
+        pieces.add(new Piece("membership", buffer.membership(), 64));
         for (int r = 0; r < ranks; r++) {
             for (Block block : Block.values()) {
                 for (int bank = 0; bank < 2; bank++) {

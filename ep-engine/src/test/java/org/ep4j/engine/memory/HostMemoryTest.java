@@ -5,7 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
@@ -76,6 +80,81 @@ class HostMemoryTest {
         assertThatThrownBy(allocation::memory)
                 .isInstanceOf(EpStateException.class)
                 .hasMessageContaining("closed");
+    }
+
+    @Test
+    void memoryOfAClosedAllocationIsRefusedByNameWhereverItIsUsed() {
+        DeviceAllocation allocation = device.allocate(4096);
+        DeviceMemory memory = allocation.memory();
+        ByteBuffer before = device.view(memory).putInt(8, 5);
+        allocation.close();
+        List<ThrowingCallable> uses = List.of(
+                () -> device.view(memory),
+                () -> device.view(memory.slice(64, 8)),
+                () -> new HostDevice().view(memory),
+                () -> device.upload(ByteBuffer.allocate(4), memory),
+                () -> device.download(memory, ByteBuffer.allocate(4)));
+        uses.forEach(use -> assertThatThrownBy(use)
+                .isInstanceOf(EpStateException.class)
+                .hasMessageContaining("an allocation of 4096 bytes, which is closed"));
+        assertThat(before.getInt(8)).isEqualTo(5);
+    }
+
+    @Test
+    void rangeOfAClosedAllocationIsRefusedAlsoWhenItsAddressIsInUseAgain() {
+        List<DeviceMemory> closed = new ArrayList<>();
+        boolean again = false;
+        for (int i = 0; i < 1000 && !again; i++) {
+            try (DeviceAllocation allocation = device.allocate(64 << 10)) {
+                again = closed.stream()
+                        .anyMatch(old -> old.address() == allocation.memory().address());
+                closed.forEach(old -> assertThatThrownBy(() -> device.view(old)).isInstanceOf(EpStateException.class));
+                device.view(allocation.memory()).put(0, (byte) 1);
+                closed.add(allocation.memory());
+            }
+        }
+        assertThat(again).as("an address that was in use again").isTrue();
+    }
+
+    @Test
+    void memoryThatIsNotOfThisLibraryIsViewedAsItsOwnerSays() throws InterruptedException {
+        DeviceAllocation allocation = device.allocate(4096);
+        DeviceMemory byAddress = new DeviceMemory(allocation.memory().address() + 16, 16, Device.HOST);
+        device.view(allocation.memory()).putInt(16, 77);
+        ByteBuffer view = device.view(byAddress);
+        allocation.close();
+        assertThat(view.getInt(0)).as("a range by address, viewed in time").isEqualTo(77);
+
+        ByteBuffer wrapped = device.view(device.wrap(ByteBuffer.allocateDirect(1 << 20)
+                        .order(ByteOrder.nativeOrder())
+                        .putLong(512, 42))
+                .slice(512, 8));
+        for (int i = 0; i < 20; i++) {
+            System.gc();
+            Thread.sleep(5);
+            ByteBuffer.allocateDirect(1 << 20).putLong(512, i);
+            assertThat(wrapped.getLong(0))
+                    .as("of a direct buffer that nothing else refers to")
+                    .isEqualTo(42);
+        }
+    }
+
+    @Test
+    void memoryThatIsInUseIsFreedWhenItsUseEnds() {
+        AtomicInteger freed = new AtomicInteger();
+        try (DeviceAllocation behind = device.allocate(64)) {
+            TrackedMemory tracked = new TrackedMemory("buffer-7", behind.memory(), freed::incrementAndGet);
+            int seen = TrackedMemory.during(List.of(tracked.memory(), tracked.memory()), () -> {
+                tracked.close();
+                assertThat(TrackedMemory.closedOwner(tracked.memory())).contains("buffer-7");
+                return freed.get();
+            });
+            assertThat(seen).isZero();
+            assertThat(freed).hasValue(1);
+            assertThatThrownBy(() -> TrackedMemory.during(List.of(tracked.memory()), freed::incrementAndGet))
+                    .isInstanceOf(EpStateException.class);
+            assertThat(freed).hasValue(1);
+        }
     }
 
     @Test

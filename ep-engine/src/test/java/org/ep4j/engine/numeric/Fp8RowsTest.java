@@ -48,6 +48,28 @@ class Fp8RowsTest {
         assertThat(scales).containsExactly(2f, 0.25f);
     }
 
+    /** Infinity is the largest magnitude of its block, a NaN is none. */
+    @Test
+    void aBlockWithInfinityAndNanHasAnInfiniteScale() {
+        float[] values = new float[HIDDEN];
+        values[0] = Float.POSITIVE_INFINITY;
+        values[1] = Float.NEGATIVE_INFINITY;
+        values[2] = Float.NaN;
+        values[3] = 3f;
+        values[128] = 4f;
+        float[] scales = new float[2];
+        int[] codes = new int[HIDDEN / 4];
+        new Fp8Rows(HIDDEN).cast(row(values), 0, false, codes, scales);
+        assertThat(scales).containsExactly(Float.POSITIVE_INFINITY, 4f / 448f);
+        // Nothing is left of a number that is divided by infinity, and infinity itself has no quotient.
+        assertThat(codes[0]).isEqualTo(0x007fff7f);
+        assertThat(codes[32]).isEqualTo(0x7e);
+        new Fp8Rows(HIDDEN).cast(row(values), 0, true, codes, scales);
+        assertThat(scales).containsExactly(Float.POSITIVE_INFINITY, 1 / 64f);
+        assertThat(codes[0]).isEqualTo(0x007ffe7e);
+        assertThat(codes[32]).isEqualTo(0x78);
+    }
+
     @Test
     void aRowOfZerosHasAFiniteScale() {
         float[] scales = new float[2];

@@ -51,7 +51,7 @@ final class PmixMain {
                 Runtime.getRuntime().halt(0);
             }
             long end = System.nanoTime() + LONG.toNanos();
-            while (group.state(1) == MemberState.ALIVE && System.nanoTime() < end) {
+            while (group.state(1) == MemberState.ALIVE && System.nanoTime() - end < 0) {
                 Thread.sleep(5);
             }
             say(group.rank() + " sees " + group.state(1));

@@ -6,11 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.BitSet;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -40,7 +43,7 @@ final class NumaBindingTest {
             try {
                 BitSet wanted = NumaBinding.numbers(Files.readString(list, UTF_8));
                 wanted.and(allowed());
-                assertThat(NumaBinding.bind(0)).isEmpty();
+                assertThat(NumaBinding.bind(NumaBinding.NODES, 0, 1)).isEmpty();
                 assertThat(allowed()).isEqualTo(wanted);
                 result.set("bound");
             } catch (Throwable e) {
@@ -61,9 +64,49 @@ final class NumaBindingTest {
                 .orElseThrow();
     }
 
+    /** A node of one processor, the first that this process may use. */
+    static Path oneProcessor(Path folder) throws IOException {
+        Path node = Files.createDirectory(folder.resolve("node7"));
+        Files.writeString(node.resolve("cpulist"), allowed().nextSetBit(0) + "\n");
+        return folder;
+    }
+
+    @Test
+    void memoryIsAllocatedOnTheProcessorsOfTheNodeAndTheThreadReturns(@TempDir Path folder) throws Exception {
+        Path nodes = oneProcessor(folder);
+        BitSet before = allowed();
+        BitSet first = new BitSet();
+        first.set(before.nextSetBit(0));
+        assertThat(NumaBinding.near(nodes, Optional.of(7), NumaBindingTest::unchecked))
+                .isEqualTo(first);
+        assertThat(allowed()).isEqualTo(before);
+        assertThat(NumaBinding.near(nodes, Optional.empty(), NumaBindingTest::unchecked))
+                .isEqualTo(before);
+        assertThat(NumaBinding.near(nodes, Optional.of(8), NumaBindingTest::unchecked))
+                .as("a node that is not there")
+                .isEqualTo(before);
+    }
+
+    private static BitSet unchecked() {
+        try {
+            return allowed();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Test
+    void moreThreadsThanProcessorsAreNotBound(@TempDir Path folder) throws Exception {
+        Path nodes = oneProcessor(folder);
+        BitSet before = allowed();
+        assertThat(NumaBinding.bind(nodes, 7, 2))
+                .contains("this process may use 1 of its processors, and 2 threads are to share them");
+        assertThat(allowed()).isEqualTo(before);
+    }
+
     @Test
     void aNodeThatIsNotThereIsToldByName() {
-        assertThat(NumaBinding.bind(4711))
+        assertThat(NumaBinding.bind(NumaBinding.NODES, 4711, 1))
                 .get()
                 .asString()
                 .contains("/sys/devices/system/node/node4711/cpulist cannot be read");

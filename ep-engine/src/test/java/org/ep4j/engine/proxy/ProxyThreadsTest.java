@@ -4,7 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.management.ThreadMXBean;
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -14,10 +17,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpTimeoutException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -195,13 +200,60 @@ final class ProxyThreadsTest {
             while (!producer.write(i, 0, 0, 16)) {
                 Thread.onSpinWait();
             }
-            advance(producer, 0, i);
+            advance(producer, 200, i);
         }
         Await.until(() -> rings.get(0).tail() == 400);
         proxies.close(DEADLINE);
         assertThat(good).hasValue(200);
         assertThat(told).hasSize(201).startsWith("-1 -1 no arrivals", "0 0 lost 0", "0 1 lost 1");
         assertThat(proxies.failure()).containsInstanceOf(IllegalStateException.class);
+    }
+
+    /** A counter tells that what was posted before it is there. */
+    @Test
+    void nothingIsPostedOrCountedForAPeerAfterAFailedCommandUntilItIsRestored() {
+        List<CommandRing> rings = rings(1, 64);
+        List<String> done = new CopyOnWriteArrayList<>();
+        AtomicInteger writes = new AtomicInteger();
+        CommandSink sink = new CommandSink() {
+            @Override
+            public void write(int ring, int peer, long target, long source, long bytes) {
+                if (writes.incrementAndGet() == 2) {
+                    throw new EpTimeoutException("rank 1 took nothing for 5000 ms", "post", peer, 0, 0);
+                }
+                done.add("write " + target + " to " + peer);
+            }
+
+            @Override
+            public void advance(int ring, int peer, int counter, long value) {
+                done.add("counter " + counter + " of " + peer + " is " + value);
+            }
+        };
+        ProxyThreads proxies = new ProxyThreads(
+                "test-proxy",
+                1,
+                rings,
+                sink,
+                ArrivalPump.NONE,
+                (ring, peer, failure) -> done.add("failed for " + peer),
+                Optional.empty(),
+                SPIN);
+        CommandProducer producer = new CommandProducer(rings.get(0));
+        for (int i = 0; i < 3; i++) {
+            producer.write(1, 1024L * i, 0, 1024);
+        }
+        producer.advance(1, 1, 7);
+        producer.write(2, 0, 0, 16);
+        producer.advance(2, 1, 7);
+        Await.until(() -> rings.get(0).tail() == 6);
+        assertThat(done).containsExactly("write 0 to 1", "failed for 1", "write 0 to 2", "counter 1 of 2 is 7");
+        done.clear();
+        proxies.restore(1);
+        producer.write(1, 4096, 0, 1024);
+        producer.advance(1, 1, 8);
+        Await.until(() -> rings.get(0).tail() == 8);
+        assertThat(done).containsExactly("write 4096 to 1", "counter 1 of 1 is 8");
+        proxies.close(DEADLINE);
     }
 
     @Test
@@ -279,5 +331,47 @@ final class ProxyThreadsTest {
         assertThatThrownBy(() -> start(count, List.of(), new Order(1)))
                 .isInstanceOf(EpArgumentException.class)
                 .hasMessage("ep.proxy.threads is " + count + ", must be from 1 to 256; set it to such a number");
+    }
+
+    /** As the kernel tells it of every thread of this process. */
+    @Test
+    void threadsRunOnTheProcessorsOfTheirNode(@TempDir Path folder) throws Exception {
+        Path nodes = NumaBindingTest.oneProcessor(folder);
+        String wanted =
+                Files.readString(nodes.resolve("node7").resolve("cpulist")).strip();
+        ProxyThreads proxies = new ProxyThreads(
+                "numa-proxy",
+                1,
+                rings(1, 64),
+                new Order(1),
+                ArrivalPump.NONE,
+                (ring, peer, failure) -> {},
+                nodes,
+                Optional.of(7),
+                SPIN);
+        try {
+            Await.until(() -> wanted.equals(processorsOf("numa-proxy-0")));
+        } finally {
+            proxies.close(Duration.ofSeconds(20));
+        }
+    }
+
+    private static String processorsOf(String thread) {
+        try (Stream<Path> tasks = Files.list(Path.of("/proc/self/task"))) {
+            for (Path task : tasks.toList()) {
+                String status = Files.readString(task.resolve("status"));
+                if (status.startsWith("Name:\t" + thread + "\n")) {
+                    return status.lines()
+                            .filter(line -> line.startsWith("Cpus_allowed_list:"))
+                            .map(line -> line.substring("Cpus_allowed_list:".length())
+                                    .strip())
+                            .findFirst()
+                            .orElse("");
+                }
+            }
+            return "";
+        } catch (IOException e) {
+            return "";
+        }
     }
 }

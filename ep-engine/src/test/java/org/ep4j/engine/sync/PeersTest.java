@@ -1,6 +1,7 @@
 package org.ep4j.engine.sync;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
@@ -12,6 +13,7 @@ import java.util.concurrent.ExecutionException;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
@@ -29,6 +31,7 @@ class PeersTest {
         private final List<String> calls = new ArrayList<>();
         private boolean given;
         private boolean lost;
+        private boolean failing;
 
         LostAfterOne(long value) {
             this.value = value;
@@ -36,6 +39,9 @@ class PeersTest {
 
         @Override
         public void write(int peer, long target, long source, long bytes) {
+            if (failing) {
+                throw new EpTimeoutException("rank " + peer + " took nothing for too long", "write", peer, 1, 0);
+            }
             calls.add("write " + bytes);
         }
 
@@ -73,7 +79,7 @@ class PeersTest {
     private final Peers<HostMemory> peers = new Peers<>(
             RailsTest.plan(List.of(0, 1)),
             layout,
-            new SymmetricMemory(0, memory.memory(), Map.of(), Map.of(1, posted), Map.of(1, posted)),
+            new SymmetricMemory(0, 2, memory.memory(), Map.of(), Map.of(1, posted), Map.of(1, posted)),
             HostMemory::of,
             Deadline.in(Duration.ofSeconds(10)));
 
@@ -92,7 +98,7 @@ class PeersTest {
 
     @Test
     void whoWaitsForALostRankIsToldPhaseAndCounters() {
-        Waits waits = new Waits(peers, Bootstraps.inProcess(2).get(0), 1);
+        Waits waits = new Waits(peers, Bootstraps.inProcess(2).get(0), DeathProof.NONE, 1);
         assertThatThrownBy(
                         () -> waits.await(Counter.HT_DATA, 1, 6, Deadline.in(Duration.ofSeconds(10)), "dispatch rows"))
                 .isInstanceOfSatisfying(EpPeerLostException.class, lost -> {
@@ -101,6 +107,35 @@ class PeersTest {
                 })
                 .hasMessageContainingAll(
                         "rank 1 cannot be reached", "dispatch rows", "counter ht_data of rank 1 is 5, expected 6");
+    }
+
+    /** Ranks that map the memory set the word there, those that post that of the window. */
+    @Test
+    void aRankIsOutWhereverItsMembershipWordIsSet() {
+        try (DeviceAllocation window = new HostDevice().allocate(layout.bytes())) {
+            var beside = new SymmetricMemory.Window(
+                    window.memory(), window.memory(), layout.staging(0), layout.stagingBytes());
+            Peers<HostMemory> both = new Peers<>(
+                    RailsTest.plan(List.of(0, 1)),
+                    layout,
+                    new SymmetricMemory(
+                            0,
+                            2,
+                            memory.memory(),
+                            Map.of(),
+                            Map.of(1, posted),
+                            Map.of(1, posted),
+                            Map.of(1, beside),
+                            Map.of(1, beside)),
+                    HostMemory::of,
+                    Deadline.in(Duration.ofSeconds(10)));
+            assertThat(both.isExpelled()).isFalse();
+            HostMemory.of(window.memory()).putLongRelease(layout.membership(), 1);
+            assertThat(both.isExpelled()).as("by a rank that posts").isTrue();
+            HostMemory.of(window.memory()).putLongRelease(layout.membership(), 0);
+            HostMemory.of(memory.memory()).putLongRelease(layout.membership(), 1);
+            assertThat(both.isExpelled()).as("by a rank that maps").isTrue();
+        }
     }
 
     @Test
@@ -115,25 +150,26 @@ class PeersTest {
     @Test
     void aRankIsCutOffWhenItIsMaskedWhereItMayStillPost() {
         long[] begun = {5, 3, 3};
-        Waits waits = new Waits(peers, Bootstraps.inProcess(2).get(0), 1);
+        Waits waits = new Waits(peers, Bootstraps.inProcess(2).get(0), DeathProof.NONE, 1);
         Recoverer recoverer = new Recoverer(
-                numbers(begun), peers, waits, Bootstraps.inProcess(2).get(0));
+                numbers(begun), peers, waits, Bootstraps.inProcess(2).get(0), DeathProof.NONE, NoFreshMemory.INSTANCE);
         recoverer.mask(1);
-        assertThat(posted.calls).containsExactly("disconnect 1");
-        assertThat(peers.isDisconnected(1)).isTrue();
+        assertThat(posted.calls).containsExactly("write 8", "disconnect 1");
         assertThat(waits.mask().has(1)).isTrue();
         recoverer.mask(1);
-        assertThat(posted.calls).hasSize(1);
+        assertThat(posted.calls).hasSize(2);
     }
 
     @Test
     void aRankThatIsDoneIsNotCutOff() {
-        Waits waits = new Waits(peers, Bootstraps.inProcess(2).get(0), 1);
+        Waits waits = new Waits(peers, Bootstraps.inProcess(2).get(0), DeathProof.NONE, 1);
         Recoverer recoverer = new Recoverer(
                 numbers(new long[] {5, 0, 0}),
                 peers,
                 waits,
-                Bootstraps.inProcess(2).get(0));
+                Bootstraps.inProcess(2).get(0),
+                DeathProof.NONE,
+                NoFreshMemory.INSTANCE);
         recoverer.mask(1);
         assertThat(posted.calls).isEmpty();
     }
@@ -142,8 +178,9 @@ class PeersTest {
     @Test
     void masksStayWhereOneRankCannotReachAnother() {
         List<Bootstrap> ranks = Bootstraps.inProcess(2);
-        Waits waits = new Waits(peers, ranks.get(0), 1);
-        Recoverer recoverer = new Recoverer(numbers(new long[3]), peers, waits, ranks.get(0));
+        Waits waits = new Waits(peers, ranks.get(0), DeathProof.NONE, 1);
+        Recoverer recoverer = new Recoverer(
+                numbers(new long[3]), peers, waits, ranks.get(0), DeathProof.NONE, NoFreshMemory.INSTANCE);
         recoverer.mask(1);
         posted.lost = true;
         LostAfterOne back = new LostAfterOne(0);
@@ -151,11 +188,16 @@ class PeersTest {
             Peers<HostMemory> others = new Peers<>(
                     RailsTest.plan(List.of(0, 1)),
                     layout,
-                    new SymmetricMemory(1, other.memory(), Map.of(), Map.of(0, back), Map.of(0, back)),
+                    new SymmetricMemory(1, 2, other.memory(), Map.of(), Map.of(0, back), Map.of(0, back)),
                     HostMemory::of,
                     Deadline.in(Duration.ofMinutes(1)));
-            Recoverer second =
-                    new Recoverer(numbers(new long[3]), others, new Waits(others, ranks.get(1), 1), ranks.get(1));
+            Recoverer second = new Recoverer(
+                    numbers(new long[3]),
+                    others,
+                    new Waits(others, ranks.get(1), DeathProof.NONE, 1),
+                    ranks.get(1),
+                    DeathProof.NONE,
+                    NoFreshMemory.INSTANCE);
             CompletableFuture<Void> told =
                     CompletableFuture.runAsync(() -> second.clearMask("buffer", Duration.ofMinutes(1)));
             assertThatThrownBy(() -> recoverer.clearMask("buffer", Duration.ofMinutes(1)))
@@ -169,6 +211,25 @@ class PeersTest {
         assertThat(waits.mask().has(1)).isTrue();
     }
 
+    @Test
+    void nothingIsPostedAfterAFailedWriteUntilRecoverySettlesIt() {
+        long staging = layout.stagingBytes();
+        peers.place(1, 0, 64);
+        posted.failing = true;
+        assertThatExceptionOfType(EpTimeoutException.class).isThrownBy(() -> peers.advance(1, Counter.HT_DATA, 7));
+        posted.failing = false;
+        // An operation drains to use its staging buffer again, which is not a recovery.
+        peers.drain(1);
+        assertThatExceptionOfType(EpTimeoutException.class)
+                .isThrownBy(() -> peers.place(1, 0, staging))
+                .withMessageContaining("since a write to it failed");
+        assertThatExceptionOfType(EpTimeoutException.class).isThrownBy(() -> peers.advance(1, Counter.HT_DATA, 8));
+        assertThat(posted.calls).isEmpty();
+        peers.settle(1);
+        peers.advance(1, Counter.HT_DATA, 9);
+        assertThat(posted.calls).containsExactly("advance 9");
+    }
+
     private static Recoverer.Numbers numbers(long[] begun) {
         return new Recoverer.Numbers() {
             @Override
@@ -178,6 +239,11 @@ class PeersTest {
 
             @Override
             public void restart(long highThroughput, long dispatch, long combine) {}
+
+            @Override
+            public void moved() {
+                // There are no results here.
+            }
         };
     }
 }

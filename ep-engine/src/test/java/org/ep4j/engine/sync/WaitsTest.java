@@ -12,6 +12,8 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.FailedPath;
+import org.ep4j.NativeStatus;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.bootstrap.InProcessBootstrap;
 import org.ep4j.engine.layout.BufferLayout;
@@ -28,6 +30,8 @@ final class WaitsTest {
     private static final String PHASE = "dispatch rows";
     private final EpException own = new EpTimeoutException("the wait's own reason", PHASE, 1, 5, 3);
 
+    private static final NativeStatus STATUS = new NativeStatus(12, "made up");
+
     /**
      * Says that it has lost its sources, once it is told to. The loss can be known before a counter's last value is seen: then
      * the first other counter that is looked at tells of it, and that value is there afterwards.
@@ -36,6 +40,7 @@ final class WaitsTest {
         private boolean lost;
         private int late = -1;
         private long last;
+        private int looksBefore;
 
         @Override
         public void write(int peer, long target, long source, long bytes) {}
@@ -46,11 +51,15 @@ final class WaitsTest {
         @Override
         public long seen(int counter, int source) {
             if (counter == late) {
-                return lost ? last : 0;
+                return lost && looksBefore-- <= 0 ? last : 0;
             }
             lost |= late >= 0;
             if (lost) {
-                throw new EpPeerLostException("rank " + source + " cannot be reached by nic0:1", source, "post");
+                throw new EpPeerLostException(
+                        "rank " + source + " cannot be reached by nic0:1",
+                        source,
+                        "post",
+                        FailedPath.UNKNOWN.withNic("nic0:1").withStatus(STATUS));
             }
             return 0;
         }
@@ -71,10 +80,10 @@ final class WaitsTest {
             RailsTest.plan(List.of(0, 1, 2)),
             layout,
             new SymmetricMemory(
-                    0, memory.memory(), Map.of(), Map.of(1, backend, 2, backend), Map.of(1, backend, 2, backend)),
+                    0, 3, memory.memory(), Map.of(), Map.of(1, backend, 2, backend), Map.of(1, backend, 2, backend)),
             HostMemory::of,
             Deadline.in(Duration.ofSeconds(10)));
-    private final Waits waits = new Waits(peers, bootstraps.get(0), 3);
+    private final Waits waits = new Waits(peers, bootstraps.get(0), DeathProof.NONE, 3);
 
     @AfterEach
     void free() {
@@ -139,6 +148,25 @@ final class WaitsTest {
         assertThat(awaited(5)).isPositive();
     }
 
+    /** It comes between the look that finds it missing and the one at the states of ranks. */
+    @Test
+    void aCounterThatComesWhileTheLossIsHeardOfIsEnough() {
+        backend.lost = true;
+        backend.looksBefore = 1;
+        kill(1);
+        assertThat(awaited(5)).isNotNegative();
+    }
+
+    @Test
+    void aRankThatIsProvedToBeGoneEndsAWaitThoughItsSilenceIsNotNoticedYet() {
+        waits.begin(Counter.LL_DISPATCH, 5);
+        Waits proved = new Waits(peers, bootstraps.get(0), rank -> rank == 1, 3);
+        long start = System.nanoTime();
+        assertThatThrownBy(() -> proved.await(Counter.LL_DISPATCH, 1, 5, Deadline.in(Duration.ofSeconds(30)), PHASE))
+                .isInstanceOfSatisfying(EpPeerLostException.class, e -> lost(e, 1, "is gone, its process has ended"));
+        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(5));
+    }
+
     @Test
     void aCounterThatDidNotComeBeforeItsSourceWasLostIsNot() {
         assertThatThrownBy(() -> awaited(6))
@@ -149,6 +177,13 @@ final class WaitsTest {
     @Test
     void aPeerThatItsBackendHasLostIsTheReason() {
         backend.lost = true;
-        lost(ended(), 1, "rank 1 cannot be reached by nic0:1; during dispatch rows");
+        EpException reason = ended();
+        lost(reason, 1, "rank 1 cannot be reached by nic0:1; during dispatch rows");
+        assertThat(reason)
+                .isInstanceOfSatisfying(
+                        EpPeerLostException.class,
+                        e -> assertThat(e.failedPath())
+                                .isEqualTo(peers.pathTo(1).withNic("nic0:1").withStatus(STATUS)));
+        assertThat(peers.pathTo(1).kind()).isPresent();
     }
 }

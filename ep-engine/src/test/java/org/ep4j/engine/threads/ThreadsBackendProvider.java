@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
@@ -16,6 +17,7 @@ import org.ep4j.engine.driver.MemoryHandle;
 import org.ep4j.engine.driver.SharedMemory;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
@@ -38,9 +40,17 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
     /** Its name. */
     public static final String ID = "threads";
 
+    /** Buffers of this JVM whose peers' memory was unmapped before they were closed. */
+    private static final AtomicLong UNMAPPED = new AtomicLong();
+
     /** What a probe of this rank finds; one that is not to run fails. */
     private static final ConfigKey<Boolean> PROBED =
             ConfigKey.flag("ep.threads.probed", true, "false lets the probe fail with an exception");
+
+    /** Number of buffers of this JVM whose peers' memory was unmapped before they were closed. */
+    public static long unmapped() {
+        return UNMAPPED.get();
+    }
 
     @Override
     public String id() {
@@ -77,7 +87,20 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
         return new Backend(context);
     }
 
-    private record Backend(OpenContext context) implements EpBackend {
+    private static final class Backend implements EpBackend {
+        private volatile OpenContext open;
+
+        Backend(OpenContext open) {
+            this.open = open;
+        }
+
+        @Override
+        public void continueWith(Bootstrap members, List<Integer> ranks) {
+            OpenContext before = open;
+            open = new OpenContext(
+                    before.plan(), before.rank(), ranks, members, before.device(), before.config(), before.deadline());
+        }
+
         @Override
         public String id() {
             return ID;
@@ -90,19 +113,20 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
 
         @Override
         public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
+            OpenContext context = open;
             return context.device().id().equals(Device.HOST)
-                    ? onHost(name, bytes, deadline)
-                    : onGpus(name, bytes, deadline);
+                    ? onHost(context, name, bytes, deadline)
+                    : onGpus(context, name, bytes, deadline);
         }
 
-        private Buffer onHost(String name, long bytes, Duration deadline) {
+        private static Buffer onHost(OpenContext context, String name, long bytes, Duration deadline) {
             DeviceAllocation own = context.device().allocate(bytes);
             byte[] address =
                     ByteBuffer.allocate(8).putLong(own.memory().address()).array();
             Map<Integer, DeviceMemory> peers = new TreeMap<>(Map.of(context.rank(), own.memory()));
             List<byte[]> all = context.bootstrap().allGather(name, address, deadline);
             for (int i = 0; i < all.size(); i++) {
-                if (isMapped(i)) {
+                if (isMapped(context, i)) {
                     long at = ByteBuffer.wrap(all.get(i)).getLong();
                     peers.put(context.ranks().get(i), new DeviceMemory(at, bytes, Device.HOST));
                 }
@@ -110,7 +134,7 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
             return new Buffer(own.memory(), peers, own::close);
         }
 
-        private Buffer onGpus(String name, long bytes, Duration deadline) {
+        private static Buffer onGpus(OpenContext context, String name, long bytes, Duration deadline) {
             GpuSharing sharing =
                     GpuSharing.of(context.device(), context.device().id().type());
             SharedMemory own = sharing.allocate(bytes, MemoryHandle.Kind.PROCESS);
@@ -118,7 +142,7 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
             Map<Integer, DeviceMemory> peers = new TreeMap<>(Map.of(context.rank(), own.memory()));
             List<byte[]> all = context.bootstrap().allGather(name, own.handle().encode(), deadline);
             for (int i = 0; i < all.size(); i++) {
-                if (isMapped(i)) {
+                if (isMapped(context, i)) {
                     SharedMemory peer = sharing.map(MemoryHandle.decode(all.get(i)));
                     mapped.add(peer);
                     peers.put(context.ranks().get(i), peer.memory());
@@ -128,7 +152,7 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
             return new Buffer(own.memory(), peers, () -> mapped.forEach(SharedMemory::close));
         }
 
-        private boolean isMapped(int index) {
+        private static boolean isMapped(OpenContext context, int index) {
             int peer = context.ranks().get(index);
             return peer != context.rank()
                     && context.plan().path(context.rank(), peer).backend().equals(ID);
@@ -145,6 +169,11 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
         @Override
         public DeviceMemory peer(int peer) {
             return Optional.ofNullable(peers.get(peer)).orElseThrow();
+        }
+
+        @Override
+        public void unmapPeers() {
+            UNMAPPED.incrementAndGet();
         }
 
         @Override

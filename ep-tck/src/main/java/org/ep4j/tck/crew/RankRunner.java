@@ -16,6 +16,7 @@ final class RankRunner implements AutoCloseable {
     private final Bootstrap base;
     private final Runnable killer;
     private final Map<String, EpGroup> shared = new TreeMap<>();
+    private boolean killed;
 
     RankRunner(Bootstrap base, Runnable killer) {
         this.base = base;
@@ -39,6 +40,10 @@ final class RankRunner implements AutoCloseable {
                 if (failed.isPresent()) {
                     return failed.get();
                 }
+            } finally {
+                if (killed) {
+                    closeGroups();
+                }
             }
             return new Outcome(RankReport.End.DONE, "", facts, System.nanoTime());
         } catch (RuntimeException | Error e) {
@@ -47,11 +52,12 @@ final class RankRunner implements AutoCloseable {
     }
 
     /** Runs the scenario; an outcome only when it does not end well. */
-    private static Optional<Outcome> run(Job job, RankContext context) {
+    private Optional<Outcome> run(Job job, RankContext context) {
         try {
             create(Scenario.class, job.scenario()).run(context);
             return Optional.empty();
         } catch (RankKilled e) {
+            killed = true;
             return Optional.of(new Outcome(RankReport.End.KILLED, "", context.facts(), System.nanoTime()));
         } catch (RuntimeException | Error e) {
             return Optional.of(new Outcome(RankReport.End.FAILED, describe(e), context.facts(), System.nanoTime()));
@@ -89,10 +95,15 @@ final class RankRunner implements AutoCloseable {
         return text.toString();
     }
 
-    @Override
-    public void close() {
+    /** Frees what the kernel frees when a process ends: the locks by which others know that this rank lives. */
+    private void closeGroups() {
         shared.values().forEach(EpGroup::close);
         shared.clear();
+    }
+
+    @Override
+    public void close() {
+        closeGroups();
         base.close();
     }
 }

@@ -2,6 +2,7 @@ package org.ep4j.tck.oracle;
 
 import org.ep4j.DataType;
 import org.ep4j.RowLayout;
+import org.ep4j.ScaleLayout;
 import org.ep4j.Tensor;
 
 /** Puts what a {@link Workload} describes into device memory. Not safe for use from several threads. */
@@ -22,11 +23,25 @@ public final class Inputs {
         return x;
     }
 
-    /** {@code [T, H]} FP8 rows of {@code rank}; the bytes are the same for both types. */
+    /** {@code [T, H]} FP8 rows of {@code rank}; the bytes are the same for all FP8 types. */
     public Tensor fp8Rows(int rank, DataType type) {
         Tensor x = arena.allocate(type, workload.tokens(rank), workload.hidden());
         arena.fillBytes(x, (token, out) -> workload.fp8Row(rank, token, out));
         return x;
+    }
+
+    /** {@code [T, S4]} UE8M0 scales of the FP8 rows, the biased exponents of the FP32 ones. */
+    public Tensor ue8m0Scales(int rank) {
+        long[] dims = ScaleTensor.dims(DataType.UE8M0, ScaleLayout.ROWS, workload.scales(), workload.tokens(rank));
+        Tensor scales = arena.allocate(DataType.UE8M0, dims);
+        float[] values = new float[workload.scales()];
+        arena.fillBytes(scales, (token, out) -> {
+            workload.fp8Scales(rank, token, values);
+            for (int s = 0; s < values.length; s++) {
+                out[s] = Fp8Cast.ue8m0(values[s]);
+            }
+        });
+        return scales;
     }
 
     /** {@code [T, S]} FP32 scales of the FP8 rows. */

@@ -3,6 +3,7 @@ package org.ep4j.tck.oracle;
 import org.ep4j.DataType;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.ScaleLayout;
 import org.ep4j.Tensor;
 
 /** Compares a low-latency dispatch with its table. */
@@ -13,7 +14,7 @@ final class SlotVerifier {
         this.arena = arena;
     }
 
-    long verify(LowLatencyDispatchResult result, SlotTable table, WireFormat format, long slots) {
+    long verify(LowLatencyDispatchResult result, SlotTable table, WireFormat format, ScaleLayout layout, long slots) {
         int local = table.localExperts();
         int hidden = table.workload().hidden();
         DataType type = format == WireFormat.BF16 ? DataType.BF16 : DataType.FP8_E4M3;
@@ -40,9 +41,7 @@ final class SlotVerifier {
             } else {
                 Tensor scales = result.scales().orElseThrow();
                 elements += codes(Arena.part(result.x(), e), table, e, format);
-                elements += format == WireFormat.FP8_UE8M0
-                        ? ue8m0(scales, table, e, slots)
-                        : scales(scales, table, e, format, slots);
+                elements += scales(Arena.part(scales, e), table, e, format, layout, slots);
             }
         }
         return elements + 2L * local * table.workload().ranks();
@@ -97,35 +96,20 @@ final class SlotVerifier {
         return (long) table.count(expert) * expected.length;
     }
 
-    private long scales(Tensor all, SlotTable table, int expert, WireFormat format, long slots) {
+    private long scales(Tensor part, SlotTable table, int expert, WireFormat format, ScaleLayout layout, long slots) {
         int width = table.workload().scales();
-        shape("scales", all, DataType.FP32, table.localExperts(), slots, width);
+        DataType type = format == WireFormat.FP8_UE8M0 ? DataType.UE8M0 : DataType.FP32;
+        ScaleTensor seen = ScaleTensor.read(arena, part, type, layout, width, slots);
         short[] source = new short[table.workload().hidden()];
         byte[] codes = new byte[source.length];
         float[] expected = new float[width];
-        arena.readFloats(Arena.part(all, expert), table.count(expert), (row, seen) -> {
+        for (int row = 0; row < table.count(expert); row++) {
             source(table, expert, row, source);
             Fp8Cast.cast(source, format, codes, expected);
             for (int s = 0; s < width; s++) {
-                Compare.floatBits("scales" + where(table, expert, row) + "[" + s + "]", seen[s], expected[s]);
+                seen.check("scales" + where(table, expert, row) + "[" + s + "]", row, s, expected[s]);
             }
-        });
-        return (long) table.count(expert) * width;
-    }
-
-    private long ue8m0(Tensor all, SlotTable table, int expert, long slots) {
-        int width = table.workload().scales();
-        shape("scales", all, DataType.UE8M0, table.localExperts(), slots, (width + 3L) / 4 * 4);
-        short[] source = new short[table.workload().hidden()];
-        byte[] codes = new byte[source.length];
-        float[] scales = new float[width];
-        arena.readBytes(Arena.part(all, expert), table.count(expert), (row, seen) -> {
-            source(table, expert, row, source);
-            Fp8Cast.cast(source, WireFormat.FP8_UE8M0, codes, scales);
-            for (int s = 0; s < width; s++) {
-                Compare.equal("scales" + where(table, expert, row) + "[" + s + "]", seen[s], Fp8Cast.ue8m0(scales[s]));
-            }
-        });
+        }
         return (long) table.count(expert) * width;
     }
 
@@ -138,7 +122,7 @@ final class SlotVerifier {
                 + table.sourceToken()[expert][row] + "]";
     }
 
-    private static void shape(String what, Tensor tensor, DataType type, long... dims) {
+    static void shape(String what, Tensor tensor, DataType type, long... dims) {
         Tensor wanted = Tensor.of(tensor.memory(), type, dims);
         if (!tensor.shape().equals(wanted.shape()) || tensor.type() != type) {
             throw new AssertionError(

@@ -10,6 +10,7 @@ import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.RowLayout;
+import org.ep4j.ScaleLayout;
 import org.ep4j.Tensor;
 
 /**
@@ -79,7 +80,18 @@ public final class Verifier {
      * @param slots rows of one expert in the output, R times the most tokens
      */
     public long dispatch(LowLatencyDispatchResult result, SlotTable table, WireFormat format, long slots) {
-        return new SlotVerifier(arena).verify(result, table, format, slots);
+        return dispatch(result, table, format, ScaleLayout.ROWS, slots);
+    }
+
+    /**
+     * A low-latency dispatch.
+     *
+     * @param layout of FP8 results' scales
+     * @param slots rows of one expert in the output, R times the most tokens
+     */
+    public long dispatch(
+            LowLatencyDispatchResult result, SlotTable table, WireFormat format, ScaleLayout layout, long slots) {
+        return new SlotVerifier(arena).verify(result, table, format, layout, slots);
     }
 
     /** A low-latency combine of unrounded rows. */
@@ -171,17 +183,22 @@ public final class Verifier {
             }
             Compare.bytes("x", seen, expected, h -> where(table, row) + "[channel " + h + "]");
         });
-        Tensor scales = result.scales().orElseThrow(() -> new AssertionError("scales are missing for FP8 rows"));
-        shape("scales", scales, DataType.FP32, -1, workload.scales());
+        Tensor tensor = result.scales().orElseThrow(() -> new AssertionError("scales are missing for FP8 rows"));
+        ScaleTensor scales = ScaleTensor.read(
+                arena, tensor, carried.scaleType(), carried.scaleLayout(), workload.scales(), table.rows());
         float[] wanted = new float[workload.scales()];
-        arena.readFloats(scales, table.rows(), (row, seen) -> {
+        for (int row = 0; row < table.rows(); row++) {
             if (table.sourceRank()[row] >= 0) {
                 workload.fp8Scales(table.sourceRank()[row], table.sourceToken()[row], wanted);
-                for (int s = 0; s < wanted.length; s++) {
-                    Compare.floatBits("scales" + where(table, row) + "[" + s + "]", seen[s], wanted[s]);
-                }
+            } else if (carried.zeroPadding()) {
+                java.util.Arrays.fill(wanted, 0);
+            } else {
+                continue;
             }
-        });
+            for (int s = 0; s < wanted.length; s++) {
+                scales.check("scales" + where(table, row) + "[" + s + "]", row, s, wanted[s]);
+            }
+        }
         return (long) table.rows() * (workload.hidden() + workload.scales());
     }
 
@@ -259,8 +276,22 @@ public final class Verifier {
      * @param weights true when weights were sent
      * @param zeroPadding true when padding must be zero
      * @param exactCounts false when the result has worst-case size
+     * @param scaleType FP32 or UE8M0
+     * @param scaleLayout of the scales in the result
      */
-    public record Carried(DataType rows, DataType idType, boolean weights, boolean zeroPadding, boolean exactCounts) {
+    public record Carried(
+            DataType rows,
+            DataType idType,
+            boolean weights,
+            boolean zeroPadding,
+            boolean exactCounts,
+            DataType scaleType,
+            ScaleLayout scaleLayout) {
+        /** With FP32 scales, those of a row side by side. */
+        public Carried(DataType rows, DataType idType, boolean weights, boolean zeroPadding, boolean exactCounts) {
+            this(rows, idType, weights, zeroPadding, exactCounts, DataType.FP32, ScaleLayout.ROWS);
+        }
+
         /** BF16 rows with INT32 ids and weights, exact counts. */
         public static final Carried BF16 = new Carried(DataType.BF16, DataType.INT32, true, false, true);
 

@@ -54,6 +54,47 @@ public final class Workload {
         return new Workload(hidden, topK, ranks, owner, ids, otherSeed, data, roundWeights);
     }
 
+    /**
+     * What is left of the routing where every rank takes only its first {@code capacity} rows, in the order of source ranks and
+     * their tokens: selections whose row is dropped are -1.
+     */
+    public Workload upTo(long capacity) {
+        int[][] kept = new int[ranks][];
+        for (int rank = 0; rank < ranks; rank++) {
+            kept[rank] = ids[rank].clone();
+        }
+        for (int target = 0; target < ranks; target++) {
+            long rows = 0;
+            for (int rank = 0; rank < ranks; rank++) {
+                for (int token = 0; token < tokens(rank); token++) {
+                    if (RowTable.onRank(this, rank, token, target) && ++rows > capacity) {
+                        leaveOut(kept[rank], token, target);
+                    }
+                }
+            }
+        }
+        return new Workload(hidden, topK, ranks, owner, kept, seed, data, roundWeights);
+    }
+
+    private void leaveOut(int[] kept, int token, int target) {
+        for (int i = token * topK; i < (token + 1) * topK; i++) {
+            if (kept[i] >= 0 && owner[kept[i]] == target) {
+                kept[i] = -1;
+            }
+        }
+    }
+
+    /** Rows that are for a rank, whether it has room for them or not. */
+    public long rowsFor(int target) {
+        long rows = 0;
+        for (int rank = 0; rank < ranks; rank++) {
+            for (int token = 0; token < tokens(rank); token++) {
+                rows += RowTable.onRank(this, rank, token, target) ? 1 : 0;
+            }
+        }
+        return rows;
+    }
+
     /** What everything random was drawn from. */
     public long seed() {
         return seed;

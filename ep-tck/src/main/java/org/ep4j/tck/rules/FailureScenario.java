@@ -3,6 +3,7 @@ package org.ep4j.tck.rules;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
@@ -15,6 +16,7 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.Recovery;
 import org.ep4j.config.EpKeys;
+import org.ep4j.plan.PathKind;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
@@ -81,11 +83,19 @@ final class FailureScenario implements Scenario {
                 boolean whole = context.params().text("op", "").equals("barrier") && late.peer() == -1;
                 Checks.that(whole || late.peer() == absent, "peer() is " + late.peer() + " in: " + late.getMessage());
                 Checks.mentions(late, "rank " + absent);
+                if (late.peer() == absent && !context.params().text("op", "").equals("barrier")) {
+                    Checks.equal("path() to the rank that did not come", late.path(), kindOf(buffer.group(), absent));
+                }
             }
             context.meet();
             recoverAll(context, buffer, operation);
             operation.verifyRest();
         }
+    }
+
+    /** As which kind of path the plan reaches a rank. */
+    private static Optional<PathKind> kindOf(EpGroup group, int peer) {
+        return Optional.of(group.plan().path(group.rank(), peer).offer().kind());
     }
 
     private static void recoverAll(RankContext context, EpBuffer buffer, Operation operation) {
@@ -157,6 +167,7 @@ final class FailureScenario implements Scenario {
             Checks.that(victims.contains(lost.peer()), "peer() is " + lost.peer() + ", must be of " + victims);
             Checks.mentions(lost, "rank " + lost.peer());
             Checks.that(!lost.phase().isBlank(), "the report must name its phase");
+            Checks.equal("path() to the lost rank", lost.path(), kindOf(group, lost.peer()));
             Recovery recovery = buffer.recover(recovery());
             while (!recovery.masked().containsAll(victims)) {
                 // The second death may become known after the first one was recovered from.
@@ -241,7 +252,7 @@ final class FailureScenario implements Scenario {
 
     private static void repeat(Runnable call) {
         long end = System.nanoTime() + Patience.here(Duration.ofSeconds(15)).toNanos();
-        while (System.nanoTime() < end) {
+        while (System.nanoTime() - end < 0) {
             call.run();
         }
     }

@@ -75,15 +75,28 @@ final class GraphedLowLatency implements AutoCloseable {
         if (options.weightsAtDispatch()) {
             request.topkWeights(weights);
         }
+        if (options.hook()) {
+            request.hook();
+        }
         LowLatencyDispatchResult sent = buffer.dispatch(request.build());
+        if (options.hook()) {
+            sent.receive();
+        }
         LowLatencyCombineRequest.Builder back = LowLatencyCombineRequest.of(outputs, sent.handle())
                 .precision(options.precision())
                 .options(how);
         if (options.weightsAtCombine()) {
             back.topkWeights(weights);
         }
+        if (options.hook()) {
+            back.hook();
+        }
         dispatched = sent;
-        combined = buffer.combine(back.build());
+        LowLatencyCombineResult added = buffer.combine(back.build());
+        if (options.hook()) {
+            added.receive();
+        }
+        combined = added;
     }
 
     /** Compares what was delivered last, which is there. */

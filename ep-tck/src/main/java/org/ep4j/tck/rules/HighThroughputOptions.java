@@ -2,7 +2,9 @@ package org.ep4j.tck.rules;
 
 import org.ep4j.CombinePrecision;
 import org.ep4j.DataType;
+import org.ep4j.OverflowPolicy;
 import org.ep4j.RowLayout;
+import org.ep4j.ScaleLayout;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.oracle.Verifier;
 
@@ -25,6 +27,9 @@ import org.ep4j.tck.oracle.Verifier;
  * @param async events on both operations
  * @param after inputs that are not there before an event
  * @param stream native stream of a GPU
+ * @param overflow what happens to rows for which a rank has no room
+ * @param scaleType FP32 or UE8M0, of FP8 rows
+ * @param scaleLayout of the scales in the result
  */
 record HighThroughputOptions(
         RowLayout layout,
@@ -42,15 +47,31 @@ record HighThroughputOptions(
         boolean zeroCopy,
         boolean async,
         boolean after,
-        long stream) {
+        long stream,
+        OverflowPolicy overflow,
+        DataType scaleType,
+        ScaleLayout scaleLayout) {
 
     static HighThroughputOptions of(Params params) {
+        return of(params, rows(params));
+    }
+
+    /** Those of the way back, whose rows are {@code gradients=TYPE}, by default as those of the way there. */
+    static HighThroughputOptions ofGradients(Params params) {
+        return of(params, params.one(DataType.class, "gradients", rows(params)));
+    }
+
+    private static DataType rows(Params params) {
+        return params.has("fnuz") ? DataType.FP8_E4M3_FNUZ : params.has("fp8") ? DataType.FP8_E4M3 : DataType.BF16;
+    }
+
+    private static HighThroughputOptions of(Params params, DataType rows) {
         return new HighThroughputOptions(
                 params.one(RowLayout.class, "layout", RowLayout.BY_RANK),
                 params.number("align", 1),
                 params.has("pad"),
                 !params.has("worst"),
-                params.has("fnuz") ? DataType.FP8_E4M3_FNUZ : params.has("fp8") ? DataType.FP8_E4M3 : DataType.BF16,
+                rows,
                 params.has("id64") ? DataType.INT64 : DataType.INT32,
                 !params.has("noweights"),
                 params.one(CombinePrecision.class, "precision", CombinePrecision.EXACT),
@@ -61,7 +82,10 @@ record HighThroughputOptions(
                 params.has("zerocopy"),
                 params.has("async"),
                 params.has("after"),
-                params.number("stream", 0));
+                params.number("stream", 0),
+                params.has("overflow") ? OverflowPolicy.DROP : OverflowPolicy.FAIL,
+                params.has("ue8m0") ? DataType.UE8M0 : DataType.FP32,
+                params.has("columns") ? ScaleLayout.COLUMNS : ScaleLayout.ROWS);
     }
 
     /** The same on another stream. */
@@ -82,7 +106,10 @@ record HighThroughputOptions(
                 zeroCopy,
                 async,
                 after,
-                handle);
+                handle,
+                overflow,
+                scaleType,
+                scaleLayout);
     }
 
     boolean fp8() {
@@ -90,7 +117,7 @@ record HighThroughputOptions(
     }
 
     Verifier.Carried carried() {
-        return new Verifier.Carried(rows, idType, weights, zeroPadding, exactCounts);
+        return new Verifier.Carried(rows, idType, weights, zeroPadding, exactCounts, scaleType, scaleLayout);
     }
 
     Verifier.CombineWant want() {

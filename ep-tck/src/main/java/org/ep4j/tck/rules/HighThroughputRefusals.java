@@ -11,6 +11,7 @@ import org.ep4j.DataType;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.DispatchHandle;
+import org.ep4j.DispatchOutputs;
 import org.ep4j.DispatchRequest;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
@@ -163,7 +164,73 @@ final class HighThroughputRefusals {
                         "cached-foreign",
                         "a cached handle of another buffer",
                         t -> t.other.dispatch(
-                                DispatchRequest.cached(t.x(), t.handle).build())));
+                                DispatchRequest.cached(t.x(), t.handle).build())),
+                wrong(
+                        "wait-stats",
+                        "waiting statistics of another type",
+                        "waitStats",
+                        t -> t.send(t.dispatch()
+                                .waitStats(t.of(DataType.INT32, t.buffer.group().size())))),
+                wrong(
+                        "outputs-small",
+                        "source ranks for fewer rows than can arrive",
+                        "outputs.sourceRanks",
+                        t -> t.send(t.dispatch()
+                                .outputs(DispatchOutputs.builder()
+                                        .sourceRanks(t.of(DataType.INT32, 1))
+                                        .build()))),
+                wrong(
+                        "outputs-weights",
+                        "an output for weights that are not sent",
+                        "outputs.topkWeights",
+                        t -> t.send(t.dispatch()
+                                .outputs(DispatchOutputs.builder()
+                                        .topkWeights(t.of(DataType.FP32, 1000, TOPK))
+                                        .build()))),
+                wrong(
+                        "outputs-counts",
+                        "an output for counts of the wrong type",
+                        "outputs.expertOffsets",
+                        t -> t.send(t.dispatch()
+                                .outputs(DispatchOutputs.builder()
+                                        .expertOffsets(t.of(DataType.INT32, 4))
+                                        .build()))),
+                wrong(
+                        "gradients-type",
+                        "gradients of FP32",
+                        "x",
+                        t -> t.send(DispatchRequest.cached(t.of(DataType.FP32, TOKENS, HIDDEN), t.handle))),
+                wrong(
+                        "gradients-scales-missing",
+                        "FP8 gradients without scales",
+                        "scales",
+                        t -> t.send(DispatchRequest.cached(t.of(DataType.FP8_E5M2, TOKENS, HIDDEN), t.handle))),
+                wrong(
+                        "gradients-scales-needless",
+                        "BF16 gradients with scales",
+                        "scales",
+                        t -> t.send(DispatchRequest.cached(t.x(), t.handle).scales(t.of(DataType.FP32, TOKENS, 1)))),
+                wrong(
+                        "gradients-scales-shape",
+                        "scales of gradients for another hidden size",
+                        "scales",
+                        t -> t.send(DispatchRequest.cached(t.of(DataType.FP8_E4M3, TOKENS, HIDDEN), t.handle)
+                                .scales(t.of(DataType.FP32, TOKENS, 5)))),
+                wrong(
+                        "gradients-out",
+                        "an output of the forward's type for FP8 gradients",
+                        "out",
+                        t -> t.send(DispatchRequest.cached(t.of(DataType.FP8_E4M3, TOKENS, HIDDEN), t.handle)
+                                .scales(t.of(DataType.FP32, TOKENS, 1))
+                                .out(t.bf16(64, HIDDEN)))),
+                wrong(
+                        "gradients-outputs-scales",
+                        "an output for scales of BF16 gradients",
+                        "outputs.scales",
+                        t -> t.send(DispatchRequest.cached(t.x(), t.handle)
+                                .outputs(DispatchOutputs.builder()
+                                        .scales(t.of(DataType.FP32, 1000, 1))
+                                        .build()))));
     }
 
     /** Of combines. */
@@ -215,7 +282,12 @@ final class HighThroughputRefusals {
                         old = gone.dispatch(t.dispatch().build()).handle();
                     }
                     t.send(CombineRequest.of(t.bf16(old.rows(), HIDDEN), old));
-                }));
+                }),
+                wrong(
+                        "combine-gradients",
+                        "gradients of experts' inputs in FP8",
+                        "x",
+                        t -> t.send(CombineRequest.of(t.of(DataType.FP8_E5M2, t.rows, HIDDEN), t.handle))));
     }
 
     private static Refusal wrong(String name, String text, String mention, Refusal.Action action) {

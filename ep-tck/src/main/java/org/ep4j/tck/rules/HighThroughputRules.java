@@ -165,6 +165,83 @@ public final class HighThroughputRules {
                         "FP8 rows in FNUZ codes are carried unchanged, as what they are",
                         "out fnuz tokens=23 hidden=272",
                         Capability.PREALLOCATED,
+                        Capability.FP8_ROWS),
+                rule(
+                        "3.80",
+                        "rows beyond the room of a rank are dropped, the same in every run",
+                        "overflow recv=25 tokens=20 routing=to-rank:1 topk=3 cached",
+                        Capability.CACHED_ROUTING),
+                rule(
+                        "3.81",
+                        "dropped rows with duplicates, -1, biases and 64-bit ids",
+                        "overflow recv=13 tokens=17,3,21 dup=0.3 drop=0.2 id64 bias=1",
+                        Capability.BIAS),
+                rule(
+                        "3.82",
+                        "dropped FP8 rows where the caller says, of worst-case size",
+                        "overflow recv=11 tokens=16 fp8 out worst cached",
+                        Capability.WORST_CASE,
+                        Capability.PREALLOCATED,
+                        Capability.FP8_ROWS,
+                        Capability.CACHED_ROUTING),
+                rule("3.83", "nothing is dropped where all fits", "overflow tokens=15 recv=1000"),
+                expert(
+                        "3.84",
+                        "dropped rows have no selections",
+                        "overflow recv=13 tokens=17 dup=0.3 align=4 cached",
+                        Capability.CACHED_ROUTING),
+                expert(
+                        "3.85",
+                        "dropped rows and partial sums",
+                        "overflow recv=12 tokens=19 topk=6 precision=RANK_PARTIAL",
+                        Capability.RANK_PARTIAL),
+                expert(
+                        "3.86",
+                        "FP8 results where the caller says",
+                        "out fp8 align=4 worst tokens=17 cached",
+                        Capability.PREALLOCATED,
+                        Capability.FP8_ROWS,
+                        Capability.WORST_CASE,
+                        Capability.CACHED_ROUTING),
+                Rule.of(
+                        "3.87",
+                        "waiting is counted for the rank that was late",
+                        WaitStatsScenario.class,
+                        "mode=high tokens=6",
+                        Capability.HIGH_THROUGHPUT,
+                        Capability.STATISTICS),
+                Rule.of(
+                        "3.88",
+                        "by expert: waiting is counted for the rank that was late",
+                        WaitStatsScenario.class,
+                        "mode=high layout=BY_EXPERT tokens=6",
+                        Capability.BY_EXPERT,
+                        Capability.STATISTICS),
+                rule("3.89", "scales arrive in columns", "fp8 columns tokens=21 hidden=320", Capability.FP8_ROWS),
+                rule(
+                        "3.90",
+                        "UE8M0 scales are carried unchanged",
+                        "fp8 ue8m0 cached tokens=19 hidden=640",
+                        Capability.CACHED_ROUTING,
+                        Capability.FP8_ROWS),
+                rule(
+                        "3.91",
+                        "UE8M0 scales in columns where the caller says, of worst-case size",
+                        "fp8 ue8m0 columns out worst tokens=13 hidden=336",
+                        Capability.PREALLOCATED,
+                        Capability.WORST_CASE,
+                        Capability.FP8_ROWS),
+                expert(
+                        "3.92",
+                        "scales arrive in columns, zero in padding",
+                        "fp8 columns align=16 pad tokens=21 hidden=320",
+                        Capability.FP8_ROWS),
+                expert(
+                        "3.93",
+                        "UE8M0 scales in columns where the caller says",
+                        "fp8 ue8m0 columns out align=4 tokens=17 cached hidden=336",
+                        Capability.PREALLOCATED,
+                        Capability.CACHED_ROUTING,
                         Capability.FP8_ROWS));
     }
 

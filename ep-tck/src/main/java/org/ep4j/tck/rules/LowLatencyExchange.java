@@ -18,6 +18,7 @@ import org.ep4j.tck.oracle.Arena;
 import org.ep4j.tck.oracle.CombineOracle;
 import org.ep4j.tck.oracle.Inputs;
 import org.ep4j.tck.oracle.OutputRows;
+import org.ep4j.tck.oracle.ScaleTensor;
 import org.ep4j.tck.oracle.SlotTable;
 import org.ep4j.tck.oracle.Verifier;
 import org.ep4j.tck.oracle.Workload;
@@ -77,6 +78,10 @@ final class LowLatencyExchange implements AutoCloseable {
         }
         if (options.statistics()) {
             checkStatistics(counted, waited);
+            int[] onHost = result.countsOnHost();
+            for (int e = 0; e < onHost.length; e++) {
+                Checks.equal("countsOnHost[" + e + "]", onHost[e], table.count(e));
+            }
         }
         return result;
     }
@@ -90,8 +95,10 @@ final class LowLatencyExchange implements AutoCloseable {
         Tensor ids = inputs.ids(rank, options.idType());
         Tensor x = inputs.rows(rank);
         LateInputs late = new LateInputs(arena, options.after(), ids, x);
-        LowLatencyDispatchRequest.Builder request =
-                LowLatencyDispatchRequest.of(x, ids).format(options.format()).options(opOptions(late));
+        LowLatencyDispatchRequest.Builder request = LowLatencyDispatchRequest.of(x, ids)
+                .format(options.format())
+                .scaleLayout(options.scaleLayout())
+                .options(opOptions(late));
         if (options.weightsAtDispatch()) {
             request.topkWeights(inputs.weights(rank));
         }
@@ -99,7 +106,7 @@ final class LowLatencyExchange implements AutoCloseable {
             request.hook();
         }
         if (options.statistics()) {
-            request.cumulativeStats(counted).waitStats(waited);
+            request.cumulativeStats(counted).waitStats(waited).countsOnHost();
         }
         return withOut(request);
     }
@@ -125,25 +132,35 @@ final class LowLatencyExchange implements AutoCloseable {
             return buffer.dispatch(request.build());
         }
         boolean fp8 = options.format() != WireFormat.BF16;
-        boolean bytes = options.format() == WireFormat.FP8_UE8M0;
         int local = table.localExperts();
         Tensor out = arena.allocate(fp8 ? DataType.FP8_E4M3 : DataType.BF16, local, slots, workload.hidden());
         if (fp8) {
+            DataType type = options.format() == WireFormat.FP8_UE8M0 ? DataType.UE8M0 : DataType.FP32;
             request.outScales(arena.allocate(
-                    bytes ? DataType.UE8M0 : DataType.FP32,
-                    local,
-                    slots,
-                    bytes ? (workload.scales() + 3) / 4 * 4 : workload.scales()));
+                    type, ScaleTensor.dims(type, options.scaleLayout(), workload.scales(), slots, local)));
         }
-        LowLatencyDispatchResult result = buffer.dispatch(request.out(out).build());
+        Tensor counts = arena.allocate(DataType.INT32, local);
+        Tensor sourceTokens = arena.allocate(DataType.INT32, local, slots);
+        Tensor ranges = arena.allocate(DataType.INT64, local, workload.ranks());
+        LowLatencyDispatchResult result = buffer.dispatch(request.out(out)
+                .outCounts(counts)
+                .outSourceTokens(sourceTokens)
+                .outLayoutRanges(ranges)
+                .build());
         if (!options.hook()) {
             Checks.equal("address of x where out was given", result.x().address(), out.address());
+            Checks.equal("address of counts where given", result.counts().address(), counts.address());
+            Checks.equal(
+                    "address of source tokens where given",
+                    result.sourceTokens().address(),
+                    sourceTokens.address());
+            Checks.equal("address of ranges where given", result.layoutRanges().address(), ranges.address());
         }
         return result;
     }
 
     void verify(LowLatencyDispatchResult result) {
-        verifier.dispatch(result, table, options.format(), slots);
+        verifier.dispatch(result, table, options.format(), options.scaleLayout(), slots);
     }
 
     /** Sends back, receives, waits. */

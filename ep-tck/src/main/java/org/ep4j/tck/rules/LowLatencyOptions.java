@@ -3,6 +3,7 @@ package org.ep4j.tck.rules;
 import org.ep4j.CombinePrecision;
 import org.ep4j.DataType;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
+import org.ep4j.ScaleLayout;
 import org.ep4j.tck.crew.Params;
 
 /**
@@ -21,6 +22,7 @@ import org.ep4j.tck.crew.Params;
  * @param async events on both operations
  * @param after inputs that are not there before an event
  * @param stream native stream of a GPU
+ * @param scaleLayout of FP8 results
  */
 record LowLatencyOptions(
         WireFormat format,
@@ -35,7 +37,8 @@ record LowLatencyOptions(
         boolean zeroCopy,
         boolean async,
         boolean after,
-        long stream) {
+        long stream,
+        ScaleLayout scaleLayout) {
 
     static LowLatencyOptions of(Params params) {
         CombinePrecision precision = params.one(CombinePrecision.class, "precision", CombinePrecision.EXACT);
@@ -53,7 +56,8 @@ record LowLatencyOptions(
                 params.has("zerocopy"),
                 params.has("async"),
                 params.has("after"),
-                params.number("stream", 0));
+                params.number("stream", 0),
+                params.has("columns") ? ScaleLayout.COLUMNS : ScaleLayout.ROWS);
     }
 
     /** The same on another stream. */
@@ -71,6 +75,7 @@ record LowLatencyOptions(
                 zeroCopy,
                 async,
                 after,
-                handle);
+                handle,
+                scaleLayout);
     }
 }

@@ -13,7 +13,6 @@ import org.ep4j.EpStateException;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
-import org.ep4j.OpOptions;
 
 /** Wrong arguments of low-latency operations. */
 final class LowLatencyRefusals {
@@ -90,12 +89,7 @@ final class LowLatencyRefusals {
                         "ll-wait-stats",
                         "waiting statistics of another type",
                         "waitStats",
-                        t -> t.send(t.pack().waitStats(t.of(DataType.INT32, t.context.size())))),
-                wrong(
-                        "ll-hook-async",
-                        "hook and asynchronous at once",
-                        "hook",
-                        t -> t.send(t.pack().hook().options(OpOptions.DEFAULT.asynchronous()))));
+                        t -> t.send(t.pack().waitStats(t.of(DataType.INT32, t.context.size())))));
     }
 
     /** Of combines. */

@@ -44,6 +44,14 @@ public final class LowLatencyRules {
                 fp8("4.24", "UE8M0 rows whose last block is short", "format=FP8_UE8M0 tokens=9 hidden=80"),
                 fp8("4.25", "FP8 rows of tiny and cancelling values", "format=FP8 data=CANCELLING tokens=9 hidden=256"),
                 fp8("4.26", "FP8 with duplicates and -1", "format=FP8_POW2 dup=0.3 drop=0.3 tokens=12 max=48"),
+                fp8("4.27", "FP32 scales in columns", "format=FP8 columns tokens=7 hidden=336 max=9"),
+                fp8("4.28", "UE8M0 scales in columns", "format=FP8_UE8M0 columns tokens=9 hidden=640"),
+                rule(
+                        "4.29",
+                        "UE8M0 scales in columns where the caller says",
+                        "out format=FP8_UE8M0 columns tokens=7 hidden=80 max=7",
+                        Capability.PREALLOCATED,
+                        Capability.FP8_WIRE),
                 rule(
                         "4.30",
                         "partial sums are rounded on the experts' rank",
@@ -106,6 +114,18 @@ public final class LowLatencyRules {
                         HookScenario.class,
                         "case=misuse tokens=10",
                         Capability.HOOK),
+                Rule.of(
+                        "4.45",
+                        "sending and receiving only queue their halves where they are asynchronous",
+                        HookScenario.class,
+                        "case=queued tokens=10",
+                        Capability.HOOK),
+                Rule.of(
+                        "4.46",
+                        "of two micro-batches one is received while the other is computed",
+                        HookScenario.class,
+                        "case=turns tokens=10",
+                        Capability.HOOK),
                 rule("4.50", "results can be put where the caller says", "out tokens=12", Capability.PREALLOCATED),
                 rule(
                         "4.51",
@@ -156,6 +176,24 @@ public final class LowLatencyRules {
                         StaleScenario.class,
                         "case=ll-combine tokens=9",
                         Capability.LOW_LATENCY),
+                rule(
+                        "4.62",
+                        "counts come to the host where asked for, with the hook too",
+                        "stats hook drop=0.2 dup=0.2 tokens=11 max=44",
+                        Capability.STATISTICS,
+                        Capability.HOOK),
+                rule(
+                        "4.63",
+                        "counts come to the host of an asynchronous dispatch",
+                        "stats async tokens=12",
+                        Capability.STATISTICS,
+                        Capability.ASYNC),
+                rule(
+                        "4.64",
+                        "all results where the caller says, with the hook",
+                        "out hook tokens=12",
+                        Capability.PREALLOCATED,
+                        Capability.HOOK),
                 rule("4.70", "experts in any place", "placement=stride tokens=14", Capability.PLACEMENT),
                 rule(
                         "4.71",

@@ -3,6 +3,7 @@ package org.ep4j.tck.rules;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
+import org.ep4j.DispatchHandle;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpBuffer;
@@ -30,6 +31,7 @@ final class MismatchScenario implements Scenario {
             case "settings" -> settings(context);
             case "operation" -> operation(context);
             case "options" -> options(context);
+            case "gradients" -> gradients(context);
             case "combine-options" -> combineOptions(context);
             case "low-latency-options" -> lowLatencyOptions(context);
             case "one-wrong" -> oneWrong(context);
@@ -85,6 +87,28 @@ final class MismatchScenario implements Scenario {
         Params codes = Params.parse(context.isRank(0) ? "fnuz" : "fp8");
         mismatch("FP8 rows in different codes", () -> LifecycleScenario.highThroughput(context, buffer, codes));
         goOn(context, buffer);
+    }
+
+    private static void gradients(RankContext context) {
+        EpBuffer buffer = context.buffer(new Setup(PLAIN, context.size()).shape());
+        gradients(context, buffer, "gradients of different types", "FP8_E4M3", "BF16");
+        gradients(context, buffer, "FP8 gradients in different codes", "FP8_E5M2", "FP8_E4M3");
+        gradients(context, buffer, "E5M2 gradients in different codes", "FP8_E5M2", "FP8_E5M2_FNUZ");
+    }
+
+    /** Rank 0 sends gradients of one type, the others of another; afterwards the handle is as good as before. */
+    private static void gradients(RankContext context, EpBuffer buffer, String what, String first, String others) {
+        Params params = Params.parse("gradients=" + (context.isRank(0) ? first : others));
+        Workload workload = new Setup(PLAIN, context.size()).workload();
+        try (HighThroughputExchange forward = new HighThroughputExchange(
+                        context, buffer, workload, HighThroughputOptions.of(params), Set.of());
+                HighThroughputExchange back = new HighThroughputExchange(
+                        context, buffer, workload, HighThroughputOptions.ofGradients(params), Set.of())) {
+            DispatchHandle handle = forward.dispatch().handle();
+            mismatch(what, () -> back.cachedDispatch(handle));
+            goOn(context, buffer);
+            forward.cachedDispatch(handle);
+        }
     }
 
     private static void combineOptions(RankContext context) {

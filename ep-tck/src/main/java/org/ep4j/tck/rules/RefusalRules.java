@@ -42,7 +42,13 @@ public final class RefusalRules {
                         Capability.LOGFMT),
                 mismatch("5.7", "a rank that is refused corrects itself while the others wait", "one-wrong"),
                 mismatch("5.8", "too many rows for one rank are reported on all, before any moves", "overflow"),
-                mismatch("5.9", "duplicates that would not fit into an expert's rows are refused", "crowded-expert")));
+                mismatch("5.9", "duplicates that would not fit into an expert's rows are refused", "crowded-expert"),
+                mismatch(
+                        "5.10",
+                        "gradients of different types are refused on all ranks",
+                        "gradients",
+                        Capability.CACHED_ROUTING,
+                        Capability.FP8_ROWS)));
         rules.addAll(refusals(FIRST_DISPATCH, HighThroughputRefusals.dispatches()));
         rules.addAll(refusals(FIRST_COMBINE, HighThroughputRefusals.combines()));
         rules.addAll(refusals(FIRST_LOW_DISPATCH, LowLatencyRefusals.dispatches()));

@@ -59,7 +59,12 @@ public final class StreamRules {
                                 Capability.BY_EXPERT,
                                 Capability.RECOVER)
                         .killing(Set.of(1))
-                        .only(RankMode.PROCESSES));
+                        .only(RankMode.PROCESSES),
+                rule(
+                        "10.14",
+                        "both halves of a recorded dispatch and combine of low latency are replayed with other inputs",
+                        "graph-low hook",
+                        Capability.HOOK));
     }
 
     private static Rule rule(String id, String text, String params, Capability... more) {

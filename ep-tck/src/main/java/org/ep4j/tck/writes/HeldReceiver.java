@@ -8,7 +8,7 @@ import org.ep4j.spi.OpenContext;
 
 /**
  * Rank 1 takes nothing out of its queues while rank 0 writes as much as it may, which is to end with a typed error before any
- * queue of rank 1 runs over. Then rank 1 looks again, rank 0 writes the rest, and every word has to be there.
+ * queue of rank 1 runs over. Then rank 1 looks again, rank 0 drains what was under way and writes the rest, and every word has to be there.
  *
  * @param hold keeps rank 1's backend from its queues
  * @param writes words that are written, each by itself and to a place of its own; 24,576 at most
@@ -64,6 +64,8 @@ public record HeldReceiver(Hold hold, int writes, int perCounter, int least, int
                     full = done;
                     end = System.nanoTime() + patience.toNanos();
                     context.bootstrap().barrier("full", patience);
+                    // Nothing more is posted after a failure until a recovery has drained what was under way.
+                    exchange.posted().drain(1, patience);
                 } else if (System.nanoTime() - end > 0) {
                     throw new AssertionError("stands still after " + done + " of " + writes + " writes", e);
                 }

@@ -4,20 +4,26 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.ep4j.Device;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.cuda.CudaNicMemory;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.EpBackendTck;
 import org.ep4j.tck.Rule;
+import org.ep4j.tck.RuleBook;
 import org.ep4j.tck.TckSubject;
 import org.junit.jupiter.api.Test;
 
 /**
- * The rules of {@link PostedGpuTckTest} where NICs read and write memory of emulated GPUs, which see nothing of it before it is
+ * Rules of {@link PostedGpuTckTest} where NICs read and write memory of emulated GPUs, which see nothing of it before it is
  * flushed (EMULATED_CUDA_WRITES_ORDERING, set by the build).
  */
 class DeviceWindowTckTest extends EpBackendTck {
+    /** Each way to write into a window and to read from it; what else the rules of {@link PostedGpuTckTest} show has nothing to do with where it lies. */
+    private static final Set<String> RULES =
+            Set.of("1.5", "3.10", "3.20", "3.40", "3.60", "4.10", "4.20", "4.30", "4.50", "7.1", "8.1");
+
     @Override
     protected TckSubject subject() {
         return TckSubject.of(PostedThreadsProvider.ID, device())
@@ -37,7 +43,7 @@ class DeviceWindowTckTest extends EpBackendTck {
 
     @Override
     protected List<Rule> selected() {
-        return PostedGpuTckTest.rules();
+        return RuleBook.all().stream().filter(rule -> RULES.contains(rule.id())).toList();
     }
 
     /** Otherwise a flush that is missing would not be found. The build's run on HIP, where named tests run again, holds nothing back. */

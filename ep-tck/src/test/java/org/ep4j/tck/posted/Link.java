@@ -8,10 +8,14 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.locks.LockSupport;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.FailedPath;
+import org.ep4j.NativeStatus;
 import org.ep4j.config.EpConfig;
+import org.ep4j.plan.PathKind;
 import org.ep4j.spi.HostPosted;
 
 /**
@@ -45,21 +49,27 @@ final class Link {
     /** The peer takes nothing any more, and does not say so. */
     private boolean stuck;
 
+    private boolean hasPaused;
+    private long resumes;
+
     /**
      * What a link does not do for ever.
      *
      * @param cut writes after which it breaks; 0 means never
      * @param queue writes that may be under way; 0 means any number
      * @param stuck counter whose first advance is the last thing that the peer takes; -1 for none
+     * @param pause after which a stuck peer goes on; zero for never. Until then, a write that finds no room fails, and the link stays as it
+     *     is, as that of a NIC that looks for another port
      * @param patience how long a write waits for room
      */
-    record Limits(int cut, int queue, int stuck, Duration patience) {
+    record Limits(int cut, int queue, int stuck, Duration pause, Duration patience) {
         /** From settings; the link to the next rank is the one that breaks or is stuck. */
         static Limits of(EpConfig config, boolean next) {
             return new Limits(
                     next ? config.get(PostedThreadsProvider.CUT) : 0,
                     config.get(PostedThreadsProvider.QUEUE),
                     next ? config.get(PostedThreadsProvider.STUCK) : -1,
+                    Duration.ofMillis(config.get(PostedThreadsProvider.PAUSE)),
                     config.get(PostedThreadsProvider.PATIENCE));
         }
     }
@@ -88,7 +98,7 @@ final class Link {
         awaitRoom();
         WRITTEN.addAndGet(bytes);
         pending.add(new Write(target, source, bytes));
-        while (pending.size() > MOST && !stuck) {
+        while (pending.size() > MOST && !isStuck()) {
             deliver();
         }
     }
@@ -100,14 +110,17 @@ final class Link {
             long left = end - System.nanoTime();
             if (left <= 0) {
                 int waiting = pending.size();
-                cut();
+                if (limits.pause().isZero()) {
+                    cut();
+                }
                 throw new EpTimeoutException(
                         "rank " + peer.rank() + " took nothing for "
                                 + limits.patience().toMillis() + " ms",
                         "post",
                         peer.rank(),
                         0,
-                        waiting);
+                        waiting,
+                        FailedPath.of(PathKind.HOST_POSTED));
             }
             try {
                 TimeUnit.NANOSECONDS.timedWait(this, left);
@@ -133,7 +146,7 @@ final class Link {
     }
 
     synchronized void drain() {
-        while (!pending.isEmpty() && !stuck && !peer.refuses(own.rank())) {
+        while (!pending.isEmpty() && !(stuck && limits.pause().isZero()) && !peer.refuses(own.rank())) {
             deliver();
         }
         if (!pending.isEmpty()) {
@@ -161,7 +174,10 @@ final class Link {
                     "rank " + peer.rank() + " cannot be reached by test0:1 of rank " + own.rank()
                             + " (status 12, RETRY_EXC_ERR, vendor error 129)",
                     peer.rank(),
-                    "post");
+                    "post",
+                    FailedPath.of(PathKind.HOST_POSTED)
+                            .withNic("test0:1")
+                            .withStatus(new NativeStatus(12, "RETRY_EXC_ERR", 129)));
         }
     }
 
@@ -174,11 +190,22 @@ final class Link {
 
     /** Nothing is to be delivered. */
     synchronized boolean isIdle() {
-        return stuck || pending.isEmpty();
+        return pending.isEmpty() || (isStuck() && limits.pause().isZero());
     }
 
-    /** Lets one piece or counter arrive. */
+    private boolean isStuck() {
+        if (stuck && !limits.pause().isZero() && System.nanoTime() - resumes >= 0) {
+            stuck = false;
+        }
+        return stuck;
+    }
+
+    /** Lets one piece or counter arrive; where the peer pauses, waits a little. */
     synchronized void deliver() {
+        if (isStuck()) {
+            LockSupport.parkNanos(100_000);
+            return;
+        }
         List<Integer> writes = new ArrayList<>();
         int firstCounter = -1;
         for (int i = 0; i < pending.size(); i++) {
@@ -192,7 +219,11 @@ final class Link {
         if (counterMay && (writes.isEmpty() || random.nextInt(4) > 0)) {
             Advance advance = (Advance) pending.remove(0);
             peer.count(own.rank(), advance.counter(), advance.value());
-            stuck |= advance.counter() == limits.stuck();
+            if (advance.counter() == limits.stuck() && !hasPaused) {
+                stuck = true;
+                hasPaused = true;
+                resumes = System.nanoTime() + limits.pause().toNanos();
+            }
         } else if (!writes.isEmpty()) {
             deliverPiece(writes.get(random.nextInt(writes.size())));
         }

@@ -100,6 +100,8 @@ class PathsTest {
                 "fp8 cached",
                 "worst id64",
                 "async",
+                "overflow recv=9 cached",
+                "layout=BY_EXPERT overflow recv=13 cached align=2",
                 "layout=BY_EXPERT align=4",
                 "layout=BY_EXPERT cached",
                 "layout=BY_EXPERT precision=RANK_PARTIAL bias=1",

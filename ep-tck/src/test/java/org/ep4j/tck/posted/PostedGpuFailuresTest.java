@@ -45,6 +45,19 @@ class PostedGpuFailuresTest extends OnEmulatedGpus {
         stuck(" held", "2s", "30s");
     }
 
+    /** A write fails because there was no room, and those after it would find some. */
+    @Test
+    void aPeerThatPausesGetsNothingMoreUntilRecoveryAndEverythingAfterIt() {
+        Runs.run(
+                Paths.POSTED,
+                PausedFromRankZero.class.getName(),
+                2,
+                "PausedPeerScenario",
+                "hidden=64 tokens=30 topk=2 experts=4 routing=to-rank:1",
+                7,
+                gpu(Map.of(EpKeys.TIMEOUT.name(), "8s", PostedThreadsProvider.PATIENCE.name(), "500ms")));
+    }
+
     /** A queue of two writes, behind which rings are full most of the time. */
     @Test
     void aSlowPeerGetsEverything() {

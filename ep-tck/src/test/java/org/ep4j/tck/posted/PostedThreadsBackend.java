@@ -15,6 +15,7 @@ import java.util.TreeMap;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
+import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.OpenContext;
@@ -22,7 +23,20 @@ import org.ep4j.spi.RegistersDeviceMemory;
 import org.ep4j.spi.SymmetricBuffer;
 
 /** Registers memory that somebody else allocated; what peers map must outlive this rank's use of it and is its own. */
-record PostedThreadsBackend(OpenContext context) implements EpBackend, RegistersDeviceMemory {
+final class PostedThreadsBackend implements EpBackend, RegistersDeviceMemory {
+    private volatile OpenContext context;
+
+    PostedThreadsBackend(OpenContext context) {
+        this.context = context;
+    }
+
+    @Override
+    public void continueWith(Bootstrap members, List<Integer> ranks) {
+        OpenContext before = context;
+        context = new OpenContext(
+                before.plan(), before.rank(), ranks, members, before.device(), before.config(), before.deadline());
+    }
+
     @Override
     public String id() {
         return PostedThreadsProvider.ID;
@@ -35,6 +49,7 @@ record PostedThreadsBackend(OpenContext context) implements EpBackend, Registers
 
     @Override
     public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
+        OpenContext context = this.context;
         Endpoint own =
                 allocates() ? allocate(bytes) : endpoint(memory.orElseThrow().memory(), () -> {});
         List<byte[]> keys = context.bootstrap()

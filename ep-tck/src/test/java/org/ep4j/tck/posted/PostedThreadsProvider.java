@@ -3,6 +3,7 @@ package org.ep4j.tck.posted;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
@@ -65,6 +66,14 @@ public final class PostedThreadsProvider implements EpBackendProvider {
             HostPosted.COUNTERS - 1,
             "counter whose first advance is the last thing that the next rank takes; -1 for none");
 
+    /** When it takes something again. */
+    static final ConfigKey<Integer> PAUSE = ConfigKey.integer(
+            "ep.posted-threads.pause",
+            0,
+            0,
+            Integer.MAX_VALUE,
+            "milliseconds for which the next rank takes nothing when it is stuck; 0 for ever");
+
     /** Until when this rank waits for room. */
     static final ConfigKey<Duration> PATIENCE = ConfigKey.duration(
             "ep.posted-threads.patience", "20s", "how long a write waits for room before the peer is given up");
@@ -75,6 +84,17 @@ public final class PostedThreadsProvider implements EpBackendProvider {
             "host",
             List.of("host", "dma-buf", "peer memory", "nothing"),
             "memory that is registered beside that of the host; nothing fails where it is tried");
+
+    /** This rank, where {@link #PAIRS} names some. */
+    static final ConfigKey<Integer> RANK =
+            ConfigKey.integer("ep.posted-threads.rank", 0, 0, Integer.MAX_VALUE, "rank of this process");
+
+    /** Which pairs have paths. */
+    static final ConfigKey<String> PAIRS = ConfigKey.text(
+                    "ep.posted-threads.pairs",
+                    "",
+                    "pairs of ranks that get paths, in one direction each, such as 0>1 1>0; all where it is empty")
+            .agreedByAllRanks();
 
     @Override
     public String id() {
@@ -88,7 +108,7 @@ public final class PostedThreadsProvider implements EpBackendProvider {
 
     @Override
     public List<ConfigKey<?>> configKeys() {
-        return List.of(HOST, INSIDE, SEED, CUT, QUEUE, STUCK, PATIENCE, REGISTERS);
+        return List.of(HOST, INSIDE, SEED, CUT, QUEUE, STUCK, PAUSE, PATIENCE, REGISTERS, RANK, PAIRS);
     }
 
     @Override
@@ -97,13 +117,26 @@ public final class PostedThreadsProvider implements EpBackendProvider {
                 ? Check.pass("EP-TEST-002", "threads share all memory of the host")
                 : Check.fail("EP-TEST-002", request.device() + " is not known", "use ep.device=host, cuda or hip");
         return new ProbeReport(
-                List.of(check),
-                Map.of("inside", request.config().get(INSIDE)),
-                Map.of("host", request.config().get(HOST)));
+                List.of(check), facts(request), Map.of("host", request.config().get(HOST)));
+    }
+
+    private static Map<String, String> facts(ProbeRequest request) {
+        Map<String, String> facts =
+                new TreeMap<>(Map.of("inside", request.config().get(INSIDE)));
+        String pairs = request.config().get(PAIRS);
+        if (!pairs.isEmpty()) {
+            facts.putAll(NamedPairs.facts(request.config().get(RANK), pairs));
+        }
+        return facts;
     }
 
     @Override
     public Offer offer(RankProfile from, RankProfile to) {
+        if (from.facts(ID).containsKey("pairs")) {
+            return NamedPairs.have(from.facts(ID), to.facts(ID))
+                    ? posted(PathKind.HOST_POSTED)
+                    : new NoPath("the pair is not named", "");
+        }
         if (!from.identity(ID).equals(to.identity(ID))) {
             return posted(PathKind.HOST_POSTED);
         }

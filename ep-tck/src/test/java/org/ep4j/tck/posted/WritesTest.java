@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.EpConfigException;
+import org.ep4j.tck.writes.Survivors;
 import org.ep4j.tck.writes.TwoRanks;
 import org.ep4j.tck.writes.WriteScenarios;
 import org.junit.jupiter.api.Test;
@@ -33,6 +34,18 @@ final class WritesTest {
         for (int seed = 0; seed < 3; seed++) {
             WriteScenarios.exchange(ranks(seed), SLOT, 20_000, 20);
         }
+    }
+
+    @Test
+    void survivorsGoOnWithoutRankZero() {
+        PostedThreadsProvider provider = new PostedThreadsProvider();
+        new Survivors(
+                        provider,
+                        Survivors.plan(PostedThreadsProvider.ID, Map.of("inside", "posted"), (from, to) -> List.of()),
+                        TwoRanks.config(provider, Map.of()),
+                        PATIENCE,
+                        false)
+                .run();
     }
 
     @Test

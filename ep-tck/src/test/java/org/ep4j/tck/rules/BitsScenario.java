@@ -53,7 +53,7 @@ final class BitsScenario implements Scenario {
             exchange.verifier()
                     .combine(
                             back,
-                            new CombineOracle(workload, workload.randomOutputs(), Set.of()),
+                            new CombineOracle(exchange.arriving(), workload.randomOutputs(), Set.of()),
                             workload,
                             context.rank(),
                             options.want());

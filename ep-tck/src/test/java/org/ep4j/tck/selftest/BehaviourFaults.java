@@ -7,6 +7,7 @@ import java.util.Optional;
 import java.util.Set;
 import org.ep4j.BufferSize;
 import org.ep4j.DispatchLayout;
+import org.ep4j.DispatchOutputs;
 import org.ep4j.DispatchRequest;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpTimeoutException;
@@ -39,7 +40,7 @@ final class BehaviourFaults {
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
             Object result = proceed.with(arguments);
             return method.equals("EpGroup.bufferSize")
-                    ? new BufferSize(((BufferSize) result).symmetric() - 4096, ((BufferSize) result).local())
+                    ? new BufferSize(((BufferSize) result).symmetric() - 4096, ((BufferSize) result).parts())
                     : result;
         }
     }
@@ -149,7 +150,11 @@ final class BehaviourFaults {
                         r.zeroPadding(),
                         r.exactCounts(),
                         r.out(),
-                        new OpOptions(List.of(), o.async(), o.stream(), o.timeout())));
+                        r.outputs(),
+                        r.overflow(),
+                        r.waitStats(),
+                        r.scaleLayout(),
+                        new OpOptions(List.of(), o.async(), o.stream(), o.timeout(), o.multiprocessors())));
             }
             return proceed.with(arguments);
         }
@@ -171,6 +176,10 @@ final class BehaviourFaults {
                         r.zeroPadding(),
                         r.exactCounts(),
                         Optional.empty(),
+                        DispatchOutputs.IN_BUFFER,
+                        r.overflow(),
+                        r.waitStats(),
+                        r.scaleLayout(),
                         r.options()));
             }
             return proceed.with(arguments);
@@ -189,9 +198,14 @@ final class BehaviourFaults {
                         r.format(),
                         r.out(),
                         r.outScales(),
+                        r.outCounts(),
+                        r.outSourceTokens(),
+                        r.outLayoutRanges(),
+                        r.countsOnHost(),
                         Optional.empty(),
                         Optional.empty(),
                         r.hook(),
+                        r.scaleLayout(),
                         r.options()));
             }
             return proceed.with(arguments);
@@ -210,9 +224,14 @@ final class BehaviourFaults {
                         r.format(),
                         r.out(),
                         r.outScales(),
+                        r.outCounts(),
+                        r.outSourceTokens(),
+                        r.outLayoutRanges(),
+                        r.countsOnHost(),
                         r.cumulativeStats(),
                         r.waitStats(),
                         false,
+                        r.scaleLayout(),
                         r.options()));
             }
             return proceed.with(arguments);

@@ -173,7 +173,15 @@ final class RowFaults {
         Object call(String method, Object[] arguments, Proceed proceed) throws Throwable {
             if (arguments.length > 0 && arguments[0] instanceof CombineRequest r) {
                 return proceed.with(new CombineRequest(
-                        r.x(), r.handle(), r.weights(), r.bias(), CombinePrecision.RANK_PARTIAL, r.out(), r.options()));
+                        r.x(),
+                        r.handle(),
+                        r.weights(),
+                        r.bias(),
+                        CombinePrecision.RANK_PARTIAL,
+                        r.out(),
+                        r.outWeights(),
+                        r.waitStats(),
+                        r.options()));
             }
             return proceed.with(arguments);
         }

@@ -14,19 +14,28 @@ record Comparison(int different, float largest, int beyond) {
     private static final float PER_SIZE = 0x1p-7f;
 
     static Comparison of(Weights weights, short[][] tokens, short[][] seen, short[][] expected) {
-        int different = 0;
         int beyond = 0;
         float largest = 0;
         for (int t = 0; t < tokens.length; t++) {
             float[] tolerance = tolerance(weights, tokens[t]);
             for (int h = 0; h < weights.hidden(); h++) {
                 float apart = Math.abs(Bf16.toFloat(seen[t][h]) - Bf16.toFloat(expected[t][h]));
-                different += seen[t][h] == expected[t][h] ? 0 : 1;
                 beyond += apart <= tolerance[h] ? 0 : 1;
                 largest = Math.max(largest, apart);
             }
         }
-        return new Comparison(different, largest, beyond);
+        return new Comparison(different(seen, expected), largest, beyond);
+    }
+
+    /** Elements whose bits differ. */
+    static int different(short[][] seen, short[][] expected) {
+        int different = 0;
+        for (int t = 0; t < expected.length; t++) {
+            for (int h = 0; h < expected[t].length; h++) {
+                different += seen[t][h] == expected[t][h] ? 0 : 1;
+            }
+        }
+        return different;
     }
 
     /** {@code 2^-7} times the sum of the terms' sizes. */

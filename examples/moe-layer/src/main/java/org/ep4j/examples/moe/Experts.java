@@ -1,6 +1,7 @@
 package org.ep4j.examples.moe;
 
 import org.ep4j.DispatchResult;
+import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.Tensor;
 
 /** The experts of one rank. */
@@ -12,6 +13,15 @@ interface Experts extends AutoCloseable {
      * @return {@code [rows, H]}, weighted
      */
     Tensor apply(DispatchResult arrived);
+
+    /**
+     * Applies each local expert to its rows.
+     *
+     * @param arrived rows packed by expert
+     * @param out {@code [L, rows of an expert, H]}
+     * @return {@code out}, with the expert's row in the place of every row, not weighted
+     */
+    Tensor apply(LowLatencyDispatchResult arrived, Tensor out);
 
     @Override
     void close();

@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import org.ep4j.DataType;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
+import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.Tensor;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuKernels;
@@ -19,6 +20,7 @@ final class GpuExperts implements Experts {
     private final EpBuffer buffer;
     private final GpuDevice device;
     private final GpuKernels kernels;
+    private final GpuKernels packed;
     private final Memory memory;
     private final Tensor matrices;
     private final Tensor out;
@@ -29,10 +31,11 @@ final class GpuExperts implements Experts {
         this.buffer = buffer;
         this.device = device;
         this.stream = stream;
-        this.kernels = GpuKernels.load(device, "experts.cu", source());
+        this.kernels = GpuKernels.load(device, "experts.cu", source("experts.cu"));
+        this.packed = GpuKernels.load(device, "packed_experts.cu", source("packed_experts.cu"));
         this.memory = new Memory(device);
         this.matrices = memory.shorts(localMatrices(), localExperts(), weights.hidden(), weights.hidden());
-        // Every selection of every token could come here.
+        // Every selection of every token could come here; in low latency the result goes where the caller says.
         long most = buffer.shape().receiveCapacity(buffer.group().size()) * weights.topK();
         this.out = memory.allocate(DataType.BF16, most, weights.hidden());
     }
@@ -76,10 +79,28 @@ final class GpuExperts implements Experts {
                 weights.hidden());
     }
 
-    private static String source() {
-        try (InputStream in = GpuExperts.class.getResourceAsStream("experts.cu")) {
+    @Override
+    public Tensor apply(LowLatencyDispatchResult arrived, Tensor result) {
+        packed.launch(
+                "packed_experts",
+                device.facts().processors(),
+                THREADS,
+                0,
+                stream,
+                arrived.x().address(),
+                arrived.counts().address(),
+                matrices.address(),
+                result.address(),
+                localExperts(),
+                weights.hidden(),
+                arrived.x().dim(1));
+        return result;
+    }
+
+    private static String source(String name) {
+        try (InputStream in = GpuExperts.class.getResourceAsStream(name)) {
             if (in == null) {
-                throw new IllegalStateException("experts.cu is missing from the jar");
+                throw new IllegalStateException(name + " is missing from the jar");
             }
             return new String(in.readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException e) {
@@ -90,6 +111,7 @@ final class GpuExperts implements Experts {
     @Override
     public void close() {
         kernels.close();
+        packed.close();
         memory.close();
     }
 }

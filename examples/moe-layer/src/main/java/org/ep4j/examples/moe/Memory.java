@@ -62,6 +62,12 @@ final class Memory implements AutoCloseable {
         return values;
     }
 
+    int[] readInts(Tensor tensor) {
+        int[] values = new int[Math.toIntExact(tensor.elements())];
+        read(tensor).asIntBuffer().get(values);
+        return values;
+    }
+
     float[] readFloats(Tensor tensor) {
         float[] values = new float[Math.toIntExact(tensor.elements())];
         read(tensor).asFloatBuffer().get(values);

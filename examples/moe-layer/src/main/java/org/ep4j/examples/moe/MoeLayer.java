@@ -1,7 +1,6 @@
 package org.ep4j.examples.moe;
 
 import java.util.Arrays;
-import java.util.List;
 import java.util.Optional;
 import org.ep4j.CombinePrecision;
 import org.ep4j.CombineRequest;
@@ -86,7 +85,7 @@ final class MoeLayer implements AutoCloseable {
     }
 
     private OpOptions options() {
-        return stream.map(own -> new OpOptions(List.of(), true, own.handle(), Optional.empty()))
+        return stream.map(own -> OpOptions.DEFAULT.onStream(own.handle()).asynchronous())
                 .orElse(OpOptions.DEFAULT);
     }
 

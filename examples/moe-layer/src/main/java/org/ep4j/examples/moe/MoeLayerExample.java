@@ -24,6 +24,7 @@ public final class MoeLayerExample {
     private static final int HIDDEN = 64;
     private static final int EXPERTS = 12;
     private static final int TOP_K = 4;
+    private static final int STEPS = 3;
 
     private final String device;
     private final int tokens;
@@ -48,11 +49,12 @@ public final class MoeLayerExample {
     }
 
     /** What one rank found. */
-    record Found(int rank, int ranks, Comparison exact, Comparison partial) {
+    record Found(int rank, int ranks, Comparison exact, Comparison partial, int decoded) {
         @Override
         public String toString() {
             return "rank " + rank + " of " + ranks + ": exact combine differs from one rank in " + exact.different()
-                    + " elements, rank-partial in " + partial.different() + ", by at most " + partial.largest() + " ("
+                    + " elements, decoding of two batches in turn in " + decoded + ", rank-partial in "
+                    + partial.different() + ", by at most " + partial.largest() + " ("
                     + partial.beyond() + " beyond what rounding explains)";
         }
     }
@@ -94,7 +96,28 @@ public final class MoeLayerExample {
                     group.rank(),
                     group.size(),
                     Comparison.of(weights, mine, exact, expected),
-                    Comparison.of(weights, mine, partial, expected));
+                    Comparison.of(weights, mine, partial, expected),
+                    decode(group));
+        }
+    }
+
+    /** How many elements differ from one rank that decodes the same batches. */
+    private int decode(EpGroup group) {
+        short[][][] batches = {inputs(group.rank()), inputs(group.size() + group.rank())};
+        try (DecodeLayer layer = new DecodeLayer(group, weights, tokens);
+                EpGroup alone = EpGroup.join(Bootstraps.inProcess(1).get(0), config("host"));
+                DecodeLayer one = new DecodeLayer(alone, weights, tokens)) {
+            int different = 0;
+            // The memory of the first steps is used again in the third.
+            for (int step = 0; step < STEPS; step++) {
+                short[][][] here = layer.forward(batches);
+                short[][][] expected = one.forward(batches);
+                for (int batch = 0; batch < batches.length; batch++) {
+                    different += Comparison.different(here[batch], expected[batch]);
+                }
+                batches = here;
+            }
+            return different;
         }
     }
 

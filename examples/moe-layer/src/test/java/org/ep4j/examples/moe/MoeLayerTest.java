@@ -40,6 +40,7 @@ final class MoeLayerTest {
         assertThat(found).hasSize(ranks);
         assertThat(found).allSatisfy(one -> {
             assertThat(one.exact().different()).as("%s", one).isZero();
+            assertThat(one.decoded()).as("%s", one).isZero();
             assertThat(one.partial().beyond()).as("%s", one).isZero();
         });
         // Rounding in another order is there, or the tolerance would hide nothing.
