@@ -37,9 +37,12 @@ final class Verdict {
 
     /** Lines of Maven about tests, whose reports say more, and its advice after a failure. */
     private static final Pattern ABOUT_TESTS = Pattern.compile(
-            "^\\[ERROR\\] (Tests run:|.*<<< (FAILURE|ERROR)!|Failures: *$|Errors: *$|  +\\S|There are test failures"
+            "^\\[ERROR\\] (Tests run:|org\\.ep4j\\.|.*<<< (FAILURE|ERROR)!|Failures: *$|Errors: *$|  +\\S|There are test failures"
                     + "|Please refer to|See .* for the individual test results|See dump files|-> |To see the full|Re-run Maven"
                     + "|For more information|After correcting|\\[Help|  mvn |\\s*$|.*Test\\S*:\\d+|Run \\d+:).*");
+
+    /** What a compiler says of a line. */
+    private static final Pattern AT_A_PLACE = Pattern.compile("^\\[(ERROR|WARNING)\\] \\S+\\.java:\\[\\d+");
 
     private static final Pattern ERROR = Pattern.compile("^\\[ERROR\\] .*");
 
@@ -142,16 +145,23 @@ final class Verdict {
         if (!Files.exists(log)) {
             return;
         }
-        List<String> errors;
-        try (Stream<String> lines = Files.lines(log, StandardCharsets.ISO_8859_1)) {
-            errors = lines.filter(line -> ERROR.matcher(line).matches()
-                            && !ABOUT_TESTS.matcher(line).matches())
-                    .map(line -> line.substring("[ERROR] ".length()))
-                    .distinct()
-                    .limit(5)
-                    .toList();
-        }
-        errors.forEach(error -> failed.add(new Finding("build", error, log.toString())));
+        List<String> lines = Files.readAllLines(log, StandardCharsets.ISO_8859_1);
+        List<String> errors = lines.stream()
+                .filter(line -> ERROR.matcher(line).matches()
+                        && !ABOUT_TESTS.matcher(line).matches())
+                .map(line -> line.substring("[ERROR] ".length()))
+                .toList();
+        // A warning of the compiler is what stopped it, and says more than that it was stopped.
+        List<String> places = errors.isEmpty()
+                ? List.of()
+                : lines.stream()
+                        .filter(line -> AT_A_PLACE.matcher(line).find())
+                        .map(line -> line.replaceFirst("^\\[[A-Z]+\\] ", ""))
+                        .distinct()
+                        .limit(5)
+                        .toList();
+        (places.isEmpty() ? errors.stream().distinct().limit(5).toList() : places)
+                .forEach(error -> failed.add(new Finding("build", error, log.toString())));
     }
 
     private void readSteps(Path table) throws IOException {
