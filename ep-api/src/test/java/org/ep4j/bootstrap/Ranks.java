@@ -14,7 +14,7 @@ import java.util.function.Supplier;
 
 /** Runs ranks side by side in threads and waits for all of them, with a deadline. */
 final class Ranks implements AutoCloseable {
-    static final Duration LONG = Duration.ofSeconds(20);
+    static final Duration LONG = Duration.ofSeconds(60);
 
     private final ExecutorService threads = Executors.newCachedThreadPool(work -> {
         Thread thread = new Thread(work, "test-rank");

@@ -25,7 +25,10 @@ public final class Subjects {
     public static final String REQUIRE = "EP_TCK_REQUIRE";
 
     private static final Duration PROBE = Duration.ofSeconds(20);
-    private static final Duration SETUP = Duration.ofSeconds(40);
+    private static final Duration SETUP = Duration.ofSeconds(60);
+
+    /** Of operations that are to succeed: it ends what hangs, and no rule waits for it. */
+    private static final Duration OPERATION = Duration.ofSeconds(60);
 
     private Subjects() {}
 
@@ -84,7 +87,7 @@ public final class Subjects {
     static Map<String, String> settings(TckSubject subject) {
         Map<String, String> all = new TreeMap<>();
         all.put(EpKeys.REQUIRE.name(), subject.backend());
-        all.put(EpKeys.TIMEOUT.name(), "20s");
+        all.put(EpKeys.TIMEOUT.name(), Patience.here(OPERATION).toSeconds() + "s");
         all.put(EpKeys.SETUP_TIMEOUT.name(), Patience.here(SETUP).toSeconds() + "s");
         all.put(EpKeys.DEVICE.name(), subject.device());
         all.putAll(subject.settings());

@@ -5,6 +5,7 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
+import java.util.concurrent.locks.LockSupport;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.engine.collective.Deadline;
@@ -77,8 +78,6 @@ final class RankMain {
      * Both ranks send to each other at once: plain stores of a slot, then a release store of the counter. Whoever sees the
      * counter with an acquire load must see the slot.
      */
-    // Two ranks may share one core; without yielding each round would take a time slice.
-    @SuppressWarnings("ThreadPriorityCheck")
     private void litmus() {
         try (EpBackend backend = open();
                 SymmetricBuffer buffer = TestRanks.expose(backend, "b", BYTES)) {
@@ -87,7 +86,7 @@ final class RankMain {
             long sent = 0;
             long taken = 0;
             long wrong = 0;
-            long end = System.nanoTime() + 60_000_000_000L;
+            long end = System.nanoTime() + TestRanks.DEADLINE.toNanos();
             while ((sent < ROUNDS || taken < ROUNDS) && System.nanoTime() < end) {
                 boolean moved = false;
                 if (sent < ROUNDS && sent - (long) LONGS.getAcquire(mine, TAKEN) < SLOTS) {
@@ -103,7 +102,10 @@ final class RankMain {
                     moved = true;
                 }
                 if (!moved) {
-                    Thread.yield();
+                    // Two ranks may share one core; without a pause each round would take a time slice, and where
+                    // others want
+                    // the core, too, a yield as much as all of theirs.
+                    LockSupport.parkNanos(1_000);
                 }
             }
             bootstrap.say("taken " + taken + " wrong " + wrong);
@@ -131,7 +133,7 @@ final class RankMain {
     private void hold() throws InterruptedException {
         SharedFile file = SharedFile.create(Libc.load(), new ShmFolder(folder), BYTES, Deadline.in(TestRanks.DEADLINE));
         bootstrap.say("made");
-        Thread.sleep(60_000);
+        Thread.sleep(Long.MAX_VALUE);
         file.removeName();
     }
 }

@@ -44,7 +44,7 @@ import org.ep4j.spi.SymmetricBuffer;
 
 /** What tests of this module need to open the backend: profiles, plans, contexts, threads that are ranks. */
 final class TestRanks {
-    static final Duration DEADLINE = Duration.ofSeconds(20);
+    static final Duration DEADLINE = Duration.ofMinutes(2);
 
     private TestRanks() {}
 

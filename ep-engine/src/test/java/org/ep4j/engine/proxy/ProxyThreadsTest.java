@@ -232,9 +232,11 @@ final class ProxyThreadsTest {
         producer.advance(0, 0, 2);
         assertThatThrownBy(() -> proxies.restart(Duration.ofMillis(50)))
                 .isInstanceOf(EpTimeoutException.class)
-                .hasMessageContaining("1 of 2 threads test-proxy-* have not begun their rings anew within 50 ms");
+                // The other thread may be slower than that, too.
+                .hasMessageMatching(
+                        "(?s).*[12] of 2 threads test-proxy-\\* have not begun their rings anew within 50 ms.*");
         ProxyThreads.Ended ended = proxies.close(Duration.ofMillis(50));
-        assertThat(ended.running()).containsExactly("test-proxy-0");
+        assertThat(ended.running()).contains("test-proxy-0");
         assertThat(ended.left()).isEqualTo(2);
         end.countDown();
         assertThat(proxies.close(DEADLINE).running()).isEmpty();

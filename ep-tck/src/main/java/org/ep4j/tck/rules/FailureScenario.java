@@ -3,6 +3,7 @@ package org.ep4j.tck.rules;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
@@ -24,14 +25,10 @@ import org.ep4j.tck.oracle.Workload;
 
 /** Ranks that do not come, are left out, leave or die. */
 final class FailureScenario implements Scenario {
-    /** Of operations in these groups. */
+    /** Of operations that a rank does not call; all others may take as long as the machine needs. */
     static final Duration TIMEOUT = Duration.ofSeconds(2);
 
-    /** Beyond the timeout: the machine is busy. */
-    private static final Duration SLACK = Duration.ofSeconds(8);
-
-    private static final Duration SETUP = Duration.ofSeconds(10);
-    private static final Duration RECOVERY = Duration.ofSeconds(20);
+    private static final Duration RECOVERY = Duration.ofSeconds(60);
     private static final Duration UNTIL_DEATH = Duration.ofMillis(300);
     private static final Params PARAMS = Params.parse("");
 
@@ -52,30 +49,29 @@ final class FailureScenario implements Scenario {
         return Patience.here(RECOVERY);
     }
 
-    private static EpGroup impatient(RankContext context) {
-        return context.newGroup(Map.of(
-                EpKeys.TIMEOUT.name(),
-                TIMEOUT.toMillis() + "ms",
-                EpKeys.SETUP_TIMEOUT.name(),
-                Patience.here(SETUP).toSeconds() + "s"));
+    /** A group of the rule alone: others would be left with what the rule does to it. */
+    private static EpGroup own(RankContext context) {
+        return context.newGroup(Map.of());
     }
 
     private static EpBuffer buffer(RankContext context, EpGroup group) {
         return context.owned(group.createBuffer(new Setup(PARAMS, context.size()).shape()));
     }
 
+    private static Operation brief(RankContext context, EpBuffer buffer) {
+        return new Operation(context.params().text("op", ""), context, buffer, Optional.of(TIMEOUT));
+    }
+
     /** The last rank does not call the operation; the others are told in time, and all recover. */
     private static void timeout(RankContext context) {
-        EpBuffer buffer = buffer(context, impatient(context));
+        EpBuffer buffer = buffer(context, own(context));
         int absent = context.size() - 1;
-        try (Operation operation = new Operation(context.params().text("op", ""), context, buffer)) {
+        try (Operation operation = brief(context, buffer)) {
             Runnable call = operation.prepare();
             context.meet();
             if (!context.isRank(absent)) {
-                EpTimeoutException late = Checks.within(
-                        TIMEOUT.plus(SLACK),
-                        "the timeout",
-                        () -> Checks.refused(EpTimeoutException.class, "waiting for a rank that does not come", call));
+                EpTimeoutException late =
+                        Checks.refused(EpTimeoutException.class, "waiting for a rank that does not come", call);
                 Checks.that(!late.phase().isBlank(), "the timeout must name its phase");
                 // A barrier is waited for as a whole: at the deadline others may have given up as well.
                 boolean whole = context.params().text("op", "").equals("barrier") && late.peer() == -1;
@@ -101,9 +97,9 @@ final class FailureScenario implements Scenario {
 
     /** The others have given up and recover when the last rank calls the operation: it is told so. */
     private static void tooLate(RankContext context) {
-        EpBuffer buffer = buffer(context, impatient(context));
+        EpBuffer buffer = buffer(context, own(context));
         int late = context.size() - 1;
-        try (Operation operation = new Operation(context.params().text("op", ""), context, buffer)) {
+        try (Operation operation = brief(context, buffer)) {
             Runnable call = operation.prepare();
             context.meet();
             if (!context.isRank(late)) {
@@ -124,13 +120,10 @@ final class FailureScenario implements Scenario {
         EpGroup group = context.newGroup(Map.of(EpKeys.SETUP_TIMEOUT.name(), TIMEOUT.toMillis() + "ms"));
         int absent = context.size() - 1;
         if (!context.isRank(absent)) {
-            EpException late = Checks.within(
-                    TIMEOUT.plus(SLACK),
-                    "the timeout",
-                    () -> Checks.refused(
-                            EpTimeoutException.class,
-                            "a buffer that one rank does not create",
-                            () -> group.createBuffer(new Setup(PARAMS, context.size()).shape())));
+            EpException late = Checks.refused(
+                    EpTimeoutException.class,
+                    "a buffer that one rank does not create",
+                    () -> group.createBuffer(new Setup(PARAMS, context.size()).shape()));
             Checks.mentions(late, Integer.toString(absent));
         }
         context.meet();
@@ -147,13 +140,11 @@ final class FailureScenario implements Scenario {
         try (Operation operation = new Operation(context.params().text("op", ""), context, buffer)) {
             Runnable call = operation.prepare();
             context.meet();
-            EpPeerLostException lost = Checks.within(
-                    Duration.ofSeconds(10),
-                    "the report of a death",
-                    () -> Checks.refused(EpPeerLostException.class, "an operation with a dead rank", () -> {
+            EpPeerLostException lost =
+                    Checks.refused(EpPeerLostException.class, "an operation with a dead rank", () -> {
                         die(context, victims, call);
                         repeat(call);
-                    }));
+                    });
             Checks.that(victims.contains(lost.peer()), "peer() is " + lost.peer() + ", must be of " + victims);
             Checks.mentions(lost, "rank " + lost.peer());
             Checks.that(!lost.phase().isBlank(), "the report must name its phase");
@@ -182,7 +173,7 @@ final class FailureScenario implements Scenario {
 
     /** A backend may find a death before the group does, which hears of it by a way of its own. */
     private static void awaitReport(EpGroup group, Set<Integer> victims) {
-        long end = System.nanoTime() + Duration.ofSeconds(5).toNanos();
+        long end = System.nanoTime() + recovery().toNanos();
         while (!group.lostRanks().containsAll(victims) && System.nanoTime() - end < 0) {
             LockSupport.parkNanos(1_000_000);
         }
@@ -240,7 +231,7 @@ final class FailureScenario implements Scenario {
     }
 
     private static void repeat(Runnable call) {
-        long end = System.nanoTime() + Patience.here(Duration.ofSeconds(15)).toNanos();
+        long end = System.nanoTime() + recovery().toNanos();
         while (System.nanoTime() < end) {
             call.run();
         }
@@ -277,7 +268,7 @@ final class FailureScenario implements Scenario {
 
     /** A rank leaves in good order while the others still need it. */
     private static void leave(RankContext context) {
-        EpGroup group = impatient(context);
+        EpGroup group = own(context);
         EpBuffer buffer = buffer(context, group);
         int leaver = context.size() - 1;
         LifecycleScenario.highThroughput(context, buffer, PARAMS);
@@ -285,13 +276,10 @@ final class FailureScenario implements Scenario {
         if (context.isRank(leaver)) {
             group.close();
         } else {
-            EpPeerLostException lost = Checks.within(
-                    TIMEOUT.plus(SLACK),
-                    "the report of a rank that left",
-                    () -> Checks.refused(
-                            EpPeerLostException.class,
-                            "a dispatch with a rank that left",
-                            () -> LifecycleScenario.highThroughput(context, buffer, PARAMS)));
+            EpPeerLostException lost = Checks.refused(
+                    EpPeerLostException.class,
+                    "a dispatch with a rank that left",
+                    () -> LifecycleScenario.highThroughput(context, buffer, PARAMS));
             Checks.equal("peer()", lost.peer(), leaver);
         }
         context.meet();

@@ -1,5 +1,7 @@
 package org.ep4j.tck.rules;
 
+import java.time.Duration;
+import java.util.Optional;
 import java.util.Set;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
@@ -31,6 +33,7 @@ final class HighThroughputExchange implements AutoCloseable {
     private final Inputs inputs;
     private final Verifier verifier;
     private final RowTable table;
+    private Optional<Duration> timeout = Optional.empty();
 
     HighThroughputExchange(
             RankContext context,
@@ -167,8 +170,13 @@ final class HighThroughputExchange implements AutoCloseable {
         return x;
     }
 
+    /** Operations from now on end by themselves after this time, and not after the setting's. */
+    void endAfter(Duration longest) {
+        timeout = Optional.of(longest);
+    }
+
     private OpOptions opOptions(LateInputs late) {
-        OpOptions how = late.options(OpOptions.DEFAULT);
+        OpOptions how = late.options(timeout.map(OpOptions.DEFAULT::timeout).orElse(OpOptions.DEFAULT));
         return options.async()
                 ? how.onStream(AsyncStream.of(options.stream(), arena, buffer.group()))
                         .asynchronous()

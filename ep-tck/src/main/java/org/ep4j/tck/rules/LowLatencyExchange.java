@@ -1,6 +1,8 @@
 package org.ep4j.tck.rules;
 
+import java.time.Duration;
 import java.util.Arrays;
+import java.util.Optional;
 import java.util.Set;
 import java.util.zip.CRC32C;
 import org.ep4j.DataType;
@@ -37,6 +39,7 @@ final class LowLatencyExchange implements AutoCloseable {
     private final SlotTable table;
     private final long slots;
     private final CRC32C bits = new CRC32C();
+    private Optional<Duration> timeout = Optional.empty();
 
     LowLatencyExchange(
             RankContext context, EpBuffer buffer, Workload workload, LowLatencyOptions options, Set<Integer> masked) {
@@ -215,8 +218,13 @@ final class LowLatencyExchange implements AutoCloseable {
         return Long.toHexString(bits.getValue());
     }
 
+    /** Operations from now on end by themselves after this time, and not after the setting's. */
+    void endAfter(Duration longest) {
+        timeout = Optional.of(longest);
+    }
+
     private OpOptions opOptions(LateInputs late) {
-        OpOptions how = late.options(OpOptions.DEFAULT);
+        OpOptions how = late.options(timeout.map(OpOptions.DEFAULT::timeout).orElse(OpOptions.DEFAULT));
         return options.async()
                 ? how.onStream(AsyncStream.of(options.stream(), arena, buffer.group()))
                         .asynchronous()

@@ -1,5 +1,7 @@
 package org.ep4j.tck.rules;
 
+import java.time.Duration;
+import java.util.Optional;
 import java.util.Set;
 import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
@@ -19,15 +21,27 @@ final class Operation implements AutoCloseable {
     private static final Params PARAMS = Params.parse("");
 
     private final String name;
+    private final Optional<Duration> timeout;
     private final RankContext context;
     private final EpBuffer buffer;
     private final HighThroughputExchange high;
     private final LowLatencyExchange low;
     private final LowLatencyExchange hooked;
 
-    /** {@code name}: ht-dispatch, ht-async, ht-combine, ll-dispatch, ll-receive, ll-combine, recover or barrier. */
+    /** For operations that take as long as the setting allows. */
     Operation(String name, RankContext context, EpBuffer buffer) {
+        this(name, context, buffer, Optional.empty());
+    }
+
+    /**
+     * An operation.
+     *
+     * @param name ht-dispatch, ht-async, ht-combine, ll-dispatch, ll-receive, ll-combine, recover or barrier
+     * @param timeout after which the operation ends, but not what is done before it; otherwise the setting's
+     */
+    Operation(String name, RankContext context, EpBuffer buffer, Optional<Duration> timeout) {
         this.name = name;
+        this.timeout = timeout;
         this.context = context;
         this.buffer = buffer;
         Workload workload = new Setup(PARAMS, context.size()).workload();
@@ -48,13 +62,21 @@ final class Operation implements AutoCloseable {
         low.round();
         DispatchHandle handle = high.dispatch().handle();
         LowLatencyHandle packed = low.dispatch().handle();
+        timeout.ifPresent(longest -> {
+            high.endAfter(longest);
+            low.endAfter(longest);
+            hooked.endAfter(longest);
+        });
+        OpOptions async = timeout.map(OpOptions.DEFAULT::timeout)
+                .orElse(OpOptions.DEFAULT)
+                .asynchronous();
         return switch (name) {
             case "ht-dispatch" -> high::dispatch;
             case "ht-async" ->
                 () -> buffer.dispatch(DispatchRequest.of(
                                         high.inputs().rows(context.rank()),
                                         high.inputs().ids(context.rank(), DataType.INT32))
-                                .options(OpOptions.DEFAULT.asynchronous())
+                                .options(async)
                                 .build())
                         .event()
                         .await(Checks.patience());

@@ -38,7 +38,7 @@ class PostedGpuFailuresTest extends OnEmulatedGpus {
     /** The backend gives the peer up first, and the kernel is told. */
     @Test
     void aPeerThatTakesNothingIsGivenUp() {
-        stuck("", "5s", "1s");
+        stuck("", "10s", "1s");
     }
 
     /** The kernel's deadline comes first, and the one for the proxy thread, which the backend holds, after it. */

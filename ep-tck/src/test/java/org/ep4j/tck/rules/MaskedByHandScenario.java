@@ -40,13 +40,8 @@ final class MaskedByHandScenario implements Scenario {
             }
         }
         context.meet();
-        EpPeerLostException gone = Checks.within(
-                LONG.dividedBy(2),
-                "the refusal",
-                () -> Checks.refused(
-                        EpPeerLostException.class,
-                        "taking back a rank that cannot be reached",
-                        () -> buffer.clearMask(LONG)));
+        EpPeerLostException gone = Checks.refused(
+                EpPeerLostException.class, "taking back a rank that cannot be reached", () -> buffer.clearMask(LONG));
         if (!context.isRank(CUT_OFF)) {
             Checks.equal("peer()", gone.peer(), CUT_OFF);
             Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of(CUT_OFF));
