@@ -8,10 +8,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 @Tag("verify")
-@Timeout(30)
 class EpEventTest {
     @Test
     void aCompletedEventIsDoneAndHasNoHandle() {

@@ -21,10 +21,8 @@ import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** What every bootstrap must do, whichever way its members are connected. */
-@Timeout(90)
 abstract class BootstrapContract {
     private static final Duration LONG = Ranks.LONG;
     private static final Duration SHORT = Duration.ofMillis(300);

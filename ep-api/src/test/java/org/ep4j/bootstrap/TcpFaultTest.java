@@ -20,11 +20,9 @@ import org.ep4j.spi.MemberState;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Processes that die, stop and leave, and what the others see. */
 @Tag("verify")
-@Timeout(240)
 class TcpFaultTest {
     private final Ranks ranks = new Ranks();
     private final List<AutoCloseable> open = new ArrayList<>();

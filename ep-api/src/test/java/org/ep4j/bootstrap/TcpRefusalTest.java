@@ -19,11 +19,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Whoever must not come in is told why, is logged in one line, and keeps nobody else out. */
 @Tag("verify")
-@Timeout(60)
 class TcpRefusalTest {
     private static final int SIZE = 3;
 

@@ -22,11 +22,9 @@ import org.ep4j.spi.Bootstrap;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** How a group over TCP comes about, or does not. */
 @Tag("verify")
-@Timeout(60)
 class TcpSetupTest {
     private static final Duration SHORT = Duration.ofSeconds(1);
 

@@ -10,14 +10,12 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** What is measured says nothing here; that every command arrives, does. */
 @Tag("verify")
-@Timeout(120)
 final class FifoCommandTest {
     private static final String RATE = "(?m)^ +%d +%d +\\d+\\.\\d\\d +%s +%s$";
 

@@ -19,14 +19,12 @@ import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Commands whose processes a launcher has started: {@code ./ep run}, which sets the variables of torchrun. */
 @Tag("verify")
-@Timeout(170)
 final class LaunchedRanksTest {
     private static final List<String> SMALL = List.of(
             "--hidden",

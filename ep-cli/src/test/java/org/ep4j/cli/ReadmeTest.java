@@ -20,7 +20,6 @@ import org.ep4j.spi.EpBackendProvider;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
 import picocli.CommandLine.Model.OptionSpec;
@@ -39,7 +38,6 @@ final class ReadmeTest {
     }
 
     @Test
-    @Timeout(60)
     void theExampleRunsAndPrintsWhatTheTextSays() throws Exception {
         Matcher block = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL).matcher(readme);
         assertThat(block.find()).isTrue();

@@ -14,11 +14,9 @@ import java.util.stream.IntStream;
 import org.ep4j.cli.launch.JavaCommand;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 @Tag("verify")
-@Timeout(60)
 final class RunCommandTest {
     @TempDir
     private Path folder;

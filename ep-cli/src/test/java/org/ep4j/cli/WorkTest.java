@@ -9,7 +9,6 @@ import java.util.List;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -18,7 +17,6 @@ import tools.jackson.databind.json.JsonMapper;
 
 /** Demo and bench with small shapes, through real processes. */
 @Tag("verify")
-@Timeout(180)
 final class WorkTest {
     @TempDir
     private Path folder;

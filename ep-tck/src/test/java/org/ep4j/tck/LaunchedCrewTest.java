@@ -7,7 +7,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.crew.RankContext;
@@ -15,11 +14,9 @@ import org.ep4j.tck.crew.Scenario;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Rules on ranks that somebody else has started; here they are threads. */
 @Tag("verify")
-@Timeout(value = 90, unit = TimeUnit.SECONDS)
 final class LaunchedCrewTest {
     private static final TckSubject HOST = TckSubject.of("host-shm", "host");
     private static final int RANKS = 3;

@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import org.ep4j.EpGroup;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
@@ -17,10 +16,8 @@ import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 @Tag("verify")
-@Timeout(value = 90, unit = TimeUnit.SECONDS)
 class RuleRunnerTest {
     private static final TckSubject HOST = TckSubject.of("host-shm", "host");
 

@@ -11,17 +11,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import org.ep4j.EpArgumentException;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 @Tag("verify")
-@Timeout(value = 180, unit = TimeUnit.SECONDS)
 class SideBySideTest {
     private static final TckSubject HOST = TckSubject.of("host-shm", "host");
 

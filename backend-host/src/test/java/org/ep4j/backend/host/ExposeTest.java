@@ -11,7 +11,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CyclicBarrier;
-import java.util.concurrent.TimeUnit;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpArgumentException;
@@ -27,12 +26,10 @@ import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.SymmetricBuffer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Symmetric buffers between ranks that are threads of this process. */
 @Tag("verify")
-@Timeout(value = 120, unit = TimeUnit.SECONDS)
 final class ExposeTest {
     private static final long PAGES = 16 * 4096;
 

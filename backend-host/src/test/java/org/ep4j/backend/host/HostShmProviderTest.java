@@ -4,16 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.lang.reflect.Modifier;
 import java.util.ServiceLoader;
-import java.util.concurrent.TimeUnit;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.SpiVersion;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 @Tag("verify")
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
 final class HostShmProviderTest {
     private final HostShmProvider provider = new HostShmProvider();
 

@@ -7,16 +7,13 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import org.ep4j.EpException;
 import org.ep4j.engine.collective.Deadline;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 @Tag("verify")
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
 final class LeftoversTest {
     private final Libc libc = Libc.load();
 

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
@@ -15,10 +14,8 @@ import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 @Tag("verify")
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
 final class OfferTest {
     private static final Map<String, String> FACTS = Map.of("folder", "/dev/shm");
     private static final Map<String, String> IDENTITY = Map.of("boot", "b0", "folder-id", "26:1", "uid", "1000");

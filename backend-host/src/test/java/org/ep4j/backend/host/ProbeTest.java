@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import org.ep4j.Device;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.Check;
@@ -14,11 +13,9 @@ import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 @Tag("verify")
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
 final class ProbeTest {
     private static Check check(ProbeReport report, String code) {
         return report.checks().stream()

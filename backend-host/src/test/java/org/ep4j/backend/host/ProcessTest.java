@@ -6,17 +6,14 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Symmetric buffers between ranks that are processes. */
 @Tag("verify")
-@Timeout(value = 120, unit = TimeUnit.SECONDS)
 final class ProcessTest {
     @TempDir(factory = ShmTempDirFactory.class)
     Path folder;

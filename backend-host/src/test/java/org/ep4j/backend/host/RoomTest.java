@@ -12,7 +12,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CyclicBarrier;
-import java.util.concurrent.TimeUnit;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpTimeoutException;
@@ -20,12 +19,10 @@ import org.ep4j.engine.collective.Deadline;
 import org.ep4j.spi.SymmetricBuffer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Buffers beyond what there is, and beyond 2 GiB. */
 @Tag("verify")
-@Timeout(value = 180, unit = TimeUnit.SECONDS)
 final class RoomTest {
     private static final System.Logger LOG = System.getLogger(RoomTest.class.getName());
 

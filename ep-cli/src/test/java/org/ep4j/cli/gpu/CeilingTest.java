@@ -29,7 +29,6 @@ import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.oracle.Arena;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -46,7 +45,6 @@ final class CeilingTest {
 
     @ParameterizedTest
     @CsvSource({"2, 64, 3, 16384", "3, 272, 4, 128", "4, 1024, 8, 512"})
-    @Timeout(120)
     void everyRowArrivesAndEverySumIsRight(int ranks, int hidden, int topK, int piece) throws Exception {
         EmulatedGpus.require();
         GpuSpec spec = new GpuSpec(

@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 @Tag("verify")
 final class JavaCommandTest {
@@ -30,7 +29,6 @@ final class JavaCommandTest {
     }
 
     @Test
-    @Timeout(60)
     void settingsAreInheritedButHeapSizesAndAgentsAreNot() throws Exception {
         List<String> command = JavaCommand.of(
                 List.of("-Dep.timeout=7s", "-Xmx50m", "-Xint", "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n"),

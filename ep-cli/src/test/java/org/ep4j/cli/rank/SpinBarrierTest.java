@@ -18,11 +18,9 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 @Tag("verify")
-@Timeout(60)
 final class SpinBarrierTest {
     private static final int RANKS = 5;
     private static final int ROUNDS = 500;

@@ -9,10 +9,8 @@ import org.ep4j.DeviceAllocation;
 import org.ep4j.EpException;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 @Tag("verify")
-@Timeout(60)
 final class CudaContextTest {
     @Test
     void whatWasCurrentIsCurrentAgain() {

@@ -15,10 +15,8 @@ import org.ep4j.engine.driver.MemoryHandle;
 import org.ep4j.engine.driver.SharedMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 @Tag("verify")
-@Timeout(60)
 final class CudaDriverTest {
     private static final Device FIRST = new Device("cuda", 0);
     private static final Map<String, String> MISSING = Map.of(CudaDriver.VARIABLE, "/nowhere/libcuda.so.1");

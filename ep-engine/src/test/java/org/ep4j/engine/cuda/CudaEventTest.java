@@ -13,11 +13,9 @@ import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.engine.gpu.PinnedMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Streams, events and graphs: the order of work. */
 @Tag("verify")
-@Timeout(60)
 final class CudaEventTest {
     private static final String SOURCE = """
             struct Op { u64* counter; u64* gate; u64 until; };

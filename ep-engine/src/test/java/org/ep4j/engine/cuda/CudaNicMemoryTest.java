@@ -16,11 +16,9 @@ import org.ep4j.engine.gpu.GpuDirect;
 import org.ep4j.engine.gpu.NicMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** The emulated GPUs differ in what they allow NICs: see {@code EMULATED_CUDA_*} in the build. */
 @Tag("verify")
-@Timeout(60)
 final class CudaNicMemoryTest {
     private static CudaDevice ordered() {
         return EmulatedCuda.open(0);

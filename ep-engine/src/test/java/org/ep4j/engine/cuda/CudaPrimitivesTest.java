@@ -10,11 +10,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** What kernels are made of, through the whole path: compiled, loaded, launched. */
 @Tag("verify")
-@Timeout(120)
 final class CudaPrimitivesTest {
     private static final int BLOCKS = 3;
     private static final int THREADS = 128;

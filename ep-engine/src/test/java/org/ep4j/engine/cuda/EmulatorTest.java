@@ -10,14 +10,12 @@ import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the emulator is for: mistakes in kernels come to light. */
 @Tag("verify")
-@Timeout(60)
 final class EmulatorTest {
     @BeforeEach
     void emulator() {

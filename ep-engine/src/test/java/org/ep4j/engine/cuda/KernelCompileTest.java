@@ -25,7 +25,6 @@ import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.testing.Tier;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -34,7 +33,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** Every kernel compiles for every architecture, with no GPU: CUDA through the code of production, HIP with AMD's compiler. */
 @Tag("verify")
-@Timeout(300)
 final class KernelCompileTest {
     /** Shared memory of a block of sm_90, and of sm_86. */
     private static final int LARGE_SHARED = 232_448;

@@ -5,14 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** The last user frees, whoever that is. */
 @Tag("verify")
@@ -58,7 +56,6 @@ final class LocalAllocationsTest {
     }
 
     @Test
-    @Timeout(value = 60, unit = TimeUnit.SECONDS)
     void usersOnManyThreadsFreeOnce() throws InterruptedException {
         for (int round = 0; round < 200; round++) {
             long address = address();

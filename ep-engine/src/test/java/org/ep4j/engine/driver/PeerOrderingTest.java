@@ -17,10 +17,8 @@ import org.ep4j.engine.cuda.EmulatedCuda;
 import org.ep4j.engine.driver.MemoryHandle.Kind;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 @Tag("verify")
-@Timeout(value = 180, unit = TimeUnit.SECONDS)
 final class PeerOrderingTest {
     private static final Duration WAIT = Duration.ofSeconds(20);
 

@@ -24,11 +24,9 @@ import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
 import org.ep4j.spi.Bootstrap;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** What outlives an operation: its handle in a recorded graph, its failure, its event after the buffer. */
 @Tag("verify")
-@Timeout(300)
 final class BufferLifeTest {
     private static final int TOKENS = 6;
     private static final EpShape SHAPE =

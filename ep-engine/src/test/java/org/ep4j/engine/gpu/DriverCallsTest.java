@@ -31,14 +31,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /**
  * Which calls of the driver an asynchronous operation makes once it has been used for a while: each costs from a tenth of a
  * microsecond to three on the host, and most operations are shorter than a few dozen of those.
  */
 @Tag("verify")
-@Timeout(300)
 final class DriverCallsTest {
     private static final int TOKENS = 6;
     private static final EpShape SHAPE = EpShape.builder(64, 4, 2)

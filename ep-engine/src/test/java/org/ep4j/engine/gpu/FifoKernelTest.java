@@ -22,11 +22,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Commands that kernels put into a ring, on an emulated GPU, with the threads of production at the other end. */
 @Tag("verify")
-@Timeout(120)
 final class FifoKernelTest {
     private static final int COMMANDS = 64;
     private static final int BLOCKS = 3;

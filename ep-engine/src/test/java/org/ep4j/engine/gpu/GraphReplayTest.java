@@ -30,11 +30,9 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.spi.Bootstrap;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Replays of recorded operations are operations of their buffers: they fail as those do, and are waited for as those are. */
 @Tag("verify")
-@Timeout(300)
 final class GraphReplayTest {
     private static final int TOKENS = 6;
     private static final EpShape SHAPE =

@@ -22,11 +22,9 @@ import org.ep4j.Tensor;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** High-throughput dispatches that fail, and what works after them, as on the host. */
 @Tag("verify")
-@Timeout(300)
 final class HighThroughputDispatchFailuresTest {
     private static final EpShape SHAPE =
             EpShape.builder(64, 9, 4).maxTokens(600).build();

@@ -38,11 +38,9 @@ import org.ep4j.topology.NicReach;
 import org.ep4j.topology.PathType;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** The emulated GPUs differ in what they allow NICs: 0 all, 1 with a flush, 2 nothing for want of one, 3 nothing, 4 no dma-buf. */
 @Tag("verify")
-@Timeout(60)
 class WindowPlacementTest {
     private static final WindowLayout LAYOUT = new WindowLayout(
             EpShape.builder(64, 8, 2).maxTokens(3).maxLowLatencyTokens(2).build(), 2, 1);

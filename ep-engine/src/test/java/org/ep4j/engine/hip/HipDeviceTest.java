@@ -26,11 +26,9 @@ import org.ep4j.engine.gpu.PinnedMemory;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 @Tag("verify")
-@Timeout(120)
 final class HipDeviceTest {
     private static final Device FIRST = new Device("hip", 0);
 

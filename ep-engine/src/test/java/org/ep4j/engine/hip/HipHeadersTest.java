@@ -15,7 +15,6 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
@@ -23,7 +22,6 @@ import org.junit.jupiter.api.io.TempDir;
  * {@code EP_REQUIRE_HIP_HEADERS=1} turns their absence into a failure.
  */
 @Tag("verify")
-@Timeout(60)
 final class HipHeadersTest {
     private static final Path HEADERS = Path.of(System.getenv().getOrDefault("EP_HIP_HEADERS", "/usr/include"));
 

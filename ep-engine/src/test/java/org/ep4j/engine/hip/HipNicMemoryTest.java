@@ -19,11 +19,9 @@ import org.ep4j.engine.gpu.NicMemory;
 import org.ep4j.spi.ExposedMemory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** On HIP that is forwarded to emulated GPUs, of which number 3 lets no NIC in and number 4 gives out no dma-buf. */
 @Tag("verify")
-@Timeout(60)
 final class HipNicMemoryTest {
     @Test
     void hipTellsWhatAGpuAllows() {

@@ -18,11 +18,9 @@ import org.ep4j.engine.driver.KernelCache;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 @Tag("verify")
-@Timeout(240)
 final class HipRtcProcessTest {
     private static final String KERNEL = "struct Op { int nothing; };\nEP_KERNEL(one, 64) {}\n";
     private static final String NEW = "gfx1250:sramecc+";

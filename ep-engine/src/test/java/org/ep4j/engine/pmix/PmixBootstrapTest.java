@@ -9,13 +9,11 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Groups of processes that mpirun started. */
 @Tag("verify")
-@Timeout(100)
 final class PmixBootstrapTest {
     @BeforeEach
     void mpirun() {

@@ -13,7 +13,6 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Layouts and numbers that {@code pmix_common.h} has. */
@@ -40,7 +39,6 @@ final class PmixStructuresTest {
     private Path folder;
 
     @Test
-    @Timeout(60)
     void theyAreThoseOfTheHeader() throws IOException, InterruptedException {
         Optional<String> headers = FOLDERS.stream()
                 .filter(name -> Files.exists(Path.of(name, "pmix.h")))

@@ -18,13 +18,11 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpTimeoutException;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 @Tag("verify")
-@Timeout(120)
 final class ProxyThreadsTest {
     private static final Duration SPIN = Duration.ofNanos(50_000);
     private static final Duration DEADLINE = Duration.ofSeconds(30);

@@ -14,12 +14,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Runs {@link RingStress} by jcstress, in processes of their own, and what is wrong on purpose, which it must find. */
 @Tag("all")
-@Timeout(300)
 final class RingStressTest {
     private static final Pattern COUNTS =
             Pattern.compile("\\(Results: (\\d+) planned; (\\d+) passed, (\\d+) failed, 0 soft errs, 0 hard errs\\)");

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assumptions.abort;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import org.ep4j.config.EpKeys;
 import org.ep4j.tck.RankMode;
 import org.ep4j.tck.Subjects;
@@ -19,7 +18,6 @@ import org.ep4j.tck.crew.RankReport;
 import org.ep4j.tck.crew.ThreadCrew;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.TestInstance;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -29,7 +27,6 @@ import org.junit.jupiter.params.provider.ValueSource;
  * which share one. For JUnit: extend it, and say which backend and which type of device.
  */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
-@Timeout(value = 300, unit = TimeUnit.SECONDS)
 public abstract class MappedMemoryTck {
     private static final System.Logger LOG = System.getLogger("org.ep4j.tck");
     private static final String HEAP = "256m";

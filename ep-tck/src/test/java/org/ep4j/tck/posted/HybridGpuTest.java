@@ -12,14 +12,12 @@ import org.ep4j.tck.posted.Runs.Paths;
 import org.ep4j.testing.Tier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Emulated GPUs on made-up hosts, which map each other's memory inside of a host and post to other hosts. */
 @Tag("verify")
-@Timeout(250)
 class HybridGpuTest extends OnEmulatedGpus {
     private static final String EXCHANGE = "hidden=64 tokens=9,0,5,14 topk=3 experts=12 low rounds=2 seed=3";
 

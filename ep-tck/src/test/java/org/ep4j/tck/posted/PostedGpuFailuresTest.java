@@ -8,11 +8,9 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.tck.posted.Runs.Paths;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Emulated GPUs whose rings fill up, because a peer takes what is posted slowly, or not at all. */
 @Tag("verify")
-@Timeout(150)
 class PostedGpuFailuresTest extends OnEmulatedGpus {
     /** More messages to the other rank than queue and ring hold. */
     private static final String MANY = "hidden=64 tokens=100 topk=2 experts=4 routing=to-rank:1";

@@ -14,7 +14,6 @@ import org.ep4j.tck.posted.Runs.Paths;
 import org.ep4j.testing.Tier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -25,7 +24,6 @@ import org.junit.jupiter.params.provider.MethodSource;
  * overwritten too soon would be seen.
  */
 @Tag("verify")
-@Timeout(250)
 class ReturnRoundsTest extends OnEmulatedGpus {
     private static List<Map<String, String>> run(Paths paths, int ranks, String params, Map<String, String> more) {
         Map<String, String> settings = new TreeMap<>(Map.of(EpKeys.DEVICE.name(), "cuda"));

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.ep4j.tck.Outcome;
@@ -18,7 +17,6 @@ import org.ep4j.tck.crew.GroupFactory;
 import org.ep4j.testing.Tier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -104,7 +102,6 @@ class FaultTest {
 
     @ParameterizedTest(name = "{0} breaks {2}")
     @MethodSource("faults")
-    @Timeout(value = 120, unit = TimeUnit.SECONDS)
     void isCaughtByExactlyTheRulesAboutIt(
             String name, Class<? extends GroupFactory> fault, String rules, String message) {
         List<RuleResult> failed = new ArrayList<>();
@@ -131,7 +128,6 @@ class FaultTest {
     }
 
     @Test
-    @Timeout(value = 60, unit = TimeUnit.SECONDS)
     void aTimeoutThatNamesNobodyIsCaught() {
         try (RuleRunner runner = new RuleRunner(faulty(BehaviourFaults.AnonymousTimeout.class))) {
             RuleResult result = runner.run(RuleBook.rule("6.2"), RankMode.THREADS, RANKS);
@@ -147,7 +143,6 @@ class FaultTest {
     }
 
     @Test
-    @Timeout(value = 60, unit = TimeUnit.SECONDS)
     void aRankThatHangsIsReportedWithTheStacksOfAllThreads() {
         try (RuleRunner runner = new RuleRunner(faulty(BehaviourFaults.Hangs.class))) {
             ready(runner, RankMode.THREADS);
@@ -163,7 +158,6 @@ class FaultTest {
     }
 
     @Test
-    @Timeout(value = 90, unit = TimeUnit.SECONDS)
     void aProcessThatHangsIsReportedWithTheStacksOfAllThreads() {
         try (RuleRunner runner = new RuleRunner(faulty(BehaviourFaults.Hangs.class))) {
             ready(runner, RankMode.PROCESSES);

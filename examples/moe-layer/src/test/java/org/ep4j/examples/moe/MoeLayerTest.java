@@ -7,7 +7,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -16,7 +15,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class MoeLayerTest {
     @ParameterizedTest
     @ValueSource(ints = {2, 3, 4})
-    @Timeout(60)
     void onTheHost(int ranks) throws InterruptedException {
         check(new MoeLayerExample("host", 32).threads(ranks), ranks);
     }
@@ -24,7 +22,6 @@ final class MoeLayerTest {
     /** On emulated GPUs, which the build of ep-engine makes where there is g++; then the kernel runs, too. */
     @ParameterizedTest
     @ValueSource(ints = {2, 3, 4})
-    @Timeout(120)
     void onGpus(int ranks) throws InterruptedException {
         String driver = System.getenv().getOrDefault("EP_CUDA_DRIVER", "");
         boolean there = !driver.isEmpty() && Files.exists(Path.of(driver));

@@ -1,0 +1,54 @@
+package org.ep4j.testing;
+
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Limits of time that end a test which hangs. What must come may take as long as the machine needs, so a guard is a minute or more, and
+ * one factor scales all of them: the environment variable {@value #VARIABLE}, which {@code ./verify} sets too.
+ */
+public final class Guard {
+    /** An integer from 1 to 100; 1 where it is not set. The kit for backends reads the same. */
+    public static final String VARIABLE = "EP_TCK_PATIENCE";
+
+    private static final Duration MINUTE = Duration.ofSeconds(60);
+    private static final long PAUSE_NANOS = 1_000_000;
+
+    private Guard() {}
+
+    /** A minute, or what is a minute on a machine this slow: for one thing that must come. */
+    public static Duration minute() {
+        return minutes(1, System.getenv());
+    }
+
+    /** A number of minutes, for what takes that much longer. */
+    public static Duration minutes(int count) {
+        return minutes(count, System.getenv());
+    }
+
+    static Duration minutes(int count, Map<String, String> environment) {
+        return MINUTE.multipliedBy((long) count * Integer.parseInt(environment.getOrDefault(VARIABLE, "1")));
+    }
+
+    /**
+     * Waits until something holds.
+     *
+     * @param what names the condition in the error
+     * @throws AssertionError when it does not come true within {@link #minute}
+     */
+    public static void until(String what, BooleanSupplier holds) {
+        long start = System.nanoTime();
+        long limit = minute().toNanos();
+        while (!holds.getAsBoolean()) {
+            if (System.nanoTime() - start > limit) {
+                throw new AssertionError("not so after " + limit / 1_000_000_000 + " s: " + what);
+            }
+            if (Thread.currentThread().isInterrupted()) {
+                throw new AssertionError("interrupted while it waited until " + what);
+            }
+            LockSupport.parkNanos(PAUSE_NANOS);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+package org.ep4j.testing;
+
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Time that stands still until a test advances it. Has the methods of {@code org.ep4j.spi.NanoClock}, which this module does not know. */
+public final class ManualClock {
+    private static final long SLEEP_NANOS = 1_000_000;
+
+    // Close to an overflow: differences must be right there too.
+    private final AtomicLong now = new AtomicLong(Long.MAX_VALUE - 1_000_000);
+
+    /** The time, in nanoseconds. */
+    public long nanoTime() {
+        return now.get();
+    }
+
+    /** At most one millisecond, after which a waiting thread sees how far the test has advanced the time. */
+    public long longestSleep(long nanos) {
+        return Math.min(nanos, SLEEP_NANOS);
+    }
+
+    /** Lets time pass. */
+    public void advance(Duration time) {
+        now.addAndGet(time.toNanos());
+    }
+}
