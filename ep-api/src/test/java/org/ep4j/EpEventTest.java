@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -25,7 +26,7 @@ class EpEventTest {
         EpEvent event = EpEvent.of(work);
         assertThat(event.isDone()).isFalse();
         CompletableFuture.delayedExecutor(50, TimeUnit.MILLISECONDS).execute(() -> work.complete("done"));
-        event.await(Duration.ofSeconds(20));
+        event.await(Guard.minute());
         assertThat(event.isDone()).isTrue();
     }
 

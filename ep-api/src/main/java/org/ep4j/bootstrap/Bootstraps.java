@@ -9,6 +9,7 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.BootstrapProvider;
+import org.ep4j.spi.NanoClock;
 import org.ep4j.spi.WireUp;
 
 /** Ways to start. */
@@ -20,7 +21,7 @@ public final class Bootstraps {
      * {@link InProcessBootstrap}.
      */
     public static List<Bootstrap> inProcess(int size) {
-        return InProcessBootstrap.create(size);
+        return InProcessBootstrap.create(size, NanoClock.SYSTEM);
     }
 
     /**
@@ -47,7 +48,7 @@ public final class Bootstraps {
             throw new EpConfigException(
                     "the port of the rendezvous is 0, must be in [1, 65535]; all ranks must know it before they start");
         }
-        return TcpBootstrap.join(TcpSettings.of(rank, size, host, port, config));
+        return TcpBootstrap.join(TcpSettings.of(rank, size, host, port, config, NanoClock.SYSTEM));
     }
 
     /**
@@ -66,7 +67,7 @@ public final class Bootstraps {
      * @throws EpUnavailableException when rank 0 refused this rank, or runs another version
      */
     public static Bootstrap wiredUp(int rank, int size, WireUp wireUp, EpConfig config) {
-        return WiredUp.join(rank, size, wireUp, config);
+        return WiredUp.join(rank, size, wireUp, config, NanoClock.SYSTEM);
     }
 
     /**

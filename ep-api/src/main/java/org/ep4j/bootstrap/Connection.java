@@ -6,6 +6,7 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
@@ -14,6 +15,8 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.ep4j.spi.NanoClock;
 
 /**
  * An accepted connection: one daemon thread reads, one writes and gives a sign of life when there is nothing to write. The
@@ -38,16 +41,19 @@ final class Connection {
     private final String name;
     private final Duration heartbeat;
     private final Duration silence;
+    private final NanoClock clock;
     private final BlockingQueue<Frame> queue = new LinkedBlockingQueue<>();
     private final CountDownLatch readerDone = new CountDownLatch(1);
     private final CountDownLatch writerDone = new CountDownLatch(1);
+    private final AtomicLong received = new AtomicLong();
     private volatile boolean finishing;
 
-    Connection(Socket socket, String name, Duration heartbeat, Duration silence) {
+    Connection(Socket socket, String name, Duration heartbeat, Duration silence, NanoClock clock) {
         this.socket = socket;
         this.name = name;
         this.heartbeat = heartbeat;
         this.silence = silence;
+        this.clock = clock;
     }
 
     /** Starts both threads. */
@@ -70,14 +76,19 @@ final class Connection {
         queue.add(Frame.HEARTBEAT);
     }
 
+    /** How often something arrived, signs of life too. */
+    long received() {
+        return received.get();
+    }
+
     /** Waits until the other side has ended its direction; false when it did not in time. */
     boolean awaitEnd(Deadline deadline) {
-        return deadline.await(readerDone);
+        return deadline.awaitThroughInterrupts(readerDone);
     }
 
     /** Waits until {@link #finish} is done; false when it is not in time. */
     boolean awaitFinished(Deadline deadline) {
-        return deadline.await(writerDone);
+        return deadline.awaitThroughInterrupts(writerDone);
     }
 
     /** Cuts the connection. */
@@ -90,8 +101,7 @@ final class Connection {
         String reason = "its connection ended";
         boolean orderly = false;
         try {
-            socket.setSoTimeout((int) Math.min(Integer.MAX_VALUE, silence.toMillis()));
-            var in = new DataInputStream(new BufferedInputStream(socket.getInputStream(), BUFFER));
+            var in = new DataInputStream(new BufferedInputStream(new Heard(socket.getInputStream()), BUFFER));
             Optional<Frame> frame = Frame.read(in);
             while (frame.isPresent()) {
                 handler.received(frame.get());
@@ -111,7 +121,7 @@ final class Connection {
             finish();
             if (orderly) {
                 // What is still queued may yet reach the other side; bounded, since it may have stopped reading.
-                awaitFinished(Deadline.in(silence));
+                awaitFinished(Deadline.in(silence, clock));
             }
             Sockets.close(socket);
         }
@@ -137,6 +147,38 @@ final class Connection {
             Thread.currentThread().interrupt();
         }
         writerDone.countDown();
+    }
+
+    /** What the other side sends; a read ends with a {@link SocketTimeoutException} once it was silent for too long. */
+    private final class Heard extends InputStream {
+        private final InputStream in;
+
+        Heard(InputStream in) {
+            this.in = in;
+        }
+
+        @Override
+        public int read() throws IOException {
+            byte[] one = new byte[1];
+            return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
+        }
+
+        @Override
+        public int read(byte[] bytes, int offset, int length) throws IOException {
+            Deadline deadline = Deadline.in(silence, clock);
+            while (true) {
+                socket.setSoTimeout(deadline.sleepMillis());
+                try {
+                    int got = in.read(bytes, offset, length);
+                    received.incrementAndGet();
+                    return got;
+                } catch (SocketTimeoutException e) {
+                    if (deadline.passed()) {
+                        throw e;
+                    }
+                }
+            }
+        }
     }
 
     private static void daemon(String name, Runnable work) {

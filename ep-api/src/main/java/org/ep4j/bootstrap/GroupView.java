@@ -30,7 +30,7 @@ class GroupView implements Bootstrap {
 
     @Override
     public List<byte[]> allGather(String tag, byte[] mine, Duration deadline) {
-        return membership.gather(scope, tag, mine, Deadline.in(deadline));
+        return membership.gather(scope, tag, mine, membership.deadline(deadline));
     }
 
     @Override

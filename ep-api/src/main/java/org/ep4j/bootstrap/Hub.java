@@ -17,6 +17,9 @@ final class Hub {
     /** Key of the scope in which members wait for each other at the start; keys of subgroups begin with a digit. */
     static final String SETUP = "setup";
 
+    /** Tag of the gather in which they do. */
+    static final String SETUP_TAG = "start";
+
     private final Map<Integer, MemberInbox> inboxes = new HashMap<>();
     private final Map<String, HubScope> scopes = new HashMap<>();
     private final Map<Integer, String> reasons = new HashMap<>();
@@ -156,15 +159,18 @@ final class Hub {
         }
     }
 
+    /** Members that the start still waits for. */
+    synchronized List<Integer> missing() {
+        return setup().missing(SETUP_TAG);
+    }
+
     /** Waits until every member has gone; false when the deadline passed first. */
     synchronized boolean awaitEmpty(Deadline deadline) throws InterruptedException {
         while (!root().over()) {
-            long left = deadline.remainingNanos();
-            if (left <= 0) {
+            if (deadline.passed()) {
                 return false;
             }
-            // One more millisecond, so that a remainder below one does not mean "forever".
-            wait(left / 1_000_000 + 1);
+            wait(deadline.sleepMillis());
         }
         return true;
     }

@@ -5,6 +5,7 @@ import java.util.List;
 import org.ep4j.EpArgumentException;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
+import org.ep4j.spi.NanoClock;
 
 /** A member that is a thread (or some threads) of this JVM. {@link Bootstraps#inProcess} makes a set of them. */
 public final class InProcessBootstrap extends GroupView {
@@ -17,14 +18,14 @@ public final class InProcessBootstrap extends GroupView {
         this.membership = membership;
     }
 
-    static List<Bootstrap> create(int size) {
+    static List<Bootstrap> create(int size, NanoClock clock) {
         if (size < 1) {
             throw new EpArgumentException("size", size, ">= 1", "pass the number of ranks");
         }
         Hub hub = new Hub(size, true);
         List<Bootstrap> members = new ArrayList<>(size);
         for (int rank = 0; rank < size; rank++) {
-            Membership membership = new Membership(rank, size, new Direct(hub, rank));
+            Membership membership = new Membership(rank, size, new Direct(hub, rank), clock);
             hub.attach(rank, membership);
             members.add(new InProcessBootstrap(hub, membership));
         }

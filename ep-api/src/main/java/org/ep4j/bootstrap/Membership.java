@@ -10,6 +10,7 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.EpStateException;
 import org.ep4j.spi.MemberState;
+import org.ep4j.spi.NanoClock;
 
 /**
  * One member's side of a bootstrap, the same for threads and over TCP: its scopes, the gathers that its threads wait for,
@@ -29,6 +30,7 @@ final class Membership implements MemberInbox {
 
     private final int rank;
     private final HubLink link;
+    private final NanoClock clock;
     private final Scope root;
     private final Scope setup;
     private final Object lock = new Object();
@@ -40,9 +42,10 @@ final class Membership implements MemberInbox {
 
     private Failure.Kind endedBy = Failure.Kind.MISUSE;
 
-    Membership(int rank, int size, HubLink link) {
+    Membership(int rank, int size, HubLink link, NanoClock clock) {
         this.rank = rank;
         this.link = link;
+        this.clock = clock;
         this.root = Scope.all(Hub.ROOT, size);
         this.setup = Scope.all(Hub.SETUP, size);
         scopes.put(Hub.ROOT, root);
@@ -57,9 +60,14 @@ final class Membership implements MemberInbox {
         return root;
     }
 
+    /** {@code wait} from now, by the clock of this member. */
+    Deadline deadline(Duration wait) {
+        return Deadline.in(wait, clock);
+    }
+
     /** Waits until all members have come. */
     void meet(Deadline deadline) {
-        gather(setup, "start", new byte[0], deadline);
+        gather(setup, Hub.SETUP_TAG, new byte[0], deadline);
     }
 
     long changes() {
@@ -88,9 +96,9 @@ final class Membership implements MemberInbox {
         }
         try {
             link.contribute(scope.key(), tag, mine);
-            if (!gather.await(deadline.remainingNanos())) {
+            if (!gather.await(deadline)) {
                 link.giveUp(scope.key(), tag);
-                if (!gather.await(GRACE.toNanos())) {
+                if (!gather.await(deadline(GRACE))) {
                     gather.fail(Failure.of(Failure.Kind.MISSING, ""));
                 }
             }
@@ -127,7 +135,7 @@ final class Membership implements MemberInbox {
         synchronized (lock) {
             if (!ended.isEmpty()) {
                 String phase = "subgroup " + scope.label();
-                throw Failures.exception(Failure.of(endedBy, ended), scope, phase, Deadline.in(Duration.ZERO));
+                throw Failures.exception(Failure.of(endedBy, ended), scope, phase, deadline(Duration.ZERO));
             }
             if (scopes.get(parent.key()) != parent) {
                 throw new EpStateException("subgroup " + parent.label() + " is closed; divide it before closing it");

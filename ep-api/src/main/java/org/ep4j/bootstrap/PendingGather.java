@@ -4,7 +4,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** A gather that a thread of this member waits for. Ends once, with parts or with a failure. */
@@ -36,8 +35,8 @@ final class PendingGather {
     }
 
     /** Waits; false when it has not ended by then. */
-    boolean await(long nanos) throws InterruptedException {
-        return done.await(nanos, TimeUnit.NANOSECONDS);
+    boolean await(Deadline deadline) throws InterruptedException {
+        return deadline.await(done);
     }
 
     synchronized Optional<Failure> failure() {

@@ -66,7 +66,11 @@ final class RendezvousClient {
                             ClientHandshake.ask(socket, settings, deadline.atMost(handshake));
                     kept = true;
                     return new Connection(
-                            socket, "ep4j-member-" + settings.rank(), accepted.heartbeat(), accepted.silence());
+                            socket,
+                            "ep4j-member-" + settings.rank(),
+                            accepted.heartbeat(),
+                            accepted.silence(),
+                            settings.clock());
                 } catch (SocketTimeoutException e) {
                     if (connected && handshake.compareTo(RendezvousServer.HANDSHAKE) < 0) {
                         handshake = handshake.multipliedBy(2);

@@ -81,6 +81,24 @@ final class RendezvousServer {
         return taken.containsKey(rank);
     }
 
+    /** Connections that are in their handshakes. */
+    int handshakes() {
+        synchronized (handshakes) {
+            return handshakes.size();
+        }
+    }
+
+    /** Members that the start still waits for. */
+    List<Integer> missing() {
+        return hub.missing();
+    }
+
+    /** How often something arrived from a member, signs of life too. */
+    synchronized long received(int rank) {
+        Connection connection = members.get(rank);
+        return connection == null ? 0 : connection.received();
+    }
+
     /** Where rank 0's own member connects. */
     List<InetAddress> addresses() {
         InetAddress address = listener.getInetAddress();
@@ -100,8 +118,8 @@ final class RendezvousServer {
     void retire() {
         // Nobody can join any more, and the port may be wanted for the next job.
         stopListening();
-        Deadline deadline = Deadline.in(settings.linger());
-        if (awaitEmpty(Deadline.in(Duration.ZERO))) {
+        Deadline deadline = settings.deadline(settings.linger());
+        if (awaitEmpty(settings.deadline(Duration.ZERO))) {
             end();
             return;
         }
@@ -154,7 +172,7 @@ final class RendezvousServer {
 
     private void handshake(Socket socket) {
         String who = socket.getRemoteSocketAddress().toString();
-        Deadline deadline = Deadline.in(HANDSHAKE);
+        Deadline deadline = settings.deadline(HANDSHAKE);
         boolean kept = false;
         try {
             socket.setTcpNoDelay(true);
@@ -205,7 +223,8 @@ final class RendezvousServer {
 
     private boolean join(int rank, ServerHandshake handshake, Socket socket) {
         String name = "ep4j-rendezvous-" + rank;
-        Connection connection = new Connection(socket, name, settings.heartbeat(), settings.silence());
+        Connection connection =
+                new Connection(socket, name, settings.heartbeat(), settings.silence(), settings.clock());
         try {
             handshake.accept();
         } catch (IOException e) {
@@ -244,7 +263,7 @@ final class RendezvousServer {
             open = List.copyOf(members.values());
         }
         open.forEach(Connection::finish);
-        Deadline deadline = Deadline.in(FLUSH);
+        Deadline deadline = settings.deadline(FLUSH);
         open.forEach(connection -> connection.awaitFinished(deadline));
         // A member closes its side once it has read everything; one that does not is cut off by its silence.
         ended.countDown();
@@ -253,7 +272,7 @@ final class RendezvousServer {
     /** Closes the port; the system frees it when the accepting thread has come out of its call. */
     private void stopListening() {
         Sockets.close(listener);
-        Deadline.in(FLUSH).await(accepting);
+        settings.deadline(FLUSH).awaitThroughInterrupts(accepting);
     }
 
     private boolean awaitEmpty(Deadline deadline) {
@@ -267,7 +286,7 @@ final class RendezvousServer {
 
     /** Waits for the end of the linger time and of what follows it. */
     private void awaitEnded() {
-        Deadline.in(settings.linger().plus(FLUSH.multipliedBy(2))).await(ended);
+        settings.deadline(settings.linger().plus(FLUSH.multipliedBy(2))).awaitThroughInterrupts(ended);
     }
 
     private void tell(Socket socket, String text, Deadline deadline) {

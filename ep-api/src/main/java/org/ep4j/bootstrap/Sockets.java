@@ -35,12 +35,16 @@ final class Sockets {
             if (deadline.passed()) {
                 throw new SocketTimeoutException("got " + have + " of " + count + " bytes in time");
             }
-            socket.setSoTimeout(deadline.remainingMillis());
-            int got = in.read(bytes, have, count - have);
-            if (got < 0) {
-                throw new EOFException("the connection ended after " + have + " of " + count + " bytes");
+            socket.setSoTimeout(deadline.sleepMillis());
+            try {
+                int got = in.read(bytes, have, count - have);
+                if (got < 0) {
+                    throw new EOFException("the connection ended after " + have + " of " + count + " bytes");
+                }
+                have += got;
+            } catch (SocketTimeoutException e) {
+                // The deadline says whether that was too long.
             }
-            have += got;
         }
         return bytes;
     }
@@ -54,9 +58,13 @@ final class Sockets {
             InputStream in = socket.getInputStream();
             int got = 0;
             while (got >= 0 && total < most && !deadline.passed()) {
-                socket.setSoTimeout(deadline.remainingMillis());
-                got = in.read(buffer);
-                total += Math.max(got, 0);
+                socket.setSoTimeout(deadline.sleepMillis());
+                try {
+                    got = in.read(buffer);
+                    total += Math.max(got, 0);
+                } catch (SocketTimeoutException e) {
+                    // The deadline says whether that was too long.
+                }
             }
         } catch (IOException e) {
             // It is closed next; whatever went wrong here changes nothing.

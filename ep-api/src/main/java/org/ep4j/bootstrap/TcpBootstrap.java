@@ -22,7 +22,7 @@ final class TcpBootstrap extends GroupView {
 
     /** Joins; rank 0 opens the rendezvous first. Returns when all ranks are there. */
     static Bootstrap join(TcpSettings settings) {
-        Deadline deadline = Deadline.in(settings.setupTimeout());
+        Deadline deadline = settings.deadline(settings.setupTimeout());
         return join(settings, settings.rank() == 0 ? RendezvousServer.start(settings) : null, deadline);
     }
 
@@ -43,9 +43,9 @@ final class TcpBootstrap extends GroupView {
         boolean joined = false;
         try {
             Connection connection = client.connect();
-            TcpLink link = new TcpLink(connection);
+            TcpLink link = new TcpLink(connection, settings.clock());
             try {
-                Membership membership = new Membership(settings.rank(), settings.size(), link);
+                Membership membership = new Membership(settings.rank(), settings.size(), link, settings.clock());
                 link.start(membership);
                 membership.meet(deadline);
                 joined = true;
@@ -70,6 +70,11 @@ final class TcpBootstrap extends GroupView {
                 server.retire();
             }
         }
+    }
+
+    /** How often something arrived from rank 0, signs of life too. */
+    long received() {
+        return connection.received();
     }
 
     /** Breaks the connection without a farewell, as a crash does. */

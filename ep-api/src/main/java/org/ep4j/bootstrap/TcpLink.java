@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import org.ep4j.spi.MemberState;
+import org.ep4j.spi.NanoClock;
 
 /** A member's link to the hub on rank 0. */
 final class TcpLink implements HubLink {
@@ -11,9 +12,11 @@ final class TcpLink implements HubLink {
     private static final Duration FAREWELL = Duration.ofSeconds(2);
 
     private final Connection connection;
+    private final NanoClock clock;
 
-    TcpLink(Connection connection) {
+    TcpLink(Connection connection, NanoClock clock) {
         this.connection = connection;
+        this.clock = clock;
     }
 
     /** Begins to receive. */
@@ -57,7 +60,7 @@ final class TcpLink implements HubLink {
     @Override
     public void close() {
         connection.finish();
-        connection.awaitEnd(Deadline.in(FAREWELL));
+        connection.awaitEnd(Deadline.in(FAREWELL, clock));
         connection.close();
     }
 }

@@ -6,6 +6,7 @@ import java.util.Map;
 import org.ep4j.EpConfigException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.spi.NanoClock;
 
 /**
  * What a rank needs to join over TCP.
@@ -19,6 +20,7 @@ import org.ep4j.config.EpKeys;
  * @param heartbeat pause after which an idle connection carries a sign of life
  * @param silence quiet time after which the other side counts as lost
  * @param linger how long rank 0 serves others after its own close
+ * @param clock measures all of these, and how long calls wait
  */
 record TcpSettings(
         int rank,
@@ -29,7 +31,8 @@ record TcpSettings(
         Duration setupTimeout,
         Duration heartbeat,
         Duration silence,
-        Duration linger) {
+        Duration linger,
+        NanoClock clock) {
     /** Most ranks; bounds what the server allocates. */
     static final int MAX_SIZE = 1 << 16;
 
@@ -64,7 +67,7 @@ record TcpSettings(
         }
     }
 
-    static TcpSettings of(int rank, int size, String host, int port, EpConfig config) {
+    static TcpSettings of(int rank, int size, String host, int port, EpConfig config, NanoClock clock) {
         return new TcpSettings(
                 rank,
                 size,
@@ -74,18 +77,29 @@ record TcpSettings(
                 config.get(EpKeys.SETUP_TIMEOUT),
                 config.get(EpKeys.BOOTSTRAP_HEARTBEAT),
                 config.get(EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT),
-                config.get(EpKeys.BOOTSTRAP_LINGER));
+                config.get(EpKeys.BOOTSTRAP_LINGER),
+                clock);
     }
 
     TcpSettings withSecret(String other) {
-        return new TcpSettings(rank, size, host, port, other, setupTimeout, heartbeat, silence, linger);
+        return new TcpSettings(rank, size, host, port, other, setupTimeout, heartbeat, silence, linger, clock);
+    }
+
+    Deadline deadline(Duration wait) {
+        return Deadline.in(wait, clock);
     }
 
     /** Reads torchrun's variables. */
     static TcpSettings fromEnvironment(Map<String, String> environment, EpConfig config) {
         int size = number(environment, WORLD_SIZE, 1, MAX_SIZE, "set it to the number of ranks");
         int rank = number(environment, RANK, 0, size - 1, "number the ranks from 0 to " + WORLD_SIZE + " - 1");
-        return of(rank, size, environment.getOrDefault(MASTER_ADDR, ""), port(environment, config), config);
+        return of(
+                rank,
+                size,
+                environment.getOrDefault(MASTER_ADDR, ""),
+                port(environment, config),
+                config,
+                NanoClock.SYSTEM);
     }
 
     /** Torchrun's agent listens on MASTER_PORT itself when it lends its store to the workers. */

@@ -5,22 +5,23 @@ import java.util.Optional;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.NanoClock;
 import org.ep4j.spi.WireUp;
 
 /** Joins over TCP where a {@link WireUp} tells the ranks where to meet. */
 final class WiredUp {
     private WiredUp() {}
 
-    static Bootstrap join(int rank, int size, WireUp wireUp, EpConfig config) {
-        Deadline deadline = Deadline.in(config.get(EpKeys.SETUP_TIMEOUT));
+    static Bootstrap join(int rank, int size, WireUp wireUp, EpConfig config, NanoClock clock) {
+        Deadline deadline = Deadline.in(config.get(EpKeys.SETUP_TIMEOUT), clock);
         return rank == 0 ? serve(size, wireUp, config, deadline) : find(rank, size, wireUp, config, deadline);
     }
 
     private static Bootstrap serve(int size, WireUp wireUp, EpConfig config, Deadline deadline) {
         String secret = HexFormat.of().formatHex(Proof.nonce());
         int port = config.get(EpKeys.BOOTSTRAP_PORT);
-        TcpSettings settings =
-                TcpSettings.of(0, size, Rendezvous.hostName(), port, config).withSecret(secret);
+        TcpSettings settings = TcpSettings.of(0, size, Rendezvous.hostName(), port, config, deadline.clock())
+                .withSecret(secret);
         RendezvousServer server = RendezvousServer.start(settings);
         boolean told = false;
         try {
@@ -37,8 +38,8 @@ final class WiredUp {
 
     private static Bootstrap find(int rank, int size, WireUp wireUp, EpConfig config, Deadline deadline) {
         Rendezvous where = Rendezvous.parse(wireUp.share(Optional.empty(), deadline.remaining()));
-        TcpSettings settings =
-                TcpSettings.of(rank, size, where.host(), where.port(), config).withSecret(where.secret());
+        TcpSettings settings = TcpSettings.of(rank, size, where.host(), where.port(), config, deadline.clock())
+                .withSecret(where.secret());
         return TcpBootstrap.join(settings, where.candidates(), deadline);
     }
 }

@@ -6,6 +6,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import org.ep4j.spi.NanoClock;
 
 /** Listens and goes through the handshake without the secret, or refuses in another protocol version. */
 final class FakeServer implements AutoCloseable {
@@ -27,7 +28,7 @@ final class FakeServer implements AutoCloseable {
 
     private void serve(int version) {
         try (Socket socket = listener.accept()) {
-            Deadline deadline = Deadline.in(Ranks.LONG);
+            Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
             byte[] rest = Sockets.read(socket, Hello.PREFIX_BYTES + Hello.REST_BYTES, deadline);
             if (version != Hello.VERSION) {
                 byte[] text = "a newer server says no".getBytes(StandardCharsets.UTF_8);

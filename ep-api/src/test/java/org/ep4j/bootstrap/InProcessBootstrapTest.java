@@ -3,7 +3,6 @@ package org.ep4j.bootstrap;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.time.Duration;
 import java.util.List;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpStateException;
@@ -16,7 +15,7 @@ import org.junit.jupiter.api.Test;
 class InProcessBootstrapTest extends BootstrapContract {
     @Override
     List<Bootstrap> form(int size) {
-        return Bootstraps.inProcess(size);
+        return InProcessBootstrap.create(size, clock);
     }
 
     @Override
@@ -28,9 +27,8 @@ class InProcessBootstrapTest extends BootstrapContract {
     void theReasonOfAFailureReachesTheOthers() {
         List<Bootstrap> group = form(2);
         kill(group.get(1));
-        assertThatThrownBy(() -> group.get(0).barrier("t", Duration.ofSeconds(5)))
-                .hasMessageContaining("killed by the test");
-        assertThatThrownBy(() -> group.get(1).barrier("t", Duration.ofSeconds(5)))
+        assertThatThrownBy(() -> group.get(0).barrier("t", Ranks.LONG)).hasMessageContaining("killed by the test");
+        assertThatThrownBy(() -> group.get(1).barrier("t", Ranks.LONG))
                 .isInstanceOf(EpStateException.class)
                 .hasMessageContaining("declared dead: killed by the test");
         assertThat(group.get(1).state(1)).isEqualTo(MemberState.LOST);

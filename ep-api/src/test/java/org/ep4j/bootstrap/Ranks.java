@@ -9,12 +9,12 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
+import org.ep4j.testing.Guard;
 
 /** Runs ranks side by side in threads and waits for all of them, with a deadline. */
 final class Ranks implements AutoCloseable {
-    static final Duration LONG = Duration.ofSeconds(60);
+    static final Duration LONG = Guard.minute();
 
     private final ExecutorService threads = Executors.newCachedThreadPool(work -> {
         Thread thread = new Thread(work, "test-rank");
@@ -50,21 +50,6 @@ final class Ranks implements AutoCloseable {
             throw new AssertionError(e.getCause());
         } catch (InterruptedException | TimeoutException e) {
             throw new AssertionError("a rank did not end in time", e);
-        }
-    }
-
-    /** Waits until something holds; an error when it does not within {@link #LONG}. */
-    static void until(String what, BooleanSupplier holds) {
-        long end = System.nanoTime() + LONG.toNanos();
-        while (!holds.getAsBoolean()) {
-            if (System.nanoTime() > end) {
-                throw new AssertionError("never came true: " + what);
-            }
-            try {
-                Thread.sleep(2);
-            } catch (InterruptedException e) {
-                throw new AssertionError(e);
-            }
         }
     }
 

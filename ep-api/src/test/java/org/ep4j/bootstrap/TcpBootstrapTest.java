@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Tag;
 class TcpBootstrapTest extends BootstrapContract {
     @Override
     List<Bootstrap> form(int size) {
-        return TcpGroup.form(size);
+        return TcpGroup.form(TcpGroup.clock(TcpGroup.settings(0, size, 0), clock));
     }
 
     @Override

@@ -13,10 +13,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
+import org.ep4j.spi.NanoClock;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -24,6 +27,9 @@ import org.junit.jupiter.api.Test;
 /** Processes that die, stop and leave, and what the others see. */
 @Tag("verify")
 class TcpFaultTest {
+    /** Short beside the time after which a silent member is lost. */
+    private static final Duration STEP = Duration.ofMinutes(4);
+
     private final Ranks ranks = new Ranks();
     private final List<AutoCloseable> open = new ArrayList<>();
 
@@ -45,7 +51,7 @@ class TcpFaultTest {
     }
 
     /** A group in which this JVM has rank 0 and the others are processes. */
-    private record Mixed(Bootstrap zero, List<RankProcess> others) {}
+    private record Mixed(Bootstrap zero, List<RankProcess> others, RendezvousServer server) {}
 
     private Mixed mixed(TcpSettings zero) {
         RendezvousServer server = RendezvousServer.start(zero);
@@ -55,7 +61,18 @@ class TcpFaultTest {
         }
         Bootstrap own = opened(TcpGroup.join(zero, server));
         others.forEach(other -> assertThat(other.next()).startsWith("joined "));
-        return new Mixed(own, others);
+        return new Mixed(own, others, server);
+    }
+
+    /** Lets time pass in steps, in each of which those who live are heard. */
+    private static void pass(TestClock clock, Duration time, LongSupplier... heard) {
+        for (Duration passed = Duration.ZERO; passed.compareTo(time) < 0; passed = passed.plus(STEP)) {
+            clock.advance(STEP);
+            for (LongSupplier one : heard) {
+                long before = one.getAsLong();
+                Guard.until("a heartbeat comes", () -> one.getAsLong() > before);
+            }
+        }
     }
 
     private static EpPeerLostException lost(Supplier<?> work) {
@@ -81,26 +98,37 @@ class TcpFaultTest {
     @Test
     void aProcessThatStopsAnsweringIsLostWhenItsSilenceIsTooLong() {
         assumeTrue(Files.isExecutable(Path.of("/bin/kill")), "no /bin/kill to stop a process with");
-        Mixed group = mixed(TcpGroup.silence(TcpGroup.settings(0, 2, 0), Duration.ofSeconds(2)));
-        BootstrapContract.pause(2500);
+        TestClock clock = new TestClock();
+        Mixed group = mixed(TcpGroup.clock(TcpGroup.settings(0, 2, 0), clock));
+        LongSupplier server = () -> group.server().received(0);
+        LongSupplier member = ((TcpBootstrap) group.zero())::received;
+        pass(
+                clock,
+                TcpGroup.NEVER.multipliedBy(2),
+                server,
+                member,
+                () -> group.server().received(1));
         assertThat(group.zero().state(1))
                 .as("heartbeats keep an idle member alive")
                 .isEqualTo(MemberState.ALIVE);
         group.others().get(0).signal("STOP");
+        pass(clock, TcpGroup.NEVER.plus(STEP), server, member);
         EpPeerLostException error = lost(() -> group.zero().allGather("t", new byte[0], Ranks.LONG));
         assertThat(error)
                 .hasMessageContaining("rank 1 is lost")
-                .hasMessageContaining("nothing was heard from it for 2000 ms");
+                .hasMessageContaining("nothing was heard from it for 600000 ms");
     }
 
     @Test
     void aRankZeroThatStopsAnsweringIsLostToo() throws IOException {
         assumeTrue(Files.isExecutable(Path.of("/bin/kill")), "no /bin/kill to stop a process with");
-        TcpSettings one = TcpGroup.silence(TcpGroup.settings(1, 2, TcpGroup.freePort()), Duration.ofSeconds(2));
+        TestClock clock = new TestClock();
+        TcpSettings one = TcpGroup.clock(TcpGroup.settings(1, 2, TcpGroup.freePort()), clock);
         RankProcess zero = process(TcpGroup.rank(one, 0, one.port()));
         Bootstrap member = opened(TcpBootstrap.join(one));
         assertThat(zero.next()).isEqualTo("joined 0");
         zero.signal("STOP");
+        clock.advance(TcpGroup.NEVER);
         EpPeerLostException error = lost(() -> member.allGather("t", new byte[0], Ranks.LONG));
         assertThat(error.peer()).isZero();
         assertThat(error).hasMessageContaining("nothing was heard");
@@ -144,7 +172,7 @@ class TcpFaultTest {
         group.others().get(1).tell("return");
         assertThat(group.others().get(0).exit(Ranks.LONG)).isZero();
         assertThat(group.others().get(1).exit(Ranks.LONG)).isZero();
-        Ranks.until(
+        Guard.until(
                 "both are known",
                 () -> group.zero().state(1) != MemberState.ALIVE && group.zero().state(2) != MemberState.ALIVE);
         assertThat(group.zero().state(1)).isEqualTo(MemberState.LEFT);
@@ -204,7 +232,7 @@ class TcpFaultTest {
         assertThat(zero.next()).isEqualTo("joined 0");
         assertThat(zero.ask("close")).as("close does not wait").isEqualTo("closed");
         zero.tell("return");
-        Ranks.until("rank 0 has left", () -> members.get(0).state(0) == MemberState.LEFT);
+        Guard.until("rank 0 has left", () -> members.get(0).state(0) == MemberState.LEFT);
         BootstrapContract.pause(500);
         List<Bootstrap> sub = ranks.all(2, i -> members.get(i).subgroup("s", List.of(1, 2)));
         assertThat(ranks.all(2, i -> BootstrapContract.gather(sub.get(i), "t", "x")))
@@ -216,11 +244,14 @@ class TcpFaultTest {
 
     @Test
     void whenTheLingerTimeIsOverRankZeroIsMissedButNotLost() {
-        TcpSettings zero = TcpGroup.linger(TcpGroup.settings(0, 2, 0), Duration.ofMillis(300));
+        TestClock clock = new TestClock();
+        TcpSettings zero = TcpGroup.linger(TcpGroup.clock(TcpGroup.settings(0, 2, 0), clock), STEP);
         List<Bootstrap> group = TcpGroup.form(zero);
         group.forEach(this::opened);
         group.get(0).close();
         Bootstrap alone = group.get(1).subgroup("s", List.of(1));
+        assertThat(alone.allGather("served", new byte[0], Ranks.LONG)).hasSize(1);
+        clock.advance(STEP);
         EpPeerLostException error = lost(() -> {
             for (int i = 0; i < 100_000; i++) {
                 alone.allGather("t" + i, new byte[0], Ranks.LONG);
@@ -250,13 +281,14 @@ class TcpFaultTest {
 
     @Test
     void aMemberThatNeverReadsDoesNotHoldUpTheOthers() throws IOException {
-        TcpSettings zero = TcpGroup.silence(TcpGroup.settings(0, 3, 0), Duration.ofSeconds(2));
+        TestClock clock = new TestClock();
+        TcpSettings zero = TcpGroup.clock(TcpGroup.settings(0, 3, 0), clock);
         RendezvousServer server = RendezvousServer.start(zero);
         CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(zero, server));
         CompletableFuture<Bootstrap> two =
                 ranks.start(() -> TcpGroup.join(TcpGroup.rank(zero, 2, server.port()), null));
         try (Socket lazy = TcpGroup.connect(server.port())) {
-            ClientHandshake.ask(lazy, TcpGroup.rank(zero, 1, server.port()), Deadline.in(Ranks.LONG));
+            ClientHandshake.ask(lazy, TcpGroup.rank(zero, 1, server.port()), Deadline.in(Ranks.LONG, NanoClock.SYSTEM));
             DataOutputStream out = new DataOutputStream(lazy.getOutputStream());
             Wire.contribute(Hub.SETUP, "start", new byte[0]).write(out);
             List<Bootstrap> good = List.of(opened(Ranks.get(own)), opened(Ranks.get(two)));
@@ -267,7 +299,14 @@ class TcpFaultTest {
                 assertThat(ranks.all(2, r -> good.get(r).allGather(tag, new byte[4 << 20], Ranks.LONG)))
                         .hasSize(2);
             }
-            Ranks.until("it is lost", () -> good.get(1).state(1) == MemberState.LOST);
+            pass(
+                    clock,
+                    TcpGroup.NEVER.plus(STEP),
+                    () -> server.received(0),
+                    () -> server.received(2),
+                    ((TcpBootstrap) good.get(0))::received,
+                    ((TcpBootstrap) good.get(1))::received);
+            Guard.until("it is lost", () -> good.get(1).state(1) == MemberState.LOST);
             assertThat(good.get(1).state(0)).isEqualTo(MemberState.ALIVE);
         }
     }

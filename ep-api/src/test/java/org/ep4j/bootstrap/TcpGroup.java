@@ -8,19 +8,30 @@ import java.net.Socket;
 import java.time.Duration;
 import java.util.List;
 import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.NanoClock;
 
 /** Makes groups over TCP inside the test's JVM, on ports that the system chose. */
 final class TcpGroup {
     private static final String HOST = "127.0.0.1";
 
-    /** Nobody is lost for being silent, and rank 0 stays as long as somebody needs it, unless a test says otherwise. */
-    private static final Duration NEVER = Duration.ofMinutes(10);
+    /** When a silent member is lost, and how long rank 0 serves the others after its end. */
+    static final Duration NEVER = Duration.ofMinutes(10);
 
     private TcpGroup() {}
 
+    /** Settings under which nothing takes too long, since time stands still unless the test advances it. */
     static TcpSettings settings(int rank, int size, int port) {
         return new TcpSettings(
-                rank, size, HOST, port, "a secret for tests", Ranks.LONG, Duration.ofMillis(200), NEVER, NEVER);
+                rank,
+                size,
+                HOST,
+                port,
+                "a secret for tests",
+                Ranks.LONG,
+                Duration.ofMillis(200),
+                NEVER,
+                NEVER,
+                new TestClock());
     }
 
     static TcpSettings secret(TcpSettings s, String secret) {
@@ -33,15 +44,25 @@ final class TcpGroup {
                 s.setupTimeout(),
                 s.heartbeat(),
                 s.silence(),
-                s.linger());
+                s.linger(),
+                s.clock());
     }
 
     static TcpSettings timeout(TcpSettings s, Duration timeout) {
         return new TcpSettings(
-                s.rank(), s.size(), s.host(), s.port(), s.secret(), timeout, s.heartbeat(), s.silence(), s.linger());
+                s.rank(),
+                s.size(),
+                s.host(),
+                s.port(),
+                s.secret(),
+                timeout,
+                s.heartbeat(),
+                s.silence(),
+                s.linger(),
+                s.clock());
     }
 
-    static TcpSettings silence(TcpSettings s, Duration silence) {
+    static TcpSettings clock(TcpSettings s, NanoClock clock) {
         return new TcpSettings(
                 s.rank(),
                 s.size(),
@@ -50,8 +71,9 @@ final class TcpGroup {
                 s.secret(),
                 s.setupTimeout(),
                 s.heartbeat(),
-                silence,
-                s.linger());
+                s.silence(),
+                s.linger(),
+                clock);
     }
 
     static TcpSettings linger(TcpSettings s, Duration linger) {
@@ -64,7 +86,8 @@ final class TcpGroup {
                 s.setupTimeout(),
                 s.heartbeat(),
                 s.silence(),
-                linger);
+                linger,
+                s.clock());
     }
 
     static TcpSettings host(TcpSettings s, String host) {
@@ -77,7 +100,8 @@ final class TcpGroup {
                 s.setupTimeout(),
                 s.heartbeat(),
                 s.silence(),
-                s.linger());
+                s.linger(),
+                s.clock());
     }
 
     /** All members, formed. */
@@ -95,17 +119,26 @@ final class TcpGroup {
 
     static TcpSettings rank(TcpSettings s, int rank, int port) {
         return new TcpSettings(
-                rank, s.size(), s.host(), port, s.secret(), s.setupTimeout(), s.heartbeat(), s.silence(), s.linger());
+                rank,
+                s.size(),
+                s.host(),
+                port,
+                s.secret(),
+                s.setupTimeout(),
+                s.heartbeat(),
+                s.silence(),
+                s.linger(),
+                s.clock());
     }
 
     static Bootstrap join(TcpSettings settings, RendezvousServer server) {
-        return TcpBootstrap.join(settings, server, Deadline.in(settings.setupTimeout()));
+        return TcpBootstrap.join(settings, server, settings.deadline(settings.setupTimeout()));
     }
 
     /** A plain connection, for strangers. */
     static Socket connect(int port) throws IOException {
         Socket socket = new Socket();
-        socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 5000);
+        socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), (int) Ranks.LONG.toMillis());
         socket.setSoTimeout((int) Ranks.LONG.toMillis());
         return socket;
     }

@@ -7,7 +7,6 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import java.io.IOException;
 import java.net.Socket;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -15,6 +14,8 @@ import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
+import org.ep4j.spi.NanoClock;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -64,7 +65,7 @@ class TcpRefusalTest {
     }
 
     private void loggedOnce(String text) {
-        Ranks.until("a line with: " + text, () -> log.lines().stream().anyMatch(line -> line.contains(text)));
+        Guard.until("a line with: " + text, () -> log.lines().stream().anyMatch(line -> line.contains(text)));
         assertThat(log.lines())
                 .filteredOn(line -> line.contains(text))
                 .hasSize(1)
@@ -148,7 +149,7 @@ class TcpRefusalTest {
     @Test
     void aSecondProcessWithTheSameRankIsRefusedAndTheFirstStays() {
         CompletableFuture<Bootstrap> first = ranks.start(() -> TcpGroup.join(rank(1), null));
-        Ranks.until("rank 1 is in", () -> server.taken(1));
+        Guard.until("rank 1 is in", () -> server.taken(1));
         assertThat(refused(rank(1)))
                 .hasMessageContaining("rank 1 is taken by the process at /127.0.0.1:")
                 .hasMessageContaining("RANK");
@@ -164,10 +165,13 @@ class TcpRefusalTest {
 
     @Test
     void aProcessThatDiedBeforeTheGroupFormedMayComeAgain() {
-        CompletableFuture<EpException> first = ranks.start(() -> catchThrowableOfType(
-                EpException.class, () -> TcpGroup.join(TcpGroup.timeout(rank(1), Duration.ofMillis(300)), null)));
+        TestClock clock = new TestClock();
+        CompletableFuture<EpException> first = ranks.start(() ->
+                catchThrowableOfType(EpException.class, () -> TcpGroup.join(TcpGroup.clock(rank(1), clock), null)));
+        Guard.until("rank 1 waits for the others", () -> !server.missing().contains(1));
+        clock.advance(Ranks.LONG);
         assertThat(Ranks.get(first)).hasMessageContaining("rank 0, rank 2 did not take part");
-        Ranks.until("rank 1 is free again", () -> !server.taken(1));
+        Guard.until("rank 1 is free again", () -> !server.taken(1));
         goodRanksForm();
     }
 
@@ -194,43 +198,38 @@ class TcpRefusalTest {
     }
 
     @Test
-    void aSilentAndADrippingStrangerAreCutOffByTheHandshakesDeadline() throws Exception {
-        long start = System.nanoTime();
-        try (Socket silent = TcpGroup.connect(server.port());
-                Socket dripping = TcpGroup.connect(server.port())) {
-            CompletableFuture<Void> drip = ranks.run(() -> drip(dripping));
-            goodRanksFormWithin(Duration.ofSeconds(4));
-            assertThat(ended(silent)).isTrue();
-            Ranks.get(drip);
-        }
-        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(RendezvousServer.HANDSHAKE.plusSeconds(7));
-    }
-
-    private void goodRanksFormWithin(Duration limit) {
-        long start = System.nanoTime();
-        List<Bootstrap> group = ranks.all(SIZE, r -> TcpGroup.join(rank(r), r == 0 ? server : null));
-        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(limit);
-        Ranks.until(
-                "both strangers are logged",
-                () -> log.lines().stream().filter(l -> l.contains("refused")).count() >= 2);
-        ranks.all(SIZE, r -> {
-            group.get(r).close();
-            return r;
-        });
-    }
-
-    /** One byte of a good beginning now and then: each is in time, all of them are not. */
-    private static void drip(Socket socket) {
-        byte[] hello = new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce()).bytes();
-        try {
-            for (byte b : hello) {
-                socket.getOutputStream().write(b);
-                BootstrapContract.pause(500);
+    void aSilentAndADrippingStrangerAreCutOffByTheHandshakesDeadline() throws IOException {
+        TestClock clock = new TestClock();
+        RendezvousServer other = RendezvousServer.start(TcpGroup.clock(zero, clock));
+        try (Socket silent = TcpGroup.connect(other.port());
+                Socket dripping = TcpGroup.connect(other.port())) {
+            Guard.until("both are in their handshakes", () -> other.handshakes() == 2);
+            // One byte of a good beginning now and then: each is in time, all of them are not.
+            byte[] hello = new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce()).bytes();
+            for (int i = 0; i < hello.length / 2; i++) {
+                dripping.getOutputStream().write(hello[i]);
+                clock.advance(RendezvousServer.HANDSHAKE.dividedBy(hello.length / 2 - 1));
             }
-        } catch (IOException e) {
-            return;
+            assertThat(ended(silent)).isTrue();
+            assertThat(ended(dripping)).isTrue();
+            Guard.until(
+                    "both are logged",
+                    () -> log.lines().stream()
+                                    .filter(l -> l.contains("its handshake was not done after 15 s"))
+                                    .count()
+                            == 2);
+        } finally {
+            other.abandon();
         }
-        throw new AssertionError("the dripping stranger was never cut off");
+    }
+
+    @Test
+    void whoeverIsSilentKeepsNobodyElseOut() throws IOException {
+        // No time passes, so its handshake never ends by itself.
+        try (Socket silent = TcpGroup.connect(server.port())) {
+            goodRanksForm();
+            assertThat(ended(silent)).as("the rendezvous is over").isTrue();
+        }
     }
 
     @Test
@@ -245,9 +244,8 @@ class TcpRefusalTest {
             }
             CompletableFuture<EpUnavailableException> wrong =
                     ranks.start(() -> refused(TcpGroup.secret(rank(1), "wrong")));
-            long start = System.nanoTime();
+            // No time passes, so no stranger gives way.
             goodRanksForm();
-            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(4));
             assertThat(Ranks.get(wrong)).hasMessageContaining("secret");
         } finally {
             for (Socket stranger : strangers) {
@@ -263,10 +261,8 @@ class TcpRefusalTest {
             for (int i = 0; i < SIZE + RendezvousServer.SPARE_HANDSHAKES + 5; i++) {
                 strangers.add(TcpGroup.connect(server.port()));
             }
-            long start = System.nanoTime();
+            // No time passes, so it was not its own deadline that ended it.
             assertThat(ended(strangers.get(0))).isTrue();
-            assertThat(Duration.ofNanos(System.nanoTime() - start))
-                    .isLessThan(RendezvousServer.HANDSHAKE.minusSeconds(1));
             goodRanksForm();
         } finally {
             for (Socket stranger : strangers) {
@@ -280,13 +276,13 @@ class TcpRefusalTest {
         CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(rank(0), server));
         CompletableFuture<Bootstrap> two = ranks.start(() -> TcpGroup.join(rank(2), null));
         try (Socket evil = TcpGroup.connect(server.port())) {
-            ClientHandshake.ask(evil, rank(1), Deadline.in(Ranks.LONG));
+            ClientHandshake.ask(evil, rank(1), Deadline.in(Ranks.LONG, NanoClock.SYSTEM));
             Wire.contribute(Hub.SETUP, "start", new byte[0])
                     .write(new java.io.DataOutputStream(evil.getOutputStream()));
             Bootstrap zeroth = Ranks.get(own);
             Bootstrap second = Ranks.get(two);
             evil.getOutputStream().write(new byte[] {0x7f, -1, -1, -1, 2});
-            Ranks.until("rank 1 is lost", () -> second.state(1) == MemberState.LOST);
+            Guard.until("rank 1 is lost", () -> second.state(1) == MemberState.LOST);
             assertThatThrownBy(() -> second.barrier("t", Ranks.LONG))
                     .hasMessageContaining("length 2147483647, which the protocol does not have");
             zeroth.close();
@@ -297,7 +293,7 @@ class TcpRefusalTest {
     /** A handshake by hand that knows the secret; gives the text of the refusal. */
     private String handshake(int version, int rank, int size) throws IOException {
         try (Socket socket = TcpGroup.connect(server.port())) {
-            Deadline deadline = Deadline.in(Ranks.LONG);
+            Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
             Hello hello = new Hello(version, rank, size, true, Proof.nonce());
             socket.getOutputStream().write(hello.bytes());
             Reply reply = Reply.read(socket, deadline);

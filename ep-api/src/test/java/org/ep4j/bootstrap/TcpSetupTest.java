@@ -19,6 +19,7 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.Bootstrap;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -26,8 +27,6 @@ import org.junit.jupiter.api.Test;
 /** How a group over TCP comes about, or does not. */
 @Tag("verify")
 class TcpSetupTest {
-    private static final Duration SHORT = Duration.ofSeconds(1);
-
     private final Ranks ranks = new Ranks();
 
     @AfterEach
@@ -37,6 +36,12 @@ class TcpSetupTest {
 
     private static EpTimeoutException late(TcpSettings settings, RendezvousServer server) {
         return catchThrowableOfType(EpTimeoutException.class, () -> TcpGroup.join(settings, server));
+    }
+
+    /** Settings under which a few attempts fit in the time, on every machine. */
+    private static TcpSettings impatient(TcpSettings settings) {
+        TcpSettings timed = TcpGroup.timeout(settings, Duration.ofSeconds(6));
+        return TcpGroup.clock(timed, TestClock.advancedByEachLook(Duration.ofMillis(400)));
     }
 
     private void closeAll(List<Bootstrap> group) {
@@ -92,14 +97,18 @@ class TcpSetupTest {
 
     @Test
     void whenTheTimeIsOverAllWhoCameNameTheMissing() {
-        TcpSettings zero = TcpGroup.timeout(TcpGroup.settings(0, 5, 0), SHORT);
+        TestClock clock = new TestClock();
+        TcpSettings zero = TcpGroup.clock(TcpGroup.settings(0, 5, 0), clock);
         RendezvousServer server = RendezvousServer.start(zero);
-        List<EpTimeoutException> errors = ranks.all(3, i -> {
-            int rank = i * 2;
-            // The others would wait longer, but rank 0 tells them that it gave up.
-            Duration wait = rank == 0 ? SHORT : Ranks.LONG;
-            return late(TcpGroup.timeout(TcpGroup.rank(zero, rank, server.port()), wait), rank == 0 ? server : null);
-        });
+        List<CompletableFuture<EpTimeoutException>> waiting = new ArrayList<>();
+        for (int rank : List.of(0, 2, 4)) {
+            // Time passes at rank 0 alone: the others would wait longer, but rank 0 tells them that it gave up.
+            TcpSettings own = TcpGroup.rank(rank == 0 ? zero : TcpGroup.settings(0, 5, 0), rank, server.port());
+            waiting.add(ranks.start(() -> late(own, own.rank() == 0 ? server : null)));
+        }
+        Guard.until("three wait", () -> server.missing().equals(List.of(1, 3)));
+        clock.advance(Ranks.LONG);
+        List<EpTimeoutException> errors = waiting.stream().map(Ranks::get).toList();
         assertThat(errors)
                 .allSatisfy(error -> assertThat(error)
                         .hasMessageContaining("setup of the group")
@@ -113,13 +122,18 @@ class TcpSetupTest {
         TcpSettings zero = TcpGroup.settings(0, 3, 0);
         RendezvousServer server = RendezvousServer.start(zero);
         CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(zero, server));
-        EpTimeoutException error = late(TcpGroup.timeout(TcpGroup.rank(zero, 1, server.port()), SHORT), null);
+        TestClock clock = new TestClock();
+        CompletableFuture<EpTimeoutException> first =
+                ranks.start(() -> late(TcpGroup.clock(TcpGroup.rank(zero, 1, server.port()), clock), null));
+        Guard.until("two wait", () -> server.missing().equals(List.of(2)));
+        clock.advance(Ranks.LONG);
+        EpTimeoutException error = Ranks.get(first);
         assertThat(error).hasMessageContaining("rank 2 did not take part");
         assertThat(error.peer()).isEqualTo(2);
         // Its place is free again, and the group forms after all.
         CompletableFuture<Bootstrap> two =
                 ranks.start(() -> TcpGroup.join(TcpGroup.rank(zero, 2, server.port()), null));
-        Ranks.until("rank 1 is free again", () -> !server.taken(1));
+        Guard.until("rank 1 is free again", () -> !server.taken(1));
         Bootstrap one = TcpGroup.join(TcpGroup.rank(zero, 1, server.port()), null);
         closeAll(List.of(Ranks.get(own), one, Ranks.get(two)));
     }
@@ -127,7 +141,7 @@ class TcpSetupTest {
     @Test
     void nobodyListeningIsReportedWithAddressAttemptsAndCause() throws IOException {
         int port = TcpGroup.freePort();
-        EpTimeoutException error = late(TcpGroup.timeout(TcpGroup.settings(1, 2, port), SHORT), null);
+        EpTimeoutException error = late(impatient(TcpGroup.settings(1, 2, port)), null);
         assertThat(error)
                 .hasMessageContaining("rank 1 did not get through to rank 0 at 127.0.0.1:" + port)
                 .hasMessageContaining("refused")
@@ -138,8 +152,7 @@ class TcpSetupTest {
 
     @Test
     void aNameWithoutAnAddressIsReported() {
-        TcpSettings settings =
-                TcpGroup.host(TcpGroup.timeout(TcpGroup.settings(1, 2, 29500), SHORT), "no-such-host.invalid");
+        TcpSettings settings = TcpGroup.host(impatient(TcpGroup.settings(1, 2, 29500)), "no-such-host.invalid");
         assertThat(late(settings, null)).hasMessageContaining("the name no-such-host.invalid has no address");
     }
 
@@ -148,8 +161,7 @@ class TcpSetupTest {
         CompletableFuture<Void> serving;
         try (ServerSocket other = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
             serving = ranks.run(() -> greet(other));
-            EpTimeoutException error =
-                    late(TcpGroup.timeout(TcpGroup.settings(1, 2, other.getLocalPort()), SHORT), null);
+            EpTimeoutException error = late(impatient(TcpGroup.settings(1, 2, other.getLocalPort())), null);
             assertThat(error).hasMessageContaining("does not speak the rendezvous protocol");
         }
         Ranks.get(serving);
@@ -281,7 +293,7 @@ class TcpSetupTest {
         List<Thread> threads = threads();
         assertThat(threads).hasSizeGreaterThanOrEqualTo(13).allMatch(Thread::isDaemon);
         closeAll(group);
-        Ranks.until("threads end", () -> threads.stream().noneMatch(Thread::isAlive));
+        Guard.until("threads end", () -> threads.stream().noneMatch(Thread::isAlive));
     }
 
     private static List<Thread> threads() {

@@ -37,22 +37,26 @@ class WireTest {
     }
 
     private static Membership member() {
-        return new Membership(1, SIZE, new HubLink() {
-            @Override
-            public void declare(String scope, List<Integer> ranks) {}
+        return new Membership(
+                1,
+                SIZE,
+                new HubLink() {
+                    @Override
+                    public void declare(String scope, List<Integer> ranks) {}
 
-            @Override
-            public void contribute(String scope, String tag, byte[] mine) {}
+                    @Override
+                    public void contribute(String scope, String tag, byte[] mine) {}
 
-            @Override
-            public void giveUp(String scope, String tag) {}
+                    @Override
+                    public void giveUp(String scope, String tag) {}
 
-            @Override
-            public void leave(String scope) {}
+                    @Override
+                    public void leave(String scope) {}
 
-            @Override
-            public void close() {}
-        });
+                    @Override
+                    public void close() {}
+                },
+                new TestClock());
     }
 
     @Property(tries = 500)

@@ -3,8 +3,11 @@ package org.ep4j.testing;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Time that stands still until a test advances it. Has the methods of {@code org.ep4j.spi.NanoClock}, which this module does not know. */
-public final class ManualClock {
+/**
+ * Time that stands still until a test advances it. This module does not know {@code org.ep4j.spi.NanoClock}, but has its methods: a
+ * subclass in the tests of a module implements it without a line of code.
+ */
+public class ManualClock {
     private static final long SLEEP_NANOS = 1_000_000;
 
     // Close to an overflow: differences must be right there too.

@@ -1,0 +1,15 @@
+package org.ep4j.bootstrap;
+
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicLong;
+import org.ep4j.spi.NanoClock;
+import org.ep4j.testing.ManualClock;
+
+/** Time that stands still until a test advances it. */
+final class TestClock extends ManualClock implements NanoClock {
+    /** Time that passes whenever somebody looks at it: the same number of attempts fits in a deadline on every machine. */
+    static NanoClock advancedByEachLook(Duration step) {
+        AtomicLong now = new AtomicLong();
+        return () -> now.addAndGet(step.toNanos());
+    }
+}
