@@ -62,6 +62,7 @@ final class Link {
     private long looks;
     private long looksAttended;
     private boolean cutByPeer;
+    private boolean late;
     private volatile @Nullable String lost;
 
     /**
@@ -285,11 +286,14 @@ final class Link {
         }
     }
 
-    /** Makes progress between two tries of something. */
+    /**
+     * Makes progress between two tries of something. The last of each comes after the deadline: a thread that got no processor
+     * until then has not looked yet.
+     *
+     * @param tries so far; 0 begins a wait
+     */
     private void pause(long deadline, String what, int tries) {
-        boolean moved = progress();
-        checkAlive();
-        if (deadline - System.nanoTime() <= 0) {
+        if (tries > 0 && late) {
             throw new EpTimeoutException(
                     peer.label() + " took nothing for too long: waited for " + what + ", with " + pending()
                             + " writes under way and " + (batch - done) + " of " + Records.COUNT
@@ -300,6 +304,9 @@ final class Link {
                     batch,
                     done);
         }
+        late = deadline - System.nanoTime() <= 0;
+        boolean moved = progress();
+        checkAlive();
         if (!moved) {
             Pause.after(tries);
         }

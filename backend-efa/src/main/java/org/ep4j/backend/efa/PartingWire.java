@@ -137,7 +137,10 @@ final class PartingWire implements Wire {
         Completions into = new Completions(64);
         long end = System.nanoTime() + patience.toNanos();
         boolean open = true;
-        for (int tries = 0; open && end - System.nanoTime() > 0; tries++) {
+        boolean late = false;
+        // The last look comes after the end: a thread that got no processor until then has not looked yet.
+        for (int tries = 0; open && !late; tries++) {
+            late = end - System.nanoTime() <= 0;
             open = false;
             boolean moved = false;
             for (int r = 0; r < rails.length; r++) {

@@ -8,6 +8,7 @@ import java.util.SplittableRandom;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.spi.HostPosted;
+import org.ep4j.testing.Guard;
 
 /** Two links that are the ends of a fake network, with a buffer on either side. For one thread. */
 final class LinkPair {
@@ -33,7 +34,7 @@ final class LinkPair {
      */
     record Shape(int rails, int depth, boolean virtual, long chunk, NicProfile profile, Duration timeout) {
         static Shape of(int rails) {
-            return new Shape(rails, 64, true, Keys.WHOLE, NicProfile.ANY, Duration.ofSeconds(20));
+            return new Shape(rails, 64, true, Keys.WHOLE, NicProfile.ANY, Guard.minute());
         }
     }
 
@@ -138,10 +139,10 @@ final class LinkPair {
             advance(0, counterOf[batch], batch);
             shown = check(ends, counterOf, batch, shown);
             if (pick.nextInt(10) == 0) {
-                links[0].drain(Duration.ofSeconds(20));
+                links[0].drain(Guard.minute());
             }
         }
-        links[0].drain(Duration.ofSeconds(20));
+        links[0].drain(Guard.minute());
         for (int i = 0; i < 100_000 && shown < batches; i++) {
             links[1].tryProgress();
             shown = check(ends, counterOf, batches, shown);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.time.Duration;
 import org.ep4j.testing.ForAll;
+import org.ep4j.testing.Guard;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.junit.jupiter.api.Tag;
@@ -11,7 +12,7 @@ import org.junit.jupiter.api.Tag;
 /** Links over a network that keeps no order, holds completions back and has little room. */
 @Tag("verify")
 final class LinkPropertyTest {
-    private static final Duration TIMEOUT = Duration.ofSeconds(20);
+    private static final Duration TIMEOUT = Guard.minute();
 
     @Property(tries = 200)
     void everyByteArrivesBeforeItsCounterAndCountersInOrder(

@@ -7,12 +7,13 @@ import java.time.Duration;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 @Tag("verify")
 final class LinkTest {
-    private static final Duration LONG = Duration.ofSeconds(20);
+    private static final Duration LONG = Guard.minute();
 
     private static LinkPair pair() {
         return new LinkPair(7, LinkPair.Shape.of(2));
@@ -83,6 +84,16 @@ final class LinkTest {
         assertThatThrownBy(() -> pair.link(0).drain(Duration.ofMillis(20)))
                 .isInstanceOf(EpTimeoutException.class)
                 .hasMessageContainingAll("the end of all writes", "1 writes under way");
+    }
+
+    /** As by a thread that got no processor until its deadline. */
+    @Test
+    void whatHasEndedIsTakenInAfterTheDeadlineToo() {
+        LinkPair pair = pair();
+        pair.fabric().pump(0, () -> {});
+        pair.write(0, 0, 0, 64);
+        progress(pair, 1);
+        pair.link(0).drain(Duration.ZERO);
     }
 
     @Test

@@ -10,6 +10,7 @@ import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -126,12 +127,12 @@ final class PartingWireTest {
             Network network = new Network();
             AtomicBoolean first = new AtomicBoolean();
             AtomicBoolean second = new AtomicBoolean();
-            PartingWire one = wire(network, 0, round, Duration.ofSeconds(20), first);
-            PartingWire other = wire(network, 1, round + 1000, Duration.ofSeconds(20), second);
+            PartingWire one = wire(network, 0, round, Guard.minute(), first);
+            PartingWire other = wire(network, 1, round + 1000, Guard.minute(), second);
             long seed = round;
             CompletableFuture<Void> beside = CompletableFuture.runAsync(() -> use(other, seed + 5000));
             use(one, seed);
-            beside.get(20, TimeUnit.SECONDS);
+            beside.get(Guard.minutes(2).toSeconds(), TimeUnit.SECONDS);
             assertThat(first).isTrue();
             assertThat(second).isTrue();
         }
@@ -149,7 +150,7 @@ final class PartingWireTest {
         AtomicBoolean parted = new AtomicBoolean();
         Network network = new Network();
         network.broken = true;
-        use(wire(network, 0, 1, Duration.ofSeconds(20), parted), 7);
+        use(wire(network, 0, 1, Guard.minute(), parted), 7);
         assertThat(parted).isTrue();
     }
 }
