@@ -7,20 +7,27 @@ import org.ep4j.engine.collective.Deadline;
 final class Patience {
     private Duration longest = Duration.ZERO;
     private boolean waiting;
+    private boolean late;
     private long end;
 
     /** A call begins. */
     void begin(Duration most) {
         longest = most;
         waiting = false;
+        late = false;
     }
 
-    /** True when the call has waited for too long. */
+    /**
+     * To be asked after each look at what is waited for. True when the call has waited for too long and has looked since: a thread
+     * that got no processor until then has not looked yet.
+     */
     boolean isOver() {
         if (!waiting) {
             waiting = true;
             end = Deadline.in(longest).nanoTime();
         }
-        return end - System.nanoTime() <= 0;
+        boolean looked = late;
+        late = end - System.nanoTime() <= 0;
+        return looked;
     }
 }

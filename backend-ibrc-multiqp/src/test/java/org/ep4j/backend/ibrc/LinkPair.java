@@ -1,6 +1,5 @@
 package org.ep4j.backend.ibrc;
 
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -10,6 +9,7 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.testing.Guard;
 
 /** Two links over a fake fabric, that send each other random writes and check every byte. For one thread. */
 final class LinkPair implements AutoCloseable {
@@ -161,8 +161,8 @@ final class LinkPair implements AutoCloseable {
             }
             fabric.step();
         }
-        sides[0].link.drain(Duration.ofSeconds(20));
-        sides[1].link.drain(Duration.ofSeconds(20));
+        sides[0].link.drain(Guard.minute());
+        sides[1].link.drain(Guard.minute());
     }
 
     private boolean done(int side, long rounds) {

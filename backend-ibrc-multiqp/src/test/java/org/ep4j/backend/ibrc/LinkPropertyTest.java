@@ -3,10 +3,10 @@ package org.ep4j.backend.ibrc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.time.Duration;
 import java.util.Random;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.testing.ForAll;
+import org.ep4j.testing.Guard;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.junit.jupiter.api.Tag;
@@ -75,6 +75,6 @@ final class LinkPropertyTest {
                 1 + random.nextInt(32),
                 random.nextInt(3) == 0 ? 1 + random.nextInt(10) : 0,
                 random.nextInt(3) == 0 ? 512 : 0,
-                Duration.ofSeconds(20));
+                Guard.minute());
     }
 }

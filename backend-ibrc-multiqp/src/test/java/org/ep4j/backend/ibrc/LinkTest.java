@@ -21,6 +21,7 @@ import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.LinkTraffic;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -56,7 +57,7 @@ class LinkTest {
     }
 
     private Link link() {
-        LinkSettings settings = new LinkSettings(128, 4, 0, 0, Duration.ofSeconds(20));
+        LinkSettings settings = new LinkSettings(128, 4, 0, 0, Guard.minute());
         List<Lane> lanes = new ArrayList<>();
         for (int lane = 0; lane < RAILS; lane++) {
             lanes.add(new Lane(lane, lane, new LaneEnds(lane, 0, 0, 64, 0, 16, 1000, "port-" + lane), settings));
@@ -184,7 +185,7 @@ class LinkTest {
         link.write(dataRegion, 0, 2048, 1024);
         link.advance(counterRegion, 0, COUNTER, sent, 2);
         wire.fail(0);
-        link.drain(Duration.ofSeconds(20));
+        link.drain(Guard.minute());
         assertThat(link.traffic().failovers()).isEqualTo(2);
         assertThat(link.traffic().lanes()).extracting(LinkTraffic.OfLane::alive).containsExactly(false, true, false);
         assertThat(link.remark()).contains("rank 1", "port-0 is given up", "2 other pairs", "status 12 (made up)");
@@ -246,7 +247,7 @@ class LinkTest {
         waiting.start();
         try {
             awaitQuietly(polls);
-            assertThat(CompletableFuture.supplyAsync(link::traffic)).succeedsWithin(Duration.ofSeconds(20));
+            assertThat(CompletableFuture.supplyAsync(link::traffic)).succeedsWithin(Guard.minute());
         } finally {
             told.countDown();
             waiting.join();
@@ -255,7 +256,8 @@ class LinkTest {
 
     private static void awaitQuietly(CountDownLatch latch) {
         try {
-            assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+            assertThat(latch.await(Guard.minute().toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
@@ -271,10 +273,21 @@ class LinkTest {
         link.end("this rank has left it out");
         assertThat(wire.stopped).containsExactlyInAnyOrder(0, 1, 2);
         assertThat(waiting)
-                .failsWithin(Duration.ofSeconds(20))
+                .failsWithin(Guard.minute())
                 .withThrowableOfType(ExecutionException.class)
                 .withCauseInstanceOf(EpPeerLostException.class)
                 .withMessageContaining("this rank has left it out");
+    }
+
+    /** As by a thread that got no processor until its deadline. */
+    @Test
+    void aWaitThatIsLateLooksOnceMore() {
+        Patience patience = new Patience();
+        for (int call = 0; call < 2; call++) {
+            patience.begin(Duration.ZERO);
+            assertThat(patience.isOver()).isFalse();
+            assertThat(patience.isOver()).isTrue();
+        }
     }
 
     @Test

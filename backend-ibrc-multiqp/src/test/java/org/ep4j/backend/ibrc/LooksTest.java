@@ -2,10 +2,10 @@ package org.ep4j.backend.ibrc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -16,7 +16,7 @@ final class LooksTest {
     @Test
     void onlyWhoAsksForOnePeerAgainLooksOften() {
         try (LinkPair pair =
-                new LinkPair(new Random(1), 1, 1, false, new LinkSettings(1 << 16, 32, 0, 0, Duration.ofSeconds(20)))) {
+                new LinkPair(new Random(1), 1, 1, false, new LinkSettings(1 << 16, 32, 0, 0, Guard.minute()))) {
             Link one = pair.link(0);
             Link other = pair.link(1);
             assertThat(looks.at(one)).isEqualTo(1);

@@ -8,7 +8,7 @@ public final class RankProcess {
 
     /** Arguments are those of {@link TwoProcesses#second}. */
     public static void main(String[] arguments) {
-        TwoProcesses.second(VerbsScenarios.twoPorts(), arguments[0], arguments[1]);
+        TwoProcesses.second(VerbsScenarios.twoPorts(Boolean.parseBoolean(arguments[0])), arguments[0], arguments[1]);
         System.exit(0);
     }
 }

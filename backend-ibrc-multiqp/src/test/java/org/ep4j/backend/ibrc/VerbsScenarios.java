@@ -12,20 +12,21 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
+import org.ep4j.config.EpKeys;
 import org.ep4j.spi.LinkTraffic;
 import org.ep4j.tck.writes.HeldReceiver;
 import org.ep4j.tck.writes.TwoProcesses;
 import org.ep4j.tck.writes.TwoRanks;
 import org.ep4j.tck.writes.WriteExchange;
 import org.ep4j.tck.writes.WriteScenarios;
+import org.ep4j.testing.Guard;
 
 /**
  * Two ranks on real verbs, between ports that are joined in pairs: {@code rxe0} with {@code rxe1}, {@code rxe2} with {@code
  * rxe3}, as ci/rdma-guest sets them up.
  */
 final class VerbsScenarios {
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Guard.minute();
     private static final int SLOT = 1 << 16;
     private static final int LARGEST = 20_000;
     private static final List<String> ONE = List.of("rxe0:1");
@@ -33,9 +34,26 @@ final class VerbsScenarios {
     private static final List<String> TWO = List.of("rxe0:1", "rxe2:1");
     private static final List<String> OTHER_TWO = List.of("rxe1:1", "rxe3:1");
 
-    /** Settings with which a failure is found within a second, also where 7 retries mean retries without end. */
+    private static final Map<String, String> ATOMIC = Map.of("ep.ibrc.counters", "atomic");
+    private static final Map<String, String> SMALL = Map.of("ep.ibrc.depth", "64", "ep.ibrc.stripe", "4KiB");
+
+    /**
+     * Settings with which a port that fails is found within two seconds, also where 7 retries mean retries without end. Queue pairs
+     * that are to work may be late by as much, so these are for scenarios in which something fails.
+     */
     private static final Map<String, String> QUICK =
-            Map.of("ep.ibrc.timeout", "14", "ep.ibrc.retries", "3", "ep.ibrc.depth", "64", "ep.ibrc.stripe", "4KiB");
+            with(SMALL, Map.of("ep.ibrc.timeout", "16", "ep.ibrc.retries", "6"));
+
+    /** Nothing ends by time: queue pairs try for a minute, however late the peer's answers are. */
+    private static final Map<String, String> PATIENT = Map.of(
+            "ep.ibrc.timeout",
+            "21",
+            "ep.ibrc.retries",
+            "6",
+            EpKeys.TIMEOUT.name(),
+            PATIENCE.toSeconds() + "s",
+            EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT.name(),
+            PATIENCE.toSeconds() + "s");
 
     private VerbsScenarios() {}
 
@@ -48,8 +66,8 @@ final class VerbsScenarios {
     static Map<String, Scenario> all() {
         Map<String, Scenario> all = new LinkedHashMap<>();
         for (int queuePairs : List.of(1, 4, 16)) {
-            all.put("one-port-" + queuePairs, () -> exchange(ONE, OTHER_ONE, queuePairs, QUICK, 40));
-            all.put("two-ports-" + queuePairs, () -> exchange(TWO, OTHER_TWO, queuePairs, QUICK, 40));
+            all.put("one-port-" + queuePairs, () -> exchange(ONE, OTHER_ONE, queuePairs, SMALL, 40));
+            all.put("two-ports-" + queuePairs, () -> exchange(TWO, OTHER_TWO, queuePairs, SMALL, 40));
         }
         all.put("held", VerbsScenarios::held);
         all.put("loss", () -> disturbed("netem", "loss", "2%"));
@@ -66,37 +84,36 @@ final class VerbsScenarios {
                             QUICK,
                             () -> command("ip", "link", "set", end, "down"),
                             () -> command("ip", "link", "set", end, "up")));
-            all.put(
-                    "cable-atomics-" + rail,
-                    () -> failover(with("ep.ibrc.counters", "atomic"), cut(end, other), mend(end, other)));
+            all.put("cable-atomics-" + rail, () -> failover(with(QUICK, ATOMIC), cut(end, other), mend(end, other)));
         }
         all.put("last-port", VerbsScenarios::lastPort);
-        all.put("cut-off", () -> WriteScenarios.cutOff(twoPorts(), "cut it off", "status "));
-        all.put("processes", () -> TwoProcesses.first(twoPorts(), RankProcess.class, List.of(), false));
-        all.put("killed", () -> TwoProcesses.first(twoPorts(), RankProcess.class, List.of(), true));
-        all.put("atomics", () -> exchange(TWO, OTHER_TWO, 4, with("ep.ibrc.counters", "atomic"), 40));
+        all.put("cut-off", () -> WriteScenarios.cutOff(twoPorts(true), "cut it off", "status "));
+        all.put("processes", () -> TwoProcesses.first(twoPorts(false), RankProcess.class, List.of(), false));
+        all.put("killed", () -> TwoProcesses.first(twoPorts(true), RankProcess.class, List.of(), true));
+        all.put("atomics", () -> exchange(TWO, OTHER_TWO, 4, with(SMALL, ATOMIC), 40));
         return all;
     }
 
-    /** Two ranks over ports of theirs, with so many queue pairs for each port. */
+    /** Two ranks over ports of theirs, with so many queue pairs for each port. Nothing ends by time unless the settings say so. */
     static TwoRanks ranks(List<String> first, List<String> second, int queuePairs, Map<String, String> settings) {
         IbrcProvider provider = new IbrcProvider();
         int lanes = queuePairs * Math.max(first.size(), second.size());
         return new TwoRanks(
                 provider,
                 TwoRanks.plan(IbrcProvider.ID, Map.of(), first, second, lanes),
-                TwoRanks.config(provider, settings),
+                TwoRanks.config(provider, with(PATIENT, settings)),
                 PATIENCE);
     }
 
-    static TwoRanks twoPorts() {
-        return ranks(TWO, OTHER_TWO, 2, QUICK);
+    /** Two ranks over two ports each. {@code fails}: one of the ranks will. */
+    static TwoRanks twoPorts(boolean fails) {
+        return ranks(TWO, OTHER_TWO, 2, fails ? QUICK : SMALL);
     }
 
-    private static Map<String, String> with(String key, String value) {
-        Map<String, String> settings = new HashMap<>(QUICK);
-        settings.put(key, value);
-        return settings;
+    private static Map<String, String> with(Map<String, String> settings, Map<String, String> more) {
+        Map<String, String> all = new HashMap<>(settings);
+        all.putAll(more);
+        return Map.copyOf(all);
     }
 
     private static void exchange(
@@ -141,7 +158,7 @@ final class VerbsScenarios {
         };
     }
 
-    /** An exchange over a bad wire: slower, and nothing else. */
+    /** An exchange over a bad wire: slower, and nothing else. What is lost is sent again after half a second. */
     private static void disturbed(String... disturbance) throws IOException, InterruptedException {
         List<String> ends = List.of("rail0a", "rail0b");
         for (String end : ends) {
@@ -150,7 +167,7 @@ final class VerbsScenarios {
             command(words.toArray(new String[0]));
         }
         try {
-            exchange(ONE, OTHER_ONE, 2, with("ep.ibrc.retries", "6"), 30);
+            exchange(ONE, OTHER_ONE, 2, with(SMALL, Map.of("ep.ibrc.timeout", "17")), 30);
         } finally {
             mend("rail0a", "rail0b").run();
         }
@@ -192,20 +209,16 @@ final class VerbsScenarios {
     private static void breakAndGoOn(WriteExchange[] exchanges, AtomicLong until, Scenario fault) {
         try {
             runAt(exchanges[0], 15, fault);
-            long end = System.nanoTime() + PATIENCE.toNanos();
-            while ((failovers(exchanges[0]) != 1 || failovers(exchanges[1]) != 1) && System.nanoTime() - end < 0) {
-                LockSupport.parkNanos(1_000_000);
-            }
+            Guard.until(
+                    "both ranks have had a failover",
+                    () -> failovers(exchanges[0]) == 1 && failovers(exchanges[1]) == 1);
         } finally {
             until.set(Math.max(exchanges[0].sentRounds(), exchanges[1].sentRounds()) + 30);
         }
     }
 
     private static void runAt(WriteExchange exchange, long round, Scenario what) {
-        long end = System.nanoTime() + PATIENCE.toNanos();
-        while (exchange.checkedRounds() < round && System.nanoTime() - end < 0) {
-            LockSupport.parkNanos(100_000);
-        }
+        Guard.until("round " + round, () -> exchange.checkedRounds() >= round);
         try {
             what.run();
         } catch (IOException e) {
@@ -249,7 +262,7 @@ final class VerbsScenarios {
 
     static void command(String... words) throws IOException, InterruptedException {
         Process process = new ProcessBuilder(words).inheritIO().start();
-        if (!process.waitFor(60, TimeUnit.SECONDS) || process.exitValue() != 0) {
+        if (!process.waitFor(Guard.minute().toSeconds(), TimeUnit.SECONDS) || process.exitValue() != 0) {
             throw new IOException(String.join(" ", words) + " failed");
         }
     }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.fail;
 import static org.junit.jupiter.api.DynamicTest.dynamicTest;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -22,6 +23,7 @@ import org.ep4j.doctor.Doctor;
 import org.ep4j.doctor.DoctorInput;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
+import org.ep4j.testing.Guard;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicPort;
 import org.ep4j.topology.read.FileTree;
@@ -157,12 +159,17 @@ final class VerbsUnpluggedTest {
         for (String end : List.of("rail0a", "rail0b", "rail1a", "rail1b")) {
             VerbsScenarios.command("ip", "link", "set", end, state);
         }
-        Path file = Path.of("/sys/class/infiniband/rxe3/ports/1/state");
         String wanted = state.equals("up") ? "ACTIVE" : "DOWN";
-        for (int tries = 0;
-                tries < 500 && !Files.readString(file, StandardCharsets.UTF_8).contains(wanted);
-                tries++) {
-            TimeUnit.MILLISECONDS.sleep(10);
+        for (String name : List.of("rxe0", "rxe1", "rxe2", "rxe3")) {
+            Guard.until(name + " is " + wanted, () -> state(name).contains(wanted));
+        }
+    }
+
+    private static String state(String name) {
+        try {
+            return Files.readString(Path.of("/sys/class/infiniband", name, "ports/1/state"), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 
@@ -281,7 +288,7 @@ final class VerbsUnpluggedTest {
                 .redirectErrorStream(true)
                 .redirectOutput(file.toFile())
                 .start();
-        if (!process.waitFor(300, TimeUnit.SECONDS)) {
+        if (!process.waitFor(Guard.minutes(5).toSeconds(), TimeUnit.SECONDS)) {
             process.destroyForcibly();
         }
         return Files.readString(file, StandardCharsets.UTF_8);
