@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.testing.Guard;
 
 /** Installations of NVSHMEM whose host library does nothing but answer; built by gcc. */
 final class FakeNvshmem {
@@ -27,7 +28,7 @@ final class FakeNvshmem {
               return 0;
             }
             int nvshmemx_hostlib_init_attr(unsigned flags, const int *attributes) {
-              if (HANG) sleep(30);
+              while (HANG) sleep(60);
               if (flags != 8 || !told || id_given[1] != 42) return 11;
               status = STATUS;
               return RESULT;
@@ -80,7 +81,7 @@ final class FakeNvshmem {
         command.addAll(List.of("-o", home.resolve("lib/libnvshmem_host.so.3").toString(), c.toString()));
         Process gcc = new ProcessBuilder(command).redirectErrorStream(true).start();
         String said = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        assertThat(gcc.waitFor(60, TimeUnit.SECONDS) && gcc.exitValue() == 0)
+        assertThat(gcc.waitFor(Guard.minute().toSeconds(), TimeUnit.SECONDS) && gcc.exitValue() == 0)
                 .as(said)
                 .isTrue();
         return NvshmemInstallation.find(home.toString(), Map.of(), home);

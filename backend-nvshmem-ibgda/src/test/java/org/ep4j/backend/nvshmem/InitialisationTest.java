@@ -7,6 +7,8 @@ import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.ep4j.Device;
 import org.ep4j.EpException;
@@ -14,6 +16,7 @@ import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -23,7 +26,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** What can go wrong before NVSHMEM runs, each with its code, against a library that answers as it is told. */
 @Tag("verify")
 final class InitialisationTest {
-    private static final Duration LONG = Duration.ofSeconds(20);
+    private static final Duration LONG = Guard.minute();
     private static final Map<String, String> VARIABLES = Map.of("NVSHMEM_REMOTE_TRANSPORT", "none");
 
     @TempDir
@@ -31,14 +34,20 @@ final class InitialisationTest {
 
     private final NvshmemProcess process = new NvshmemProcess();
 
-    private static GpuDevice gpu(int ordinal) {
+    /** An initialisation has begun, with the lock. */
+    private final CountDownLatch begun = new CountDownLatch(1);
+
+    private GpuDevice gpu(int ordinal) {
         return (GpuDevice) Proxy.newProxyInstance(
                 GpuDevice.class.getClassLoader(),
                 new Class<?>[] {GpuDevice.class},
                 (proxy, method, arguments) -> switch (method.getName()) {
                     case "inside" -> ((Supplier<?>) arguments[0]).get();
                     case "id" -> new Device("cuda", ordinal);
-                    case "keep" -> "";
+                    case "keep" -> {
+                        begun.countDown();
+                        yield "";
+                    }
                     default -> throw new UnsupportedOperationException(method.getName());
                 });
     }
@@ -91,11 +100,12 @@ final class InitialisationTest {
     }
 
     @Test
-    void anInitialisationThatHangsEndsAtTheDeadline() {
+    void anInitialisationThatHangsEndsAtTheDeadline() throws InterruptedException {
         assertThatThrownBy(() -> start(Map.of("HANG", 1), "3.4.5", Duration.ofMillis(300)))
                 .isInstanceOf(EpTimeoutException.class)
                 .hasMessageContainingAll(NvshmemProbe.INITIALISED, "300 ms");
-        // It has the lock still.
+        // It has the lock still, or will have it: the deadline does not wait for that.
+        assertThat(begun.await(LONG.toSeconds(), TimeUnit.SECONDS)).isTrue();
         assertThatThrownBy(process::world)
                 .isInstanceOf(EpStateException.class)
                 .hasMessageContainingAll("the initialisation of NVSHMEM", "hangs", "start all processes again");
