@@ -16,6 +16,7 @@ import org.ep4j.spi.OpenContext;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
 import org.ep4j.tck.mapped.MappedRank;
+import org.ep4j.testing.Guard;
 
 /** As if PCIe joined all GPUs: the order of writes is tried for every pair of them; a GPU and itself need no PCIe. */
 public final class OrderScenario implements Scenario {
@@ -31,8 +32,9 @@ public final class OrderScenario implements Scenario {
                             open.plan().profiles().get(1))
                     .orElseThrow()
                     .gpuLinks();
-            PeerOrderingCheck check = new PeerOrderingCheck(open, collective, exposure, RocmOffer::byPci, 20);
-            assertThat(check.run(Deadline.in(MappedRank.DEADLINE)))
+            PeerOrderingCheck check =
+                    new PeerOrderingCheck(open, collective, exposure, RocmOffer::byPci, 20, Guard.minute());
+            assertThat(check.run(Deadline.in(Guard.minutes(2))))
                     .isEqualTo(shared ? 0 : context.size() * (context.size() - 1) / 2);
         }
     }

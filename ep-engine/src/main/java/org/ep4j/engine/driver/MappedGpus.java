@@ -34,7 +34,8 @@ public final class MappedGpus {
                         collective,
                         new GpuExposure(context, collective, sharing, kind, "of-ordering"),
                         byPci,
-                        PeerOrderingCheck.ROUNDS)
+                        PeerOrderingCheck.ROUNDS,
+                        PeerOrderingCheck.WAIT)
                 .run(deadline);
         return new MappedBackend(
                 context,

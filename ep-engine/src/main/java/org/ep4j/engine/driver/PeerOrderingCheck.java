@@ -21,7 +21,8 @@ public final class PeerOrderingCheck {
     /** Takes a tenth of a second a pair. */
     public static final int ROUNDS = 10_000;
 
-    private static final Duration WAIT = Duration.ofSeconds(10);
+    /** Longest wait for a flag, which comes within microseconds unless another process has the GPU. */
+    public static final Duration WAIT = Duration.ofSeconds(10);
 
     private record Pair(int first, int second) {}
 
@@ -30,6 +31,7 @@ public final class PeerOrderingCheck {
     private final GpuExposure exposure;
     private final BiPredicate<RankProfile, RankProfile> byPci;
     private final int rounds;
+    private final Duration wait;
 
     /**
      * A check that has not begun.
@@ -37,18 +39,21 @@ public final class PeerOrderingCheck {
      * @param exposure of memory for the tests, not begun either
      * @param byPci true for two ranks whose bytes take PCIe
      * @param rounds data and flags that are sent for each pair
+     * @param wait longest wait for one of the flags
      */
     public PeerOrderingCheck(
             OpenContext context,
             Collective collective,
             GpuExposure exposure,
             BiPredicate<RankProfile, RankProfile> byPci,
-            int rounds) {
+            int rounds,
+            Duration wait) {
         this.context = context;
         this.collective = collective;
         this.exposure = exposure;
         this.byPci = byPci;
         this.rounds = rounds;
+        this.wait = wait;
     }
 
     /**
@@ -108,7 +113,7 @@ public final class PeerOrderingCheck {
         }
         DeviceMemory own = exposure.memory(context.rank());
         DeviceMemory peer = exposure.memory(first ? pair.second() : pair.first());
-        test.check(own, peer, first, number, rounds, WAIT).ifPresent(wrong -> {
+        test.check(own, peer, first, number, rounds, wait).ifPresent(wrong -> {
             throw new EpUnavailableException("PCIe from " + collective.label(pair.first()) + " to "
                     + collective.label(pair.second()) + " does not keep the order of writes: " + wrong + "; set "
                     + EpKeys.EXCLUDE.name() + " to " + collective.backend()
