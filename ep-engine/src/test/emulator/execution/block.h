@@ -58,6 +58,7 @@ struct Execution : Block {
   std::mt19937_64 random;
   bool shuffles = false;
   int idle_rounds = 0;  // rounds of blocks since a thread did anything but pause
+  u64 passed = 0;       // nanoseconds by which its clock is fast
 
   Execution();
   ~Execution();
@@ -69,6 +70,7 @@ struct Execution : Block {
   void run_blocks(const std::vector<emulated::Index>& order);
   bool run_block(bool others);
   void let_others_run();
+  static u64 time_passed();
   void rest();
   void go_on();
   void finish();

@@ -112,7 +112,7 @@ void fail(const char* text) { running->fail(719, text); }
 u64 nanoseconds() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1000000000ull + now.tv_nsec;
+  return now.tv_sec * 1000000000ull + now.tv_nsec + running->passed;
 }
 void barrier_init(u64* b, unsigned count) { running->barrier_init(b, count); }
 void barrier_expect(u64* b, unsigned bytes) { running->barrier_expect(b, bytes); }
@@ -127,6 +127,7 @@ void bulk_wait() { running->bulk_wait(); }
 
 int Execution::run(const Launch& what) {
   launch = what;
+  passed = time_passed();
   lanes = what.module->lanes;
   static const emulated::Runtime runtime = {calls::meet, calls::sync_block, calls::pause, calls::touch, calls::fail, calls::nanoseconds,
                                             calls::barrier_init, calls::barrier_expect, calls::barrier_wait, calls::bulk_load, calls::bulk_store,

@@ -1,5 +1,7 @@
 package org.ep4j.engine.gpu;
 
+import com.sun.jna.NativeLibrary;
+import java.time.Duration;
 import org.ep4j.engine.cuda.EmulatedCuda;
 import org.ep4j.engine.hip.EmulatedHip;
 
@@ -21,5 +23,12 @@ final class EmulatedGpu {
 
     static GpuDevice open(int ordinal) {
         return TYPE.equals("hip") ? EmulatedHip.open(ordinal) : EmulatedCuda.open(ordinal);
+    }
+
+    /** Lets time pass for kernels that wait for what others do, on all emulated GPUs of this process. */
+    static void pass(Duration time) {
+        NativeLibrary.getInstance(System.getenv("EP_CUDA_DRIVER"))
+                .getFunction("emulatedPass")
+                .invokeVoid(new Object[] {time.toNanos()});
     }
 }

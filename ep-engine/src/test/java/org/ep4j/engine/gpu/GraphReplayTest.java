@@ -12,6 +12,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import org.ep4j.DataType;
 import org.ep4j.DispatchRequest;
@@ -28,6 +30,7 @@ import org.ep4j.Tensor;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.Bootstrap;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -37,10 +40,10 @@ final class GraphReplayTest {
     private static final int TOKENS = 6;
     private static final EpShape SHAPE =
             EpShape.builder(64, 4, 2).maxTokens(TOKENS).build();
-    private static final Duration LONG = Duration.ofSeconds(60);
+    private static final Duration LONG = Guard.minute();
 
-    /** Of an operation; the emulator needs a part of it. */
-    private static final Duration DEADLINE = Duration.ofSeconds(4);
+    /** Of an operation: only {@link Rank#expire} gets there. */
+    private static final Duration DEADLINE = Duration.ofHours(1);
 
     /** A rank on an emulated GPU of its own. */
     private static final class Rank {
@@ -100,6 +103,15 @@ final class GraphReplayTest {
             return graph.launch(stream.handle());
         }
 
+        /** Lets time pass until the replay ends at the deadline of what it waits for. No other kernel waits meanwhile. */
+        private void expire(EpEvent replay) {
+            Guard.until("the replay ends at its deadline", () -> {
+                // Its kernels may begin after this.
+                EmulatedGpu.pass(DEADLINE.plusSeconds(1));
+                return replay.isDone();
+            });
+        }
+
         private void meet() {
             group.barrier(LONG);
         }
@@ -148,6 +160,7 @@ final class GraphReplayTest {
                 if (rank.group.rank() == 0) {
                     EpEvent alone = rank.replay(graph);
                     EpEvent behind = rank.replay(graph);
+                    rank.expire(behind);
                     for (EpEvent event : List.of(alone, behind)) {
                         assertThatThrownBy(() -> event.await(LONG))
                                 .isInstanceOf(EpTimeoutException.class)
@@ -172,15 +185,21 @@ final class GraphReplayTest {
             try (GpuGraph graph = rank.record(1)) {
                 rank.replay(graph).await(LONG);
                 rank.meet();
-                List<EpEvent> alone = new ArrayList<>();
                 if (rank.group.rank() == 0) {
-                    alone.add(rank.replay(graph));
+                    EpEvent alone = rank.replay(graph);
+                    CompletableFuture<Boolean> wasDone = CompletableFuture.supplyAsync(() -> {
+                        rank.buffer.recover(LONG);
+                        return alone.isDone();
+                    });
+                    assertThatThrownBy(() -> wasDone.get(200, TimeUnit.MILLISECONDS))
+                            .isInstanceOf(TimeoutException.class);
+                    assertThat(alone.isDone()).isFalse();
+                    rank.expire(alone);
+                    assertThat(wasDone.join()).isTrue();
+                    assertThatThrownBy(() -> alone.await(LONG)).isInstanceOf(EpTimeoutException.class);
+                } else {
+                    rank.buffer.recover(LONG);
                 }
-                rank.buffer.recover(LONG);
-                alone.forEach(event -> {
-                    assertThat(event.isDone()).isTrue();
-                    assertThatThrownBy(() -> event.await(LONG)).isInstanceOf(EpTimeoutException.class);
-                });
                 rank.replay(graph).await(LONG);
             }
         });
@@ -193,7 +212,9 @@ final class GraphReplayTest {
                 if (rank.group.rank() == 0) {
                     EpEvent alone = rank.replay(graph);
                     assertThatThrownBy(() -> rank.buffer.recover(Duration.ofMillis(1)))
-                            .isInstanceOf(EpTimeoutException.class);
+                            .isInstanceOf(EpTimeoutException.class)
+                            .hasMessageContaining("event not done");
+                    rank.expire(alone);
                     assertThatThrownBy(() -> alone.await(LONG)).isInstanceOf(EpTimeoutException.class);
                 }
                 rank.meet();
