@@ -12,12 +12,15 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.testing.Guard;
 
 /** Runs {@link PmixMain} under Open MPI's launcher. */
 final class Mpirun {
     /** Variables by which a launcher would be taken for another. */
     private static final List<String> OTHERS =
             List.of("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "EP_BOOTSTRAP_PORT");
+
+    private static final String LONG = Guard.minutes(2).toSeconds() + "s";
 
     private Mpirun() {}
 
@@ -66,9 +69,11 @@ final class Mpirun {
                     .redirectInput(new File("/dev/null"))
                     .redirectOutput(output.toFile());
             builder.environment().keySet().removeAll(OTHERS);
+            // What the ranks wait for may take as long as the machine needs.
+            builder.environment().putAll(Map.of("EP_SETUP_TIMEOUT", LONG, "EP_BOOTSTRAP_HEARTBEAT_TIMEOUT", LONG));
             builder.environment().putAll(environment);
             Process process = builder.start();
-            boolean ended = process.waitFor(80, TimeUnit.SECONDS);
+            boolean ended = process.waitFor(Guard.minutes(5).toSeconds(), TimeUnit.SECONDS);
             if (!ended) {
                 process.destroy();
             }

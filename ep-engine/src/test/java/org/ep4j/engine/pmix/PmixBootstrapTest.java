@@ -2,6 +2,7 @@ package org.ep4j.engine.pmix;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
@@ -9,12 +10,16 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Groups of processes that mpirun started. */
 @Tag("verify")
 final class PmixBootstrapTest {
+    @TempDir
+    private Path folder;
+
     @BeforeEach
     void mpirun() {
         Mpirun.require();
@@ -46,14 +51,19 @@ final class PmixBootstrapTest {
     /** The launcher would end the others at once, were it not told to let them live. */
     @Test
     void aRankThatDiedIsLostForTheOthers() {
-        Mpirun.Ran ran = Mpirun.run(3, Map.of("EP_BOOTSTRAP_HEARTBEAT", "200ms"), List.of("--enable-recovery"), "kill");
+        Mpirun.Ran ran = Mpirun.run(3, Map.of(), List.of("--enable-recovery"), "kill");
 
         assertThat(ran.said()).as(ran.all()).containsExactly("0 sees LOST", "2 sees LOST");
     }
 
     @Test
     void aProcessThatDoesNotJoinEndsTheWaitOfTheOthers() {
-        Mpirun.Ran ran = Mpirun.run(2, Map.of("EP_SETUP_TIMEOUT", "1500ms"), List.of(), "absent");
+        Mpirun.Ran ran = Mpirun.run(
+                2,
+                Map.of("EP_SETUP_TIMEOUT", "1500ms"),
+                List.of(),
+                "absent",
+                folder.resolve("ended").toString());
 
         assertThat(ran.said()).as(ran.all()).singleElement().asString().contains("EpTimeoutException", "PMIx_Fence");
     }

@@ -2,6 +2,9 @@ package org.ep4j.engine.pmix;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -9,18 +12,19 @@ import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
+import org.ep4j.testing.Guard;
 
 /** A rank under a launcher. Prints one line for everything that it has seen. */
 final class PmixMain {
-    private static final Duration LONG = Duration.ofSeconds(40);
+    private static final Duration LONG = Guard.minute();
 
     private PmixMain() {}
 
-    public static void main(String[] args) throws InterruptedException {
+    public static void main(String[] args) throws IOException {
         switch (args[0]) {
             case "gather" -> gather(Integer.parseInt(args[1]));
             case "kill" -> kill();
-            case "absent" -> absent();
+            case "absent" -> absent(Path.of(args[1]));
             default -> throw new IllegalArgumentException(args[0]);
         }
     }
@@ -44,32 +48,35 @@ final class PmixMain {
     }
 
     /** Rank 1 dies as by a signal; the others notice. */
-    private static void kill() throws InterruptedException {
+    private static void kill() {
         try (Bootstrap group = join()) {
             group.barrier("meet", LONG);
             if (group.rank() == 1) {
                 Runtime.getRuntime().halt(0);
             }
-            long end = System.nanoTime() + LONG.toNanos();
-            while (group.state(1) == MemberState.ALIVE && System.nanoTime() < end) {
-                Thread.sleep(5);
-            }
+            Guard.until("rank 1 is not alive", () -> group.state(1) != MemberState.ALIVE);
             say(group.rank() + " sees " + group.state(1));
         }
     }
 
-    /** Rank 1 does not join. */
-    private static void absent() throws InterruptedException {
+    /**
+     * Rank 1 does not join, and lives until the other has made a file. As {@link PmixBootstrapProvider}, but only the fence has
+     * the short timeout of the configuration.
+     */
+    private static void absent(Path ended) throws IOException {
         if (System.getenv("PMIX_RANK").equals("1")) {
-            // Longer than the others wait, and not much.
-            Thread.sleep(4000);
+            Guard.until("the other has given up", () -> Files.exists(ended));
             return;
         }
-        try {
-            join().close();
+        try (PmixSession session = new PmixSession(PmixLibrary.load(), 0, LONG)) {
+            int rank = session.ask(PmixJob::rank, LONG);
+            int size = session.ask(PmixJob::size, LONG);
+            Bootstraps.wiredUp(rank, size, session, EpConfig.load()).close();
             say("joined");
         } catch (RuntimeException e) {
             say(e.getClass().getSimpleName() + " " + e.getMessage());
+        } finally {
+            Files.createFile(ended);
         }
     }
 

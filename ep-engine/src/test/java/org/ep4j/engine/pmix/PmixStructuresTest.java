@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -78,7 +79,8 @@ final class PmixStructuresTest {
                 .redirectErrorStream(true)
                 .redirectOutput(output.toFile())
                 .start();
-        assertThat(process.waitFor(50, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.waitFor(Guard.minute().toSeconds(), TimeUnit.SECONDS))
+                .isTrue();
         String text = Files.readString(output);
         assertThat(process.exitValue()).as(text).isZero();
         return text;
