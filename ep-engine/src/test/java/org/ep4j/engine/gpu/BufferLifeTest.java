@@ -4,10 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import org.ep4j.DataType;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
@@ -16,12 +18,16 @@ import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
+import org.ep4j.Recovery;
 import org.ep4j.Tensor;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
+import org.ep4j.engine.sync.Waits;
 import org.ep4j.spi.Bootstrap;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -53,9 +59,9 @@ final class BufferLifeTest {
                 }
                 rank.buffer().dispatch(request(rank, 1).build());
                 rank.buffer().dispatch(request(rank, 2).build());
-                rank.keep("first", rank.buffer().recover(Duration.ofSeconds(30)));
+                rank.keep("first", rank.buffer().recover(Guard.minute()));
                 rank.buffer().dispatch(request(rank, 1).build());
-                rank.keep("second", rank.buffer().recover(Duration.ofSeconds(30)));
+                rank.keep("second", rank.buffer().recover(Guard.minute()));
             });
         }
     }
@@ -65,32 +71,38 @@ final class BufferLifeTest {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
             both.check(rank -> {
                 if (rank.number() == 0) {
-                    var recovery =
-                            CompletableFuture.supplyAsync(() -> rank.buffer().recover(Duration.ofMinutes(4)));
-                    sleep();
-                    long start = System.nanoTime();
-                    rank.buffer().close();
-                    assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(20));
+                    FutureTask<Recovery> recovery =
+                            new FutureTask<>(() -> rank.buffer().recover(Duration.ofDays(1)));
+                    Thread thread = new Thread(recovery, "recovery");
+                    thread.setDaemon(true);
+                    thread.start();
+                    Guard.until("the recovery waits for the other rank", () -> isWaiting(thread));
+                    // Waits neither for the recovery nor for ep.timeout.
+                    assertThat(CompletableFuture.runAsync(rank.buffer()::close)).succeedsWithin(Guard.minute());
                     rank.keepFailure("recovery", () -> join(recovery));
                 }
-                rank.group().barrier(Duration.ofMinutes(1));
+                rank.group().barrier(Guard.minute());
             });
         }
     }
 
-    private static void sleep() {
-        try {
-            Thread.sleep(300);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+    /** True when it is in a wait for a counter. */
+    private static boolean isWaiting(Thread thread) {
+        return Arrays.stream(thread.getStackTrace())
+                .anyMatch(frame -> frame.getClassName().equals(Waits.class.getName())
+                        && frame.getMethodName().equals("await"));
     }
 
-    private static void join(CompletableFuture<?> future) {
+    private static void join(FutureTask<?> task) {
         try {
-            future.join();
-        } catch (CompletionException e) {
-            throw e.getCause() instanceof EpException cause ? cause : e;
+            task.get();
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof EpException cause) {
+                throw cause;
+            }
+            throw new AssertionError(e);
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
         }
     }
 
@@ -104,13 +116,14 @@ final class BufferLifeTest {
                                     .worstCase()
                                     .options(OpOptions.DEFAULT.asynchronous())
                                     .build());
-                    sleep();
+                    assertThatThrownBy(() -> lonely.event().await(Duration.ofMillis(200)))
+                            .isInstanceOf(EpTimeoutException.class);
                     rank.buffer().close();
-                    assertThatThrownBy(() -> lonely.event().await(Duration.ofSeconds(10)))
+                    assertThatThrownBy(() -> lonely.event().await(Guard.minute()))
                             .isInstanceOf(EpStateException.class)
                             .hasMessageContaining("closed");
                 }
-                rank.group().barrier(Duration.ofMinutes(1));
+                rank.group().barrier(Guard.minute());
             });
         }
     }
@@ -167,7 +180,7 @@ final class BufferLifeTest {
                 stream.synchronize();
                 graph.close();
                 DispatchResult last = buffer.dispatch(request);
-                last.event().await(Duration.ofSeconds(30));
+                last.event().await(Guard.minute());
                 assertThat(last.handle().rows()).isEqualTo(TOKENS);
             }
         }
@@ -197,10 +210,10 @@ final class BufferLifeTest {
                     }
                     try (GpuStream own = device.createStream()) {
                         DispatchResult result = buffer.dispatch(zeros(device, own.handle()));
-                        result.event().await(Duration.ofSeconds(30));
+                        result.event().await(Guard.minute());
                         assertThat(result.handle().rows()).isEqualTo(group.rank() == 0 ? 2L * TOKENS : 0);
                     }
-                    group.barrier(Duration.ofMinutes(1));
+                    group.barrier(Guard.minute());
                 }))
                 .toList();
         done.forEach(CompletableFuture::join);

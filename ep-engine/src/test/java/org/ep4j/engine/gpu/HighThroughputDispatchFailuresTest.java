@@ -20,6 +20,7 @@ import org.ep4j.OpOptions;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -254,7 +255,7 @@ final class HighThroughputDispatchFailuresTest {
                 rank.buffer().dispatch(behind);
                 DispatchResult last = rank.buffer().dispatch(behind);
                 // With the cause, or, when that was seen before this one was queued, for its void handle.
-                assertThat(failure(() -> last.event().await(Duration.ofSeconds(30))))
+                assertThat(failure(() -> last.event().await(Guard.minute())))
                         .isInstanceOfAny(EpArgumentException.class, EpStateException.class);
                 rank.buffer().dispatch(request(rank, 10, 1).build());
             });
@@ -281,11 +282,9 @@ final class HighThroughputDispatchFailuresTest {
                         .dispatch(request(rank, 20, 3).options(later).build());
                 DispatchResult behind = rank.buffer()
                         .dispatch(request(rank, 20, 4).options(later).build());
-                assertThat(failure(() -> alone.event().await(Duration.ofSeconds(30))))
-                        .isInstanceOf(EpTimeoutException.class);
+                assertThat(failure(() -> alone.event().await(Guard.minute()))).isInstanceOf(EpTimeoutException.class);
                 assertThat(failure(() -> rank.buffer()
                                 .dispatch(DispatchRequest.cached(x(rank, 20, 4), behind.handle())
-                                        .options(OpOptions.DEFAULT.timeout(Duration.ofMillis(300)))
                                         .build())))
                         .isInstanceOf(EpStateException.class)
                         .hasMessageContaining("dispatch again");
@@ -311,7 +310,7 @@ final class HighThroughputDispatchFailuresTest {
                     } finally {
                         room(0);
                     }
-                    rank.buffer().recover(Duration.ofSeconds(20));
+                    rank.buffer().recover(Guard.minute());
                 }
                 keepDispatch(rank, "after", request);
             });
@@ -341,7 +340,7 @@ final class HighThroughputDispatchFailuresTest {
                         .dispatch(DispatchRequest.cached(x(rank, 1, 1), failed.handle())
                                 .options(later)
                                 .build());
-                assertThat(failure(() -> failed.event().await(Duration.ofSeconds(30))))
+                assertThat(failure(() -> failed.event().await(Guard.minute())))
                         .isInstanceOf(EpArgumentException.class)
                         .hasMessageContaining("topkIds[0][3]");
                 assertThat(failure(behind::x)).isNotNull();
