@@ -5,12 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 @Tag("verify")
 final class ThreadEndsTest {
-    private static final Duration LONG = Duration.ofSeconds(20);
+    private static final Duration LONG = Guard.minute();
 
     @Test
     void aThreadIsWaitedForByOneThatIsInterrupted() {

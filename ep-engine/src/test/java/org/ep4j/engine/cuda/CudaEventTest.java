@@ -11,6 +11,7 @@ import org.ep4j.engine.gpu.GpuGraph;
 import org.ep4j.engine.gpu.GpuModule;
 import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.engine.gpu.PinnedMemory;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -36,7 +37,7 @@ final class CudaEventTest {
                     .isInstanceOf(EpTimeoutException.class)
                     .hasMessageContaining("PT0.02S");
             gate.memory().putLongRelease(0, 1);
-            event.await(Duration.ofSeconds(30));
+            event.await(Guard.minute());
             assertThat(event.isDone()).isTrue();
         }
     }
@@ -57,7 +58,7 @@ final class CudaEventTest {
             before.close();
             assertThat(event.isDone()).isFalse();
             gate.memory().putLongRelease(0, 1);
-            event.await(Duration.ofSeconds(30));
+            event.await(Guard.minute());
         }
     }
 
@@ -77,7 +78,7 @@ final class CudaEventTest {
             assertThatThrownBy(() -> counted.await(Duration.ofMillis(20))).isInstanceOf(EpTimeoutException.class);
             assertThat(words.memory().getLongAcquire(8)).isZero();
             words.memory().putLongRelease(0, 1);
-            counted.await(Duration.ofSeconds(30));
+            counted.await(Guard.minute());
             assertThat(words.memory().getLongAcquire(8)).isEqualTo(1);
         }
     }

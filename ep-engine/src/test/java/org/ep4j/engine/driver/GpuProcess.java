@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -14,6 +13,7 @@ import org.ep4j.EpDevice;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.testing.Guard;
 
 /**
  * Another process with a GPU. {@code probe} prints the checks of the device; {@code add HANDLE} maps memory and adds 1 to its
@@ -55,7 +55,7 @@ public final class GpuProcess {
                 .findFirst()
                 .orElseThrow();
         if (arguments[1].equals("probe")) {
-            provider.probe(new ProbeRequest(id, EpConfig.load(), Duration.ofSeconds(10)))
+            provider.probe(new ProbeRequest(id, EpConfig.load(), Guard.minute()))
                     .checks()
                     .forEach(check -> System.out.println(check));
             System.out.println("count " + provider.count());

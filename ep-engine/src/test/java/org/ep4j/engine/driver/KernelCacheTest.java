@@ -25,6 +25,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -174,21 +175,22 @@ final class KernelCacheTest {
     @Test
     void theTurnOfAProcessThatDiesIsAnother() throws IOException, InterruptedException {
         Path log = folder.resolve("log");
-        Process first = asker(log, 60_000);
-        while (!Files.exists(log)) {
-            assertThat(first.isAlive()).isTrue();
-            Thread.sleep(20);
+        Process first = asker(log, Guard.minutes(10).toMillis());
+        try {
+            Guard.until("the first compiles", () -> Files.exists(log));
+            Process second = asker(log, 0);
+            assertThat(second.waitFor(1, TimeUnit.SECONDS))
+                    .as("waits for the first")
+                    .isFalse();
+            first.destroyForcibly();
+            assertThat(second.waitFor()).isZero();
+        } finally {
+            first.destroyForcibly();
         }
-        Process second = asker(log, 0);
-        assertThat(second.waitFor(1, TimeUnit.SECONDS))
-                .as("waits for the first")
-                .isFalse();
-        first.destroyForcibly();
-        assertThat(second.waitFor()).isZero();
         assertThat(Files.readAllLines(log)).hasSize(2);
     }
 
-    private Process asker(Path log, int millis) throws IOException {
+    private Process asker(Path log, long millis) throws IOException {
         return new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-XX:TieredStopAtLevel=1",
@@ -197,7 +199,7 @@ final class KernelCacheTest {
                         Asker.class.getName(),
                         folder.resolve("cache").toString(),
                         log.toString(),
-                        Integer.toString(millis))
+                        Long.toString(millis))
                 .inheritIO()
                 .start();
     }
@@ -228,10 +230,10 @@ final class KernelCacheTest {
         CountDownLatch begun = new CountDownLatch(1);
         CountDownLatch ends = new CountDownLatch(1);
         try {
-            Future<Boolean> holder = threads.submit(() -> CompileTurn.at(kernel, Duration.ofSeconds(5), () -> {
+            Future<Boolean> holder = threads.submit(() -> CompileTurn.at(kernel, Guard.minute(), () -> {
                 begun.countDown();
                 try {
-                    return ends.await(30, TimeUnit.SECONDS);
+                    return ends.await(Guard.minute().toSeconds(), TimeUnit.SECONDS);
                 } catch (InterruptedException e) {
                     throw new IllegalStateException(e);
                 }

@@ -15,12 +15,13 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.engine.cuda.CudaDevice;
 import org.ep4j.engine.cuda.EmulatedCuda;
 import org.ep4j.engine.driver.MemoryHandle.Kind;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 @Tag("verify")
 final class PeerOrderingTest {
-    private static final Duration WAIT = Duration.ofSeconds(20);
+    private static final Duration WAIT = Guard.minute();
 
     private interface Part {
         Optional<String> run(int rank, DeviceMemory own, DeviceMemory peer, PeerOrdering test);
@@ -43,7 +44,7 @@ final class PeerOrderingTest {
             ranks.add(CompletableFuture.supplyAsync(() -> part.run(1, ofB.memory(), aAtB.memory(), testB)));
             List<Optional<String>> verdicts = new ArrayList<>();
             for (CompletableFuture<Optional<String>> rank : ranks) {
-                verdicts.add(rank.get(150, TimeUnit.SECONDS));
+                verdicts.add(rank.get(Guard.minutes(5).toSeconds(), TimeUnit.SECONDS));
             }
             return verdicts;
         }

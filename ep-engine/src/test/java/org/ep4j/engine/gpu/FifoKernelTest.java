@@ -18,6 +18,7 @@ import org.ep4j.engine.proxy.ArrivalPump;
 import org.ep4j.engine.proxy.CommandRing;
 import org.ep4j.engine.proxy.CommandSink;
 import org.ep4j.engine.proxy.ProxyThreads;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -30,7 +31,7 @@ final class FifoKernelTest {
     private static final int BLOCKS = 3;
     private static final int THREADS = 64;
     private static final int EACH = 20;
-    private static final Duration LONG = Duration.ofSeconds(60);
+    private static final Duration LONG = Guard.minute();
 
     private CudaDevice device;
     private GpuModule module;
@@ -168,9 +169,7 @@ final class FifoKernelTest {
         launch(LONG);
         int all = BLOCKS * THREADS * EACH;
         assertThat(read().getInt(128)).isEqualTo(all);
-        while (ring.tail() < 2L * all) {
-            Thread.onSpinWait();
-        }
+        Guard.until("all commands are taken", () -> ring.tail() == 2L * all);
         proxies.close(LONG);
         assertThat(seen.writes).hasSize(all);
         assertThat(seen.advances).hasSize(all);

@@ -30,16 +30,17 @@ import org.ep4j.Tensor;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.Bootstrap;
+import org.ep4j.testing.Guard;
 
 /**
  * Two groups of the same shape, one on the host and one on emulated GPUs, whose ranks are threads. A scenario runs on both;
  * what it keeps must be equal to the last bit.
  */
 final class GpuAgainstHost implements AutoCloseable {
-    private static final Duration PATIENCE = Duration.ofMinutes(3);
+    private static final Duration PATIENCE = Guard.minutes(5);
     // An emulated GPU is as slow as the processors that all ranks share: for 34 of them, on a busy machine, the default
     // may be short.
-    private static final String TIMEOUT = "90s";
+    private static final String TIMEOUT = Guard.minutes(2).toSeconds() + "s";
 
     private final List<Rank> host;
     private final List<Rank> gpu;
@@ -78,6 +79,7 @@ final class GpuAgainstHost implements AutoCloseable {
             var config = EpConfig.builder(settings, Map.of())
                     .set("ep.device", device.endsWith(":") ? device + r : device)
                     .set("ep.timeout", settings.getOrDefault("ep.timeout", TIMEOUT))
+                    .set("ep.setup-timeout", TIMEOUT)
                     .build();
             EpGroup group = EpGroup.join(bootstraps.get(r), config);
             return new Rank(group, group.createBuffer(shape));
@@ -307,7 +309,7 @@ final class GpuAgainstHost implements AutoCloseable {
 
         /** Keeps all that a high-throughput dispatch gives and says something. */
         void keep(String name, DispatchResult result, DispatchRequest request) {
-            result.event().await(Duration.ofSeconds(60));
+            result.event().await(Guard.minute());
             keep(name + ".rows", result.rows());
             keep(name + ".sourceRanks", result.sourceRanks());
             keep(name + ".sourceTokens", result.sourceTokens());

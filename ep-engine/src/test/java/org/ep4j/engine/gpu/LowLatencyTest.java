@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 import static org.ep4j.engine.gpu.GroupsByShape.setup;
 
-import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -23,6 +22,7 @@ import org.ep4j.Tensor;
 import org.ep4j.engine.cuda.SkipWithoutEmulator;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
 import org.ep4j.testing.ForAll;
+import org.ep4j.testing.Guard;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.junit.jupiter.api.AfterAll;
@@ -181,7 +181,7 @@ final class LowLatencyTest {
         }
 
         void keep(String name, LowLatencyDispatchResult result) {
-            result.event().await(Duration.ofSeconds(60));
+            result.event().await(Guard.minute());
             int[] counts = rank.readInts(result.counts());
             boolean[] defined = new boolean[(int) (experts * rows)];
             for (int e = 0; e < experts; e++) {
@@ -262,7 +262,7 @@ final class LowLatencyTest {
         }
 
         void keep(String name, LowLatencyCombineResult result) {
-            result.event().await(Duration.ofSeconds(60));
+            result.event().await(Guard.minute());
             rank.keep(name, result.out());
         }
     }

@@ -18,6 +18,7 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.testing.ForAll;
+import org.ep4j.testing.Guard;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.ep4j.testing.Size;
@@ -27,7 +28,7 @@ import org.junit.jupiter.api.Test;
 @Tag("verify")
 class SharedPostedTest {
     private static final int RANKS = 3;
-    private static final long SECONDS = 30;
+    private static final long SECONDS = Guard.minute().toSeconds();
 
     /** Writes down what it is told, and that calls for one peer do not overlap. */
     private static final class Notes implements HostPosted {

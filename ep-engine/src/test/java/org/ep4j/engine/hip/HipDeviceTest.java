@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.HexFormat;
 import java.util.Map;
 import org.ep4j.Device;
@@ -23,6 +22,7 @@ import org.ep4j.engine.gpu.GpuGraph;
 import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.engine.gpu.GpuTimer;
 import org.ep4j.engine.gpu.PinnedMemory;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -99,7 +99,7 @@ final class HipDeviceTest {
                 timer.start(stream.handle());
                 graph.launch(stream.handle());
                 timer.stop(stream.handle());
-                device.record(stream.handle()).await(Duration.ofSeconds(20));
+                device.record(stream.handle()).await(Guard.minute());
                 assertThat(first(device, memory)).isEqualTo((byte) 5);
                 assertThat(timer.elapsedNanos()).isNotNegative();
             }

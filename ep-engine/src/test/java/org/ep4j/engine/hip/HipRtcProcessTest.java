@@ -15,6 +15,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.driver.KernelCache;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -101,8 +102,13 @@ final class HipRtcProcessTest {
                 .hasMessageContaining("gfx1250")
                 .hasMessageContaining("did not answer within 3000 ms");
         assertThat(Duration.ofNanos(System.nanoTime() - start)).isGreaterThanOrEqualTo(deadline);
-        assertThat(ProcessHandle.current().children().filter(ProcessHandle::isAlive))
-                .noneMatch(child -> child.info().commandLine().orElse("").contains("HipRtcMain"));
+        Guard.until(
+                "the process has ended",
+                () -> ProcessHandle.current()
+                        .children()
+                        .filter(ProcessHandle::isAlive)
+                        .noneMatch(
+                                child -> child.info().commandLine().orElse("").contains("HipRtcMain")));
     }
 
     @Test

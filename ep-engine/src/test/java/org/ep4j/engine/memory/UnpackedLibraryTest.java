@@ -18,6 +18,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -52,16 +53,16 @@ class UnpackedLibraryTest {
                         byte[] built = build(i);
                         Files.write(jar, built);
                         URL url = jar.toUri().toURL();
-                        round.await(30, TimeUnit.SECONDS);
+                        round.await(Guard.minute().toSeconds(), TimeUnit.SECONDS);
                         UnpackedLibrary.renew(url, kept);
                         assertThat(Files.readAllBytes(kept)).isEqualTo(built);
-                        round.await(30, TimeUnit.SECONDS);
+                        round.await(Guard.minute().toSeconds(), TimeUnit.SECONDS);
                     }
                     return null;
                 }));
             }
             for (Future<?> one : all) {
-                one.get(60, TimeUnit.SECONDS);
+                one.get(Guard.minutes(5).toSeconds(), TimeUnit.SECONDS);
             }
         } finally {
             pool.shutdownNow();

@@ -16,6 +16,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -25,7 +26,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Tag("verify")
 final class ProxyThreadsTest {
     private static final Duration SPIN = Duration.ofNanos(50_000);
-    private static final Duration DEADLINE = Duration.ofSeconds(30);
+    private static final Duration DEADLINE = Guard.minute();
 
     /** Checks the order of each ring, whose advances are numbered from 0, and counts. */
     private static final class Order implements CommandSink {
@@ -100,7 +101,7 @@ final class ProxyThreadsTest {
                 sleep();
             }
         }
-        Await.until(() -> rings.stream().allMatch(ring -> ring.tail() == 20_000));
+        Guard.until("all commands are taken", () -> rings.stream().allMatch(ring -> ring.tail() == 20_000));
         assertThat(proxies.close(DEADLINE)).isEqualTo(new ProxyThreads.Ended(List.of(), 0));
         assertThat(sink.wrong).hasValue(0);
         assertThat(sink.next).containsOnly(20_000);
@@ -135,10 +136,10 @@ final class ProxyThreadsTest {
         List<CommandProducer> producers =
                 rings.stream().map(CommandProducer::new).toList();
         push(producers, 0, 200_000);
-        Await.until(() -> rings.stream().allMatch(ring -> ring.tail() == 200_000));
+        Guard.until("all commands are taken", () -> rings.stream().allMatch(ring -> ring.tail() == 200_000));
         long before = beans.getThreadAllocatedBytes(thread.get());
         push(producers, 200_000, 700_000);
-        Await.until(() -> rings.stream().allMatch(ring -> ring.tail() == 700_000));
+        Guard.until("all commands are taken", () -> rings.stream().allMatch(ring -> ring.tail() == 700_000));
         long after = beans.getThreadAllocatedBytes(thread.get());
         proxies.close(DEADLINE);
         assertThat(before).as("what the thread allocated is known").isGreaterThanOrEqualTo(allocated.get().length);
@@ -189,7 +190,7 @@ final class ProxyThreadsTest {
                 },
                 Optional.empty(),
                 SPIN);
-        Await.until(() -> !told.isEmpty());
+        Guard.until("the failure is told", () -> !told.isEmpty());
         CommandProducer producer = new CommandProducer(rings.get(0));
         for (int i = 0; i < 200; i++) {
             while (!producer.write(i, 0, 0, 16)) {
@@ -197,7 +198,7 @@ final class ProxyThreadsTest {
             }
             advance(producer, 0, i);
         }
-        Await.until(() -> rings.get(0).tail() == 400);
+        Guard.until("all commands are taken", () -> rings.get(0).tail() == 400);
         proxies.close(DEADLINE);
         assertThat(good).hasValue(200);
         assertThat(told).hasSize(201).startsWith("-1 -1 no arrivals", "0 0 lost 0", "0 1 lost 1");
@@ -226,7 +227,7 @@ final class ProxyThreadsTest {
         ProxyThreads proxies = start(2, rings, stuck);
         CommandProducer producer = new CommandProducer(rings.get(0));
         producer.advance(0, 0, 1);
-        Await.until(() -> inside.getCount() == 0);
+        Guard.until("the sink has the command", () -> inside.getCount() == 0);
         producer.advance(0, 0, 2);
         assertThatThrownBy(() -> proxies.restart(Duration.ofMillis(50)))
                 .isInstanceOf(EpTimeoutException.class)
@@ -249,7 +250,7 @@ final class ProxyThreadsTest {
         proxies.restart(DEADLINE);
         assertThat(rings.get(0).left()).isZero();
         advance(new CommandProducer(rings.get(0)), 0, 0);
-        Await.until(() -> sink.told == 1);
+        Guard.until("the command is taken", () -> sink.told == 1);
         proxies.restart(DEADLINE);
         assertThat(rings.get(0).tail()).isZero();
         proxies.close(DEADLINE);
@@ -271,7 +272,7 @@ final class ProxyThreadsTest {
                 Rings.noFailures(),
                 Optional.empty(),
                 SPIN);
-        Await.until(() -> seen.get() == 7);
+        Guard.until("all threads have looked", () -> seen.get() == 7);
         assertThat(proxies.close(DEADLINE).running()).isEmpty();
     }
 

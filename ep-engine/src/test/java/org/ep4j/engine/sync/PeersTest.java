@@ -19,6 +19,7 @@ import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.HostPosted;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -77,7 +78,7 @@ class PeersTest {
             layout,
             new SymmetricMemory(0, memory.memory(), Map.of(), Map.of(1, posted), Map.of(1, posted)),
             HostMemory::of,
-            Deadline.in(Duration.ofSeconds(10)));
+            Deadline.in(Guard.minute()));
 
     @AfterEach
     void free() {
@@ -95,8 +96,7 @@ class PeersTest {
     @Test
     void whoWaitsForALostRankIsToldPhaseAndCounters() {
         Waits waits = new Waits(peers, Bootstraps.inProcess(2).get(0), 1);
-        assertThatThrownBy(
-                        () -> waits.await(Counter.HT_DATA, 1, 6, Deadline.in(Duration.ofSeconds(10)), "dispatch rows"))
+        assertThatThrownBy(() -> waits.await(Counter.HT_DATA, 1, 6, Deadline.in(Guard.minute()), "dispatch rows"))
                 .isInstanceOfSatisfying(EpPeerLostException.class, lost -> {
                     assertThat(lost.peer()).isEqualTo(1);
                     assertThat(lost.phase()).isEqualTo("dispatch rows");
@@ -108,7 +108,7 @@ class PeersTest {
     @Test
     void whatABrokenOperationPlacedIsNotPostedByTheNextOne() {
         peers.place(1, layout.rows(), 64);
-        peers.until(Deadline.in(Duration.ofSeconds(10)));
+        peers.until(Deadline.in(Guard.minute()));
         peers.advance(1, Counter.HT_ENTER, 2);
         assertThat(posted.calls).containsExactly("advance 2");
     }
@@ -155,15 +155,14 @@ class PeersTest {
                     layout,
                     new SymmetricMemory(1, other.memory(), Map.of(), Map.of(0, back), Map.of(0, back)),
                     HostMemory::of,
-                    Deadline.in(Duration.ofMinutes(1)));
+                    Deadline.in(Guard.minute()));
             Recoverer second =
                     new Recoverer(numbers(new long[3]), others, new Waits(others, ranks.get(1), 1), ranks.get(1));
-            CompletableFuture<Void> told =
-                    CompletableFuture.runAsync(() -> second.clearMask("buffer", Duration.ofMinutes(1)));
-            assertThatThrownBy(() -> recoverer.clearMask("buffer", Duration.ofMinutes(1)))
+            CompletableFuture<Void> told = CompletableFuture.runAsync(() -> second.clearMask("buffer", Guard.minute()));
+            assertThatThrownBy(() -> recoverer.clearMask("buffer", Guard.minute()))
                     .isInstanceOf(EpPeerLostException.class);
             assertThat(told)
-                    .failsWithin(Duration.ofSeconds(30))
+                    .failsWithin(Guard.minute())
                     .withThrowableOfType(ExecutionException.class)
                     .withCauseInstanceOf(EpPeerLostException.class)
                     .withMessageContaining("rank 0 cannot reach it");

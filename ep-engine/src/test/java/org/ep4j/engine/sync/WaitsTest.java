@@ -20,6 +20,7 @@ import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.HostPosted;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -75,7 +76,7 @@ final class WaitsTest {
             new SymmetricMemory(
                     0, memory.memory(), Map.of(), Map.of(1, backend, 2, backend), Map.of(1, backend, 2, backend)),
             HostMemory::of,
-            Deadline.in(Duration.ofSeconds(10)));
+            Deadline.in(Guard.minute()));
     private final Waits waits = new Waits(peers, bootstraps.get(0), 3);
 
     @AfterEach
@@ -133,7 +134,7 @@ final class WaitsTest {
         waits.begin(Counter.LL_DISPATCH, 5);
         backend.late = BufferLayout.number(Counter.LL_DISPATCH);
         backend.last = 5;
-        return waits.await(Counter.LL_DISPATCH, 1, expected, Deadline.in(Duration.ofSeconds(10)), PHASE);
+        return waits.await(Counter.LL_DISPATCH, 1, expected, Deadline.in(Guard.minute()), PHASE);
     }
 
     @Test
