@@ -3,7 +3,6 @@ package org.ep4j.backend.rocm;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -23,6 +22,7 @@ import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.RankCrew;
 import org.ep4j.tck.crew.RankReport;
 import org.ep4j.tck.crew.Scenario;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -63,7 +63,7 @@ final class RelaxedStoresTest extends EpBackendTck {
                             2,
                             Map.of(EpKeys.DEVICE.name(), "hip:0", EpKeys.REQUIRE.name(), RocmProvider.ID),
                             GroupFactory.Plain.class.getName(),
-                            Duration.ofMinutes(2))))
+                            Guard.minutes(2))))
                     .allSatisfy(report ->
                             assertThat(report.end()).as(report.detail()).isEqualTo(RankReport.End.DONE));
         }
