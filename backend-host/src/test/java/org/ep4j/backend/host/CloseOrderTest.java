@@ -1,13 +1,11 @@
 package org.ep4j.backend.host;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -42,10 +40,6 @@ final class CloseOrderTest {
     @Property(tries = 25)
     void closingInAnyOrderDisturbsNobody(
             @ForAll @IntRange(min = 1, max = 4) int ranks, @ForAll @Size(8) List<@IntRange(max = 3) Integer> order) {
-        assertTimeoutPreemptively(Duration.ofSeconds(60), () -> exposeAndClose(ranks, order));
-    }
-
-    private static void exposeAndClose(int ranks, List<Integer> order) {
         CyclicBarrier step = new CyclicBarrier(ranks);
         TestRanks.runAll(ranks, shared, (rank, backend) -> {
             Map<Integer, SymmetricBuffer> open = new HashMap<>();

@@ -87,7 +87,7 @@ final class RankMain {
             long taken = 0;
             long wrong = 0;
             long end = System.nanoTime() + TestRanks.DEADLINE.toNanos();
-            while ((sent < ROUNDS || taken < ROUNDS) && System.nanoTime() < end) {
+            while ((sent < ROUNDS || taken < ROUNDS) && System.nanoTime() - end < 0) {
                 boolean moved = false;
                 if (sent < ROUNDS && sent - (long) LONGS.getAcquire(mine, TAKEN) < SLOTS) {
                     write(peer, sent);
@@ -101,10 +101,11 @@ final class RankMain {
                     LONGS.setRelease(peer, TAKEN, taken);
                     moved = true;
                 }
-                if (!moved) {
+                if (moved) {
+                    end = System.nanoTime() + TestRanks.DEADLINE.toNanos();
+                } else {
                     // Two ranks may share one core; without a pause each round would take a time slice, and where
-                    // others want
-                    // the core, too, a yield as much as all of theirs.
+                    // others want the core, too, a yield as much as all of theirs.
                     LockSupport.parkNanos(1_000);
                 }
             }

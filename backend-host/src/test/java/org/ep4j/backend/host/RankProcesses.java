@@ -19,6 +19,7 @@ import org.ep4j.EpPeerLostException;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.bootstrap.InProcessBootstrap;
 import org.ep4j.spi.Bootstrap;
+import org.ep4j.testing.Guard;
 
 /** Ranks in processes of their own, which run {@link RankMain}. Closing kills what still runs. */
 final class RankProcesses implements AutoCloseable {
@@ -118,14 +119,8 @@ final class RankProcesses implements AutoCloseable {
     }
 
     /** Waits until a rank has said something. */
-    void awaitSaid(int rank, String text) throws InterruptedException {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-        while (!said.get(rank).contains(text)) {
-            if (System.nanoTime() > end) {
-                throw new AssertionError("rank " + rank + " said " + said.get(rank) + ", not " + text);
-            }
-            Thread.sleep(5);
-        }
+    void awaitSaid(int rank, String text) {
+        Guard.until("rank " + rank + " says " + text, () -> said.get(rank).contains(text));
     }
 
     void kill(int rank) {
@@ -138,7 +133,7 @@ final class RankProcesses implements AutoCloseable {
         List<End> ends = new ArrayList<>();
         for (int rank = 0; rank < processes.size(); rank++) {
             int exit = waitFor(processes.get(rank));
-            relays.get(rank).join(10_000);
+            relays.get(rank).join(Guard.minute().toMillis());
             ends.add(new End(List.copyOf(said.get(rank)), exit));
         }
         return ends;
@@ -146,7 +141,7 @@ final class RankProcesses implements AutoCloseable {
 
     private static int waitFor(Process process) {
         try {
-            if (!process.waitFor(90, TimeUnit.SECONDS)) {
+            if (!process.waitFor(Guard.minutes(5).toSeconds(), TimeUnit.SECONDS)) {
                 throw new AssertionError("process " + process.pid() + " does not end");
             }
             return process.exitValue();

@@ -10,7 +10,6 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.CyclicBarrier;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpResourceException;
@@ -37,9 +36,7 @@ final class RoomTest {
     void moreThanTheFolderHasIsRefusedOnAllRanksAndNothingIsTaken() throws IOException {
         Room room = Room.look(0, new ShmFolder(folder));
         long bytes = pages(Math.min(room.folderFree(), room.memoryFree()) + (1L << 30));
-        long start = System.nanoTime();
         var outcomes = TestRanks.run(2, folder, (rank, backend) -> TestRanks.expose(backend, "big", bytes));
-        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(10));
         assertThat(outcomes)
                 .allSatisfy(o -> assertThat(o.failure().orElseThrow())
                         .isInstanceOf(EpResourceException.class)
@@ -150,7 +147,7 @@ final class RoomTest {
                         + " in the folder and " + room.memoryFree() + " of memory");
         CyclicBarrier step = new CyclicBarrier(2);
         TestRanks.runAll(2, folder, (rank, backend) -> {
-            try (SymmetricBuffer buffer = backend.expose("big", bytes, Optional.empty(), Duration.ofSeconds(100))) {
+            try (SymmetricBuffer buffer = TestRanks.expose(backend, "big", bytes)) {
                 DeviceMemory peer = TestRanks.peers(buffer).peer(1 - rank);
                 for (long at : new long[] {0, (1L << 31) - 8, 1L << 31, bytes - 8}) {
                     word(peer, at).putLong(0, at + rank);

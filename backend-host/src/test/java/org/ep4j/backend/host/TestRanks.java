@@ -41,10 +41,11 @@ import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.testing.Guard;
 
 /** What tests of this module need to open the backend: profiles, plans, contexts, threads that are ranks. */
 final class TestRanks {
-    static final Duration DEADLINE = Duration.ofMinutes(2);
+    static final Duration DEADLINE = Guard.minutes(2);
 
     private TestRanks() {}
 
@@ -146,7 +147,8 @@ final class TestRanks {
 
     private static <T> Outcome<T> outcome(Future<T> future) {
         try {
-            return new Outcome<>(Optional.of(future.get(120, TimeUnit.SECONDS)), Optional.empty());
+            return new Outcome<>(
+                    Optional.of(future.get(Guard.minutes(5).toSeconds(), TimeUnit.SECONDS)), Optional.empty());
         } catch (ExecutionException e) {
             return new Outcome<>(Optional.empty(), Optional.of(e.getCause()));
         } catch (InterruptedException | TimeoutException e) {
@@ -157,7 +159,7 @@ final class TestRanks {
     /** Waits for the other ranks. */
     static void await(CyclicBarrier barrier) {
         try {
-            barrier.await(30, TimeUnit.SECONDS);
+            barrier.await(Guard.minute().toSeconds(), TimeUnit.SECONDS);
         } catch (InterruptedException | BrokenBarrierException | TimeoutException e) {
             throw new IllegalStateException(e);
         }
