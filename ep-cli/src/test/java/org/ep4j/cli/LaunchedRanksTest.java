@@ -17,6 +17,7 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -150,7 +151,9 @@ final class LaunchedRanksTest {
                 .redirectOutput(output.toFile())
                 .start();
         try {
-            assertThat(process.waitFor(150, TimeUnit.SECONDS)).as("ended").isTrue();
+            assertThat(process.waitFor(Guard.minutes(5).toSeconds(), TimeUnit.SECONDS))
+                    .as("ended")
+                    .isTrue();
             return new Ran(process.exitValue(), Files.readString(output, StandardCharsets.UTF_8), "");
         } finally {
             process.destroy();

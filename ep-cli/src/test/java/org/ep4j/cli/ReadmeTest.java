@@ -17,6 +17,7 @@ import org.ep4j.EpGroup;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -55,7 +56,8 @@ final class ReadmeTest {
                 .redirectOutput(output.toFile())
                 .start();
         try {
-            assertThat(process.waitFor(50, TimeUnit.SECONDS)).isTrue();
+            assertThat(process.waitFor(Guard.minutes(2).toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
         } finally {
             process.destroyForcibly();
         }

@@ -6,12 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.ep4j.cli.launch.JavaCommand;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -82,7 +82,7 @@ final class RunCommandTest {
     @Test
     void theExitCodeOfTheRankThatFailsFirstIsPassedOnAndTheOthersAreEnded() {
         Ran ran = assertTimeoutPreemptively(
-                Duration.ofSeconds(20), () -> run(3, "if [ $RANK = 1 ]; then exit 7; fi; exec sleep 300"));
+                Guard.minute(), () -> run(3, "if [ $RANK = 1 ]; then exit 7; fi; exec sleep 100000"));
         assertThat(ran.code()).isEqualTo(7);
         assertThat(ran.err()).contains("rank 1 ended with exit code 7");
     }
@@ -90,7 +90,7 @@ final class RunCommandTest {
     @Test
     void aRankThatDiesBySignalGives128PlusTheSignal() {
         Ran ran = assertTimeoutPreemptively(
-                Duration.ofSeconds(20), () -> run(2, "if [ $RANK = 0 ]; then kill -9 $$; fi; exec sleep 300"));
+                Guard.minute(), () -> run(2, "if [ $RANK = 0 ]; then kill -9 $$; fi; exec sleep 100000"));
         assertThat(ran.code()).isEqualTo(137);
         assertThat(ran.err()).contains("rank 0 was ended by signal 9");
     }
@@ -99,19 +99,25 @@ final class RunCommandTest {
     void aRankThatIgnoresTermIsKilledWithWhatItStarted() throws Exception {
         Path pids = folder.resolve("pids");
         String script = "if [ $RANK = 1 ]; then while [ ! -s " + pids + " ]; do sleep 0.05; done; exit 3; fi;"
-                + " trap '' TERM; sleep 300 & echo $! $$ > " + pids + "; wait; wait; sleep 300";
-        Ran ran = assertTimeoutPreemptively(Duration.ofSeconds(30), () -> run(2, script, "--grace", "1"));
+                + " trap '' TERM; sleep 100000 & echo $! $$ > " + pids + "; wait; wait; sleep 100000";
+        Ran ran = assertTimeoutPreemptively(Guard.minute(), () -> run(2, script, "--grace", "1"));
         assertThat(ran.code()).isEqualTo(3);
         for (String pid : Files.readString(pids, StandardCharsets.UTF_8).strip().split(" ", -1)) {
-            assertThat(gone(Long.parseLong(pid))).as("process " + pid).isTrue();
+            awaitGone(pid);
         }
     }
 
     @Test
-    void anOrphanThatHoldsThePipeDoesNotHoldTheLauncher() {
-        Ran ran = assertTimeoutPreemptively(Duration.ofSeconds(20), () -> run(1, "sleep 8 & echo done"));
-        assertThat(ran.code()).isZero();
-        assertThat(ran.out()).contains("[0] done");
+    void anOrphanThatHoldsThePipeDoesNotHoldTheLauncher() throws Exception {
+        Path pid = folder.resolve("pid");
+        try {
+            Ran ran = assertTimeoutPreemptively(
+                    Guard.minute(), () -> run(1, "sleep 100000 & echo $! > " + pid + "; echo done"));
+            assertThat(ran.code()).isZero();
+            assertThat(ran.out()).contains("[0] done");
+        } finally {
+            ProcessHandle.of(Long.parseLong(Files.readString(pid).strip())).ifPresent(ProcessHandle::destroyForcibly);
+        }
     }
 
     @Test
@@ -135,7 +141,16 @@ final class RunCommandTest {
         List<String> command = JavaCommand.of(
                 List.of(),
                 Main.class.getName(),
-                List.of("run", "-n", "2", "--grace", "1", "--", "sh", "-c", "echo $$ >> " + pids + "; exec sleep 300"));
+                List.of(
+                        "run",
+                        "-n",
+                        "2",
+                        "--grace",
+                        "1",
+                        "--",
+                        "sh",
+                        "-c",
+                        "echo $$ >> " + pids + "; exec sleep 100000"));
         Process launcher = new ProcessBuilder(command).redirectErrorStream(true).start();
         try {
             while (!Files.exists(pids) || Files.readAllLines(pids).size() < 2) {
@@ -143,24 +158,23 @@ final class RunCommandTest {
                 Thread.sleep(20);
             }
             launcher.destroy();
-            assertThat(launcher.waitFor(20, TimeUnit.SECONDS)).isTrue();
+            assertThat(launcher.waitFor(Guard.minute().toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
             assertThat(launcher.exitValue()).isEqualTo(143);
             for (String pid : Files.readAllLines(pids)) {
-                assertThat(gone(Long.parseLong(pid))).as("process " + pid).isTrue();
+                awaitGone(pid);
             }
         } finally {
             launcher.destroyForcibly();
         }
     }
 
-    /** Waits a moment: the system takes its time to bury a process. */
-    private static boolean gone(long pid) throws InterruptedException {
-        for (int i = 0; i < 200; i++) {
-            if (ProcessHandle.of(pid).filter(ProcessHandle::isAlive).isEmpty()) {
-                return true;
-            }
-            Thread.sleep(10);
-        }
-        return false;
+    /** The system takes its time to bury a process. */
+    private static void awaitGone(String pid) {
+        Guard.until(
+                "process " + pid + " has ended",
+                () -> ProcessHandle.of(Long.parseLong(pid))
+                        .filter(ProcessHandle::isAlive)
+                        .isEmpty());
     }
 }

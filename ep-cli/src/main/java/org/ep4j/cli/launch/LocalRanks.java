@@ -8,7 +8,6 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.LinkedHashSet;
@@ -28,7 +27,11 @@ import org.ep4j.EpUnavailableException;
  */
 public final class LocalRanks implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger(LocalRanks.class.getName());
-    private static final Duration LAST_OUTPUT = Duration.ofSeconds(2);
+
+    /** Wait for the last output: 2 s in so many pauses, which take longer where this process gets no time to read it. */
+    private static final int LAST_PAUSES = 200;
+
+    private static final long PAUSE_MILLIS = 10;
 
     private record Exit(int rank, int code) {}
 
@@ -126,11 +129,11 @@ public final class LocalRanks implements AutoCloseable {
 
     /** Waits until what the ranks printed is passed on; not for long, since a process that they left may hold the pipe. */
     private void drain() throws InterruptedException {
-        long end = System.nanoTime() + LAST_OUTPUT.toNanos();
+        int pauses = 0;
         for (Thread pump : pumps) {
-            long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
-            if (left > 0) {
-                pump.join(left);
+            while (pump.isAlive() && pauses < LAST_PAUSES) {
+                pump.join(PAUSE_MILLIS);
+                pauses++;
             }
         }
     }

@@ -28,6 +28,7 @@ import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuStream;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.tck.oracle.Arena;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -38,7 +39,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 final class CeilingTest {
     private static final int TOKENS = 37;
     private static final int EXPERTS = 12;
-    private static final Duration LONG = Duration.ofSeconds(50);
+    private static final Duration LONG = Guard.minutes(2);
 
     @TempDir
     private Path folder;
@@ -72,7 +73,7 @@ final class CeilingTest {
                 ends.add(threads.submit(() -> rank(bootstrap, spec, piece)));
             }
             for (Future<?> end : ends) {
-                end.get(100, TimeUnit.SECONDS);
+                end.get(Guard.minutes(5).toSeconds(), TimeUnit.SECONDS);
             }
         } finally {
             threads.shutdownNow();

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -36,7 +37,8 @@ final class JavaCommandTest {
                 List.of());
         Process process = new ProcessBuilder(command).start();
         String shown = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.waitFor(Guard.minute().toSeconds(), TimeUnit.SECONDS))
+                .isTrue();
         assertThat(shown)
                 .contains("-Dep.timeout=7s", "-Xint")
                 .doesNotContain("-Xmx50m")

@@ -16,6 +16,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -34,7 +35,7 @@ final class SpinBarrierTest {
         ExecutorService threads = Executors.newFixedThreadPool(RANKS);
         List<Future<?>> ranks = new ArrayList<>();
         for (int rank = 0; rank < RANKS; rank++) {
-            SpinBarrier barrier = SpinBarrier.open(folder.resolve("b"), rank, RANKS, Duration.ofSeconds(30), Set::of);
+            SpinBarrier barrier = SpinBarrier.open(folder.resolve("b"), rank, RANKS, Guard.minute(), Set::of);
             ranks.add(threads.submit(() -> {
                 for (int round = 0; round < ROUNDS; round++) {
                     arrived.incrementAndGet(round);
@@ -44,7 +45,7 @@ final class SpinBarrierTest {
             }));
         }
         for (Future<?> rank : ranks) {
-            rank.get(50, TimeUnit.SECONDS);
+            rank.get(Guard.minutes(2).toSeconds(), TimeUnit.SECONDS);
         }
         threads.shutdown();
     }
@@ -67,7 +68,7 @@ final class SpinBarrierTest {
                 folder.resolve("b"),
                 0,
                 3,
-                Duration.ofSeconds(50),
+                Guard.minute(),
                 () -> asked.incrementAndGet() < 3 ? Set.of(2) : Set.of(1, 2));
         assertThatThrownBy(barrier::await)
                 .isInstanceOfSatisfying(
