@@ -24,7 +24,7 @@ public final class Subjects {
     /** Environment variable with the backends that must be available here, comma-separated. */
     public static final String REQUIRE = "EP_TCK_REQUIRE";
 
-    private static final Duration PROBE = Duration.ofSeconds(20);
+    private static final Duration PROBE = Duration.ofSeconds(60);
     private static final Duration SETUP = Duration.ofSeconds(60);
 
     /** Of operations that are to succeed: it ends what hangs, and no rule waits for it. */

@@ -25,7 +25,7 @@ public final class LaunchedCrew implements RankCrew {
     private static final Duration PATIENCE = Duration.ofDays(1);
 
     /** How much later than the first report the last may come, on top of the job's own limit. */
-    private static final Duration REPORTING = Duration.ofSeconds(30);
+    private static final Duration REPORTING = Duration.ofSeconds(60);
 
     private final Bootstrap control;
     private final int crew;

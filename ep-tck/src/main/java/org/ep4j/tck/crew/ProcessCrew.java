@@ -20,7 +20,7 @@ import org.ep4j.tck.oracle.Patience;
  */
 public final class ProcessCrew implements RankCrew {
     private static final Duration START = Duration.ofSeconds(90);
-    private static final Duration DUMP = Duration.ofSeconds(3);
+    private static final Duration DUMP = Duration.ofSeconds(60);
 
     private final List<RankProcess> processes = new ArrayList<>();
     private final BlockingQueue<RankProcess.Event> events = new LinkedBlockingQueue<>();
@@ -156,18 +156,26 @@ public final class ProcessCrew implements RankCrew {
     }
 
     private void reportHung(Job job, Map<Integer, RankReport> reports) {
-        processes.subList(0, job.ranks()).forEach(p -> p.send(Wire.Message.of(Wire.Kind.DUMP)));
         Map<Integer, String> stacks = new TreeMap<>();
+        for (int rank = 0; rank < job.ranks(); rank++) {
+            if (!reports.containsKey(rank)) {
+                processes.get(rank).send(Wire.Message.of(Wire.Kind.DUMP));
+            }
+        }
         long end = System.nanoTime() + Patience.here(DUMP).toNanos();
         while (stacks.size() + reports.size() < job.ranks()) {
             Optional<RankProcess.Event> event = next(end);
             if (event.isEmpty()) {
                 break;
             }
+            int rank = event.get().rank();
+            if (event.get().message().isEmpty() && !reports.containsKey(rank)) {
+                stacks.put(rank, "(it ended)");
+            }
             event.get()
                     .message()
                     .filter(m -> m.kind() == Wire.Kind.STACKS)
-                    .ifPresent(m -> stacks.put(event.get().rank(), m.detail()));
+                    .ifPresent(m -> stacks.put(rank, m.detail()));
         }
         for (int rank = 0; rank < job.ranks(); rank++) {
             reports.putIfAbsent(

@@ -8,6 +8,7 @@ import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -16,9 +17,11 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.tck.oracle.Patience;
 
 /** The crew's handle on one rank's process. */
 final class RankProcess {
+    private static final Duration EXIT = Duration.ofSeconds(60);
     private static final int KEPT_LINES = 60;
 
     /** Options of this JVM that ranks run with too: they change which code the engine takes. */
@@ -126,7 +129,8 @@ final class RankProcess {
     /** How it ended, when it did. */
     String exit() {
         try {
-            return process.waitFor(5, TimeUnit.SECONDS) ? "exit code " + process.exitValue() : "still running";
+            boolean ended = process.waitFor(Patience.here(EXIT).toMillis(), TimeUnit.MILLISECONDS);
+            return ended ? "exit code " + process.exitValue() : "still running";
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return "unknown exit";

@@ -14,9 +14,11 @@ import org.ep4j.EpException;
 import org.ep4j.EpMismatchException;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpStateException;
+import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.MappedPeers;
+import org.ep4j.spi.MemberState;
 import org.ep4j.spi.SymmetricBuffer;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
@@ -44,7 +46,7 @@ public final class MappedMemoryScenario implements Scenario {
             switch (context.params().text(CASE, "")) {
                 case "data" -> data(context, device, backend);
                 case "close" -> close(context, device, backend);
-                case "death" -> death(context, device, backend);
+                case "death" -> death(context, rank.open().bootstrap(), device, backend);
                 case "refusals" -> refusals(context, device, backend);
                 case "many" -> many(context, device, backend);
                 default -> throw new IllegalArgumentException("no such case: " + context.params());
@@ -124,7 +126,7 @@ public final class MappedMemoryScenario implements Scenario {
     }
 
     /** The last rank dies; the others go on, with its memory still mapped. */
-    private static void death(RankContext context, EpDevice device, EpBackend backend) {
+    private static void death(RankContext context, Bootstrap bootstrap, EpDevice device, EpBackend backend) {
         SymmetricBuffer buffer = expose(backend, "death");
         int victim = context.size() - 1;
         put(device, buffer.local(), 0, 100 + context.rank());
@@ -132,7 +134,11 @@ public final class MappedMemoryScenario implements Scenario {
         if (context.isRank(victim)) {
             context.die();
         }
-        context.sleep(Duration.ofMillis(500));
+        long end = System.nanoTime() + DEADLINE.toNanos();
+        while (bootstrap.state(victim) != MemberState.LOST) {
+            assertThat(System.nanoTime() - end).as("death of rank " + victim).isNegative();
+            context.sleep(Duration.ofMillis(1));
+        }
         for (int r = 0; r < context.size(); r++) {
             assertThat(get(device, peer(buffer, r), 0)).isEqualTo(100 + r);
             put(device, peer(buffer, r), 8L + 8L * context.rank(), 5);

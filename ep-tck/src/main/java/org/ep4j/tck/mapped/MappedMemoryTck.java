@@ -16,6 +16,7 @@ import org.ep4j.tck.crew.ProcessCrew;
 import org.ep4j.tck.crew.RankCrew;
 import org.ep4j.tck.crew.RankReport;
 import org.ep4j.tck.crew.ThreadCrew;
+import org.ep4j.tck.oracle.Patience;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -81,7 +82,7 @@ public abstract class MappedMemoryTck {
                 ranks,
                 Map.of(EpKeys.DEVICE.name(), device),
                 GroupFactory.Plain.class.getName(),
-                Duration.ofMinutes(2)));
+                Patience.here(Duration.ofMinutes(2))));
     }
 
     /** All ranks came to the end. */

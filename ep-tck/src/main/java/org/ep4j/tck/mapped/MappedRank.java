@@ -21,6 +21,7 @@ import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.tck.Subjects;
 import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.oracle.Patience;
 
 /**
  * One of several ranks of one host that one backend connects: its device is open and the ranks have a plan.
@@ -30,7 +31,7 @@ import org.ep4j.tck.crew.RankContext;
  */
 public record MappedRank(EpBackendProvider provider, OpenContext open) implements AutoCloseable {
     /** Longest time that anything may take. */
-    public static final Duration DEADLINE = Duration.ofSeconds(30);
+    public static final Duration DEADLINE = Patience.here(Duration.ofSeconds(60));
 
     /**
      * Probes, and plans with all ranks of the job. Collective.

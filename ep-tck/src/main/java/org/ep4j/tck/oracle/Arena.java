@@ -20,7 +20,7 @@ import org.ep4j.engine.gpu.GpuStream;
  */
 public final class Arena implements AutoCloseable {
     private static final int CHUNK = 1 << 19;
-    private static final Duration PATIENCE = Duration.ofSeconds(10);
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
 
     private final EpDevice device;
     private final List<DeviceAllocation> allocations = new ArrayList<>();

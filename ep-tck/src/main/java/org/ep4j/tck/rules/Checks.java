@@ -7,7 +7,7 @@ import org.ep4j.tck.oracle.Patience;
 
 /** Assertions with messages that say what was seen and what must be. */
 final class Checks {
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
 
     private Checks() {}
 

@@ -14,6 +14,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.Recovery;
 import org.ep4j.config.EpKeys;
 import org.ep4j.tck.crew.Params;
@@ -26,7 +27,10 @@ import org.ep4j.tck.oracle.Workload;
 /** Ranks that do not come, are left out, leave or die. */
 final class FailureScenario implements Scenario {
     /** Of operations that a rank does not call; all others may take as long as the machine needs. */
-    static final Duration TIMEOUT = Duration.ofSeconds(2);
+    private static final Duration TIMEOUT = Duration.ofSeconds(2);
+
+    /** What is too short for the ranks that come is tried again, so many times as long. */
+    private static final int LONGER = 4;
 
     private static final Duration RECOVERY = Duration.ofSeconds(60);
     private static final Duration UNTIL_DEATH = Duration.ofMillis(300);
@@ -58,30 +62,54 @@ final class FailureScenario implements Scenario {
         return context.owned(group.createBuffer(new Setup(PARAMS, context.size()).shape()));
     }
 
-    private static Operation brief(RankContext context, EpBuffer buffer) {
-        return new Operation(context.params().text("op", ""), context, buffer, Optional.of(TIMEOUT));
+    private static Operation brief(RankContext context, EpBuffer buffer, Duration timeout) {
+        return new Operation(context.params().text("op", ""), context, buffer, timeout);
     }
 
     /** The last rank does not call the operation; the others are told in time, and all recover. */
     private static void timeout(RankContext context) {
+        Duration timeout = TIMEOUT;
+        while (!timeout(context, timeout)) {
+            timeout = timeout.multipliedBy(LONGER);
+        }
+    }
+
+    /** False where a rank that came was later than others waited for it, which says nothing about the absent one. */
+    private static boolean timeout(RankContext context, Duration timeout) {
         EpBuffer buffer = buffer(context, own(context));
         int absent = context.size() - 1;
-        try (Operation operation = brief(context, buffer)) {
+        try (Operation operation = brief(context, buffer, timeout)) {
             Runnable call = operation.prepare();
             context.meet();
-            if (!context.isRank(absent)) {
-                EpTimeoutException late =
-                        Checks.refused(EpTimeoutException.class, "waiting for a rank that does not come", call);
-                Checks.that(!late.phase().isBlank(), "the timeout must name its phase");
-                // A barrier is waited for as a whole: at the deadline others may have given up as well.
-                boolean whole = context.params().text("op", "").equals("barrier") && late.peer() == -1;
-                Checks.that(whole || late.peer() == absent, "peer() is " + late.peer() + " in: " + late.getMessage());
-                Checks.mentions(late, "rank " + absent);
+            boolean inTime = context.isRank(absent) || isAbsentNamed(context, absent, call, timeout);
+            if (!all(context, inTime)) {
+                return false;
             }
-            context.meet();
             recoverAll(context, buffer, operation);
             operation.verifyRest();
+            return true;
         }
+    }
+
+    private static boolean isAbsentNamed(RankContext context, int absent, Runnable call, Duration timeout) {
+        EpTimeoutException late =
+                Checks.refused(EpTimeoutException.class, "waiting for a rank that does not come", call);
+        Checks.that(!late.phase().isBlank(), "the timeout must name its phase");
+        boolean other = late.peer() >= 0 && late.peer() < absent && !context.isRank(late.peer());
+        if (other && timeout.multipliedBy(LONGER).compareTo(recovery()) < 0) {
+            return false;
+        }
+        // A barrier is waited for as a whole: at the deadline others may have given up as well.
+        boolean whole = context.params().text("op", "").equals("barrier") && late.peer() == -1;
+        Checks.that(whole || late.peer() == absent, "peer() is " + late.peer() + " in: " + late.getMessage());
+        Checks.mentions(late, "rank " + absent);
+        return true;
+    }
+
+    /** Whether something holds on all ranks; returns when all have come here. */
+    private static boolean all(RankContext context, boolean here) {
+        byte[] mine = {(byte) (here ? 1 : 0)};
+        return context.exchange(mine).stream().allMatch(theirs -> theirs[0] == 1);
     }
 
     private static void recoverAll(RankContext context, EpBuffer buffer, Operation operation) {
@@ -99,7 +127,7 @@ final class FailureScenario implements Scenario {
     private static void tooLate(RankContext context) {
         EpBuffer buffer = buffer(context, own(context));
         int late = context.size() - 1;
-        try (Operation operation = brief(context, buffer)) {
+        try (Operation operation = brief(context, buffer, TIMEOUT)) {
             Runnable call = operation.prepare();
             context.meet();
             if (!context.isRank(late)) {
@@ -117,7 +145,7 @@ final class FailureScenario implements Scenario {
     }
 
     private static void createTimeout(RankContext context) {
-        EpGroup group = context.newGroup(Map.of(EpKeys.SETUP_TIMEOUT.name(), TIMEOUT.toMillis() + "ms"));
+        EpGroup group = briefSetup(context);
         int absent = context.size() - 1;
         if (!context.isRank(absent)) {
             EpException late = Checks.refused(
@@ -129,6 +157,28 @@ final class FailureScenario implements Scenario {
         context.meet();
     }
 
+    /** A group with a short timeout of set-up, which joining has to keep, too: the next one is longer where it is too short. */
+    private static EpGroup briefSetup(RankContext context) {
+        for (Duration timeout = TIMEOUT; ; timeout = timeout.multipliedBy(LONGER)) {
+            Optional<EpGroup> group = joined(context, timeout);
+            if (all(context, group.isPresent())) {
+                return group.orElseThrow();
+            }
+        }
+    }
+
+    private static Optional<EpGroup> joined(RankContext context, Duration timeout) {
+        try {
+            return Optional.of(context.newGroup(Map.of(EpKeys.SETUP_TIMEOUT.name(), timeout.toMillis() + "ms")));
+        } catch (EpTimeoutException | EpPeerLostException | EpUnavailableException e) {
+            // The others are told by a loss, or by what stopped this rank.
+            if (timeout.compareTo(recovery()) > 0) {
+                throw e;
+            }
+            return Optional.empty();
+        }
+    }
+
     /** Victims die before, inside or somewhere in a loop of the operation; the others go on without them. */
     private static void kill(RankContext context) {
         Set<Integer> victims = Arrays.stream(
@@ -137,12 +187,15 @@ final class FailureScenario implements Scenario {
                 .collect(Collectors.toCollection(TreeSet::new));
         EpGroup group = context.group();
         EpBuffer buffer = buffer(context, group);
-        try (Operation operation = new Operation(context.params().text("op", ""), context, buffer)) {
+        try (Operation operation = brief(context, buffer, Checks.patience())) {
             Runnable call = operation.prepare();
             context.meet();
+            if (victims.contains(0)) {
+                awaitTold(context);
+            }
             EpPeerLostException lost =
                     Checks.refused(EpPeerLostException.class, "an operation with a dead rank", () -> {
-                        die(context, victims, call);
+                        die(context, group, victims, call);
                         repeat(call);
                     });
             Checks.that(victims.contains(lost.peer()), "peer() is " + lost.peer() + ", must be of " + victims);
@@ -168,6 +221,17 @@ final class FailureScenario implements Scenario {
             EpPeerLostException gone = Checks.refused(
                     EpPeerLostException.class, "clearing the mask of a dead rank", () -> buffer.clearMask(recovery()));
             Checks.that(victims.contains(gone.peer()), "peer() is " + gone.peer() + ", must be of " + victims);
+        }
+    }
+
+    /** Rank 0 carries the bootstrap: when all have told it something else, they have got what it told them last, and it may die. */
+    private static void awaitTold(RankContext context) {
+        try {
+            context.meet();
+        } catch (EpException e) {
+            if (context.isRank(0)) {
+                throw e;
+            }
         }
     }
 
@@ -197,27 +261,21 @@ final class FailureScenario implements Scenario {
         return buffer.recover(recovery());
     }
 
-    private static void die(RankContext context, Set<Integer> victims, Runnable call) {
+    private static void die(RankContext context, EpGroup group, Set<Integer> victims, Runnable call) {
         String when = context.params().text("when", "before");
         int latecomer = firstSurvivor(context, victims);
         if (victims.contains(context.rank())) {
             switch (when) {
-                case "before" -> {
-                    // Rank 0 carries the bootstrap: the others may not have got yet what it told them last.
-                    if (context.isRank(0)) {
-                        context.sleep(UNTIL_DEATH);
-                    }
-                    context.die();
-                }
+                case "before" -> context.die();
                 case "inside" -> {
-                    // A survivor comes later than this rank dies, so this rank cannot be through by then.
+                    // A survivor comes when this rank is dead, so this rank cannot be through by then.
                     context.dieAfter(UNTIL_DEATH);
                     call.run();
                 }
                 default -> context.dieAfter(UNTIL_DEATH);
             }
         } else if (when.equals("inside") && context.isRank(latecomer)) {
-            context.sleep(UNTIL_DEATH.multipliedBy(3));
+            awaitReport(group, victims);
         }
     }
 

@@ -1,9 +1,11 @@
 package org.ep4j.tck.rules;
 
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.ep4j.EpEvent;
@@ -36,16 +38,42 @@ final class LateInputs {
             Arrays.fill(nonsense, (byte) 0x7e);
             put(arena, tensor, nonsense);
         }
-        EpEvent event = EpEvent.of(CompletableFuture.runAsync(
-                () -> {
-                    for (int i = 0; i < tensors.length; i++) {
-                        put(arena, tensors[i], contents.get(i));
-                    }
-                },
-                CompletableFuture.delayedExecutor(DELAY_MILLIS, TimeUnit.MILLISECONDS)));
+        EpEvent event = new Awaited(() -> {
+            for (int i = 0; i < tensors.length; i++) {
+                put(arena, tensors[i], contents.get(i));
+            }
+        });
         events.add(event);
         // An operation that does not wait may end the scenario before.
         arena.keepUntil(event);
+    }
+
+    /** Comes some time after somebody has looked for it: what does not look finds nonsense, however late it is. */
+    private static final class Awaited implements EpEvent {
+        private final Runnable work;
+        private Optional<EpEvent> begun = Optional.empty();
+
+        Awaited(Runnable work) {
+            this.work = work;
+        }
+
+        private synchronized EpEvent begun() {
+            if (begun.isEmpty()) {
+                begun = Optional.of(EpEvent.of(CompletableFuture.runAsync(
+                        work, CompletableFuture.delayedExecutor(DELAY_MILLIS, TimeUnit.MILLISECONDS))));
+            }
+            return begun.get();
+        }
+
+        @Override
+        public boolean isDone() {
+            return begun().isDone();
+        }
+
+        @Override
+        public void await(Duration deadline) {
+            begun().await(deadline);
+        }
     }
 
     private static void put(Arena arena, Tensor tensor, byte[] bytes) {

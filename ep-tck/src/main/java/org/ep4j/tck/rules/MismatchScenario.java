@@ -20,7 +20,7 @@ import org.ep4j.tck.oracle.Workload;
 
 /** Rank 0 does something else than the others: all must be told, and can go on. */
 final class MismatchScenario implements Scenario {
-    private static final Duration LIMIT = Duration.ofSeconds(25);
+    private static final Duration LIMIT = Duration.ofSeconds(60);
     private static final Params PLAIN = Params.parse("");
 
     @Override

@@ -1,7 +1,6 @@
 package org.ep4j.tck.rules;
 
 import java.time.Duration;
-import java.util.Optional;
 import java.util.Set;
 import org.ep4j.DataType;
 import org.ep4j.DispatchHandle;
@@ -21,25 +20,20 @@ final class Operation implements AutoCloseable {
     private static final Params PARAMS = Params.parse("");
 
     private final String name;
-    private final Optional<Duration> timeout;
+    private final Duration timeout;
     private final RankContext context;
     private final EpBuffer buffer;
     private final HighThroughputExchange high;
     private final LowLatencyExchange low;
     private final LowLatencyExchange hooked;
 
-    /** For operations that take as long as the setting allows. */
-    Operation(String name, RankContext context, EpBuffer buffer) {
-        this(name, context, buffer, Optional.empty());
-    }
-
     /**
      * An operation.
      *
      * @param name ht-dispatch, ht-async, ht-combine, ll-dispatch, ll-receive, ll-combine, recover or barrier
-     * @param timeout after which the operation ends, but not what is done before it; otherwise the setting's
+     * @param timeout after which the operation ends, but not what is done before it
      */
-    Operation(String name, RankContext context, EpBuffer buffer, Optional<Duration> timeout) {
+    Operation(String name, RankContext context, EpBuffer buffer, Duration timeout) {
         this.name = name;
         this.timeout = timeout;
         this.context = context;
@@ -62,14 +56,10 @@ final class Operation implements AutoCloseable {
         low.round();
         DispatchHandle handle = high.dispatch().handle();
         LowLatencyHandle packed = low.dispatch().handle();
-        timeout.ifPresent(longest -> {
-            high.endAfter(longest);
-            low.endAfter(longest);
-            hooked.endAfter(longest);
-        });
-        OpOptions async = timeout.map(OpOptions.DEFAULT::timeout)
-                .orElse(OpOptions.DEFAULT)
-                .asynchronous();
+        high.endAfter(timeout);
+        low.endAfter(timeout);
+        hooked.endAfter(timeout);
+        OpOptions async = OpOptions.DEFAULT.timeout(timeout).asynchronous();
         return switch (name) {
             case "ht-dispatch" -> high::dispatch;
             case "ht-async" ->
@@ -83,9 +73,9 @@ final class Operation implements AutoCloseable {
             case "ht-combine" -> () -> high.combine(handle, (rank, token, key, out) -> {});
             case "ll-dispatch" -> low::dispatch;
             case "ll-receive" -> () -> hooked.send().receive();
-            case "recover" -> () -> buffer.recover(FailureScenario.TIMEOUT);
+            case "recover" -> () -> buffer.recover(timeout);
             case "ll-combine" -> () -> low.combine(packed, low.outputs());
-            case "barrier" -> () -> buffer.group().barrier(FailureScenario.TIMEOUT);
+            case "barrier" -> () -> buffer.group().barrier(timeout);
             default -> throw new IllegalArgumentException("no such operation: " + name);
         };
     }

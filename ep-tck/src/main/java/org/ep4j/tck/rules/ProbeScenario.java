@@ -26,7 +26,7 @@ import org.ep4j.tck.oracle.Patience;
 
 /** What a provider says before anything is opened, and the plan that comes of it. */
 final class ProbeScenario implements Scenario {
-    private static final Duration PROBE = Duration.ofSeconds(10);
+    private static final Duration PROBE = Duration.ofSeconds(60);
     private static final Pattern ID = Pattern.compile("[a-z0-9-]{1,64}");
     private static final Pattern CODE = Pattern.compile("[A-Z0-9]+(-[A-Z0-9]+)+");
 

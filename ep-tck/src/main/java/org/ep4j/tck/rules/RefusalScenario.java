@@ -13,7 +13,7 @@ import org.ep4j.tck.crew.Scenario;
 
 /** One {@link Refusal} on every rank; afterwards the buffer works as if nothing had happened. */
 final class RefusalScenario implements Scenario {
-    private static final Duration LIMIT = Duration.ofSeconds(25);
+    private static final Duration LIMIT = Duration.ofSeconds(60);
     private static final Params PARAMS = Params.parse("tokens=6 hidden=128 topk=3 max=8 seed=3");
 
     @Override

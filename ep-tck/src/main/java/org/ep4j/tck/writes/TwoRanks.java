@@ -33,7 +33,7 @@ import org.ep4j.spi.PathOffer;
  * @param provider the backend
  * @param plan as {@link #plan}
  * @param config as {@link #config}
- * @param patience longest time that anything may take that should be quick
+ * @param patience longest time that anything may take that should be quick, a guard against hanging: a minute or more
  */
 public record TwoRanks(EpBackendProvider provider, EpPlan plan, EpConfig config, Duration patience) {
     /** Everything that two ranks do in {@link #run} may take so many times their patience. */
