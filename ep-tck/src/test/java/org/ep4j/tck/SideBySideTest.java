@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -14,6 +13,7 @@ import java.util.Set;
 import org.ep4j.EpArgumentException;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -33,13 +33,7 @@ class SideBySideTest {
                                 .mkdir())
                         .isTrue();
                 Path other = folder.resolve(context.params().text("other", ""));
-                long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
-                while (!Files.exists(other)) {
-                    if (System.nanoTime() > end) {
-                        throw new AssertionError(other.getFileName() + " does not run beside this rule");
-                    }
-                    context.sleep(Duration.ofMillis(10));
-                }
+                Guard.until(other.getFileName() + " runs beside this rule", () -> Files.exists(other));
             }
             context.meet();
         }

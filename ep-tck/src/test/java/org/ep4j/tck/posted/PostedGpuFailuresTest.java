@@ -2,6 +2,7 @@ package org.ep4j.tck.posted;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.time.Duration;
 import java.util.Map;
 import java.util.TreeMap;
 import org.ep4j.config.EpKeys;
@@ -22,7 +23,7 @@ class PostedGpuFailuresTest extends OnEmulatedGpus {
         return settings;
     }
 
-    private static void stuck(String params, String timeout, String patience) {
+    private static void stuck(String params, Duration patience) {
         Runs.run(
                 Paths.POSTED,
                 StuckFromRankZero.class.getName(),
@@ -30,20 +31,20 @@ class PostedGpuFailuresTest extends OnEmulatedGpus {
                 "StuckPeerScenario",
                 MANY + params,
                 7,
-                gpu(Map.of(EpKeys.TIMEOUT.name(), timeout, PostedThreadsProvider.PATIENCE.name(), patience)));
+                gpu(Map.of(PostedThreadsProvider.PATIENCE.name(), patience.toSeconds() + "s")));
     }
 
     /** The backend gives the peer up first, and the kernel is told. */
     @Test
     void aPeerThatTakesNothingIsGivenUp() {
-        stuck("", "10s", "1s");
+        stuck("", Duration.ofSeconds(1));
     }
 
     /** The kernel's deadline comes first, and the one for the proxy thread, which the backend holds, after it. */
     @Tag("all")
     @Test
     void aKernelDoesNotWaitForAProxyThreadThatIsHeld() {
-        stuck(" held", "2s", "30s");
+        stuck(" held", Duration.ofSeconds(40));
     }
 
     /** A queue of two writes, behind which rings are full most of the time. */

@@ -67,7 +67,7 @@ public final class PostedThreadsProvider implements EpBackendProvider {
 
     /** Until when this rank waits for room. */
     static final ConfigKey<Duration> PATIENCE = ConfigKey.duration(
-            "ep.posted-threads.patience", "20s", "how long a write waits for room before the peer is given up");
+            "ep.posted-threads.patience", "60s", "how long a write waits for room before the peer is given up");
 
     /** Which memory this rank's NIC registers. */
     static final ConfigKey<String> REGISTERS = ConfigKey.choice(

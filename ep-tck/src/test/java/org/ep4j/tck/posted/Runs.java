@@ -2,7 +2,6 @@ package org.ep4j.tck.posted;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -13,6 +12,7 @@ import org.ep4j.tck.crew.Job;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankReport;
 import org.ep4j.tck.crew.ThreadCrew;
+import org.ep4j.testing.Guard;
 
 /** Runs scenarios of the kit over paths of one kind or of several. */
 final class Runs {
@@ -58,13 +58,14 @@ final class Runs {
             String params,
             int seed,
             Map<String, String> more) {
+        String guard = Guard.minute().toSeconds() + "s";
         Map<String, String> settings = new TreeMap<>(Map.of(
                 EpKeys.REQUIRE.name(),
                 paths.backends,
                 EpKeys.TIMEOUT.name(),
-                "20s",
+                guard,
                 EpKeys.SETUP_TIMEOUT.name(),
-                "40s",
+                guard,
                 EpKeys.DEVICE.name(),
                 "host",
                 PostedThreadsProvider.INSIDE.name(),
@@ -79,7 +80,7 @@ final class Runs {
                 ranks,
                 settings,
                 factory,
-                Duration.ofSeconds(100));
+                Guard.minutes(4));
         try (ThreadCrew crew = new ThreadCrew(ranks)) {
             List<RankReport> reports = crew.run(job);
             for (RankReport report : reports) {

@@ -9,13 +9,14 @@ import java.util.Map;
 import org.ep4j.EpConfigException;
 import org.ep4j.tck.writes.TwoRanks;
 import org.ep4j.tck.writes.WriteScenarios;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The exchanges of two ranks on a transport that is as unkind as the contract allows, and on one that breaks it. */
 @Tag("verify")
 final class WritesTest {
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration PATIENCE = Guard.minute();
     private static final int SLOT = 1 << 16;
 
     /** Counter of the rounds that an exchange has sent. */

@@ -1,44 +1,43 @@
 package org.ep4j.tck.rules;
 
 import java.time.Duration;
-import java.util.Map;
 import java.util.Set;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
-import org.ep4j.EpGroup;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.Recovery;
-import org.ep4j.config.EpKeys;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
+import org.ep4j.testing.Guard;
 
 /** Rank 0 can no longer post to rank 1, which lives; all others go on without rank 1. */
 final class CutLinkScenario implements Scenario {
     private static final int CUT_OFF = 1;
 
+    /** Low-latency rounds before the one in whose combine the link breaks. */
+    private static final int WHOLE = 2;
+
+    private static final Duration BRIEF = Duration.ofSeconds(2);
+
     @Override
     public void run(RankContext context) {
         Params params = Params.parse("");
-        // Nobody names another rank lost to the one that is cut off: its operations end at their deadline.
-        EpGroup group = context.newGroup(Map.of(EpKeys.TIMEOUT.name(), context.isRank(CUT_OFF) ? "2s" : "60s"));
-        EpBuffer buffer = context.owned(group.createBuffer(new Setup(params, context.size()).shape()));
+        EpBuffer buffer = context.buffer(new Setup(params, context.size()).shape());
         EpException failure = Checks.refused(EpException.class, "exchanges over a link that breaks", () -> {
-            while (true) {
+            for (int round = 0; true; round++) {
                 LifecycleScenario.highThroughput(context, buffer, params);
-                LifecycleScenario.lowLatency(context, buffer, params);
+                // Nobody names another rank lost to the one that is cut off: its operation ends at its deadline.
+                lowLatency(context, buffer, params, context.isRank(CUT_OFF) ? round : 0);
             }
         });
         if (context.isRank(CUT_OFF)) {
-            Checks.refused(
-                    EpException.class,
-                    "recovery of the rank that is given up",
-                    () -> buffer.recover(Duration.ofSeconds(4)));
+            Checks.refused(EpException.class, "recovery of the rank that is given up", () -> buffer.recover(BRIEF));
         } else {
             Checks.that(
                     failure instanceof EpPeerLostException lost && lost.peer() == CUT_OFF,
                     "rank " + CUT_OFF + " must be named lost, but this was thrown: " + failure);
-            Recovery recovery = buffer.recover(Duration.ofSeconds(60));
+            Recovery recovery = buffer.recover(Guard.minute());
             Checks.equal("ranks that recovery masked", recovery.masked(), Set.of(CUT_OFF));
             for (int round = 0; round < 3; round++) {
                 LifecycleScenario.highThroughput(context, buffer, Params.parse("seed=" + round));
@@ -51,5 +50,16 @@ final class CutLinkScenario implements Scenario {
             Checks.mentions(failure, "test0:1");
         }
         context.meet();
+    }
+
+    /** A round with a deadline for the first operation that rank 0 does not take part in. */
+    static void lowLatency(RankContext context, EpBuffer buffer, Params params, int round) {
+        if (round < WHOLE) {
+            LifecycleScenario.lowLatency(context, buffer, params);
+        } else if (round == WHOLE) {
+            Brief.lowLatencyCombine(context, buffer, params, BRIEF);
+        } else {
+            Brief.lowLatencyDispatch(context, buffer, params, BRIEF);
+        }
     }
 }

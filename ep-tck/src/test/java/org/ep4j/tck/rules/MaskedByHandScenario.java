@@ -1,16 +1,13 @@
 package org.ep4j.tck.rules;
 
-import java.time.Duration;
-import java.util.Map;
 import java.util.Set;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
-import org.ep4j.EpGroup;
 import org.ep4j.EpPeerLostException;
-import org.ep4j.config.EpKeys;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
+import org.ep4j.testing.Guard;
 
 /**
  * Rank 0 can no longer post to rank 1, which lives; the others leave it out by hand and go on. It cannot be taken back, which
@@ -18,17 +15,16 @@ import org.ep4j.tck.crew.Scenario;
  */
 final class MaskedByHandScenario implements Scenario {
     private static final int CUT_OFF = 1;
-    private static final Duration LONG = Duration.ofSeconds(60);
 
     @Override
     public void run(RankContext context) {
         Params params = Params.parse("");
-        EpGroup group = context.newGroup(Map.of(EpKeys.TIMEOUT.name(), "2s"));
-        EpBuffer buffer = context.owned(group.createBuffer(new Setup(params, context.size()).shape()));
+        EpBuffer buffer = context.buffer(new Setup(params, context.size()).shape());
         LifecycleScenario.highThroughput(context, buffer, params);
         Checks.refused(EpException.class, "exchanges over a link that breaks", () -> {
-            while (true) {
-                LifecycleScenario.lowLatency(context, buffer, params);
+            for (int round = 0; true; round++) {
+                // Rank 0 finds the broken link; whoever waits for its messages ends at a deadline.
+                CutLinkScenario.lowLatency(context, buffer, params, context.isRank(0) ? 0 : round);
             }
         });
         context.meet();
@@ -41,7 +37,9 @@ final class MaskedByHandScenario implements Scenario {
         }
         context.meet();
         EpPeerLostException gone = Checks.refused(
-                EpPeerLostException.class, "taking back a rank that cannot be reached", () -> buffer.clearMask(LONG));
+                EpPeerLostException.class,
+                "taking back a rank that cannot be reached",
+                () -> buffer.clearMask(Guard.minute()));
         if (!context.isRank(CUT_OFF)) {
             Checks.equal("peer()", gone.peer(), CUT_OFF);
             Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of(CUT_OFF));

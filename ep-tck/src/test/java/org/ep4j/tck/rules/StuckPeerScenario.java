@@ -1,9 +1,11 @@
 package org.ep4j.tck.rules;
 
+import java.time.Duration;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
 
@@ -13,25 +15,34 @@ import org.ep4j.tck.crew.Scenario;
  * the backend keeps its proxy thread beyond the deadline of the operation; otherwise it gives rank 1 up before.
  */
 final class StuckPeerScenario implements Scenario {
-    private static final int MORE = 3;
+    private static final Duration BRIEF = Duration.ofSeconds(5);
 
     @Override
     public void run(RankContext context) {
         EpBuffer buffer = context.buffer(new Setup(context.params(), context.size()).shape());
-        EpException failure = Checks.refused(EpException.class, "exchanges with a rank that takes nothing", () -> {
-            for (int i = 0; i < MORE; i++) {
-                LifecycleScenario.lowLatency(context, buffer, context.params());
+        Params params = context.params();
+        boolean held = params.has("held");
+        EpException failure = Checks.refused(EpException.class, "an exchange with a rank that takes nothing", () -> {
+            if (context.isRank(0)) {
+                LifecycleScenario.lowLatency(context, buffer, params);
+            } else {
+                Brief.lowLatencyCombine(context, buffer, params, BRIEF);
+            }
+            if (held || !context.isRank(0)) {
+                Brief.lowLatencyDispatch(context, buffer, params, BRIEF);
+            } else {
+                LifecycleScenario.lowLatency(context, buffer, params);
             }
         });
         if (!context.isRank(0)) {
             timeout(failure, 0);
-        } else if (context.params().has("held")) {
+        } else if (held) {
             Checks.equal("phase()", timeout(failure, 1).phase(), "low-latency dispatch receive");
             Checks.mentions(failure, "the ring of 64 commands for ");
             EpTimeoutException next = Checks.refused(
                     EpTimeoutException.class,
                     "an exchange while the proxy thread is held",
-                    () -> LifecycleScenario.lowLatency(context, buffer, context.params()));
+                    () -> Brief.lowLatencyDispatch(context, buffer, params, BRIEF));
             Checks.equal("phase() of the next operation", next.phase(), "restart of proxy threads");
         } else {
             Checks.that(

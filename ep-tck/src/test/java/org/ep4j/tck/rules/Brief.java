@@ -1,0 +1,49 @@
+package org.ep4j.tck.rules;
+
+import java.time.Duration;
+import java.util.Set;
+import org.ep4j.DispatchHandle;
+import org.ep4j.EpBuffer;
+import org.ep4j.LowLatencyHandle;
+import org.ep4j.tck.crew.Params;
+import org.ep4j.tck.crew.RankContext;
+
+/** Operations that are to end at a deadline: all others of a group may take as long as the machine needs. */
+final class Brief {
+    private Brief() {}
+
+    /** A round of which the combine has the deadline. */
+    static void combine(RankContext context, EpBuffer buffer, Params params, Duration longest) {
+        try (HighThroughputExchange exchange = new HighThroughputExchange(
+                context,
+                buffer,
+                new Setup(params, context.size()).workload(),
+                HighThroughputOptions.of(params),
+                Set.of())) {
+            DispatchHandle handle = exchange.dispatch().handle();
+            exchange.endAfter(longest);
+            exchange.combine(handle);
+        }
+    }
+
+    /** A round of which the combine has the deadline. */
+    static void lowLatencyCombine(RankContext context, EpBuffer buffer, Params params, Duration longest) {
+        try (LowLatencyExchange exchange = low(context, buffer, params)) {
+            LowLatencyHandle handle = exchange.dispatch().handle();
+            exchange.endAfter(longest);
+            exchange.combine(handle, exchange.outputs());
+        }
+    }
+
+    static void lowLatencyDispatch(RankContext context, EpBuffer buffer, Params params, Duration longest) {
+        try (LowLatencyExchange exchange = low(context, buffer, params)) {
+            exchange.endAfter(longest);
+            exchange.dispatch();
+        }
+    }
+
+    private static LowLatencyExchange low(RankContext context, EpBuffer buffer, Params params) {
+        return new LowLatencyExchange(
+                context, buffer, new Setup(params, context.size()).workload(), LowLatencyOptions.of(params), Set.of());
+    }
+}

@@ -1,0 +1,36 @@
+package org.ep4j.tck.selftest;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.function.Function;
+import java.util.stream.Stream;
+import org.ep4j.tck.Outcome;
+import org.ep4j.tck.RuleResult;
+
+/** Rules that hang. */
+public final class Hung {
+    private static final Duration SHORT = Duration.ofSeconds(2);
+    private static final Duration LONG = Duration.ofSeconds(60);
+    private static final int LONGER = 4;
+
+    private Hung() {}
+
+    /**
+     * Runs a rule that hangs, which any limit ends; within a longer one where the rank had not come to what hangs.
+     *
+     * @param rule is given the limit
+     * @param where lines of a stack that the result holds
+     */
+    public static RuleResult run(Function<Duration, RuleResult> rule, String... where) {
+        Duration limit = SHORT;
+        while (true) {
+            RuleResult result = rule.apply(limit);
+            assertThat(result.outcome()).as(result.reason()).isEqualTo(Outcome.FAIL);
+            limit = limit.multipliedBy(LONGER);
+            if (Stream.of(where).allMatch(result.reason()::contains) || limit.compareTo(LONG) > 0) {
+                return result;
+            }
+        }
+    }
+}
