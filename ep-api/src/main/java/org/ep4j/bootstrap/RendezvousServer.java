@@ -147,8 +147,9 @@ final class RendezvousServer {
                     Sockets.close(socket);
                     break;
                 }
+                Deadline deadline = settings.deadline(HANDSHAKE);
                 admitHandshake(socket);
-                daemon("ep4j-rendezvous-handshake", () -> handshake(socket));
+                daemon("ep4j-rendezvous-handshake", () -> handshake(socket, deadline));
             } catch (IOException e) {
                 if (!listener.isClosed()) {
                     LOG.log(Level.WARNING, "the rendezvous could not accept a connection: {0}", e.getMessage());
@@ -170,9 +171,8 @@ final class RendezvousServer {
         }
     }
 
-    private void handshake(Socket socket) {
+    private void handshake(Socket socket, Deadline deadline) {
         String who = socket.getRemoteSocketAddress().toString();
-        Deadline deadline = settings.deadline(HANDSHAKE);
         boolean kept = false;
         try {
             socket.setTcpNoDelay(true);

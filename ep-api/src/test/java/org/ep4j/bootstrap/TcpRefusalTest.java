@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import java.io.IOException;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -310,6 +311,8 @@ class TcpRefusalTest {
     private static boolean ended(Socket socket) {
         try {
             return socket.getInputStream().read() < 0;
+        } catch (SocketTimeoutException e) {
+            return false;
         } catch (IOException e) {
             return true;
         }
