@@ -58,6 +58,8 @@ final class ArchitectureTest {
 
     private static final JavaClasses CLASSES = new ClassFileImporter()
             .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+            // Support for tests, which is in the main sources of its module.
+            .withImportOption(location -> !location.contains("org/ep4j/testing/"))
             .importPackages("org.ep4j..");
 
     @Test
