@@ -35,73 +35,23 @@ final class TcpGroup {
     }
 
     static TcpSettings secret(TcpSettings s, String secret) {
-        return new TcpSettings(
-                s.rank(),
-                s.size(),
-                s.host(),
-                s.port(),
-                secret,
-                s.setupTimeout(),
-                s.heartbeat(),
-                s.silence(),
-                s.linger(),
-                s.clock());
+        return copy(s, s.rank(), s.host(), s.port(), secret, s.setupTimeout(), s.linger(), s.clock());
     }
 
     static TcpSettings timeout(TcpSettings s, Duration timeout) {
-        return new TcpSettings(
-                s.rank(),
-                s.size(),
-                s.host(),
-                s.port(),
-                s.secret(),
-                timeout,
-                s.heartbeat(),
-                s.silence(),
-                s.linger(),
-                s.clock());
+        return copy(s, s.rank(), s.host(), s.port(), s.secret(), timeout, s.linger(), s.clock());
     }
 
     static TcpSettings clock(TcpSettings s, NanoClock clock) {
-        return new TcpSettings(
-                s.rank(),
-                s.size(),
-                s.host(),
-                s.port(),
-                s.secret(),
-                s.setupTimeout(),
-                s.heartbeat(),
-                s.silence(),
-                s.linger(),
-                clock);
+        return copy(s, s.rank(), s.host(), s.port(), s.secret(), s.setupTimeout(), s.linger(), clock);
     }
 
     static TcpSettings linger(TcpSettings s, Duration linger) {
-        return new TcpSettings(
-                s.rank(),
-                s.size(),
-                s.host(),
-                s.port(),
-                s.secret(),
-                s.setupTimeout(),
-                s.heartbeat(),
-                s.silence(),
-                linger,
-                s.clock());
+        return copy(s, s.rank(), s.host(), s.port(), s.secret(), s.setupTimeout(), linger, s.clock());
     }
 
     static TcpSettings host(TcpSettings s, String host) {
-        return new TcpSettings(
-                s.rank(),
-                s.size(),
-                host,
-                s.port(),
-                s.secret(),
-                s.setupTimeout(),
-                s.heartbeat(),
-                s.silence(),
-                s.linger(),
-                s.clock());
+        return copy(s, s.rank(), host, s.port(), s.secret(), s.setupTimeout(), s.linger(), s.clock());
     }
 
     /** All members, formed. */
@@ -118,17 +68,13 @@ final class TcpGroup {
     }
 
     static TcpSettings rank(TcpSettings s, int rank, int port) {
+        return copy(s, rank, s.host(), port, s.secret(), s.setupTimeout(), s.linger(), s.clock());
+    }
+
+    private static TcpSettings copy(
+            TcpSettings s, int rank, String host, int port, String secret, Duration setupTimeout, Duration linger, NanoClock clock) {
         return new TcpSettings(
-                rank,
-                s.size(),
-                s.host(),
-                port,
-                s.secret(),
-                s.setupTimeout(),
-                s.heartbeat(),
-                s.silence(),
-                s.linger(),
-                s.clock());
+                rank, s.size(), host, port, secret, setupTimeout, s.heartbeat(), s.silence(), linger, clock);
     }
 
     static Bootstrap join(TcpSettings settings, RendezvousServer server) {

@@ -5,9 +5,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.spi.NanoClock;
 import org.ep4j.testing.ManualClock;
 
-/** Time that stands still until a test advances it. */
+/** A clock that stands still until a test advances it. */
 final class TestClock extends ManualClock implements NanoClock {
-    /** Time that passes whenever somebody looks at it: the same number of attempts fits in a deadline on every machine. */
+    /** A clock that each reading advances: the same number of attempts fits in a deadline on every machine. */
     static NanoClock advancedByEachLook(Duration step) {
         AtomicLong now = new AtomicLong();
         return () -> now.addAndGet(step.toNanos());

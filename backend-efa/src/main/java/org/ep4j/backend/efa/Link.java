@@ -287,8 +287,8 @@ final class Link {
     }
 
     /**
-     * Makes progress between two tries of something. The last of each comes after the deadline: a thread that got no processor
-     * until then has not looked yet.
+     * Makes progress between two tries of something. The last one is made after the deadline: a thread that got no processor
+     * until then has not polled yet.
      *
      * @param tries so far; 0 begins a wait
      */

@@ -138,7 +138,7 @@ final class PartingWire implements Wire {
         long end = System.nanoTime() + patience.toNanos();
         boolean open = true;
         boolean late = false;
-        // The last look comes after the end: a thread that got no processor until then has not looked yet.
+        // The last poll is made after the deadline: a thread that got no processor until then has not polled yet.
         for (int tries = 0; open && !late; tries++) {
             late = end - System.nanoTime() <= 0;
             open = false;

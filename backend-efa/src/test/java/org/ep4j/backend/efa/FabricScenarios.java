@@ -195,8 +195,8 @@ final class FabricScenarios {
     }
 
     /**
-     * A peer whose backend is stuck takes nothing: whoever waits for it is told, with what it waited for, before the peer gives up
-     * waiting for that.
+     * A peer whose backend is stuck takes nothing: the rank that waits for it gets an error that says what it waited for, before the
+     * peer's own wait ends.
      */
     private static void noAnswer(Map<String, String> settings) {
         TwoRanks ranks = ranks(settings);

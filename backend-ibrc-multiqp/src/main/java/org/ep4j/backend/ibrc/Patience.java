@@ -18,8 +18,8 @@ final class Patience {
     }
 
     /**
-     * To be asked after each look at what is waited for. True when the call has waited for too long and has looked since: a thread
-     * that got no processor until then has not looked yet.
+     * True when the call has waited for too long, and has polled once since the deadline passed: a thread that got no processor until
+     * then has not polled yet. Called after each poll.
      */
     boolean isOver() {
         if (!waiting) {

@@ -190,7 +190,7 @@ final class ProxyThreadsTest {
                 },
                 Optional.empty(),
                 SPIN);
-        Guard.until("the failure is told", () -> !told.isEmpty());
+        Guard.until("the failure is reported", () -> !told.isEmpty());
         CommandProducer producer = new CommandProducer(rings.get(0));
         for (int i = 0; i < 200; i++) {
             while (!producer.write(i, 0, 0, 16)) {

@@ -171,7 +171,7 @@ final class FailureScenario implements Scenario {
         try {
             return Optional.of(context.newGroup(Map.of(EpKeys.SETUP_TIMEOUT.name(), timeout.toMillis() + "ms")));
         } catch (EpTimeoutException | EpPeerLostException | EpUnavailableException e) {
-            // The others are told by a loss, or by what stopped this rank.
+            // The others get the loss, or what stopped this rank, as their error.
             if (timeout.compareTo(recovery()) > 0) {
                 throw e;
             }

@@ -112,7 +112,7 @@ class ReturnRoundsTest extends OnEmulatedGpus {
                 Map.of(EpKeys.DEVICE.name(), "cuda"));
     }
 
-    /** Whoever waits for the end of a round names who did not come, at the deadline. */
+    /** A rank that waits for the end of a round names the peer that did not answer, at the deadline. */
     @Tag("all")
     @Test
     void aRoundThatDoesNotEndIsTold() {

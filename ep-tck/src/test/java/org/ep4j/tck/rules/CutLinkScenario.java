@@ -27,7 +27,7 @@ final class CutLinkScenario implements Scenario {
         EpException failure = Checks.refused(EpException.class, "exchanges over a link that breaks", () -> {
             for (int round = 0; true; round++) {
                 LifecycleScenario.highThroughput(context, buffer, params);
-                // Nobody names another rank lost to the one that is cut off: its operation ends at its deadline.
+                // No peer reports a lost rank to the one that is cut off: its operation ends at its deadline.
                 lowLatency(context, buffer, params, context.isRank(CUT_OFF) ? round : 0);
             }
         });

@@ -22,7 +22,7 @@ final class LostInRoundScenario implements Scenario {
         Params params = context.params();
         EpBuffer buffer = context.buffer(new Setup(params, context.size()).shape());
         EpException failure = Checks.refused(EpException.class, "an exchange over a link that breaks", () -> {
-            // Rank 0 finds the broken link; whoever waits for its rows ends at a deadline.
+            // Rank 0 finds the broken link; a rank that waits for its rows ends at a deadline.
             if (context.isRank(0)) {
                 LifecycleScenario.highThroughput(context, buffer, params);
             } else {

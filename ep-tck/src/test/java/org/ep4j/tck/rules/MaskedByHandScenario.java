@@ -23,7 +23,7 @@ final class MaskedByHandScenario implements Scenario {
         LifecycleScenario.highThroughput(context, buffer, params);
         Checks.refused(EpException.class, "exchanges over a link that breaks", () -> {
             for (int round = 0; true; round++) {
-                // Rank 0 finds the broken link; whoever waits for its messages ends at a deadline.
+                // Rank 0 finds the broken link; a rank that waits for its messages ends at a deadline.
                 CutLinkScenario.lowLatency(context, buffer, params, context.isRank(0) ? 0 : round);
             }
         });
