@@ -72,7 +72,14 @@ final class TcpGroup {
     }
 
     private static TcpSettings copy(
-            TcpSettings s, int rank, String host, int port, String secret, Duration setupTimeout, Duration linger, NanoClock clock) {
+            TcpSettings s,
+            int rank,
+            String host,
+            int port,
+            String secret,
+            Duration setupTimeout,
+            Duration linger,
+            NanoClock clock) {
         return new TcpSettings(
                 rank, s.size(), host, port, secret, setupTimeout, s.heartbeat(), s.silence(), linger, clock);
     }

@@ -8,11 +8,14 @@ import org.ep4j.LowLatencyHandle;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 
-/** Operations that are to end at a deadline: all others of a group may take as long as the machine needs. */
+/**
+ * Operations that are to end at a deadline: all others of a group may take as long as the machine needs. Ranks meet between dispatch and
+ * combine, when all rows of the dispatch have arrived: a link that breaks in the combine loses none of them.
+ */
 final class Brief {
     private Brief() {}
 
-    /** A round of which the combine has the deadline. */
+    /** A round of all ranks, of which the combine has the deadline. */
     static void combine(RankContext context, EpBuffer buffer, Params params, Duration longest) {
         try (HighThroughputExchange exchange = new HighThroughputExchange(
                 context,
@@ -21,15 +24,17 @@ final class Brief {
                 HighThroughputOptions.of(params),
                 Set.of())) {
             DispatchHandle handle = exchange.dispatch().handle();
+            context.meet();
             exchange.endAfter(longest);
             exchange.combine(handle);
         }
     }
 
-    /** A round of which the combine has the deadline. */
+    /** A round of all ranks, of which the combine has the deadline. */
     static void lowLatencyCombine(RankContext context, EpBuffer buffer, Params params, Duration longest) {
         try (LowLatencyExchange exchange = low(context, buffer, params)) {
             LowLatencyHandle handle = exchange.dispatch().handle();
+            context.meet();
             exchange.endAfter(longest);
             exchange.combine(handle, exchange.outputs());
         }

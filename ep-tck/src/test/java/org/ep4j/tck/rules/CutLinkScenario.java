@@ -15,10 +15,10 @@ import org.ep4j.testing.Guard;
 final class CutLinkScenario implements Scenario {
     private static final int CUT_OFF = 1;
 
-    /** Low-latency rounds before the one in whose combine the link breaks. */
+    /** Low-latency rounds before the one in whose combine the link breaks ({@code CutFromRankZero} counts writes). */
     private static final int WHOLE = 2;
 
-    private static final Duration BRIEF = Duration.ofSeconds(2);
+    static final Duration BRIEF = Duration.ofSeconds(2);
 
     @Override
     public void run(RankContext context) {
@@ -28,7 +28,7 @@ final class CutLinkScenario implements Scenario {
             for (int round = 0; true; round++) {
                 LifecycleScenario.highThroughput(context, buffer, params);
                 // No peer reports a lost rank to the one that is cut off: its operation ends at its deadline.
-                lowLatency(context, buffer, params, context.isRank(CUT_OFF) ? round : 0);
+                lowLatency(context, buffer, params, round, context.isRank(CUT_OFF) ? BRIEF : Guard.minute());
             }
         });
         if (context.isRank(CUT_OFF)) {
@@ -52,14 +52,14 @@ final class CutLinkScenario implements Scenario {
         context.meet();
     }
 
-    /** A round with a deadline for the first operation that rank 0 does not take part in. */
-    static void lowLatency(RankContext context, EpBuffer buffer, Params params, int round) {
+    /** A round with a deadline from the operation on in which the link breaks. */
+    static void lowLatency(RankContext context, EpBuffer buffer, Params params, int round, Duration longest) {
         if (round < WHOLE) {
             LifecycleScenario.lowLatency(context, buffer, params);
         } else if (round == WHOLE) {
-            Brief.lowLatencyCombine(context, buffer, params, BRIEF);
+            Brief.lowLatencyCombine(context, buffer, params, longest);
         } else {
-            Brief.lowLatencyDispatch(context, buffer, params, BRIEF);
+            Brief.lowLatencyDispatch(context, buffer, params, longest);
         }
     }
 }

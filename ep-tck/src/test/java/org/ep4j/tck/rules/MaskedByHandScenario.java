@@ -24,7 +24,8 @@ final class MaskedByHandScenario implements Scenario {
         Checks.refused(EpException.class, "exchanges over a link that breaks", () -> {
             for (int round = 0; true; round++) {
                 // Rank 0 finds the broken link; a rank that waits for its messages ends at a deadline.
-                CutLinkScenario.lowLatency(context, buffer, params, context.isRank(0) ? 0 : round);
+                CutLinkScenario.lowLatency(
+                        context, buffer, params, round, context.isRank(0) ? Guard.minute() : CutLinkScenario.BRIEF);
             }
         });
         context.meet();

@@ -8,6 +8,7 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
+import org.ep4j.testing.Guard;
 
 /**
  * Rank 1 takes nothing from rank 0 after the first dispatch. The second one has more messages than go into the queue of the
@@ -23,11 +24,7 @@ final class StuckPeerScenario implements Scenario {
         Params params = context.params();
         boolean held = params.has("held");
         EpException failure = Checks.refused(EpException.class, "an exchange with a rank that takes nothing", () -> {
-            if (context.isRank(0)) {
-                LifecycleScenario.lowLatency(context, buffer, params);
-            } else {
-                Brief.lowLatencyCombine(context, buffer, params, BRIEF);
-            }
+            Brief.lowLatencyCombine(context, buffer, params, context.isRank(0) ? Guard.minute() : BRIEF);
             if (held || !context.isRank(0)) {
                 Brief.lowLatencyDispatch(context, buffer, params, BRIEF);
             } else {
