@@ -111,11 +111,6 @@ public record Rule(
         return Integer.parseInt(id.substring(0, id.indexOf('.')));
     }
 
-    /** Number within the chapter. */
-    public int number() {
-        return Integer.parseInt(id.substring(id.indexOf('.') + 1));
-    }
-
     /** Ranks it runs with when the run has {@code requested}. */
     public int ranksFor(int requested) {
         return ranks > 0 ? ranks : Math.max(minRanks, requested);

@@ -15,6 +15,8 @@ import org.junit.jupiter.api.Tag;
 /** The whole kit between ranks that map each other's memory in twos and post to the rest. */
 @Tag("verify")
 class MixedTckTest extends EpBackendTck {
+    private static final Set<String> ROUNDS = Set.of("7.4", "7.5");
+
     @Override
     protected TckSubject subject() {
         return TckSubject.of(PostedThreadsProvider.ID, "host")
@@ -33,11 +35,11 @@ class MixedTckTest extends EpBackendTck {
         return List.of(4);
     }
 
-    /** In the tier "verify" exchanges with odd numbers; {@link PostedTckTest} has the others. */
+    /** In the tier "verify" without the hundreds of rounds of the kit on host-shm. */
     @Override
     protected List<Rule> selected() {
         return RuleBook.all().stream()
-                .filter(rule -> Tier.all() || !Set.of(3, 4).contains(rule.chapter()) || rule.number() % 2 == 1)
+                .filter(rule -> Tier.all() || !ROUNDS.contains(rule.id()))
                 .toList();
     }
 }
