@@ -6,6 +6,7 @@ import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,55 +16,97 @@ import org.ep4j.EpUnavailableException;
 import org.knowm.xchart.BitmapEncoder;
 import org.knowm.xchart.XYChart;
 import org.knowm.xchart.XYChartBuilder;
+import org.knowm.xchart.XYSeries;
 import org.knowm.xchart.style.Styler;
+import org.knowm.xchart.style.lines.SeriesLines;
+import org.knowm.xchart.style.markers.SeriesMarkers;
 
 /** Lines over the number of tokens and over the number of multiprocessors. Needs no display. */
 public final class GpuPlots {
     private static final int WIDTH = 1000;
     private static final int HEIGHT = 620;
+    private static final String CEILING = ", ceiling";
+
+    /** Names of operations end in these where they differ little from the operation without. */
+    private static final List<String> VARIANTS = List.of(".cached", "-pow2", "-ue8m0");
+
+    /** Colours that the colour-blind tell apart too, by the end of an operation's name. */
+    private static final Map<String, Color> COLOURS = Map.of(
+            "dispatch.bf16", new Color(0x0072B2),
+            "dispatch.fp8", new Color(0x009E73),
+            "combine.bf16", new Color(0xD55E00),
+            "combine.exact", new Color(0xD55E00),
+            "combine.partial", new Color(0xE69F00),
+            "combine.logfmt", new Color(0x7F7F7F),
+            "fp8+combine.exact", new Color(0x000000),
+            "fp8+combine.partial", new Color(0xCC79A7));
 
     private GpuPlots() {}
 
-    /** Times on the GPU over tokens, both axes logarithmic. */
+    /** Times on the GPU over tokens, both axes logarithmic. Variants that differ little from another line are left out. */
     public static void sweep(GpuReport report, Path file) {
         XYChart chart =
-                chart(report, "Time on the GPU over tokens a rank", "tokens a rank", "microseconds, slowest rank");
-        chart.getStyler().setXAxisLogarithmic(true);
-        chart.getStyler().setYAxisLogarithmic(true);
-        List<GpuFigures> first = report.runs().get(0).operations();
-        add(chart, first, GpuFigures::tokens, GpuFigures::gpuSlowestMicros, "");
+                chart(report, "Time over tokens per rank", "tokens per rank", "microseconds on the GPU, slowest rank");
+        List<GpuFigures> figures = report.runs().get(0).operations().stream()
+                .filter(f -> VARIANTS.stream().noneMatch(f.operation()::endsWith))
+                .toList();
+        // XChart labels decades only, of which there are two: the axes are linear over powers of two instead.
+        add(chart, figures, f -> log2(f.tokens()), f -> log2(f.gpuSlowestMicros()), "");
+        double least =
+                figures.stream().mapToDouble(GpuFigures::gpuSlowestMicros).min().orElse(1);
+        double most =
+                figures.stream().mapToDouble(GpuFigures::gpuSlowestMicros).max().orElse(1);
+        chart.getStyler().setYAxisMin(Math.floor(log2(least)));
+        chart.getStyler().setYAxisMax(Math.ceil(log2(most)));
+        chart.getStyler().setXAxisTickMarkSpacingHint(45);
+        chart.getStyler().setYAxisTickMarkSpacingHint(80);
+        chart.setCustomXAxisTickLabelsFormatter(GpuPlots::powerOfTwo);
+        chart.setCustomYAxisTickLabelsFormatter(GpuPlots::powerOfTwo);
         save(chart, file);
     }
 
-    /** Bandwidth of high throughput over multiprocessors, with its ceilings. */
+    private static double log2(double value) {
+        return Math.log(value) / Math.log(2);
+    }
+
+    private static String powerOfTwo(double exponent) {
+        return exponent == Math.rint(exponent) ? String.valueOf(Math.round(Math.pow(2, exponent))) : "";
+    }
+
+    /** Bandwidth of high throughput over SMs, with its ceilings. */
     public static void sms(GpuReport report, Path file) {
         List<GpuFigures> every = report.runs().stream()
                 .flatMap(r -> r.operations().stream())
                 .filter(f -> f.operation().startsWith("ht."))
+                .filter(f -> !f.operation().endsWith(".cached"))
                 .toList();
         int most = every.stream().mapToInt(GpuFigures::tokens).max().orElse(0);
         List<GpuFigures> all = every.stream().filter(f -> f.tokens() == most).toList();
         XYChart chart = chart(
                 report,
-                "Bandwidth over multiprocessors, " + most + " tokens a rank",
-                "multiprocessors that move rows",
-                "GB/s a rank, own rows included");
-        add(chart, all, GpuFigures::sms, GpuFigures::logicalGigabytesPerSecond, "");
-        add(
-                chart,
-                all.stream().filter(f -> !f.operation().endsWith("cached")).toList(),
-                GpuFigures::sms,
-                f -> f.logicalBytes() / (f.ceilingMicros() * 1e3),
-                ", ceiling");
+                "Bandwidth over SMs, " + most + " tokens per rank",
+                "SMs that move rows",
+                "GB/s per rank, own rows included");
+        add(chart, all, f -> (double) f.sms(), GpuFigures::logicalGigabytesPerSecond, "");
+        add(chart, all, f -> (double) f.sms(), f -> f.logicalBytes() / (f.ceilingMicros() * 1e3), CEILING);
         chart.getStyler().setYAxisMin(0.0);
+        chart.getStyler().setXAxisMin(0.0);
+        chart.getStyler().setXAxisTickMarkSpacingHint(40);
+        chart.getStyler().setYAxisTickMarkSpacingHint(40);
         save(chart, file);
     }
 
     private static XYChart chart(GpuReport report, String title, String x, String y) {
         System.setProperty("java.awt.headless", "true");
-        String machine =
-                report.ranks() + " ranks, " + report.runs().get(0).gpu().gpu() + ", hidden " + report.hidden()
-                        + ", top-" + report.topK() + " of " + report.experts();
+        // Without the number and the PCI address of the GPU.
+        String gpu = report.runs()
+                .get(0)
+                .gpu()
+                .gpu()
+                .replaceFirst("^\\w+:\\d+ is ", "")
+                .replaceFirst(", at .*", "");
+        String machine = report.ranks() + " ranks, " + gpu + ", hidden " + report.hidden() + ", top-" + report.topK()
+                + " of " + report.experts();
         XYChart chart = new XYChartBuilder()
                 .width(WIDTH)
                 .height(HEIGHT)
@@ -80,16 +123,30 @@ public final class GpuPlots {
     private static void add(
             XYChart chart,
             List<GpuFigures> figures,
-            Function<GpuFigures, Integer> x,
+            Function<GpuFigures, Double> x,
             Function<GpuFigures, Double> y,
             String suffix) {
-        Map<String, TreeMap<Integer, Double>> lines = new LinkedHashMap<>();
+        Map<String, TreeMap<Double, Double>> lines = new LinkedHashMap<>();
         for (GpuFigures f : figures) {
-            lines.computeIfAbsent(f.operation() + suffix, name -> new TreeMap<>())
-                    .put(x.apply(f), y.apply(f));
+            lines.computeIfAbsent(f.operation(), name -> new TreeMap<>()).put(x.apply(f), y.apply(f));
         }
-        lines.forEach((name, points) ->
-                chart.addSeries(name, new ArrayList<>(points.keySet()), new ArrayList<>(points.values())));
+        lines.forEach((name, points) -> {
+            XYSeries line =
+                    chart.addSeries(name + suffix, new ArrayList<>(points.keySet()), new ArrayList<>(points.values()));
+            COLOURS.keySet().stream()
+                    .filter(name::endsWith)
+                    .max(Comparator.comparing(String::length))
+                    .map(COLOURS::get)
+                    .ifPresent(colour -> {
+                        line.setLineColor(colour);
+                        line.setMarkerColor(colour);
+                    });
+            line.setLineStyle(
+                    suffix.equals(CEILING)
+                            ? SeriesLines.DOT_DOT
+                            : name.startsWith("ll.") ? SeriesLines.DASH_DASH : SeriesLines.SOLID);
+            line.setMarker(name.startsWith("ll.") ? SeriesMarkers.DIAMOND : SeriesMarkers.CIRCLE);
+        });
     }
 
     private static void save(XYChart chart, Path file) {
