@@ -103,6 +103,14 @@ ep_install_nic_headers() {
   fi
 }
 
+# Requires Node.js with npm, for the site of the documents. As root on Debian, it gets installed.
+ep_require_node() {
+  if ! command -v npm >/dev/null && ep_can_install; then
+    ep_install nodejs npm
+  fi
+  command -v npm >/dev/null || ep_fail "no npm found: the site is built with Node.js 18 or newer (Debian: apt-get install nodejs npm)."
+}
+
 # Requires what a build needs: a JDK with javac, and Maven. As root on Debian, what is missing gets installed.
 ep_require_build_tools() {
   local missing=()
