@@ -4,7 +4,7 @@ import java.util.Locale;
 import org.ep4j.spi.Check;
 
 /**
- * Every check that the doctor makes. Codes are stable and never reused; {@code docs/doctor.md} is generated from here.
+ * Every check that the doctor makes. Codes are stable and never reused; {@code docs/reference/doctor.md} is generated from here.
  *
  * <p>A check that could not be made is {@link Check.Status#NOT_RUN}: with a remedy when somebody can do something about it
  * (run as root, say), without one when the machine lacks what it looks at.

@@ -21,7 +21,7 @@ import picocli.CommandLine.Spec;
         name = "doctor",
         description = {
             "Ask every device and backend whether it can be used here, and look for what makes transports fail or crawl.",
-            "Every check has a code; docs/doctor.md explains all of them. NOT RUN means that it could not be looked at here;"
+            "Every check has a code; docs/reference/doctor.md explains all of them. NOT RUN means that it could not be looked at here;"
                     + " some need root."
         },
         exitCodeListHeading = "%nExit codes:%n",

@@ -10,7 +10,7 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "forecast-page",
         hidden = true,
-        description = "Print docs/README.md: the forecast model against published measurements.")
+        description = "Print docs/planning/forecast-accuracy.md: the forecast model against published measurements.")
 final class ForecastPageCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec = CommandSpec.create();

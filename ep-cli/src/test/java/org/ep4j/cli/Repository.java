@@ -3,11 +3,12 @@ package org.ep4j.cli;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Where the sources are. */
-final class Repository {
+/** Finds the root of the sources. */
+public final class Repository {
     private Repository() {}
 
-    static Path root() {
+    /** The folder that holds the modules. */
+    public static Path root() {
         Path folder = Path.of("").toAbsolutePath();
         while (!Files.exists(folder.resolve("ep-bom/pom.xml"))) {
             folder = folder.getParent();

@@ -16,7 +16,7 @@ final class Providers {
     /**
      * What {@code auto} takes, best first: NICs that do the work themselves, then TCP, which is everywhere. EFA's own protocol
      * goes before efa-direct, for it also connects instances of different generations. Others are taken where they are named:
-     * shm reaches one host only, where host-shm is faster; verbs may end the process where a peer is killed, see docs/efa.md;
+     * shm reaches one host only, where host-shm is faster; verbs may end the process where a peer is killed, see docs/backends/efa.md;
      * psm3, udp, net and sockets were not tried.
      */
     static final List<String> PREFERRED = List.of("efa", "efa-direct", "cxi", TCP);

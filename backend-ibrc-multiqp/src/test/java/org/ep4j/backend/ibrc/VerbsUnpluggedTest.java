@@ -33,7 +33,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * What the probe and opening say where something is missing: the code that docs/doctor.md explains, and the remedy. In a guest
+ * What the probe and opening say where something is missing: the code that docs/reference/doctor.md explains, and the remedy. In a guest
  * of ci/rdma-guest, as root; what it moves away is put back, and is the guest's own.
  */
 @Tag("guest")

@@ -52,7 +52,7 @@ final class NvshmemTckTest extends EpBackendTck {
         }
     }
 
-    /** With EP_TCK_REQUIRE=nvshmem-ibgda-nic; the kit then goes between hosts under a launcher, see docs/bring-up.md. */
+    /** With EP_TCK_REQUIRE=nvshmem-ibgda-nic; the kit then goes between hosts under a launcher, see docs/backends/nvshmem-ibgda.md. */
     @Test
     void aNicIsThereWhereItIsRequired() {
         if (List.of(REQUIRED.split(",", -1)).contains("nvshmem-ibgda-nic")) {

@@ -36,24 +36,12 @@ public final class ForecastPage {
     }
 
     private void head() {
-        line("# Documents");
+        line("# Accuracy of forecasts");
         line("");
-        line("- this page: how `./ep plan` forecasts, and how far its forecasts are from published measurements");
-        line("- [doctor.md](doctor.md): what `./ep doctor` checks, with every code and its remedy");
-        line("- [rdma-guest.md](rdma-guest.md): RDMA without RDMA hardware, to try backends and to test them");
-        line("- [ibrc.md](ibrc.md): InfiniBand and RoCE: settings for NICs, what was tested where");
-        line("- [efa.md](efa.md): libfabric: EFA, Slingshot, TCP: how it works, settings, what was tested where");
         line(
-                "- [proxies.md](proxies.md): threads of the host that post to NICs for a GPU: settings, how to measure, garbage"
-                        + " collectors");
-        line("- [rocm.md](rocm.md): AMD GPUs: requirements, what was verified how, what awaits hardware");
+                "`./ep plan` predicts the time of a dispatch or combine. This page compares its predictions with published measurements.");
         line(
-                "- [bring-up.md](bring-up.md): from bare machines to GPUs that post to NICs: steps, settings, what was run where");
-        line(
-                "- [../README.md](../README.md): what ep4j is, how to build and use it; [../CONTRIBUTING.md](../CONTRIBUTING.md): how");
-        line("  to work on it");
-        line("");
-        line("`./ep forecast-page > docs/README.md` writes this page; a test keeps it true.");
+                "`./ep forecast-page > docs/planning/forecast-accuracy.md` writes it, and a test compares it with the model.");
         line("");
     }
 
@@ -61,64 +49,66 @@ public final class ForecastPage {
         line("## The forecast model");
         line("");
         line(
-                "`./ep plan` and `org.ep4j.plan.forecast.Forecast` predict the time of one dispatch or combine on a plan:");
+                "`./ep plan` and `org.ep4j.plan.forecast.Forecast` compute the time of one dispatch or combine on a plan as");
         line("");
-        line("    time = latency + largest over all shared resources of (bytes through it / what it carries)");
+        line("    time = latency + maximum over all shared resources of (bytes through the resource / its bandwidth)");
         line("");
-        line("Resources are the GPU links of every rank (out and in; each link on its own where two GPUs have one for");
-        line(
-                "themselves), every NIC port with all ranks that use it (out and in), the PCIe path to a card where it is narrower");
-        line(
-                "than its ports, and, where bytes take that detour, PCIe to the processor and the memory of the host. Bytes are");
-        line(
-                "expectations over uniform routing without replacement, exact: a rank that holds n of E experts is reached with");
-        line("probability 1 - C(E-n, K) / C(E, K); group-limited routing likewise.");
+        line("Shared resources are:");
+        line("");
+        line("- each rank's GPU links, sending and receiving; a link that connects two GPUs directly counts by itself");
+        line("- each NIC port, sending and receiving, with all ranks that use it");
+        line("- the PCIe path to a NIC, where it is slower than the NIC's ports");
+        line("- PCIe to the CPU and host memory, where bytes are staged there");
         line("");
         line(
-                "High throughput sends a token once to each host (or NVLink domain) that holds one of its experts, to the rank at");
+                "Bytes are exact expected values for uniform routing without replacement: a token reaches a rank that holds n of E");
+        line("experts with probability 1 - C(E-n, K) / C(E, K). Group-limited routing is computed in the same way.");
+        line("");
         line(
-                "the sender's own place there, which forwards it; low latency sends straight to the ranks. There is one constant");
+                "In high throughput a token goes once to each host (or NVLink domain) that holds one of its experts, to the rank with");
         line(
-                "for each kind of resource, and none for a row. Those of NICs are read off the rates that the tables below imply");
+                "the sender's index there, which forwards it. In low latency it goes directly to each rank. The model has one constant");
         line(
-                "for ConnectX-7, those of GPU links and of the fixed part off the data movement measured on 4 H200: these rows");
-        line("check the bytes and the shape of the model, all others its constants as well.");
+                "for each kind of resource, and none for a row. The constants of NICs were fitted to the ConnectX-7 figures below, those");
+        line(
+                "of GPU links and of the fixed part to measurements on 4 H200. For these figures the tables check only the byte counts");
+        line("and the form of the model, for all others the constants too.");
         line("");
         line("| constant | value | source |");
         line("|---|---|---|");
         line(
-                "| GPU links, part reached | %.2f | 326 GB/s leave each of 4 H200 at once, of 370.8 that NCCL counts for 18 links |",
+                "| GPU links, fraction of nominal bandwidth | %.2f | 326 GB/s sent by each of 4 H200 at the same time, of 370.8 GB/s that NCCL counts for 18 links |",
                 Estimates.GPU_LINK_EFFICIENCY);
         line(
-                "| NICs, part reached by large exchanges | %.2f | 44 to 46 of 50 GB/s in DeepEP and UCCL-EP |",
+                "| NICs, fraction in high throughput | %.2f | 44 to 46 of 50 GB/s in DeepEP and UCCL-EP |",
                 Estimates.NIC_EFFICIENCY);
         line(
-                "| NICs, part reached by single tokens | %.2f | 38 to 43 of 50 GB/s in DeepEP and NCCL EP |",
+                "| NICs, fraction in low latency | %.2f | 38 to 43 of 50 GB/s in DeepEP and NCCL EP |",
                 Estimates.NIC_EFFICIENCY_MESSAGES);
         line(
-                "| fixed part of an operation | %.1f us | 20.7 us for 4.97 MB a rank on H200, of which 15.2 at 326 GB/s |",
+                "| fixed time of an operation | %.1f us | 20.7 us for 4.97 MB per rank on H200, of which 15.2 us are the transfer at 326 GB/s |",
                 Estimates.OPERATION_MICROS);
         line(
                 "| GPU link | %.1f us | half of a measured flag round trip of 2 to 3 us on H200 |",
                 Estimates.GPU_LINK_MICROS);
         line(
-                "| RDMA network, crossing of PCIe | %.1f us, %.1f us | NCCL `graph/tuning.cc` |",
+                "| RDMA network; PCIe hop | %.1f us, %.1f us | NCCL `graph/tuning.cc` |",
                 Estimates.NETWORK_MICROS, Estimates.PCI_MICROS);
         line(
-                "| EFA, sockets | %.0f us, %.0f us | assumed; only their order matters |",
+                "| EFA; sockets | %.0f us, %.0f us | assumed; only their order matters |",
                 Estimates.EFA_MICROS, Estimates.SOCKET_MICROS);
         line(
-                "| host memory on a detour | %.1f GB/s a host | half of eight channels of DDR4-3200 |",
+                "| host memory, for staging | %.1f GB/s per host | half of eight channels of DDR4-3200 |",
                 Estimates.STAGING_GIGABYTES);
         line("");
         line(
-                "NVLink counts 20.6 GB/s a link (40.1 on Blackwell), xGMI 48 (MI300, MI350): NCCL's and RCCL's `graph/topo.h`.");
+                "Nominal bandwidths of links are those of NCCL's and RCCL's `graph/topo.h`: NVLink 20.6 GB/s (40.1 on Blackwell), xGMI 48 GB/s (MI300, MI350).");
         line("");
         line(
-                "Not in the model: the GPU's own work (casts, sums, copies, too few multiprocessors), the rate at which NICs and");
+                "Not in the model: work of the GPU (casts, sums, copies, too few SMs), message rates of NICs and host threads,");
         line(
-                "host threads take messages, congestion, and the tail of random routing. So it is a lower bound of the time more");
-        line("often than not, and the ratios below are mostly under 1.");
+                "congestion, and the tail of random routing. So a prediction is usually a lower bound of the time, and most ratios");
+        line("below are less than 1.");
         line("");
     }
 
@@ -127,13 +117,14 @@ public final class ForecastPage {
         line("");
         List<Double> ratios = all.stream().map(Comparison::ratio).sorted().toList();
         line(
-                "%d figures; ratio = predicted time / published time, so below 1 the model is faster than the measurement."
+                "%d figures. Ratio = predicted time / published time: below 1, the prediction is faster than the measurement."
                         + " Median ratio %.2f; %d %% of the figures are within 10 %%, %d %% within 25 %%.",
                 all.size(), ratios.get(ratios.size() / 2), within(all, 0.1), within(all, 0.25));
         line("");
         line(
-                "Units: `us` is the time of the operation; `GB/s` counts all messages of a rank, those to itself among them;");
-        line("`GB/s a host` counts a token once for each host it goes to, its own among them. GB are 1e9 bytes.");
+                "Units: `us` is the time of the operation. `GB/s` counts all messages of a rank, including those to itself.");
+        line(
+                "`GB/s per host` counts a token once for each host that it goes to, including its own. A GB is 1e9 bytes.");
         line("");
         line("| mode, ranks | figures | median ratio | within 10 % | within 25 % |");
         line("|---|---|---|---|---|");
@@ -147,7 +138,7 @@ public final class ForecastPage {
                 line(
                         "| %s, %s | %d | %.2f | %d %% | %d %% |",
                         name(mode),
-                        one ? "up to 8" : "16 and more",
+                        one ? "up to 8 ranks" : "16 ranks and more",
                         part.size(),
                         sorted.get(sorted.size() / 2),
                         within(part, 0.1),
@@ -185,25 +176,25 @@ public final class ForecastPage {
 
     private void table(Series series, List<Comparison> rows) {
         line(
-                "**%s** on %s: %s, %d tokens a rank, top-%d of %s, rows of %d and %d bytes, %s%s%s",
+                "**%s** on %s: %s, %d tokens per rank, top-%d of %s, rows of %d and %d bytes, %s%s%s",
                 series.system(),
                 series.hardware(),
                 name(series.mode()),
                 series.tokens(),
                 series.topK(),
                 series.expertsPerRank() > 0
-                        ? series.expertsPerRank() + " experts a rank"
+                        ? series.expertsPerRank() + " experts per rank"
                         : series.experts() + " experts",
                 series.dispatchRow(),
                 series.combineRow(),
                 messages(series),
-                series.topGroups() > 0 ? ", at most " + series.topGroups() + " hosts a token" : "",
-                series.require().isEmpty() ? "" : ", over " + series.require() + " alone");
+                series.topGroups() > 0 ? ", at most " + series.topGroups() + " hosts per token" : "",
+                series.require().isEmpty() ? "" : ", over " + series.require() + " only");
         line("");
         String unit = switch (series.unit()) {
             case MICROS -> "us";
             case LOGICAL -> "GB/s";
-            case DOMAIN -> "GB/s a host";
+            case DOMAIN -> "GB/s per host";
         };
         line("| ranks | operation | published, %s | predicted, %s | ratio | limited by |", unit, unit);
         line("|---|---|---|---|---|---|");
@@ -225,14 +216,14 @@ public final class ForecastPage {
     }
 
     private static String messages(Series series) {
-        String out = series.dispatchMessages() == Messages.PER_RANK ? "one message a rank" : "one message an expert";
+        String out = series.dispatchMessages() == Messages.PER_RANK ? "one message per rank" : "one message per expert";
         if (series.dispatchMessages() == series.combineMessages()) {
             return out;
         }
         return out
                 + (series.combineMessages() == Messages.PER_RANK
-                        ? ", one row a rank back"
-                        : ", one row an expert back");
+                        ? ", one row per rank back"
+                        : ", one row per expert back");
     }
 
     private static String number(double value) {
@@ -246,9 +237,9 @@ public final class ForecastPage {
     }
 
     private void hardware(Published published) {
-        line("## The hardware as it was described to the planner");
+        line("## Hardware descriptions used");
         line("");
-        line("| name | GPUs a host | GPU links, GB/s | NICs a GPU | NVLink domain |");
+        line("| name | GPUs per host | GPU links, GB/s | NICs per GPU | NVLink domain |");
         line("|---|---|---|---|---|");
         published
                 .hardware()
@@ -270,7 +261,7 @@ public final class ForecastPage {
                         one.domainHosts() == 0 ? "the host" : one.domainHosts() + " hosts"));
         line("");
         line(
-                "Left out are published figures that do not name hardware or shape, end-to-end figures of training and serving, and");
+                "Not compared: published figures that do not name hardware or shape, end-to-end figures of training and serving, and");
         line("kernels that move tokens over PCIe between GPUs without links.");
     }
 }

@@ -15,8 +15,8 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.ep4j.doctor.DoctorCode;
 
-/** Writes {@code docs/doctor.md} from {@link DoctorCode} and from the lists of codes in the Javadoc of probes. */
-final class DoctorDocument {
+/** Writes {@code docs/reference/doctor.md} from {@link DoctorCode} and from the lists of codes in the Javadoc of probes. */
+final class DoctorPage {
     private static final String CODE = "EP-[A-Z0-9]+-[0-9]{3}";
     private static final Pattern LISTED = Pattern.compile("<li>\\{@code (" + CODE + ")} ([^\n]+)");
     private static final Pattern CONSTANT =
@@ -26,21 +26,25 @@ final class DoctorDocument {
             "EP-HOST-001", "the host device exists",
             "EP-PLAN-001", "the backend can be planned with from a description");
 
-    private DoctorDocument() {}
+    private DoctorPage() {}
 
     static String text(Path repository) {
         StringBuilder text = new StringBuilder("""
-                # What `./ep doctor` looks at
+                # Checks of the doctor
 
-                Generated from `DoctorCode`; `DoctorDocumentTest` keeps it true. Every check has a code that is never reused, and
-                ends as PASS, WARN (works, but slower or less safely than it could), FAIL (a backend cannot be used) or NOT_RUN
-                (could not be looked at: with a remedy when somebody can change that, without one when the machine lacks what it
-                looks at).
+                `./ep doctor` checks what this machine can use. Every check has a code that is never reused, and one of these results:
 
-                `./ep doctor --root DIR` examines a recording of another machine, with `--env FILE` the variables of a process
-                there too (the output of `env`, or a copy of `/proc/PID/environ`). This makes a recording; as root it holds
-                the PCI configuration that some checks want. NVLinks, libraries and `/dev` are not in it. Take it from
-                the shell or container that the job runs in, because limits and mounts are those of the reader:
+                | result | meaning |
+                |---|---|
+                | PASS | as it should be |
+                | WARN | works, but slower or less safely than it could |
+                | FAIL | a backend cannot be used |
+                | NOT_RUN | not checked: with a remedy where you can change that, without one where the machine has no such hardware |
+
+                `./ep doctor --root DIR` examines a recording of another machine; `--env FILE` adds the environment of a process there (the
+                output of `env`, or a copy of `/proc/PID/environ`). The following commands make a recording. Run them in the shell or container
+                that the job runs in, because limits and mounts are those of the process that reads them. As root they also record the PCI
+                configuration that some checks need. NVLinks, libraries and `/dev` are not recorded.
 
                 ```bash
                 (cd / && out=$(mktemp -d) && {
@@ -61,10 +65,11 @@ final class DoctorDocument {
                 tar czf /tmp/machine.tar.gz -C "$out" . && rm -r "$out")
                 ```
 
-                It is copied before it is packed because files of `/sys` and `/proc` are shorter or longer than they say. Unpack
-                it on any machine and give the folder to `./ep topo --file DIR` and `./ep doctor --root DIR`.
+                Unpack the archive on any machine and give the folder to `./ep topo --file DIR` or `./ep doctor --root DIR`.
 
-                | code | when all is well |
+                ## Codes
+
+                | code | passes when |
                 |---|---|
                 """);
         for (DoctorCode code : DoctorCode.values()) {
@@ -78,13 +83,13 @@ final class DoctorDocument {
         for (DoctorCode code : DoctorCode.values()) {
             text.append("\n## ").append(code.code()).append("\n\n");
             text.append("**").append(code.title()).append(".**\n\n");
-            text.append("- Looks at: ").append(code.looksAt()).append(".\n");
-            text.append("- Otherwise: ").append(code.why()).append(".\n");
+            text.append("- Checks: ").append(code.looksAt()).append(".\n");
+            text.append("- If it fails: ").append(code.why()).append(".\n");
             text.append("- Remedy: ").append(code.remedy()).append(".\n");
             text.append("- Source: ").append(code.source()).append(".\n");
         }
         text.append(
-                "\n## Codes of devices, backends and plans\n\nDevices and backends report these of themselves.\n\n| code | meaning |\n|---|---|\n");
+                "\n## Codes of devices, backends and plans\n\nDevices and backends report these about themselves.\n\n| code | meaning |\n|---|---|\n");
         probes(repository)
                 .forEach((code, meaning) -> text.append("| ")
                         .append(code)

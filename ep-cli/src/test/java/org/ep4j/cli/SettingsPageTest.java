@@ -1,0 +1,69 @@
+package org.ep4j.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.ServiceLoader;
+import org.ep4j.EpGroup;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.config.EpKeys;
+import org.ep4j.spi.EpBackendProvider;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** The reference of settings is what the program reads. */
+@Tag("verify")
+final class SettingsPageTest {
+    @Test
+    void thePageListsEverySetting() throws IOException {
+        StringBuilder text = new StringBuilder("""
+                # Settings
+
+                A setting is taken from `EpConfig.Builder.set`, else from the system property `-Dep.NAME=VALUE`, else from the environment
+                variable of the same name in capitals, with underscores for dots and hyphens: `ep.nic.gid-index` is `EP_NIC_GID_INDEX`. Other
+                variables that are read where that one is not set are named too: those of NCCL, NVSHMEM, UCCL and MSCCL++. (UCCL's limits of
+                what is in flight count per GPU and NIC there, and per peer here.) An unknown `ep.*`
+                name in the builder or among the system properties is refused, and the error names the nearest known one. Settings that must be
+                the same on all ranks are compared when ranks join.
+
+                Durations above zero are written as `500ms`, `30s` or `5m`, sizes as `4096`, `64MiB` or `2GiB`.
+                """);
+        section(text, "All backends", EpKeys.all());
+        for (EpBackendProvider backend : backends()) {
+            if (!backend.configKeys().isEmpty()) {
+                section(text, "`" + backend.id() + "`", backend.configKeys());
+            }
+        }
+        GeneratedPage.check("docs/reference/settings.md", text.toString());
+        assertThat(text).contains("`ep.timeout`");
+    }
+
+    private static void section(StringBuilder text, String title, List<ConfigKey<?>> keys) {
+        text.append("\n## ").append(title).append("\n\n");
+        text.append("| setting | default | value | meaning |\n|---|---|---|---|\n");
+        for (ConfigKey<?> key : keys) {
+            String others = key.variables().isEmpty()
+                    ? ""
+                    : "; other variables: `" + String.join("`, `", key.variables()) + "`";
+            String fallback = key.defaultText().isEmpty() ? "" : "`" + key.defaultText() + "`";
+            text.append("| `" + key.name() + "` | " + fallback + " | " + value(key.format()) + " | " + key.help()
+                    + (key.agreed() ? "; the same on all ranks" : "") + others + " |\n");
+        }
+    }
+
+    /** The head of the page says how durations and sizes are written. */
+    private static String value(String format) {
+        return format.startsWith("a duration") ? "duration" : format.startsWith("a number of bytes") ? "size" : format;
+    }
+
+    private static List<EpBackendProvider> backends() {
+        List<EpBackendProvider> all = new ArrayList<>();
+        ServiceLoader.load(EpBackendProvider.class, EpGroup.class.getClassLoader())
+                .forEach(all::add);
+        all.sort(Comparator.comparing(EpBackendProvider::id));
+        return all;
+    }
+}
