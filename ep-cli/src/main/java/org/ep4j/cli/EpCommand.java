@@ -42,7 +42,7 @@ import picocli.CommandLine.Spec;
         },
         footerHeading = "%n",
         footer = {
-            "Settings are read from -Dep.NAME=VALUE (EP_JAVA_OPTS) and from the environment; README.md lists them."
+            "Settings are read from -Dep.NAME=VALUE (EP_JAVA_OPTS) and from the environment; docs/reference/settings.md lists them."
         })
 final class EpCommand implements Runnable {
     @Option(names = "--verbose", description = "Print the stack of a failure, too.", scope = ScopeType.INHERIT)

@@ -39,7 +39,7 @@ final class DoctorPage {
                 | PASS | as it should be |
                 | WARN | works, but slower or less safely than it could |
                 | FAIL | a backend cannot be used |
-                | NOT_RUN | not checked: with a remedy where you can change that, without one where the machine has no such hardware |
+                | NOT RUN | not checked: with a remedy where you can change that, without one where the machine has no such hardware |
 
                 `./ep doctor --root DIR` examines a recording of another machine; `--env FILE` adds the environment of a process there (the
                 output of `env`, or a copy of `/proc/PID/environ`). The following commands make a recording. Run them in the shell or container
@@ -96,7 +96,7 @@ final class DoctorPage {
                         .append(" | ")
                         .append(meaning)
                         .append(" |\n"));
-        return text.toString();
+        return text.toString().replaceAll("\\{@code ([^}]*)}", "`$1`");
     }
 
     private static String anchor(DoctorCode code) {
