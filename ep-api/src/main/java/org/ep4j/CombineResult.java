@@ -4,7 +4,8 @@ import java.util.Optional;
 
 /**
  * What a combine delivered. Tensors not given as {@code out} are valid until the next combine of the same mode begins on
- * the buffer; every accessor throws {@link EpStateException} after that, and waits for the event.
+ * the buffer; every accessor throws {@link EpStateException} after that. In host memory, accessors wait for the event; in
+ * GPU memory they return at once, and a reader orders its work after the event.
  */
 public interface CombineResult {
     /** When the contents may be read. */

@@ -5,7 +5,11 @@ import java.util.Optional;
 /**
  * What a high-throughput dispatch delivered on this rank. Tensors lie in the buffer (unless {@code out} was given) and are
  * valid until the next high-throughput dispatch of the buffer begins, or the buffer is closed; every accessor throws
- * {@link EpStateException} after that, and waits for the event when the operation was asynchronous.
+ * {@link EpStateException} after that.
+ *
+ * <p>Accessors of an asynchronous operation wait for the event in host memory. In GPU memory, {@link #tokensPerExpert} and, with
+ * exact counts, {@link #rows} and the tensors whose first dimension it is wait for it; all others return at once, and a
+ * reader orders its work after the event.
  */
 public interface DispatchResult {
     /** The routing. */

@@ -66,27 +66,35 @@ public interface EpBuffer extends AutoCloseable {
     Set<Integer> maskedRanks();
 
     /**
-     * Leaves a rank out from the next operation on. All other ranks do the same before their next operation.
+     * Leaves a rank out from the next operation on. All other ranks must do the same before their next operation.
      *
-     * <p>A rank that has not told that it is done with the operations before may still write for them. One that is reached by
-     * posting is cut off then, from this buffer and others of the group, and {@link #clearMask} cannot take it back. One that
-     * maps this rank's memory cannot be cut off: it must not come to these operations any more.
+     * <p>A rank that has not finished the earlier operations may still write for them. In a buffer in host memory, such a rank
+     * is cut off if it is reached by posting through efa or ibrc-multiqp: nothing that it writes arrives any more, in any buffer
+     * of the group, and {@link #clearMask} cannot take it back. A rank that maps this rank's memory, any rank of a buffer in GPU
+     * memory and any rank reached by nvshmem-ibgda are not cut off: the caller must make sure that such a rank has no operation
+     * in flight and begins none.
      *
      * @throws EpArgumentException when {@code rank} is this one or not a rank
      */
     void mask(int rank);
 
     /**
-     * Takes all ranks back in. Collective over all ranks, also those that were masked. When it fails, masks stay as they are.
+     * Takes all ranks back in. Collective over all ranks, also those that were masked; needs rank 0. If it fails, the masks
+     * of this rank stay, unless its last step fails, a barrier after all ranks have agreed: then they are cleared.
      *
-     * @throws EpPeerLostException when a masked rank is dead, or was cut off by {@link #mask} or {@link #recover}
+     * @throws EpPeerLostException when a masked rank or rank 0 is dead, or a rank was cut off by {@link #mask} or
+     *     {@link #recover}
      */
     void clearMask(Duration deadline);
 
     /**
      * Aligns the survivors after an operation failed: they agree on the lost ranks, mask them, and number their next
-     * operations alike. Collective over the ranks that are alive and not masked. Unfinished operations are void. Ranks that
-     * live and cannot reach each other go on as far as they are at least half of those that live.
+     * operations alike. Collective over the ranks that are alive and not masked. Unfinished operations are discarded. Where
+     * survivors cannot all reach each other, those that reach at least half of the ranks that are alive continue.
+     *
+     * <p>Ranks are lost by what this rank knows: a rank that was only stopped for longer than the heartbeat timeout counts as
+     * lost by the others, and where it is reached through mapped memory it is not cut off, so that it can still write when it
+     * continues.
      *
      * @throws EpPeerLostException naming this rank when the others go on without it
      * @throws EpTimeoutException when a rank that is alive does not take part

@@ -1,7 +1,7 @@
 package org.ep4j;
 
 /**
- * What a low-latency combine delivered. Two results are alive at once, as with
+ * What a low-latency combine delivered. Two results are alive at once, and accessors wait, as with
  * {@link LowLatencyDispatchResult}.
  */
 public interface LowLatencyCombineResult {

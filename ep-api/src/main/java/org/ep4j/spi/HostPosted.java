@@ -58,11 +58,11 @@ public interface HostPosted {
     void drain(int peer, Duration deadline);
 
     /**
-     * Cuts a peer off that lives but is given up: when this returns, nothing that it has posted or will post lands in this
-     * rank's memory any more, by this buffer or another one of the backend, and what was not sent to it is dropped. The peer
-     * is lost for this rank from then on, and comes to find this rank lost: later calls for it throw
-     * {@link org.ep4j.EpPeerLostException}. There is no way back; to reach it again, ranks join a new group. Waits for
-     * nobody but calls of other threads for this peer, which end.
+     * Cuts off a peer that is alive but excluded: when this returns, nothing that it has posted or will post arrives in this
+     * rank's memory, through this buffer or another one of the backend, and what was not sent to it is dropped. For this rank
+     * the peer is lost from then on: later calls for it throw {@link org.ep4j.EpPeerLostException}. The peer's own calls for
+     * this rank fail in the same way once its transport reports errors. It cannot be undone: ranks join a new group to reach
+     * it again. Waits only for calls of other threads for this peer, which end.
      */
     void disconnect(int peer);
 }

@@ -27,10 +27,7 @@ final class CommandsPageTest {
                 |---|---|
                 """);
         ep.options().forEach(option -> row(text, option));
-        text.append("\n| exit code | meaning |\n|---|---|\n");
-        ep.usageMessage()
-                .exitCodeList()
-                .forEach((code, meaning) -> text.append("| " + code + " | " + meaning + " |\n"));
+        exitCodes(text, ep);
         ep.subcommands().forEach((name, command) -> command(text, name, command.getCommandSpec()));
         GeneratedPage.check("docs/reference/cli.md", text.toString());
         assertThat(text).contains("## ./ep demo");
@@ -46,14 +43,23 @@ final class CommandsPageTest {
                 .filter(option ->
                         !option.inherited() && !option.usageHelp() && !option.versionHelp() && !option.hidden())
                 .toList();
-        if (own.isEmpty() && command.positionalParameters().isEmpty()) {
-            return;
+        if (!own.isEmpty() || !command.positionalParameters().isEmpty()) {
+            text.append("\n| option | meaning |\n|---|---|\n");
+            for (PositionalParamSpec argument : command.positionalParameters()) {
+                text.append("| `" + argument.paramLabel() + "` | " + cell(argument.description()) + " |\n");
+            }
+            own.forEach(option -> row(text, option));
         }
-        text.append("\n| option | meaning |\n|---|---|\n");
-        for (PositionalParamSpec argument : command.positionalParameters()) {
-            text.append("| `" + argument.paramLabel() + "` | " + cell(argument.description()) + " |\n");
+        if (!command.usageMessage().exitCodeList().isEmpty()) {
+            exitCodes(text, command);
         }
-        own.forEach(option -> row(text, option));
+    }
+
+    private static void exitCodes(StringBuilder text, CommandSpec command) {
+        text.append("\n| exit code | meaning |\n|---|---|\n");
+        command.usageMessage()
+                .exitCodeList()
+                .forEach((code, meaning) -> text.append("| " + code + " | " + meaning.replace("|", "\\|") + " |\n"));
     }
 
     private static void row(StringBuilder text, OptionSpec option) {

@@ -101,7 +101,8 @@ final class ReadmeTest {
         assertThat(readme).contains("<version>" + version.group(1) + "</version>");
     }
 
-    private static List<EpBackendProvider> backends() {
+    /** The backends that the command contains, by name. */
+    static List<EpBackendProvider> backends() {
         List<EpBackendProvider> all = new ArrayList<>();
         ServiceLoader.load(EpBackendProvider.class, EpGroup.class.getClassLoader())
                 .forEach(all::add);

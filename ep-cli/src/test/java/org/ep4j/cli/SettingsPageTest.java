@@ -3,11 +3,7 @@ package org.ep4j.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
-import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
-import java.util.ServiceLoader;
-import org.ep4j.EpGroup;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.EpBackendProvider;
@@ -32,7 +28,7 @@ final class SettingsPageTest {
                 Durations above zero are written as `500ms`, `30s` or `5m`, sizes as `4096`, `64MiB` or `2GiB`.
                 """);
         section(text, "All backends", EpKeys.all());
-        for (EpBackendProvider backend : backends()) {
+        for (EpBackendProvider backend : ReadmeTest.backends()) {
             if (!backend.configKeys().isEmpty()) {
                 section(text, "`" + backend.id() + "`", backend.configKeys());
             }
@@ -57,13 +53,5 @@ final class SettingsPageTest {
     /** The head of the page says how durations and sizes are written. */
     private static String value(String format) {
         return format.startsWith("a duration") ? "duration" : format.startsWith("a number of bytes") ? "size" : format;
-    }
-
-    private static List<EpBackendProvider> backends() {
-        List<EpBackendProvider> all = new ArrayList<>();
-        ServiceLoader.load(EpBackendProvider.class, EpGroup.class.getClassLoader())
-                .forEach(all::add);
-        all.sort(Comparator.comparing(EpBackendProvider::id));
-        return all;
     }
 }
