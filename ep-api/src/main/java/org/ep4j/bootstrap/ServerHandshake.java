@@ -49,7 +49,7 @@ final class ServerHandshake {
         if (!proved) {
             boolean mine = !settings.secret().isEmpty();
             String what = hello.secret() == mine
-                    ? "the secret of this rank is not that of rank 0"
+                    ? "this rank and rank 0 have different secrets"
                     : hello.secret()
                             ? "this rank has a secret, rank 0 has none"
                             : "rank 0 has a secret, this rank has none";

@@ -9,7 +9,8 @@ public final class EpKeys {
     public static final ConfigKey<String> DEVICE = ConfigKey.text(
             "ep.device",
             "host",
-            "device of this rank: host, cuda or hip, with :ORDINAL for a certain one; without it the local rank counts");
+            "device of this rank: host, cuda or hip; cuda:N or hip:N selects GPU N; without :N the local rank selects"
+                    + " the GPU");
 
     /** Longest wait of one operation. */
     public static final ConfigKey<Duration> TIMEOUT =
@@ -21,17 +22,19 @@ public final class EpKeys {
 
     /** Backends that alone may be used. */
     public static final ConfigKey<String> REQUIRE = ConfigKey.text(
-                    "ep.backend.require", "", "comma-separated backends that alone may be used; nothing else is tried")
+                    "ep.backend.require", "", "comma-separated list of the only backends that may be used")
             .agreedByAllRanks();
 
     /** Backends to take before others. */
     public static final ConfigKey<String> PREFER = ConfigKey.text(
-                    "ep.backend.prefer", "", "comma-separated backends to take, in this order, where they have a path")
+                    "ep.backend.prefer",
+                    "",
+                    "comma-separated list of backends to prefer, in this order, if they offer a path")
             .agreedByAllRanks();
 
     /** Backends never to use. */
     public static final ConfigKey<String> EXCLUDE = ConfigKey.text(
-                    "ep.backend.exclude", "", "comma-separated backends never to use")
+                    "ep.backend.exclude", "", "comma-separated list of backends never to use")
             .agreedByAllRanks();
 
     /** What paths are chosen for. */
@@ -39,15 +42,17 @@ public final class EpKeys {
                     "ep.plan.objective",
                     "balanced",
                     List.of("balanced", "low-latency", "high-throughput"),
-                    "what paths are to be good at: small messages, large ones, or rows in between")
+                    "message size that paths are chosen for: one BF16 row (balanced), one FP8 row (low-latency) or a"
+                            + " batch of 512 FP8 rows (high-throughput)")
             .agreedByAllRanks();
 
     /** Whether ranks that can map each other's memory do. */
     public static final ConfigKey<Boolean> HYBRID = ConfigKey.flag(
                     "ep.plan.hybrid",
                     true,
-                    "whether ranks that map each other's memory, as inside of an NVLink domain, load and store there, beside posted"
-                            + " paths to the others; false takes a posted path for every pair that is offered one, in both modes")
+                    "true: ranks that can map each other's memory, for example in an NVLink domain, may use mapped"
+                            + " paths (loads and stores), with posted paths to the other ranks; false: every pair of"
+                            + " ranks that is offered a posted path uses it, in both modes")
             .orVariable("EP_HYBRID_LL")
             .agreedByAllRanks();
 
@@ -55,8 +60,9 @@ public final class EpKeys {
     public static final ConfigKey<Boolean> RAILS = ConfigKey.flag(
                     "ep.plan.rails",
                     true,
-                    "whether high throughput posts a token for several ranks that map each other's memory, as those of another host,"
-                            + " to one of them, the one with the sender's place, which passes it on; false posts it to each")
+                    "true: high throughput posts a token only once to each domain (ranks that map each other's memory,"
+                            + " such as the ranks of another host): to the rank that has the sender's index there,"
+                            + " which forwards it; false: it posts the token to every rank that the token is for")
             .agreedByAllRanks();
 
     /** Lanes of a pair over NICs. */
@@ -65,7 +71,8 @@ public final class EpKeys {
                     0,
                     0,
                     256,
-                    "lanes (queue pairs) between two ranks over NICs, rounded up to a multiple of the ports; 0 computes it")
+                    "number of lanes (queue pairs) between two ranks over NICs, rounded up to a multiple of the number"
+                            + " of ports; 0 lets the planner compute it")
             .agreedByAllRanks();
 
     /** Hosts that are made up on one machine. */
@@ -74,8 +81,8 @@ public final class EpKeys {
                     0,
                     0,
                     1 << 20,
-                    "ranks that count as one host, so many after each other, to try on one machine what a plan across hosts"
-                            + " does; 0 takes hosts as they are")
+                    "number of consecutive ranks that are treated as one host, to try a plan for several hosts on one"
+                            + " machine; 0 uses the real hosts")
             .agreedByAllRanks();
 
     /** Host threads that post for a GPU. */
@@ -84,8 +91,8 @@ public final class EpKeys {
                     0,
                     0,
                     64,
-                    "host threads that post for a GPU, on paths that the host posts to; 0 takes 8 on Hopper, 1 on Blackwell and 4"
-                            + " elsewhere, and no more than the processors of the rank")
+                    "proxy threads of a GPU: host threads that post for it on HOST_POSTED paths; 0 uses 8 on Hopper, 1"
+                            + " on Blackwell and 4 elsewhere, but at most as many as the rank has hardware threads")
             .orVariable("MSCCLPP_EP_NUM_PROXIES")
             .agreedByAllRanks();
 
@@ -93,15 +100,17 @@ public final class EpKeys {
     public static final ConfigKey<String> NIC_MAP = ConfigKey.text(
             "ep.nic.map",
             "",
-            "NICs of each GPU by its index on the host, as 0:mlx5_0:1,1:mlx5_1 (GPU:NIC[:PORT]); a GPU named twice gets"
-                    + " both; * stands for all others");
+            "NICs of each GPU, for example 0:mlx5_0:1,1:mlx5_1 (GPU:NIC[:PORT], where GPU is the index of the GPU on"
+                    + " its host); a GPU that is listed twice uses both NICs; * as GPU means all GPUs that are not"
+                    + " listed");
 
     /** NICs that alone may be used. */
     public static final ConfigKey<String> NIC_INCLUDE = ConfigKey.text(
                     "ep.nic.include",
                     "",
-                    "NICs that alone may be used, as mlx5_0,mlx5_1:1 (NAME[:PORT]); mlx5 means every mlx5_N, mlx5_1 not mlx5_10;"
-                            + " = before the list demands equal names, ^ turns it into a list of NICs not to use")
+                    "the only NICs that may be used, for example mlx5_0,mlx5_1:1 (NAME[:PORT]); a name also matches"
+                            + " longer names, but never inside a number: mlx5 matches every mlx5_N, mlx5_1 does not"
+                            + " match mlx5_10; a leading = requires exact names, a leading ^ excludes the listed NICs")
             .orVariable("NCCL_IB_HCA")
             .orVariable("NVSHMEM_HCA_LIST")
             .orVariable("UCCL_IB_HCA");
@@ -116,14 +125,18 @@ public final class EpKeys {
                     -1,
                     -1,
                     1023,
-                    "entry of a port's GID table to send from; -1 chooses by link layer and type")
+                    "index of the entry in a port's GID table to send from; -1 chooses an entry by link layer and type")
             .orVariable("NCCL_IB_GID_INDEX")
             .orVariable("NVSHMEM_IB_GID_INDEX")
             .orVariable("UCCL_IB_GID_INDEX");
 
     /** InfiniBand service level. */
     public static final ConfigKey<Integer> NIC_SERVICE_LEVEL = ConfigKey.integer(
-                    "ep.nic.service-level", -1, -1, 15, "service level of what is sent; -1 leaves it to the backend")
+                    "ep.nic.service-level",
+                    -1,
+                    -1,
+                    15,
+                    "service level of the traffic; -1 leaves the choice to the backend")
             .orVariable("NCCL_IB_SL")
             .orVariable("NVSHMEM_IB_SL")
             .orVariable("UCCL_IB_SL")
@@ -135,7 +148,7 @@ public final class EpKeys {
                     -1,
                     -1,
                     255,
-                    "traffic class of what is sent over RoCE; -1 leaves it to the backend")
+                    "traffic class of RoCE traffic; -1 leaves the choice to the backend")
             .orVariable("NCCL_IB_TC")
             .orVariable("NVSHMEM_IB_TRAFFIC_CLASS")
             .orVariable("UCCL_IB_TC")
@@ -153,26 +166,28 @@ public final class EpKeys {
             0,
             0,
             65535,
-            "port of the TCP rendezvous on rank 0; 0 means MASTER_PORT, or MASTER_PORT + 1 where torchrun's agent holds it");
+            "port of the TCP rendezvous on rank 0; 0 means MASTER_PORT, or MASTER_PORT + 1 if torchrun's agent listens"
+                    + " on MASTER_PORT");
 
     /** Sign of life on the connections of the TCP rendezvous. */
     public static final ConfigKey<Duration> BOOTSTRAP_HEARTBEAT = ConfigKey.duration(
             "ep.bootstrap.heartbeat",
             "1s",
-            "pause after which an idle rendezvous connection carries a sign of life; rank 0's value counts for all ranks");
+            "idle time after which a heartbeat is sent on a rendezvous connection; rank 0's value applies to all ranks");
 
     /** Silence after which a member of the TCP rendezvous is lost. */
     public static final ConfigKey<Duration> BOOTSTRAP_HEARTBEAT_TIMEOUT = ConfigKey.duration(
             "ep.bootstrap.heartbeat-timeout",
             "10s",
-            "silence on a rendezvous connection after which the other side counts as lost, at least twice"
-                    + " ep.bootstrap.heartbeat; rank 0's value counts for all ranks");
+            "silence on a rendezvous connection after which the other side is considered lost, at least twice"
+                    + " ep.bootstrap.heartbeat; rank 0's value applies to all ranks");
 
     /** How long the TCP rendezvous outlives rank 0's bootstrap. */
     public static final ConfigKey<Duration> BOOTSTRAP_LINGER = ConfigKey.duration(
             "ep.bootstrap.linger",
             "5s",
-            "longest time that rank 0, its own bootstrap closed, keeps serving the ranks that have not closed theirs");
+            "longest time that rank 0, after it has closed its own bootstrap, keeps serving the ranks that have not"
+                    + " closed theirs");
 
     /** Multiprocessors for high throughput. */
     public static final ConfigKey<Integer> SMS = ConfigKey.integer(
@@ -180,7 +195,8 @@ public final class EpKeys {
             0,
             0,
             4096,
-            "multiprocessors of a GPU that move rows in high throughput; 0 takes what fills its links");
+            "number of multiprocessors (SMs) of a GPU that move rows in high throughput; 0 uses enough to saturate the"
+                    + " GPU's links");
 
     /** Multiprocessors for low latency. */
     public static final ConfigKey<Integer> LOW_LATENCY_SMS = ConfigKey.integer(
@@ -188,24 +204,26 @@ public final class EpKeys {
             0,
             0,
             4096,
-            "multiprocessors of a GPU that move rows in low latency; 0 takes all, or its share beside other buffers");
+            "number of multiprocessors (SMs) of a GPU that move rows in low latency; 0 uses all, or this buffer's"
+                    + " share if the process has other buffers on the GPU");
 
     /** Where a GPU's window lies. */
     public static final ConfigKey<String> WINDOW = ConfigKey.choice(
             "ep.gpu.window",
             "auto",
             List.of("auto", "device", "host"),
-            "memory by which a GPU exchanges on paths that the host posts to: auto takes that of an NVIDIA GPU where the NIC is near"
-                    + " and registers it (by dma-buf, else peer memory), else pinned memory of the host; device takes that of the GPU, of any,"
-                    + " and nothing else");
+            "memory that NICs read and write for a GPU on HOST_POSTED paths (its window): auto uses the memory of an"
+                    + " NVIDIA GPU if the NIC is near and can register it (as dma-buf, else through peer memory),"
+                    + " otherwise pinned host memory; device uses the memory of any GPU, and fails if the NIC cannot"
+                    + " register it; host uses pinned host memory");
 
     /** How a GPU tells others that data is there. */
     public static final ConfigKey<String> PUBLISH = ConfigKey.choice(
             "ep.gpu.publish",
             "release",
             List.of("release", "relaxed"),
-            "how an AMD GPU tells those that it reaches over xGMI that data is there: release writes its caches back first, relaxed"
-                    + " does not, and is refused where shared memory is not uncached");
+            "how an AMD GPU publishes data to GPUs that it reaches over xGMI: release first writes back the GPU's"
+                    + " caches; relaxed does not, and is refused unless the shared memory is uncached");
 
     /** Rings of each proxy thread. */
     public static final ConfigKey<Integer> PROXY_RINGS = ConfigKey.integer(
@@ -213,7 +231,8 @@ public final class EpKeys {
             4,
             1,
             64,
-            "rings through which a GPU hands commands to each proxy thread; those for one peer take one ring");
+            "number of rings through which a GPU hands commands to each proxy thread; all commands for one peer use"
+                    + " the same ring");
 
     /** Commands of a ring. */
     public static final ConfigKey<Integer> PROXY_RING_COMMANDS = ConfigKey.powerOfTwo(
@@ -221,13 +240,15 @@ public final class EpKeys {
             2048,
             64,
             65536,
-            "commands of 16 bytes that a ring holds before the GPU waits for the proxy thread");
+            "number of commands (16 bytes each) that a ring holds; if the ring is full, the GPU waits for the proxy"
+                    + " thread");
 
     /** When a proxy thread begins to let others run. */
     public static final ConfigKey<Duration> PROXY_IDLE_SPIN = ConfigKey.duration(
             "ep.proxy.idle-spin",
             "50us",
-            "how long a proxy thread without work spins before it yields its processor, and sleeps where no operation runs");
+            "how long a proxy thread without work spins; after that it yields its CPU while an operation is in flight,"
+                    + " and sleeps otherwise");
 
     private EpKeys() {}
 

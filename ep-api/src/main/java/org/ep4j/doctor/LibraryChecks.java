@@ -42,7 +42,7 @@ final class LibraryChecks implements Examination {
         List<FoundLibrary> known =
                 found.stream().filter(one -> one.number().known()).toList();
         if (known.isEmpty()) {
-            return code.notRun("version of " + found.get(0).path() + " is not known", "look at nvshmem-info -n");
+            return code.notRun("version of " + found.get(0).path() + " is not known", "check nvshmem-info -n");
         }
         for (FoundLibrary one : known) {
             if (!one.number().atLeast(3, 3, 9)) {
@@ -68,7 +68,7 @@ final class LibraryChecks implements Examination {
         if (known.isEmpty()) {
             return found.isEmpty()
                     ? code.notApplicable("no libmlx5 was found (see EP-LIB-006)")
-                    : code.notRun("version of " + found.get(0).path() + " is not known", "look at its package");
+                    : code.notRun("version of " + found.get(0).path() + " is not known", "check the version of its package");
         }
         for (FoundLibrary one : known) {
             if (!one.number().atLeast(1, 25)) {

@@ -29,7 +29,7 @@ final class MemoryChecks implements Examination {
         }
         Matcher limit = LOCKED.matcher(input.files().text("/proc/self/limits").orElse(""));
         if (!limit.find()) {
-            return code.notRun("/proc/self/limits cannot be read", "look at ulimit -l");
+            return code.notRun("/proc/self/limits cannot be read", "check ulimit -l");
         }
         String value = limit.group(1);
         Matcher effective =
@@ -58,12 +58,12 @@ final class MemoryChecks implements Examination {
                 .reduce((first, last) -> last);
         if (mount.isEmpty()) {
             return files.text("/proc/mounts").isEmpty()
-                    ? code.notRun("/proc/mounts cannot be read", "look at df /dev/shm")
+                    ? code.notRun("/proc/mounts cannot be read", "check df /dev/shm")
                     : code.warn("nothing is mounted at /dev/shm");
         }
         Optional<Long> size = size(mount.get().split(" ", -1)[3], files);
         if (size.isEmpty()) {
-            return code.notRun("the size of /dev/shm is not known", "look at df /dev/shm");
+            return code.notRun("the size of /dev/shm is not known", "check df /dev/shm");
         }
         String detail = "/dev/shm has " + bytes(size.get()) + ", "
                 + input.need().ranks() + " ranks want " + bytes(input.need().bytes()) + " for the shape of ./ep demo";

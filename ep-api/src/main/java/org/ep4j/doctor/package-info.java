@@ -1,4 +1,4 @@
-/** Looks for what makes transports fail or crawl on a machine, and says what to do about it. */
+/** Checks a machine for conditions that make transports slow or make them fail, and says what to do about them. */
 @NullMarked
 package org.ep4j.doctor;
 

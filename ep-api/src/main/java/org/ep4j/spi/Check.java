@@ -17,7 +17,7 @@ public record Check(String code, Status status, String detail, String remedy) {
         WARN,
         /** The backend cannot be used. */
         FAIL,
-        /** Could not be looked at. */
+        /** Could not run. */
         NOT_RUN
     }
 

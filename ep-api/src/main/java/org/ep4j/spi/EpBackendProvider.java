@@ -34,7 +34,7 @@ public interface EpBackendProvider {
      * What {@link #probe} would report on a machine that is known only by description, supposing that the software it needs
      * is installed there. Pure: it looks at nothing but the request. {@link #offer} understands its facts.
      *
-     * <p>By default the backend cannot be planned with from a description.
+     * <p>By default the planner cannot use the backend for a machine that is given only as a description.
      */
     default ProbeReport describe(DescribeRequest request) {
         return new ProbeReport(

@@ -78,10 +78,10 @@ class TcpRefusalTest {
         EpUnavailableException error = refused(TcpGroup.secret(rank(1), "wrong secret"));
         assertThat(error)
                 .hasMessageContaining("refused rank 1")
-                .hasMessageContaining("the secret of this rank is not that of rank 0")
+                .hasMessageContaining("this rank and rank 0 have different secrets")
                 .hasMessageContaining("EP_BOOTSTRAP_SECRET");
         assertThat(error.getMessage()).doesNotContain("wrong secret").doesNotContain("a secret for tests");
-        loggedOnce("the secret of this rank is not that of rank 0");
+        loggedOnce("this rank and rank 0 have different secrets");
         assertThat(log.lines()).noneMatch(l -> l.contains("wrong secret") || l.contains("a secret for tests"));
         goodRanksForm();
     }

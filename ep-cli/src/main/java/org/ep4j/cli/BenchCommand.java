@@ -36,14 +36,14 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "bench",
         description = {
-            "Measure dispatch and combine between rank processes of this machine; under torchrun, mpirun or srun between the"
-                    + " processes that these started.",
-            "In every round all ranks start together, with fresh data and fresh random routing; the time of a round is that"
-                    + " of its slowest rank. In the same rounds every rank copies the same bytes from memory to memory:"
-                    + " that is the ceiling. GB are 1e9 bytes; logical bytes include those that a rank sends to itself,"
-                    + " wire bytes do not.",
-            "On GPUs times come from the GPU itself, and the ceiling is a kernel that moves the same rows with nothing to"
-                    + " find out before."
+            "Measure dispatch and combine between rank processes on this machine; under torchrun, mpirun or srun,"
+                    + " between the processes that the launcher started.",
+            "In every round all ranks start together, with new data and new random routing; the time of a round is the"
+                    + " time of its slowest rank. In the same rounds every rank copies the same bytes from memory to"
+                    + " memory; the time of this copy is the ceiling. GB are 1e9 bytes; logical bytes include those"
+                    + " that a rank sends to itself, wire bytes do not.",
+            "On GPUs, times come from the GPU itself, and the ceiling is a kernel that moves the same rows from and to"
+                    + " places that are known in advance."
         })
 final class BenchCommand implements Callable<Integer> {
     /** Row orders, as they are written on the command line. */
@@ -65,14 +65,18 @@ final class BenchCommand implements Callable<Integer> {
         }
     }
 
-    @Option(names = "--ranks", paramLabel = "N", defaultValue = "2", description = "Ranks. Default: ${DEFAULT-VALUE}.")
+    @Option(
+            names = "--ranks",
+            paramLabel = "N",
+            defaultValue = "2",
+            description = "Number of ranks. Default: ${DEFAULT-VALUE}.")
     private int ranks;
 
     @Option(
             names = "--tokens",
             paramLabel = "T",
             defaultValue = "1024",
-            description = "Tokens a rank in high-throughput mode. Default: ${DEFAULT-VALUE}.")
+            description = "Tokens per rank in high-throughput mode. Default: ${DEFAULT-VALUE}.")
     private int tokens;
 
     @Mixin
@@ -92,21 +96,21 @@ final class BenchCommand implements Callable<Integer> {
             names = "--skew",
             paramLabel = "S",
             defaultValue = "0",
-            description = "Exponent of the experts' popularity (Zipf): 0 is uniform. Default: ${DEFAULT-VALUE}.")
+            description = "Zipf exponent of the experts' popularity; 0 is uniform. Default: ${DEFAULT-VALUE}.")
     private double skew;
 
     @Option(
             names = "--warmup",
             paramLabel = "N",
             defaultValue = "40",
-            description = "Rounds before those that count. Default: ${DEFAULT-VALUE}.")
+            description = "Warm-up rounds, which are not measured. Default: ${DEFAULT-VALUE}.")
     private int warmup;
 
     @Option(
             names = "--iterations",
             paramLabel = "N",
             defaultValue = "30",
-            description = "Rounds that count. Default: ${DEFAULT-VALUE}.")
+            description = "Measured rounds. Default: ${DEFAULT-VALUE}.")
     private int iterations;
 
     @Option(
@@ -117,13 +121,16 @@ final class BenchCommand implements Callable<Integer> {
             description = "Compare every element of the last round with the reference. On by default.")
     private boolean validate;
 
-    @Option(names = "--seed", paramLabel = "N", description = "Chooses data and routing; by default the clock does.")
+    @Option(
+            names = "--seed",
+            paramLabel = "N",
+            description = "Seed for data and routing; by default it is taken from the clock.")
     private Optional<Long> seed = Optional.empty();
 
-    @Option(names = "--json", paramLabel = "FILE", description = "Write everything that was measured to this file.")
+    @Option(names = "--json", paramLabel = "FILE", description = "Write all measurements as JSON to this file.")
     private Optional<Path> json = Optional.empty();
 
-    @Option(names = "--plot", paramLabel = "FILE", description = "Draw the figures into this PNG file.")
+    @Option(names = "--plot", paramLabel = "FILE", description = "Draw the results to this PNG file.")
     private Optional<Path> plot = Optional.empty();
 
     @Mixin

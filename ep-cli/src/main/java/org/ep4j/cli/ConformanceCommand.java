@@ -34,12 +34,13 @@ import picocli.CommandLine.Spec;
         name = "conformance",
         description = {
             "Check a backend against every rule of the conformance kit.",
-            "Each rule runs with ranks as threads and as processes; under torchrun, mpirun or srun with the processes that these"
-                    + " started, and without the rules that kill ranks. A rule ends as PASS, FAIL, UNSUPPORTED (the backend does"
-                    + " not declare the capability), NOT_APPLICABLE, UNAVAILABLE (this machine lacks what the backend needs)"
-                    + " or UNTESTED. EP_TCK_REQUIRE=NAME turns an unavailable backend into a failure.",
-            "What every rule would refuse alike is refused once, before any of them runs: settings, and ranks of a kind that the"
-                    + " backend does not connect."
+            "Each rule runs with ranks as threads and with ranks as processes; under torchrun, mpirun or srun it runs"
+                    + " only with the processes that the launcher started, and rules that kill ranks are left out. A"
+                    + " rule ends as PASS, FAIL, UNSUPPORTED (the backend does not declare the capability),"
+                    + " NOT_APPLICABLE, UNAVAILABLE (this machine lacks what the backend needs) or UNTESTED."
+                    + " EP_TCK_REQUIRE=NAME turns an unavailable backend into a failure.",
+            "Problems that concern every rule are reported once, before any rule runs: invalid settings, and ranks of"
+                    + " a kind that the backend does not connect."
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {
@@ -78,14 +79,14 @@ final class ConformanceCommand implements Callable<Integer> {
             names = "--ranks",
             paramLabel = "N",
             defaultValue = "4",
-            description = "Ranks, where a rule does not fix them. Default: ${DEFAULT-VALUE}.")
+            description = "Number of ranks, for rules that do not fix it. Default: ${DEFAULT-VALUE}.")
     private int ranks;
 
     @Option(
             names = "--mode",
             paramLabel = "MODE",
             defaultValue = "both",
-            description = "Ranks are threads, processes or, one after the other, both. Default: ${DEFAULT-VALUE}.")
+            description = "Ranks are threads, processes, or both, one after the other. Default: ${DEFAULT-VALUE}.")
     private ModeChoice mode = ModeChoice.BOTH;
 
     @Option(
@@ -93,9 +94,9 @@ final class ConformanceCommand implements Callable<Integer> {
             paramLabel = "N",
             defaultValue = "1",
             description =
-                    "Rules with ranks as processes that run at once, each with processes of its own; quicker where rules"
-                            + " wait for devices, slower where ranks outnumber processors. Rules with ranks as threads run one after"
-                            + " another. Default: ${DEFAULT-VALUE}.")
+                    "Number of rules with ranks as processes that run at the same time, each with its own processes;"
+                            + " faster if rules wait for devices, slower if there are more ranks than CPUs. Rules with"
+                            + " ranks as threads run one after another. Default: ${DEFAULT-VALUE}.")
     private int jobs = 1;
 
     @Option(
@@ -107,19 +108,20 @@ final class ConformanceCommand implements Callable<Integer> {
     @Option(
             names = "--set",
             paramLabel = "NAME=VALUE",
-            description = "A setting of every group, for example ep.timeout=10s. May be repeated.")
+            description = "Setting for every group, for example ep.timeout=10s. May be repeated.")
     private Map<String, String> settings = new TreeMap<>();
 
     @Option(
             names = "--json",
             paramLabel = "FILE",
-            description = "Write the results to this file, as they come: a run that is cut off leaves those it had.")
+            description = "Write the results as JSON to this file as they become available, so that an interrupted run"
+                    + " keeps its results so far.")
     private Optional<Path> json = Optional.empty();
 
     @Option(
             names = "--markdown",
             paramLabel = "FILE",
-            description = "Write the results as a Markdown table, as they come.")
+            description = "Write the results as a Markdown table to this file as they become available.")
     private Optional<Path> markdown = Optional.empty();
 
     @Spec

@@ -24,27 +24,32 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "demo",
         description = {
-            "Exchange tokens between rank processes, and check every element that arrives. The command starts them on this"
-                    + " machine; under torchrun, mpirun or srun they are the processes that these started.",
-            "Two exchanges of the shape of DeepSeek-V3 are run: decode (low latency, FP8 dispatch, BF16 combine) and"
+            "Exchange tokens between rank processes, and check every element that arrives. By default the command"
+                    + " starts the ranks on this machine; under torchrun, mpirun or srun, the processes that the"
+                    + " launcher started are the ranks.",
+            "It runs two exchanges with the shape of DeepSeek-V3: decode (low latency, FP8 dispatch, BF16 combine) and"
                     + " prefill (high throughput, BF16). Every element is compared with an independent reference."
         })
 final class DemoCommand implements Callable<Integer> {
-    @Option(names = "--ranks", paramLabel = "N", defaultValue = "4", description = "Ranks. Default: ${DEFAULT-VALUE}.")
+    @Option(
+            names = "--ranks",
+            paramLabel = "N",
+            defaultValue = "4",
+            description = "Number of ranks. Default: ${DEFAULT-VALUE}.")
     private int ranks;
 
     @Option(
             names = "--decode-tokens",
             paramLabel = "T",
             defaultValue = "128",
-            description = "Tokens a rank in the decode exchange. Default: ${DEFAULT-VALUE}.")
+            description = "Tokens per rank in the decode exchange. Default: ${DEFAULT-VALUE}.")
     private int decodeTokens;
 
     @Option(
             names = "--prefill-tokens",
             paramLabel = "T",
             defaultValue = "1024",
-            description = "Tokens a rank in the prefill exchange. Default: ${DEFAULT-VALUE}.")
+            description = "Tokens per rank in the prefill exchange. Default: ${DEFAULT-VALUE}.")
     private int prefillTokens;
 
     @Mixin
@@ -54,7 +59,7 @@ final class DemoCommand implements Callable<Integer> {
             names = "--iterations",
             paramLabel = "N",
             defaultValue = "3",
-            description = "Rounds of each exchange, all of them checked. Default: ${DEFAULT-VALUE}.")
+            description = "Rounds of each exchange; all of them are checked. Default: ${DEFAULT-VALUE}.")
     private int iterations;
 
     @Spec

@@ -20,22 +20,22 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "doctor",
         description = {
-            "Ask every device and backend whether it can be used here, and look for what makes transports fail or crawl.",
-            "Every check has a code; docs/reference/doctor.md explains all of them. NOT RUN means that it could not be looked at here;"
-                    + " some need root."
+            "Probe every device and backend, and check for conditions that make transports slow or make them fail.",
+            "Every check has a code; docs/reference/doctor.md explains all of them. NOT RUN means that a check could"
+                    + " not run here; some checks need root."
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {
             "0:a device besides the host can be used, and no check warns",
             "1:a check warns or failed",
-            "2:nothing can be used but the host device; also wrong usage or a recording that cannot be understood",
+            "2:only the host device can be used; also wrong usage, or a recording that cannot be understood",
             "3:a file cannot be written",
             "5:an error inside ep4j",
         })
 final class DoctorCommand implements Callable<Integer> {
     private static final String STDOUT = "-";
 
-    @Option(names = "--problems", description = "Show only what warns or failed.")
+    @Option(names = "--problems", description = "Show only checks with warnings or failures.")
     private boolean problems;
 
     @Option(
@@ -56,8 +56,8 @@ final class DoctorCommand implements Callable<Integer> {
     @Option(
             names = "--env",
             paramLabel = "FILE",
-            description = "With --root: variables of a process of that machine, as NAME=VALUE on lines or a copy of"
-                    + " /proc/PID/environ; without it none is set.")
+            description = "With --root: environment variables of a process of that machine, as NAME=VALUE lines or a"
+                    + " copy of /proc/PID/environ; without --env, none is set.")
     private Optional<Path> environment = Optional.empty();
 
     @Spec

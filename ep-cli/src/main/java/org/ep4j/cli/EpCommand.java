@@ -45,7 +45,7 @@ import picocli.CommandLine.Spec;
             "Settings are read from -Dep.NAME=VALUE (EP_JAVA_OPTS) and from the environment; docs/reference/settings.md lists them."
         })
 final class EpCommand implements Runnable {
-    @Option(names = "--verbose", description = "Print the stack of a failure, too.", scope = ScopeType.INHERIT)
+    @Option(names = "--verbose", description = "Also print the stack trace of a failure.", scope = ScopeType.INHERIT)
     private boolean verbose;
 
     @Spec

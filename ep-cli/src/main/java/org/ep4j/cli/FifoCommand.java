@@ -25,10 +25,11 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "fifo",
         description = {
-            "Measure the rings through which a GPU hands commands to proxy threads of the host, which post them to NICs: commands"
-                    + " a second, and the round trip of one command and its answer. The threads are those of ep4j and, in the"
-                    + " same run, the same loop in C++ (g++ builds it). Nothing is sent.",
-            "What is taken is compared with what was put."
+            "Measure the rings through which a GPU hands commands to proxy threads of the host, which post them to"
+                    + " NICs: commands per second, and the round trip of one command and its answer. The commands are"
+                    + " taken by ep4j's proxy threads and, in the same run, by the same loop in C++ (built with g++)."
+                    + " Nothing is sent.",
+            "The commands that are taken are compared with those that were put into the rings."
         })
 final class FifoCommand implements Callable<Integer> {
     private static final int LARGEST = 1 << 30;
@@ -38,7 +39,8 @@ final class FifoCommand implements Callable<Integer> {
             paramLabel = "DEVICE",
             defaultValue = "cuda",
             description =
-                    "GPU that puts commands: cuda or cuda:N; host for threads in its place. Default: ${DEFAULT-VALUE}.")
+                    "GPU that puts commands into the rings: cuda or cuda:N; with host, host threads do this instead."
+                            + " Default: ${DEFAULT-VALUE}.")
     private String device = "";
 
     @Option(
@@ -46,21 +48,21 @@ final class FifoCommand implements Callable<Integer> {
             paramLabel = "N",
             split = ",",
             defaultValue = "1,2,4,8",
-            description = "Proxy threads, one measurement for each number. Default: ${DEFAULT-VALUE}.")
+            description = "Numbers of proxy threads, each measured separately. Default: ${DEFAULT-VALUE}.")
     private List<Integer> threads = List.of();
 
     @Option(
             names = "--rings",
             paramLabel = "N",
             defaultValue = "4",
-            description = "Rings of each thread. Default: ${DEFAULT-VALUE}.")
+            description = "Rings per proxy thread. Default: ${DEFAULT-VALUE}.")
     private int rings;
 
     @Option(
             names = "--ring-commands",
             paramLabel = "N",
             defaultValue = "2048",
-            description = "Commands of a ring. Default: ${DEFAULT-VALUE}.")
+            description = "Commands per ring. Default: ${DEFAULT-VALUE}.")
     private String ringCommands = "";
 
     @Option(
@@ -68,29 +70,29 @@ final class FifoCommand implements Callable<Integer> {
             paramLabel = "N",
             defaultValue = "0",
             description =
-                    "Threads of the GPU to each ring, at most 1024, or threads of the host to all; 0 takes 256, or 1."
-                            + " Default: ${DEFAULT-VALUE}.")
+                    "GPU threads per ring, at most 1024; with --device host, host threads for all rings together. 0"
+                            + " means 256 on a GPU, and 1 on the host. Default: ${DEFAULT-VALUE}.")
     private int producers;
 
     @Option(
             names = "--commands",
             paramLabel = "N",
             defaultValue = "10000000",
-            description = "Commands of a run. Default: ${DEFAULT-VALUE}.")
+            description = "Commands per run. Default: ${DEFAULT-VALUE}.")
     private int commands;
 
     @Option(
             names = "--repeats",
             paramLabel = "N",
             defaultValue = "5",
-            description = "Runs of each. Default: ${DEFAULT-VALUE}.")
+            description = "Runs of each measurement. Default: ${DEFAULT-VALUE}.")
     private int repeats;
 
     @Option(
             names = "--pings",
             paramLabel = "N",
             defaultValue = "200000",
-            description = "Round trips. Default: ${DEFAULT-VALUE}.")
+            description = "Number of round trips. Default: ${DEFAULT-VALUE}.")
     private int pings;
 
     @Option(
@@ -98,18 +100,19 @@ final class FifoCommand implements Callable<Integer> {
             paramLabel = "MB/S",
             defaultValue = "0",
             description =
-                    "Megabytes a second that a thread allocates beside the measurement, so that the garbage collector"
-                            + " (EP_JAVA_OPTS=-XX:+UseZGC) has work. Default: ${DEFAULT-VALUE}.")
+                    "Megabytes per second that a thread allocates during the measurement, so that the garbage"
+                            + " collector (EP_JAVA_OPTS=-XX:+UseZGC) has work. Default: ${DEFAULT-VALUE}.")
     private int garbage;
 
     @Option(
             names = "--native",
             paramLabel = "FILE",
             defaultValue = "",
-            description = "Library built from proxy.cpp to compare with, or none; by default g++ builds it.")
+            description = "Library to compare with, built from proxy.cpp; none for no comparison; by default g++"
+                    + " builds it.")
     private String library = "";
 
-    @Option(names = "--json", paramLabel = "FILE", description = "Write everything that was measured to this file.")
+    @Option(names = "--json", paramLabel = "FILE", description = "Write all measurements as JSON to this file.")
     private Optional<Path> json = Optional.empty();
 
     @Spec

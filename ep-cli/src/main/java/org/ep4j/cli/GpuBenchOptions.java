@@ -29,15 +29,15 @@ final class GpuBenchOptions {
             paramLabel = "NAME",
             split = ",",
             description =
-                    "GPU: operations to measure, by the beginning of their names (ht.dispatch, ll, ...); by default"
-                            + " all of --mode.")
+                    "GPU: operations to measure, given as prefixes of their names (ht.dispatch, ll, ...); by default"
+                            + " all operations of --mode.")
     List<String> operations = new ArrayList<>();
 
     @Option(
             names = "--sweep",
             paramLabel = "T",
             split = ",",
-            description = "GPU: tokens a rank, one after another, in place of --tokens and, up to "
+            description = "GPU: numbers of tokens per rank, each measured separately, instead of --tokens and, up to "
                     + MOST_LOW_LATENCY_TOKENS + ", of --ll-tokens.")
     List<Integer> sweep = new ArrayList<>();
 
@@ -46,40 +46,41 @@ final class GpuBenchOptions {
             paramLabel = "N",
             split = ",",
             description =
-                    "GPU: multiprocessors that move rows in high throughput, one after another; low latency is measured"
-                            + " with the first. By default what the engine takes.")
+                    "GPU: numbers of multiprocessors that move rows in high throughput, each measured separately; low"
+                            + " latency is measured with the first one only. By default the engine chooses.")
     List<Integer> sms = new ArrayList<>();
 
     @Option(
             names = "--ll-sms",
             paramLabel = "N",
             defaultValue = "0",
-            description = "GPU: multiprocessors that move rows in low latency. By default what the engine takes.")
+            description = "GPU: number of multiprocessors that move rows in low latency. By default the engine"
+                    + " chooses.")
     int lowLatencySms;
 
     @Option(
             names = "--ranks-as",
             paramLabel = "KIND",
             defaultValue = "processes",
-            description = "GPU: processes, or threads of this process. Default: ${DEFAULT-VALUE}.")
+            description = "GPU: whether ranks are processes, or threads of this process. Default: ${DEFAULT-VALUE}.")
     Kind ranksAs = Kind.PROCESSES;
 
     @Option(
             names = "--plot-sweep",
             paramLabel = "FILE",
-            description = "GPU: draw times over --sweep into this PNG file.")
+            description = "GPU: draw times over --sweep to this PNG file.")
     Optional<Path> plotSweep = Optional.empty();
 
     @Option(
             names = "--plot-sms",
             paramLabel = "FILE",
-            description = "GPU: draw bandwidth over --sms into this PNG file.")
+            description = "GPU: draw bandwidth over --sms to this PNG file.")
     Optional<Path> plotSms = Optional.empty();
 
     @Option(
             names = "--from",
             paramLabel = "FILE",
-            description = "GPU: measure nothing; draw what the --json of an earlier run holds.")
+            description = "GPU: measure nothing; draw the results in this file, which --json of an earlier run wrote.")
     Optional<Path> from = Optional.empty();
 
     /** Made by picocli, too. */

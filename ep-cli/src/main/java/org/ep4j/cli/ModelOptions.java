@@ -10,21 +10,21 @@ final class ModelOptions {
             names = "--hidden",
             paramLabel = "H",
             defaultValue = "7168",
-            description = "Elements of a row, a multiple of 16. Default: ${DEFAULT-VALUE}.")
+            description = "Elements per row, a multiple of 16. Default: ${DEFAULT-VALUE}.")
     int hidden;
 
     @Option(
             names = "--topk",
             paramLabel = "K",
             defaultValue = "8",
-            description = "Experts of a token. Default: ${DEFAULT-VALUE}.")
+            description = "Experts per token. Default: ${DEFAULT-VALUE}.")
     int topK;
 
     @Option(
             names = "--experts",
             paramLabel = "E",
             defaultValue = "256",
-            description = "Experts of all ranks together. Default: ${DEFAULT-VALUE}.")
+            description = "Number of experts on all ranks together. Default: ${DEFAULT-VALUE}.")
     int experts;
 
     /** Made by picocli, too. */

@@ -33,9 +33,10 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "plan",
         description = {
-            "Show what ep4j would do on this machine, or on a cluster of described ones.",
-            "For every pair of ranks: the backend, the NICs, and why better paths are not there; what buffers, queue pairs and"
-                    + " threads it takes; and the predicted time of a dispatch and a combine, with what limits it."
+            "Show what ep4j would do on this machine, or on a cluster of machines that are given as descriptions.",
+            "For every pair of ranks it shows the backend, the NICs, and why better paths are not available. It also"
+                    + " shows the buffers, queue pairs and threads that are needed, and the predicted time of a"
+                    + " dispatch and a combine, with the resource that limits it."
         })
 final class PlanCommand implements Callable<Integer> {
     private static final String STDOUT = "-";
@@ -46,33 +47,35 @@ final class PlanCommand implements Callable<Integer> {
     @Option(
             names = "--merge",
             paramLabel = "FILE",
-            description = "Output of ibv_devinfo -v of the same machine, for states, rates and GIDs of its ports.")
+            description = "Output of ibv_devinfo -v from the same machine, for the states, rates and GIDs of its"
+                    + " ports.")
     private Optional<Path> merge = Optional.empty();
 
     @Option(
             names = "--file",
             paramLabel = "FILE",
             description =
-                    "Machine to plan for: topology XML of NCCL, RCCL or hwloc, output of nvidia-smi topo -m or rocm-smi"
-                            + " --showtopo, or a folder or .tar.gz with a recorded /sys. By default this machine.")
+                    "Machine to plan for: topology XML of NCCL, RCCL or hwloc, output of nvidia-smi topo -m or"
+                            + " rocm-smi --showtopo, or a folder or .tar.gz with a recorded /sys. Default: this"
+                            + " machine.")
     private Optional<Path> file = Optional.empty();
 
     @Option(
             names = "--hosts",
             paramLabel = "N",
-            description = "Number of such hosts. By default as many as the file describes.")
+            description = "Number of hosts of the described kind. Default: as many as are described.")
     private Optional<Integer> hosts = Optional.empty();
 
     @Option(
             names = "--ranks-per-host",
             paramLabel = "N",
-            description = "Ranks of a host. By default one a GPU, or one a NUMA node where there is no GPU.")
+            description = "Ranks per host. Default: one per GPU, or one per NUMA node if there is no GPU.")
     private Optional<Integer> ranksPerHost = Optional.empty();
 
     @Option(
             names = "--domain-hosts",
             paramLabel = "N",
-            description = "Hosts that share an NVLink domain. By default what the file says.")
+            description = "Number of hosts that share an NVLink domain. Default: as described.")
     private Optional<Integer> domainHosts = Optional.empty();
 
     @Option(
@@ -80,18 +83,19 @@ final class PlanCommand implements Callable<Integer> {
             paramLabel = "WHERE",
             defaultValue = "auto",
             description =
-                    "Links between the GPUs of a host: file (as described), all (every pair), none, or auto: as described,"
-                            + " and where nothing is, by the model of the GPUs. Default: ${DEFAULT-VALUE}.")
+                    "Links between the GPUs of a host: file (as described), all (every pair), none, or auto (as"
+                            + " described; if no links are described, according to the GPU model). Default:"
+                            + " ${DEFAULT-VALUE}.")
     private GpuLinks gpuLinks = GpuLinks.AUTO;
 
-    @Option(names = "--host-device", description = "Plan ranks on the host device, also where there are GPUs.")
+    @Option(names = "--host-device", description = "Plan ranks on the host device, even if there are GPUs.")
     private boolean hostDevice;
 
     @Option(
             names = "--tokens",
             paramLabel = "T",
             defaultValue = "4096",
-            description = "Tokens a rank in high-throughput mode. Default: ${DEFAULT-VALUE}.")
+            description = "Tokens per rank in high-throughput mode. Default: ${DEFAULT-VALUE}.")
     private int tokens;
 
     @Mixin
@@ -107,14 +111,14 @@ final class PlanCommand implements Callable<Integer> {
             description = "Group-limited routing: a token first chooses N of G groups of experts. Default: none.")
     private String groups = "1:1";
 
-    @Option(names = "--require", paramLabel = "ID", split = ",", description = "Backends that alone may be used.")
+    @Option(names = "--require", paramLabel = "ID", split = ",", description = "The only backends that may be used.")
     private List<String> require = List.of();
 
     @Option(
             names = "--prefer",
             paramLabel = "ID",
             split = ",",
-            description = "Backends to take where they have a path.")
+            description = "Backends to prefer, in this order, if they offer a path.")
     private List<String> prefer = List.of();
 
     @Option(names = "--exclude", paramLabel = "ID", split = ",", description = "Backends never to use.")
@@ -124,14 +128,14 @@ final class PlanCommand implements Callable<Integer> {
             names = "--nic-map",
             paramLabel = "MAP",
             defaultValue = "",
-            description = "NICs of each GPU, as 0:mlx5_0:1,1:mlx5_1:1.")
+            description = "NICs of each GPU, for example 0:mlx5_0:1,1:mlx5_1:1; written as in ep.nic.map.")
     private String nicMap = "";
 
     @Option(
             names = "--nic-include",
             paramLabel = "LIST",
             defaultValue = "",
-            description = "NICs that alone may be used, as in ep.nic.include.")
+            description = "The only NICs that may be used, written as in ep.nic.include.")
     private String nicInclude = "";
 
     @Option(names = "--nic-exclude", paramLabel = "LIST", defaultValue = "", description = "NICs never to use.")
@@ -140,13 +144,14 @@ final class PlanCommand implements Callable<Integer> {
     @Option(
             names = "--set",
             paramLabel = "NAME=VALUE",
-            description = "A setting, for example ep.lanes=4. May be repeated.")
+            description = "Setting, for example ep.lanes=4. May be repeated.")
     private Map<String, String> set = new TreeMap<>();
 
     @Option(
             names = "--benchmark",
             paramLabel = "RANKS",
-            description = "Measure how long planning takes for so many ranks, instead of planning for a machine.")
+            description = "Measure how long planning takes for this number of ranks, instead of planning for a"
+                    + " machine.")
     private Optional<Integer> benchmark = Optional.empty();
 
     @Option(
@@ -154,7 +159,7 @@ final class PlanCommand implements Callable<Integer> {
             paramLabel = "FILE",
             arity = "0..1",
             fallbackValue = STDOUT,
-            description = "Write the plan as JSON to this file, or print it instead of the tables where none is named.")
+            description = "Write the plan as JSON to this file; without a file, print it instead of the tables.")
     private Optional<String> json = Optional.empty();
 
     @Spec

@@ -28,10 +28,10 @@ final class RankCommand implements Callable<Integer> {
     static final String GPU = "--gpu";
     static final String WRITES = "--writes";
 
-    @Option(names = GPU, description = "SPEC is of a measurement on GPUs.")
+    @Option(names = GPU, description = "SPEC describes a measurement on GPUs.")
     private boolean gpu;
 
-    @Option(names = WRITES, description = "SPEC is of a measurement of counted writes.")
+    @Option(names = WRITES, description = "SPEC describes a measurement of counted writes.")
     private boolean writes;
 
     @Parameters(paramLabel = "SPEC", description = "What to do, as JSON.")

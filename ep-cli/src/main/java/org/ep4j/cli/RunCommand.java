@@ -17,17 +17,18 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "run",
         description = {
-            "Start N ranks of a command on this machine and wait for them.",
-            "Each gets torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT)"
-                    + " and a random EP_BOOTSTRAP_SECRET, unless that is set. Every line that they print is prefixed with"
-                    + " [RANK]. Rank 0 reads standard input. When one fails, or on Ctrl-C, the others are ended."
+            "Start a command as N ranks on this machine and wait for them.",
+            "Each rank gets torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,"
+                    + " MASTER_PORT) and a random EP_BOOTSTRAP_SECRET, unless one is set. Every line that a rank"
+                    + " prints is prefixed with [RANK]. Rank 0 reads standard input. When one rank fails, or on"
+                    + " Ctrl-C, the others are ended."
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {
             "0:every rank ended with 0",
             "2:wrong usage",
             "3:the command could not be started",
-            "other:exit code of the rank that failed first, 128 + signal where a signal ended it",
+            "other:exit code of the rank that failed first, 128 + signal if a signal ended it",
         },
         footerHeading = "%nExample:%n",
         footer = "  ep run -n 4 -- java -cp app.jar com.example.Worker")
@@ -43,7 +44,7 @@ final class RunCommand implements Callable<Integer> {
             names = "--master-port",
             paramLabel = "PORT",
             defaultValue = "0",
-            description = "Port of the rendezvous; by default one that is free.")
+            description = "Port of the rendezvous; by default a free port.")
     private int masterPort;
 
     @Option(

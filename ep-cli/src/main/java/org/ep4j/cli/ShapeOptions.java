@@ -21,7 +21,7 @@ final class ShapeOptions {
             names = "--backend",
             paramLabel = "NAME",
             defaultValue = "",
-            description = "Backend that alone may be used; by default the plan chooses.")
+            description = "The only backend that may be used; by default the plan chooses.")
     String backend = "";
 
     /** Made by picocli, too. */

@@ -20,10 +20,10 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "topo",
         description = {
-            "Show a machine: processors, PCI switches, GPUs, NICs and how near they are to each other.",
-            "Without --file it is this machine. A file may be a topology XML of NCCL or RCCL, an XML of hwloc, the text of"
-                    + " nvidia-smi topo -m or rocm-smi --showtopo, a folder with recorded files of /sys and /proc, or a"
-                    + " .tar.gz of one."
+            "Show a machine: CPUs, PCI switches, GPUs, NICs and how near they are to each other.",
+            "Without --file it is this machine. A file may be a topology XML of NCCL or RCCL, an XML of hwloc, the"
+                    + " output of nvidia-smi topo -m or rocm-smi --showtopo, a folder with recorded files of /sys and"
+                    + " /proc, or a .tar.gz of such a folder."
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {
@@ -41,7 +41,8 @@ final class TopoCommand implements Callable<Integer> {
     @Option(
             names = "--merge",
             paramLabel = "FILE",
-            description = "Output of ibv_devinfo -v of the same machine, for states, rates and GIDs of its ports.")
+            description = "Output of ibv_devinfo -v from the same machine, for the states, rates and GIDs of its"
+                    + " ports.")
     private Optional<Path> merge = Optional.empty();
 
     @Option(
@@ -52,7 +53,7 @@ final class TopoCommand implements Callable<Integer> {
             description = "Write the whole model as JSON to this file; without a file, print it instead of the text.")
     private Optional<String> json = Optional.empty();
 
-    @Option(names = "--svg", paramLabel = "OUT", description = "Draw the machine to this file.")
+    @Option(names = "--svg", paramLabel = "OUT", description = "Draw the machine to this SVG file.")
     private Optional<Path> svg = Optional.empty();
 
     @Spec

@@ -26,14 +26,14 @@ final class TrafficOptions {
             names = "--ll-tokens",
             paramLabel = "T",
             defaultValue = "128",
-            description = "Tokens a rank in low-latency mode. Default: ${DEFAULT-VALUE}.")
+            description = "Tokens per rank in low-latency mode. Default: ${DEFAULT-VALUE}.")
     int lowLatencyTokens;
 
     @Option(
             names = "--dtype",
             paramLabel = "TYPE",
             defaultValue = "bf16",
-            description = "What dispatches send: bf16 or fp8. Default: ${DEFAULT-VALUE}.")
+            description = "Type of the rows that dispatches send: bf16 or fp8. Default: ${DEFAULT-VALUE}.")
     Wire dtype = Wire.BF16;
 
     /** Made by picocli, too. */

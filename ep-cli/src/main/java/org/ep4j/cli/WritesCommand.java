@@ -25,25 +25,31 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "writes",
         description = {
-            "Measure counted writes, of which dispatch and combine are made, between two ranks whose path is posted to NICs by"
-                    + " host threads: the first such pair of the plan. Under torchrun, mpirun or srun the ranks are the"
-                    + " processes that these started.",
-            "MB/s (1e6 bytes): writes to one place, a counter after every few of them, until all are acknowledged; compare"
-                    + " with ib_write_bw. p50 and p99: half the time of a round trip of one counted write each way, whose"
-                    + " counter the other side polls; compare with ib_write_lat.",
-            "Medians of several runs. What arrived is compared with what was sent."
+            "Measure counted writes, the primitive of dispatch and combine, between the first two ranks of the plan"
+                    + " that have a HOST_POSTED path to each other (host threads post to NICs). Under torchrun, mpirun"
+                    + " or srun, the processes that the launcher started are the ranks.",
+            "MB/s (1e6 bytes) is the rate of writes to one place, with a counter update after every few writes, until"
+                    + " all are acknowledged; compare it with ib_write_bw. p50 and p99 are percentiles of half a round"
+                    + " trip: one counted write in each direction, whose counter the other side polls; compare them"
+                    + " with ib_write_lat.",
+            "The table shows medians of several runs. The data that arrived is compared with the data that was sent."
         })
 final class WritesCommand implements Callable<Integer> {
     private static final int LARGEST = 1 << 30;
 
-    @Option(names = "--ranks", paramLabel = "N", defaultValue = "2", description = "Ranks. Default: ${DEFAULT-VALUE}.")
+    @Option(
+            names = "--ranks",
+            paramLabel = "N",
+            defaultValue = "2",
+            description = "Number of ranks. Default: ${DEFAULT-VALUE}.")
     private int ranks;
 
     @Option(
             names = "--backend",
             paramLabel = "NAME",
             defaultValue = "",
-            description = "Backend that alone may be used; by default the plan chooses, on one host shared memory.")
+            description = "The only backend that may be used; by default the plan chooses (on one host, shared"
+                    + " memory).")
     private String backend = "";
 
     @Option(
@@ -51,42 +57,43 @@ final class WritesCommand implements Callable<Integer> {
             paramLabel = "BYTES",
             split = ",",
             defaultValue = "8,64,512,4096,8192,65536,262144,1048576,8388608",
-            description = "Bytes of a write, multiples of 8. Default: ${DEFAULT-VALUE}.")
+            description = "Sizes of a write in bytes, multiples of 8. Default: ${DEFAULT-VALUE}.")
     private List<Integer> sizes = List.of();
 
     @Option(
             names = "--count",
             paramLabel = "N",
             defaultValue = "5000",
-            description = "Writes of a run at most. Default: ${DEFAULT-VALUE}.")
+            description = "Largest number of writes per run. Default: ${DEFAULT-VALUE}.")
     private int count;
 
     @Option(
             names = "--volume",
             paramLabel = "MB",
             defaultValue = "4096",
-            description = "Megabytes of a run at most. Default: ${DEFAULT-VALUE}.")
+            description = "Largest number of megabytes per run. Default: ${DEFAULT-VALUE}.")
     private int volume;
 
     @Option(
             names = "--writes-per-counter",
             paramLabel = "N",
             defaultValue = "32",
-            description = "Writes after which a counter advances, where rates are measured. Default: ${DEFAULT-VALUE}.")
+            description = "Number of writes for each counter update while rates are measured. Default:"
+                    + " ${DEFAULT-VALUE}.")
     private int writesPerCounter;
 
     @Option(
             names = "--pings",
             paramLabel = "N",
             defaultValue = "1000",
-            description = "Round trips of a run at most. Default: ${DEFAULT-VALUE}.")
+            description = "Largest number of round trips per run. Default: ${DEFAULT-VALUE}.")
     private int pings;
 
     @Option(
             names = "--repeats",
             paramLabel = "N",
             defaultValue = "5",
-            description = "Runs of each size. Default: ${DEFAULT-VALUE}.")
+            description = "Runs per size. Default: ${DEFAULT-VALUE}.")
     private int repeats;
 
     @Option(
@@ -94,18 +101,19 @@ final class WritesCommand implements Callable<Integer> {
             paramLabel = "N",
             defaultValue = "20000",
             description =
-                    "Writes of each size before any of it counts, within --volume, and a tenth as many round trips. Default: ${DEFAULT-VALUE}.")
+                    "Warm-up writes per size, limited by --volume, and a tenth as many warm-up round trips. Default:"
+                            + " ${DEFAULT-VALUE}.")
     private int warmup;
 
     @Option(
             names = "--receiver-waits",
             description =
-                    "The receiver looks for the counters all the time, as a rank that waits in dispatch does, also where"
-                            + " rates are measured; otherwise only when all was sent. Where NICs move no bytes by themselves (libfabric"
-                            + " over tcp and shm), this is what moves them.")
+                    "The receiver polls the counters all the time, as a rank that waits in dispatch does, also while"
+                            + " rates are measured; without this option it polls only after everything was sent. With"
+                            + " libfabric over tcp and shm, where no NIC moves the bytes, this polling moves them.")
     private boolean receiverWaits;
 
-    @Option(names = "--json", paramLabel = "FILE", description = "Write everything that was measured to this file.")
+    @Option(names = "--json", paramLabel = "FILE", description = "Write all measurements as JSON to this file.")
     private Optional<Path> json = Optional.empty();
 
     @Spec

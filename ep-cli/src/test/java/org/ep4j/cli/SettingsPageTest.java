@@ -19,11 +19,12 @@ final class SettingsPageTest {
                 # Settings
 
                 A setting is taken from `EpConfig.Builder.set`, else from the system property `-Dep.NAME=VALUE`, else from the environment
-                variable of the same name in capitals, with underscores for dots and hyphens: `ep.nic.gid-index` is `EP_NIC_GID_INDEX`. Other
-                variables that are read where that one is not set are named too: those of NCCL, NVSHMEM, UCCL and MSCCL++. (UCCL's limits of
-                what is in flight count per GPU and NIC there, and per peer here.) An unknown `ep.*`
-                name in the builder or among the system properties is refused, and the error names the nearest known one. Settings that must be
-                the same on all ranks are compared when ranks join.
+                variable of the same name in capitals, with underscores for dots and hyphens: `ep.nic.gid-index` is `EP_NIC_GID_INDEX`. If
+                that variable is not set, ep4j reads the variables that the tables list as "other variables", most of which belong to NCCL,
+                NVSHMEM, UCCL or MSCCL++. (In UCCL, in-flight limits apply to a GPU and NIC. In ep4j they apply to each peer, except
+                `ep.efa.max-inflight-bytes`, which applies to all peers together.) An unknown `ep.*` name in the builder or among the system
+                properties is refused, and the error names the nearest known one. Settings that must be the same on all ranks are compared
+                when ranks join.
 
                 Durations above zero are written as `500ms`, `30s` or `5m`, sizes as `4096`, `64MiB` or `2GiB`.
                 """);

@@ -14,16 +14,16 @@ final class EfaKeys {
     static final ConfigKey<String> PROVIDER = ConfigKey.text(
                     "ep.efa.provider",
                     AUTO,
-                    "provider of libfabric, as fi_info names it: efa, efa-direct, cxi, verbs, tcp, shm or another one; auto"
-                            + " takes the first of efa, efa-direct, cxi and tcp that both ranks have")
+                    "libfabric provider, as fi_info names it: efa, efa-direct, cxi, verbs, tcp, shm or another one;"
+                            + " auto uses the first of efa, efa-direct, cxi and tcp that both ranks have")
             .agreedByAllRanks();
 
     static final ConfigKey<String> INTERFACE = ConfigKey.text(
                     "ep.efa.interface",
                     "",
-                    "network interfaces of the tcp provider, separated by commas; each is the beginning of names, after = a"
-                            + " name, and after ^ at the front all count but those; empty takes one that is neither loopback"
-                            + " nor made for containers")
+                    "network interfaces of the tcp provider: name prefixes, separated by commas; a leading = requires"
+                            + " exact names, a leading ^ means all interfaces except these; empty chooses one that is"
+                            + " neither loopback nor made for containers")
             .orVariable("UCCL_SOCKET_IFNAME");
 
     static final ConfigKey<Integer> INFLIGHT_WRITES = ConfigKey.integer(
@@ -31,8 +31,8 @@ final class EfaKeys {
                     0,
                     0,
                     4096,
-                    "writes of 64 KiB and more to one peer that are under way on a NIC at once; 0 takes what its kind is"
-                            + " known for, or 8, and over tcp and shm 32")
+                    "largest number of writes of 64 KiB or more in flight to one peer on a NIC; 0 uses the limit known"
+                            + " for the kind of NIC, or 8 if none is known (over tcp and shm 32)")
             .orVariable("UCCL_IB_MAX_INFLIGHT_NORMAL");
 
     static final ConfigKey<Integer> INFLIGHT_MESSAGES = ConfigKey.integer(
@@ -40,14 +40,15 @@ final class EfaKeys {
                     0,
                     0,
                     4096,
-                    "smaller writes to one peer that are under way on a NIC at once; 0 takes what its kind is known for, or"
-                            + " 32, and over tcp and shm 128")
+                    "largest number of writes below 64 KiB in flight to one peer on a NIC; 0 uses the limit known for"
+                            + " the kind of NIC, or 32 if none is known (over tcp and shm 128)")
             .orVariable("UCCL_IB_MAX_INFLIGHT_LOW_LATENCY");
 
     static final ConfigKey<Long> INFLIGHT_BYTES = ConfigKey.bytes(
                     "ep.efa.max-inflight-bytes",
                     "0",
-                    "bytes of a rank that are under way on a NIC at once, to all peers; 0 takes what its kind is known for")
+                    "largest number of bytes that a rank has in flight on a NIC, to all peers together; 0 uses the"
+                            + " limit known for the kind of NIC, or sets no limit if none is known")
             .orVariable("UCCL_IB_MAX_INFLIGHT_BYTES");
 
     private EfaKeys() {}

@@ -25,13 +25,13 @@ import org.ep4j.spi.ProbeRequest;
  * Looks whether this rank can use libfabric. It opens an endpoint of the best provider and closes it again. The codes:
  *
  * <ul>
- *   <li>{@code EP-EFA-001} the device, and by which memory it sends
- *   <li>{@code EP-EFA-002} libfabric is there and can be called
- *   <li>{@code EP-EFA-003} it has a provider with remote writes and immediates, as {@code ep.efa.provider} wants it
- *   <li>{@code EP-EFA-004} that provider has a NIC that does the work itself
- *   <li>{@code EP-EFA-005} the NIC registers the memory of the device, and by what
- *   <li>{@code EP-EFA-006} an endpoint opens
- *   <li>{@code EP-EFA-007} settings for NICs can be passed on to the provider
+ *   <li>{@code EP-EFA-001} the device is the host or a GPU from which this backend can send
+ *   <li>{@code EP-EFA-002} libfabric is installed and can be called
+ *   <li>{@code EP-EFA-003} libfabric has a provider with remote writes and immediate data that {@code ep.efa.provider} allows
+ *   <li>{@code EP-EFA-004} that provider does not send through sockets
+ *   <li>{@code EP-EFA-005} the NIC can register the memory of the device, and how
+ *   <li>{@code EP-EFA-006} an endpoint of that provider can be opened
+ *   <li>{@code EP-EFA-007} settings for NICs can be passed to the provider
  *   <li>{@code EP-EFA-008} the process may lock enough memory
  * </ul>
  */

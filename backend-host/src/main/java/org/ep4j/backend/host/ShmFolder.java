@@ -20,7 +20,8 @@ record ShmFolder(Path path) {
             "ep.shm.dir",
             "",
             "the path of a folder",
-            "folder for shared memory files; empty means /dev/shm where there is one, else the folder for temporary files",
+            "folder for shared memory files; empty means /dev/shm if it exists, otherwise the folder for temporary"
+                    + " files",
             text -> text.isBlank() ? Optional.empty() : Optional.of(Path.of(text)),
             false);
 

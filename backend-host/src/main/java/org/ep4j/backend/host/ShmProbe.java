@@ -19,12 +19,12 @@ import org.ep4j.spi.ProbeRequest;
  *
  * <ul>
  *   <li>{@code EP-SHM-001} the device is the host
- *   <li>{@code EP-SHM-002} 64-bit Linux
+ *   <li>{@code EP-SHM-002} the system is 64-bit Linux
  *   <li>{@code EP-SHM-003} the C library can be called
  *   <li>{@code EP-SHM-004} the boot id of the machine can be read
- *   <li>{@code EP-SHM-005} the folder is there and writable
- *   <li>{@code EP-SHM-006} the folder's file system keeps files in memory
- *   <li>{@code EP-SHM-007} the folder has room
+ *   <li>{@code EP-SHM-005} the folder for shared memory files exists and is writable
+ *   <li>{@code EP-SHM-006} the file system of this folder keeps files in memory
+ *   <li>{@code EP-SHM-007} this folder has enough free space
  * </ul>
  */
 final class ShmProbe {

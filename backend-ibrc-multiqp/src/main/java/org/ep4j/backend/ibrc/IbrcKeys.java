@@ -11,7 +11,11 @@ import org.ep4j.config.ConfigKey;
  */
 final class IbrcKeys {
     static final ConfigKey<Integer> PORTS = ConfigKey.integer(
-                    "ep.ibrc.ports", 0, 0, 64, "ports that a rank uses at most; 0 uses all that the plan gives it")
+                    "ep.ibrc.ports",
+                    0,
+                    0,
+                    64,
+                    "largest number of ports that a rank uses; 0 uses all ports that the plan assigns to it")
             .agreedByAllRanks();
 
     static final ConfigKey<Integer> QUEUE_PAIRS = ConfigKey.integer(
@@ -19,7 +23,8 @@ final class IbrcKeys {
                     0,
                     0,
                     256,
-                    "queue pairs to each peer on each port; 0 takes the plan's lanes (ep.lanes) divided by the ports")
+                    "number of queue pairs to each peer on each port; 0 uses the plan's lanes (ep.lanes) divided by"
+                            + " the number of ports")
             .orVariable("NVSHMEM_IB_MAX_TRANSPORT_EP_COUNT")
             .orVariable("NVSHMEM_IB_NUM_RC_PER_DEVICE")
             .orVariable("NCCL_IB_QPS_PER_CONNECTION")
@@ -30,7 +35,7 @@ final class IbrcKeys {
                     "ep.ibrc.mtu",
                     "0",
                     List.of("0", "256", "512", "1024", "2048", "4096"),
-                    "bytes of a packet at most; 0 takes what both ports have")
+                    "largest packet payload in bytes; 0 uses the smaller MTU of the two ports")
             .agreedByAllRanks();
 
     static final ConfigKey<Integer> TIMEOUT = ConfigKey.integer(
@@ -38,7 +43,8 @@ final class IbrcKeys {
                     17,
                     1,
                     31,
-                    "exponent of the wait for an acknowledgement before a packet is sent again, 4.096 us * 2^value")
+                    "exponent of the retransmission timeout: a packet is sent again after 4.096 us * 2^value without"
+                            + " acknowledgement")
             .orVariable("NCCL_IB_TIMEOUT");
 
     static final ConfigKey<Integer> RETRIES = ConfigKey.integer(
@@ -46,7 +52,7 @@ final class IbrcKeys {
                     7,
                     0,
                     7,
-                    "times that a packet is sent again before its port counts as failed; on soft RoCE at most 6")
+                    "how often a packet is sent again before its port counts as failed; on soft RoCE at most 6")
             .orVariable("NCCL_IB_RETRY_CNT");
 
     static final ConfigKey<Integer> RNR_RETRIES = ConfigKey.integer(
@@ -54,28 +60,30 @@ final class IbrcKeys {
             7,
             0,
             7,
-            "times that a peer without a posted receive is asked again; 7 is without end");
+            "how often a message is sent again to a peer that has no receive posted (RNR retries); 7 means without"
+                    + " limit");
 
     static final ConfigKey<Integer> READS = ConfigKey.integer(
             "ep.ibrc.rd-atomic",
             16,
             1,
             128,
-            "reads and atomic operations of a queue pair that are under way at once, at most; counters are such where"
-                    + " ep.ibrc.counters is atomic");
+            "largest number of reads and atomic operations of a queue pair in flight; with ep.ibrc.counters=atomic,"
+                    + " counter updates are atomic operations");
 
     static final ConfigKey<Integer> DEPTH =
-            ConfigKey.integer("ep.ibrc.depth", 256, 16, 16384, "work requests that a queue pair holds");
+            ConfigKey.integer("ep.ibrc.depth", 256, 16, 16384, "number of work requests that a queue pair holds");
 
     static final ConfigKey<Integer> INLINE = ConfigKey.integer(
-            "ep.ibrc.inline", 128, 0, 1024, "writes of up to so many bytes travel inside their work request");
+            "ep.ibrc.inline", 128, 0, 1024, "writes of up to this many bytes travel inside their work request");
 
     static final ConfigKey<Integer> SIGNAL = ConfigKey.integer(
             "ep.ibrc.signal-interval",
             32,
             1,
             4096,
-            "every so many work requests of a queue pair one reports completion; a quarter of the depth at most");
+            "interval of signalled work requests: at least every Nth work request of a queue pair reports its"
+                    + " completion; N is at most a quarter of ep.ibrc.depth");
 
     /** Pieces below it cost more than they bring; the unit of NCCL's split is 128 bytes. */
     private static final long SMALLEST_STRIPE = 128;
@@ -87,8 +95,9 @@ final class IbrcKeys {
             ConfigKey.bytes(
                     "ep.ibrc.stripe",
                     "64KiB",
-                    "what is written to a peer before a counter is spread over all queue pairs in pieces of this size, and"
-                            + " stays on one where it is less"),
+                    "writes to a peer use one queue pair as long as they total at most this size since the last"
+                            + " counter update; a write that would exceed this total is spread over all queue pairs in"
+                            + " pieces of at most this size"),
             "a number of bytes from 128 to 1GiB",
             SMALLEST_STRIPE,
             LARGEST_STRIPE);
@@ -98,15 +107,15 @@ final class IbrcKeys {
                     0,
                     0,
                     16384,
-                    "work requests to one peer that are under way on a queue pair at once; 0 takes what the kind of NIC is known"
-                            + " for, or fills the queue pair")
+                    "largest number of work requests in flight to one peer on a queue pair; 0 uses the limit known for"
+                            + " the kind of NIC, or as many as the queue pair holds if none is known")
             .orVariable("UCCL_IB_MAX_INFLIGHT_NORMAL");
 
     static final ConfigKey<Long> INFLIGHT_BYTES = ConfigKey.bytes(
                     "ep.ibrc.max-inflight-bytes",
                     "0",
-                    "bytes to one peer that are under way at once; 0 takes a peer's part of what the kind of NIC is known for, or"
-                            + " sets no limit")
+                    "largest number of bytes in flight to one peer; 0 uses the limit known for the kind of NIC divided"
+                            + " by the number of peers, or sets no limit if none is known")
             .orVariable("UCCL_IB_MAX_INFLIGHT_BYTES");
 
     /** A value of {@link #COUNTERS}. */
@@ -117,14 +126,16 @@ final class IbrcKeys {
                     "ep.ibrc.counters",
                     "immediate",
                     List.of("immediate", ATOMIC),
-                    "how counters advance: immediate sends 32 bits with the last bytes, which the receiver counts; atomic"
-                            + " adds to them after the bytes, by the NIC, where all ranks' NICs can")
+                    "how counters advance: with immediate, the last write carries 32 bits of immediate data, and the"
+                            + " receiver's CPU advances the counter; with atomic, the receiver's NIC adds to the"
+                            + " counter after the writes, if the NICs of all ranks support this")
             .agreedByAllRanks();
 
     static final ConfigKey<Boolean> RELAXED_ORDERING = ConfigKey.flag(
                     "ep.ibrc.relaxed-ordering",
                     true,
-                    "register data (never counters, nor memory of AMD GPUs) for PCIe relaxed ordering")
+                    "whether NICs may use PCIe relaxed ordering for data; counters and memory of AMD GPUs are always"
+                            + " registered without it")
             .orVariable("NVSHMEM_IB_ENABLE_RELAXED_ORDERING");
 
     static final ConfigKey<Integer> PKEY = ConfigKey.integer(

@@ -32,15 +32,15 @@ import org.ep4j.topology.Topology;
  * them, nothing else. The codes:
  *
  * <ul>
- *   <li>{@code EP-IBR-001} the device, and by which memory it sends
- *   <li>{@code EP-IBR-002} libibverbs is there and can be called
- *   <li>{@code EP-IBR-003} there are devices, and this process may open them
+ *   <li>{@code EP-IBR-001} the device is the host or a GPU from which this backend can send
+ *   <li>{@code EP-IBR-002} libibverbs is installed and can be called
+ *   <li>{@code EP-IBR-003} libibverbs lists devices, and this process may open them
  *   <li>{@code EP-IBR-004} a NIC with reliable connections has a port that is up
- *   <li>{@code EP-IBR-005} the NICs register the memory of the device, and by what
+ *   <li>{@code EP-IBR-005} the NICs can register the memory of the device, and how
  *   <li>{@code EP-IBR-006} the ports have a GID to send from
- *   <li>{@code EP-IBR-007} the NICs can add to words in memory, where ep.ibrc.counters asks for that
+ *   <li>{@code EP-IBR-007} the NICs support atomic operations, if {@code ep.ibrc.counters=atomic}
  *   <li>{@code EP-IBR-008} the process may lock enough memory
- *   <li>{@code EP-IBR-009} a dead port is found before calls end
+ *   <li>{@code EP-IBR-009} a dead port is detected before calls time out
  * </ul>
  */
 final class IbrcProbe {

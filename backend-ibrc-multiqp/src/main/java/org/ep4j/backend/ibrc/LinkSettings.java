@@ -9,7 +9,7 @@ import org.ep4j.topology.NicFamily;
 /**
  * How bytes are spread over the queue pairs to a peer and how many may be under way.
  *
- * @param stripe bytes of a piece; less than that stays on one queue pair
+ * @param stripe bytes of a piece; writes that total at most this size stay on one queue pair
  * @param signal every so many requests of a queue pair one reports completion
  * @param inflightWrites requests of a queue pair that may be under way; 0 for as many as it holds
  * @param inflightBytes bytes to a peer that may be under way; 0 for any number

@@ -28,11 +28,11 @@ import org.ep4j.topology.read.Topologies;
  * <ul>
  *   <li>{@code EP-NVL-001} the device is an NVIDIA GPU
  *   <li>{@code EP-NVL-002} the CUDA driver works
- *   <li>{@code EP-NVL-003} the GPU exists, and its place is known
- *   <li>{@code EP-NVL-004} every pair of GPUs: links, peer access
+ *   <li>{@code EP-NVL-003} the GPU exists, and its PCI address is known
+ *   <li>{@code EP-NVL-004} links and peer access of every pair of GPUs
  *   <li>{@code EP-NVL-005} memory can be shared between processes
- *   <li>{@code EP-NVL-006} the GPUs that this process sees among those of the machine
- *   <li>{@code EP-NVL-007} the NVLink domain beyond the host
+ *   <li>{@code EP-NVL-006} which GPUs of the machine this process sees
+ *   <li>{@code EP-NVL-007} whether an NVLink domain of several hosts can be used
  * </ul>
  */
 final class NvlinkProbe {

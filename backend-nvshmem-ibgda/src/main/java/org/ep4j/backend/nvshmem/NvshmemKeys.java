@@ -15,7 +15,8 @@ final class NvshmemKeys {
     static final ConfigKey<String> HOME = ConfigKey.text(
                     "ep.nvshmem.home",
                     "",
-                    "folder of NVSHMEM, with lib and include; empty looks in Python packages and usual places")
+                    "folder of NVSHMEM, which contains lib and include; if empty, ep4j searches Python packages and"
+                            + " the usual folders")
             .orVariable("EP_NVSHMEM")
             .orVariable("NVSHMEM_HOME");
 
@@ -23,41 +24,48 @@ final class NvshmemKeys {
                     "ep.nvshmem.transport",
                     "auto",
                     List.of("auto", "none", "ibgda", "ibrc", "ucx", "libfabric", "ibdevx"),
-                    "by what NVSHMEM reaches GPUs that this one cannot store to; auto takes none where all ranks are on one"
-                            + " machine and ibgda elsewhere; with others than ibgda, NVSHMEM's own host thread posts")
+                    "transport that NVSHMEM uses to GPUs whose memory this GPU cannot store to; auto means the value"
+                            + " none if all ranks are on one machine, otherwise ibgda; with ibrc, ucx, libfabric or"
+                            + " ibdevx, a host thread of NVSHMEM posts")
             .agreedByAllRanks();
 
     static final ConfigKey<Boolean> MAPS = ConfigKey.flag(
                     "ep.nvshmem.maps",
                     false,
-                    "whether memory of GPUs of the same host is mapped through NVSHMEM; otherwise kernels put into it by"
-                            + " calls of NVSHMEM, as to other hosts, which takes longer")
+                    "whether the memory of GPUs of the same host is mapped through NVSHMEM; if false, kernels write to"
+                            + " it with NVSHMEM puts, as to other hosts, which is slower")
             .agreedByAllRanks();
 
     static final ConfigKey<Long> CHUNK = ConfigKey.bytes(
             "ep.nvshmem.chunk",
             "256MiB",
-            "the symmetric heap grows by so much, or by the size of a window that is larger");
+            "step by which the symmetric heap grows; for a window larger than this, it grows by the size of the window");
 
     static final ConfigKey<Long> HEAP = ConfigKey.bytes(
             "ep.nvshmem.heap",
             "2GiB",
-            "size of the symmetric heap where NVSHMEM cannot let it grow (ep.nvshmem.cuda-vmm false)");
+            "size of the symmetric heap if it cannot grow (ep.nvshmem.cuda-vmm=false)");
 
     static final ConfigKey<Boolean> CUDA_VMM = ConfigKey.flag(
-            "ep.nvshmem.cuda-vmm", true, "whether the symmetric heap is of CUDA's virtual memory, which can grow");
+            "ep.nvshmem.cuda-vmm",
+            true,
+            "whether the symmetric heap uses CUDA's virtual memory management, which lets it grow");
 
     static final ConfigKey<Integer> QUEUE_PAIRS = ConfigKey.integer(
                     "ep.nvshmem.queue-pairs",
                     0,
                     0,
                     256,
-                    "RC queue pairs to each peer with ibgda; 0 takes the plan's lanes")
+                    "number of RC queue pairs to each peer with ibgda; 0 uses the plan's lanes")
             .orVariable("NVSHMEM_IBGDA_NUM_RC_PER_PE")
             .agreedByAllRanks();
 
     static final ConfigKey<Integer> DCIS = ConfigKey.integer(
-                    "ep.nvshmem.dcis", 0, 0, 256, "DC initiators of a GPU with ibgda; 0 leaves it to NVSHMEM")
+                    "ep.nvshmem.dcis",
+                    0,
+                    0,
+                    256,
+                    "number of DC initiators of a GPU with ibgda; 0 leaves the number to NVSHMEM")
             .orVariable("NVSHMEM_IBGDA_NUM_DCI")
             .agreedByAllRanks();
 
@@ -66,14 +74,15 @@ final class NvshmemKeys {
                     1024,
                     128,
                     32768,
-                    "work requests that a queue pair holds; where it is full, kernels wait")
+                    "number of work requests that a queue pair holds; if it is full, kernels wait")
             .orVariable("NVSHMEM_QP_DEPTH");
 
     static final ConfigKey<String> NIC_HANDLER = ConfigKey.choice(
                     "ep.nvshmem.nic-handler",
                     "auto",
                     List.of("auto", "gpu", "cpu"),
-                    "who rings a NIC's doorbell with ibgda; gpu needs the driver's option PeerMappingOverride=1")
+                    "what rings a NIC's doorbell with ibgda: the GPU or the CPU; gpu needs the driver's option"
+                            + " PeerMappingOverride=1")
             .orVariable("NVSHMEM_IBGDA_NIC_HANDLER");
 
     private static final List<ConfigKey<?>> ALL =

@@ -26,9 +26,9 @@ import org.ep4j.topology.read.Topologies;
  * <ul>
  *   <li>{@code EP-NVS-001} the device is an NVIDIA GPU
  *   <li>{@code EP-NVS-002} NVSHMEM is installed: host library, device library and headers of one version that ep4j knows
- *   <li>{@code EP-NVS-003} headers of CUDA, with which kernels are compiled
- *   <li>{@code EP-NVS-004} there is a NIC to which GPUs post
- *   <li>{@code EP-NVS-005} it reaches the GPU's memory
+ *   <li>{@code EP-NVS-003} the CUDA headers that kernels are compiled with are installed
+ *   <li>{@code EP-NVS-004} there is a NIC that GPUs can post to
+ *   <li>{@code EP-NVS-005} this NIC can reach the GPU's memory
  *   <li>{@code EP-NVS-006} this process has one PE, with one GPU
  *   <li>{@code EP-NVS-007} NVSHMEM could be initialised
  *   <li>{@code EP-NVS-008} the symmetric heap has room

@@ -27,14 +27,14 @@ import org.ep4j.topology.read.Topologies;
  *
  * <ul>
  *   <li>{@code EP-ROC-001} the device is an AMD GPU
- *   <li>{@code EP-ROC-002} the driver amdgpu is there, and this user may open its devices
+ *   <li>{@code EP-ROC-002} the driver amdgpu is loaded, and this user may open its devices
  *   <li>{@code EP-ROC-003} HIP works and is new enough
- *   <li>{@code EP-ROC-004} the GPU exists, and its place is known
- *   <li>{@code EP-ROC-005} every pair of GPUs: xGMI and hops or PCIe, peer access
+ *   <li>{@code EP-ROC-004} the GPU exists, and its PCI address and partition are known
+ *   <li>{@code EP-ROC-005} links (xGMI with its hops, or PCIe) and peer access of every pair of GPUs
  *   <li>{@code EP-ROC-006} memory can be shared between processes
- *   <li>{@code EP-ROC-007} the GPUs that this process sees among those of the machine: hives, partitions, XCDs
- *   <li>{@code EP-ROC-008} memory that peers write: uncached over xGMI, fine-grained over PCIe
- *   <li>{@code EP-ROC-009} pairs over PCIe, whose order of writes is tried when the backend is opened
+ *   <li>{@code EP-ROC-007} which GPUs of the machine this process sees, with hives, partitions and XCDs
+ *   <li>{@code EP-ROC-008} kind of memory that peers write to: uncached over xGMI, fine-grained over PCIe
+ *   <li>{@code EP-ROC-009} pairs of GPUs over PCIe; their order of writes is tested when the backend is opened
  * </ul>
  */
 final class RocmProbe {

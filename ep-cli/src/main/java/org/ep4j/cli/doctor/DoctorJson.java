@@ -31,7 +31,7 @@ public final class DoctorJson {
 
     record CheckEntry(String code, String status, boolean applicable, String detail, String remedy) {}
 
-    /** The document; with {@code problemsOnly} without what passed or could not be looked at. */
+    /** The document; with {@code problemsOnly} without checks that passed or could not run. */
     public static String of(Examined examined, boolean problemsOnly) {
         return JSON.writeValueAsString(new Document(
                         FORMAT,

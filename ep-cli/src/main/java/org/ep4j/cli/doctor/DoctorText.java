@@ -21,7 +21,7 @@ public final class DoctorText {
         this.problemsOnly = problemsOnly;
     }
 
-    /** The whole text; with {@code problemsOnly} without what passed or could not be looked at. */
+    /** The whole text; with {@code problemsOnly} without checks that passed or could not run. */
     public static String of(Examined examined, boolean problemsOnly) {
         return new DoctorText(examined, problemsOnly).write();
     }

@@ -13,7 +13,7 @@ import org.ep4j.spi.Check;
  * @param checks its checks, for the first of the devices
  */
 record Probe(String kind, String name, List<String> devices, boolean usable, List<Check> checks) {
-    /** The provider can be loaded and asked. */
+    /** The provider can be loaded and probed. */
     static final String BROKEN = "EP-SPI-001";
 
     Probe {

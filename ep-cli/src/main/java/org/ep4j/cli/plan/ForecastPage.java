@@ -55,10 +55,10 @@ public final class ForecastPage {
         line("");
         line("Shared resources are:");
         line("");
-        line("- each rank's GPU links, sending and receiving; a link that connects two GPUs directly counts by itself");
+        line("- each rank's GPU links, sending and receiving; a link that connects two GPUs directly is a resource of its own");
         line("- each NIC port, sending and receiving, with all ranks that use it");
-        line("- the PCIe path to a NIC, where it is slower than the NIC's ports");
-        line("- PCIe to the CPU and host memory, where bytes are staged there");
+        line("- the PCIe path to a NIC, if it is slower than the NIC's ports");
+        line("- PCIe to the CPU, and host memory, if bytes are staged in host memory");
         line("");
         line(
                 "Bytes are exact expected values for uniform routing without replacement: a token reaches a rank that holds n of E");
@@ -69,15 +69,17 @@ public final class ForecastPage {
         line(
                 "the sender's index there, which forwards it. In low latency it goes directly to each rank. The model has one constant");
         line(
-                "for each kind of resource, and none for a row. The constants of NICs were fitted to the ConnectX-7 figures below, those");
+                "for each kind of resource, and no constant cost per row. The NIC constants were fitted to the ConnectX-7 figures");
         line(
-                "of GPU links and of the fixed part to measurements on 4 H200. For these figures the tables check only the byte counts");
-        line("and the form of the model, for all others the constants too.");
+                "below; the constants of GPU links and the fixed time of an operation were fitted to measurements on 4 H200. For the");
+        line(
+                "figures that constants were fitted to, the tables test only the byte counts and the form of the model. For all other");
+        line("figures they also test the constants.");
         line("");
         line("| constant | value | source |");
         line("|---|---|---|");
         line(
-                "| GPU links, fraction of nominal bandwidth | %.2f | 326 GB/s sent by each of 4 H200 at the same time, of 370.8 GB/s that NCCL counts for 18 links |",
+                "| GPU links, fraction of nominal bandwidth | %.2f | each of 4 H200 sends 326 GB/s at the same time; NCCL's nominal value for 18 links is 370.8 GB/s |",
                 Estimates.GPU_LINK_EFFICIENCY);
         line(
                 "| NICs, fraction in high throughput | %.2f | 44 to 46 of 50 GB/s in DeepEP and UCCL-EP |",
@@ -86,7 +88,7 @@ public final class ForecastPage {
                 "| NICs, fraction in low latency | %.2f | 38 to 43 of 50 GB/s in DeepEP and NCCL EP |",
                 Estimates.NIC_EFFICIENCY_MESSAGES);
         line(
-                "| fixed time of an operation | %.1f us | 20.7 us for 4.97 MB per rank on H200, of which 15.2 us are the transfer at 326 GB/s |",
+                "| fixed time of an operation | %.1f us | 20.7 us for 4.97 MB per rank on H200; 15.2 us of them are the transfer at 326 GB/s |",
                 Estimates.OPERATION_MICROS);
         line(
                 "| GPU link | %.1f us | half of a measured flag round trip of 2 to 3 us on H200 |",
@@ -102,7 +104,7 @@ public final class ForecastPage {
                 Estimates.STAGING_GIGABYTES);
         line("");
         line(
-                "Nominal bandwidths of links are those of NCCL's and RCCL's `graph/topo.h`: NVLink 20.6 GB/s (40.1 on Blackwell), xGMI 48 GB/s (MI300, MI350).");
+                "Nominal link bandwidths are taken from `graph/topo.h` of NCCL and RCCL: NVLink 20.6 GB/s (40.1 on Blackwell), xGMI 48 GB/s (MI300, MI350).");
         line("");
         line(
                 "Not in the model: work of the GPU (casts, sums, copies, too few SMs), message rates of NICs and host threads,");
@@ -222,8 +224,8 @@ public final class ForecastPage {
         }
         return out
                 + (series.combineMessages() == Messages.PER_RANK
-                        ? ", one row per rank back"
-                        : ", one row per expert back");
+                        ? " in dispatch, one row per rank in combine"
+                        : " in dispatch, one row per expert in combine");
     }
 
     private static String number(double value) {

@@ -24,7 +24,7 @@ final class DoctorPage {
     private static final Pattern LITERAL = Pattern.compile("\"(" + CODE + ")\"");
     private static final Map<String, String> OTHERS = Map.of(
             "EP-HOST-001", "the host device exists",
-            "EP-PLAN-001", "the backend can be planned with from a description");
+            "EP-PLAN-001", "the planner can use the backend for a machine that is given only as a description");
 
     private DoctorPage() {}
 
@@ -39,7 +39,7 @@ final class DoctorPage {
                 | PASS | as it should be |
                 | WARN | works, but slower or less safely than it could |
                 | FAIL | a backend cannot be used |
-                | NOT RUN | not checked: with a remedy where you can change that, without one where the machine has no such hardware |
+                | NOT RUN | not checked; with a remedy if you can make the check possible, without one if the machine has no such hardware |
 
                 `./ep doctor --root DIR` examines a recording of another machine; `--env FILE` adds the environment of a process there (the
                 output of `env`, or a copy of `/proc/PID/environ`). The following commands make a recording. Run them in the shell or container

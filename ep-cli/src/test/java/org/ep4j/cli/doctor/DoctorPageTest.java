@@ -19,7 +19,7 @@ final class DoctorPageTest {
     @Test
     void codesOfProbesAreListedToo() {
         assertThat(DoctorPage.text(Repository.root()))
-                .contains("| EP-SHM-002 | 64-bit Linux |")
+                .contains("| EP-SHM-002 | the system is 64-bit Linux |")
                 .contains("| EP-SPI-001 |");
     }
 

@@ -22,7 +22,7 @@ import org.ep4j.spi.SpiVersion;
  * <ul>
  *   <li>{@code EP-CUDA-001} the driver is new enough
  *   <li>{@code EP-CUDA-002} the driver can be called
- *   <li>{@code EP-CUDA-003} the GPU exists, and its architecture is served
+ *   <li>{@code EP-CUDA-003} the GPU exists, and ep4j supports its architecture
  * </ul>
  */
 public final class CudaDeviceProvider implements DeviceProvider {

@@ -27,9 +27,9 @@ import org.ep4j.spi.SpiVersion;
  * <ul>
  *   <li>{@code EP-HIP-001} the runtime is new enough
  *   <li>{@code EP-HIP-002} the runtime can be called
- *   <li>{@code EP-HIP-003} the GPU exists, and ep4j is made for its architecture
- *   <li>{@code EP-HIP-004} kernels can be compiled for it
- *   <li>{@code EP-HIP-005} streams have hardware queues of their own
+ *   <li>{@code EP-HIP-003} the GPU exists, and ep4j supports its architecture
+ *   <li>{@code EP-HIP-004} kernels can be compiled for the GPU
+ *   <li>{@code EP-HIP-005} there are enough hardware queues for the streams of this process
  * </ul>
  */
 public final class HipDeviceProvider implements DeviceProvider {
