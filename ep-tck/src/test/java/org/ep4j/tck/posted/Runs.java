@@ -85,7 +85,7 @@ final class Runs {
             List<RankReport> reports = crew.run(job);
             for (RankReport report : reports) {
                 assertThat(report.end())
-                        .as("rank %d over %s: %s", report.rank(), paths, report.detail())
+                        .as("rank %d over %s, of %s", report.rank(), paths, reports)
                         .isEqualTo(RankReport.End.DONE);
             }
             return reports.stream().map(RankReport::facts).toList();

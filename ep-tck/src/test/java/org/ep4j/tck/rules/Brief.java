@@ -1,7 +1,9 @@
 package org.ep4j.tck.rules;
 
 import java.time.Duration;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import org.ep4j.DispatchHandle;
 import org.ep4j.EpBuffer;
 import org.ep4j.LowLatencyHandle;
@@ -44,6 +46,21 @@ final class Brief {
         try (LowLatencyExchange exchange = low(context, buffer, params)) {
             exchange.endAfter(longest);
             exchange.dispatch();
+        }
+    }
+
+    /** A round that ends in its combine, and the next dispatch: from the first combine on, all that is sent and nothing that is received. */
+    static void lowLatencySends(RankContext context, EpBuffer buffer, Params params) {
+        Map<String, String> values = new TreeMap<>(params.values());
+        values.put("hook", "");
+        Params hook = new Params(values);
+        try (LowLatencyExchange first = low(context, buffer, params);
+                LowLatencyExchange sends = low(context, buffer, hook);
+                LowLatencyExchange next = low(context, buffer, hook)) {
+            LowLatencyHandle handle = first.dispatch().handle();
+            context.meet();
+            sends.sendBack(handle, sends.outputs());
+            next.send();
         }
     }
 
