@@ -68,7 +68,8 @@ final class LibraryChecks implements Examination {
         if (known.isEmpty()) {
             return found.isEmpty()
                     ? code.notApplicable("no libmlx5 was found (see EP-LIB-006)")
-                    : code.notRun("version of " + found.get(0).path() + " is not known", "check the version of its package");
+                    : code.notRun(
+                            "version of " + found.get(0).path() + " is not known", "check the version of its package");
         }
         for (FoundLibrary one : known) {
             if (!one.number().atLeast(1, 25)) {

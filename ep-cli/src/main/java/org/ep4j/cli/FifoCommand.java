@@ -99,9 +99,8 @@ final class FifoCommand implements Callable<Integer> {
             names = "--garbage",
             paramLabel = "MB/S",
             defaultValue = "0",
-            description =
-                    "Megabytes per second that a thread allocates during the measurement, so that the garbage"
-                            + " collector (EP_JAVA_OPTS=-XX:+UseZGC) has work. Default: ${DEFAULT-VALUE}.")
+            description = "Megabytes per second that a thread allocates during the measurement, so that the garbage"
+                    + " collector (EP_JAVA_OPTS=-XX:+UseZGC) has work. Default: ${DEFAULT-VALUE}.")
     private int garbage;
 
     @Option(

@@ -54,8 +54,8 @@ final class GpuBenchOptions {
             names = "--ll-sms",
             paramLabel = "N",
             defaultValue = "0",
-            description = "GPU: number of multiprocessors that move rows in low latency. By default the engine"
-                    + " chooses.")
+            description =
+                    "GPU: number of multiprocessors that move rows in low latency. By default the engine" + " chooses.")
     int lowLatencySms;
 
     @Option(
@@ -65,16 +65,10 @@ final class GpuBenchOptions {
             description = "GPU: whether ranks are processes, or threads of this process. Default: ${DEFAULT-VALUE}.")
     Kind ranksAs = Kind.PROCESSES;
 
-    @Option(
-            names = "--plot-sweep",
-            paramLabel = "FILE",
-            description = "GPU: draw times over --sweep to this PNG file.")
+    @Option(names = "--plot-sweep", paramLabel = "FILE", description = "GPU: draw times over --sweep to this PNG file.")
     Optional<Path> plotSweep = Optional.empty();
 
-    @Option(
-            names = "--plot-sms",
-            paramLabel = "FILE",
-            description = "GPU: draw bandwidth over --sms to this PNG file.")
+    @Option(names = "--plot-sms", paramLabel = "FILE", description = "GPU: draw bandwidth over --sms to this PNG file.")
     Optional<Path> plotSms = Optional.empty();
 
     @Option(

@@ -47,17 +47,16 @@ final class PlanCommand implements Callable<Integer> {
     @Option(
             names = "--merge",
             paramLabel = "FILE",
-            description = "Output of ibv_devinfo -v from the same machine, for the states, rates and GIDs of its"
-                    + " ports.")
+            description =
+                    "Output of ibv_devinfo -v from the same machine, for the states, rates and GIDs of its" + " ports.")
     private Optional<Path> merge = Optional.empty();
 
     @Option(
             names = "--file",
             paramLabel = "FILE",
-            description =
-                    "Machine to plan for: topology XML of NCCL, RCCL or hwloc, output of nvidia-smi topo -m or"
-                            + " rocm-smi --showtopo, or a folder or .tar.gz with a recorded /sys. Default: this"
-                            + " machine.")
+            description = "Machine to plan for: topology XML of NCCL, RCCL or hwloc, output of nvidia-smi topo -m or"
+                    + " rocm-smi --showtopo, or a folder or .tar.gz with a recorded /sys. Default: this"
+                    + " machine.")
     private Optional<Path> file = Optional.empty();
 
     @Option(
@@ -82,10 +81,9 @@ final class PlanCommand implements Callable<Integer> {
             names = "--gpu-links",
             paramLabel = "WHERE",
             defaultValue = "auto",
-            description =
-                    "Links between the GPUs of a host: file (as described), all (every pair), none, or auto (as"
-                            + " described; if no links are described, according to the GPU model). Default:"
-                            + " ${DEFAULT-VALUE}.")
+            description = "Links between the GPUs of a host: file (as described), all (every pair), none, or auto (as"
+                    + " described; if no links are described, according to the GPU model). Default:"
+                    + " ${DEFAULT-VALUE}.")
     private GpuLinks gpuLinks = GpuLinks.AUTO;
 
     @Option(names = "--host-device", description = "Plan ranks on the host device, even if there are GPUs.")
@@ -150,8 +148,8 @@ final class PlanCommand implements Callable<Integer> {
     @Option(
             names = "--benchmark",
             paramLabel = "RANKS",
-            description = "Measure how long planning takes for this number of ranks, instead of planning for a"
-                    + " machine.")
+            description =
+                    "Measure how long planning takes for this number of ranks, instead of planning for a" + " machine.")
     private Optional<Integer> benchmark = Optional.empty();
 
     @Option(

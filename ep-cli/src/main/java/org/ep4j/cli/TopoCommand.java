@@ -41,8 +41,8 @@ final class TopoCommand implements Callable<Integer> {
     @Option(
             names = "--merge",
             paramLabel = "FILE",
-            description = "Output of ibv_devinfo -v from the same machine, for the states, rates and GIDs of its"
-                    + " ports.")
+            description =
+                    "Output of ibv_devinfo -v from the same machine, for the states, rates and GIDs of its" + " ports.")
     private Optional<Path> merge = Optional.empty();
 
     @Option(

@@ -48,8 +48,8 @@ final class WritesCommand implements Callable<Integer> {
             names = "--backend",
             paramLabel = "NAME",
             defaultValue = "",
-            description = "The only backend that may be used; by default the plan chooses (on one host, shared"
-                    + " memory).")
+            description =
+                    "The only backend that may be used; by default the plan chooses (on one host, shared" + " memory).")
     private String backend = "";
 
     @Option(

@@ -42,9 +42,7 @@ final class NvshmemKeys {
             "step by which the symmetric heap grows; for a window larger than this, it grows by the size of the window");
 
     static final ConfigKey<Long> HEAP = ConfigKey.bytes(
-            "ep.nvshmem.heap",
-            "2GiB",
-            "size of the symmetric heap if it cannot grow (ep.nvshmem.cuda-vmm=false)");
+            "ep.nvshmem.heap", "2GiB", "size of the symmetric heap if it cannot grow (ep.nvshmem.cuda-vmm=false)");
 
     static final ConfigKey<Boolean> CUDA_VMM = ConfigKey.flag(
             "ep.nvshmem.cuda-vmm",

@@ -55,7 +55,8 @@ public final class ForecastPage {
         line("");
         line("Shared resources are:");
         line("");
-        line("- each rank's GPU links, sending and receiving; a link that connects two GPUs directly is a resource of its own");
+        line(
+                "- each rank's GPU links, sending and receiving; a link that connects two GPUs directly is a resource of its own");
         line("- each NIC port, sending and receiving, with all ranks that use it");
         line("- the PCIe path to a NIC, if it is slower than the NIC's ports");
         line("- PCIe to the CPU, and host memory, if bytes are staged in host memory");
@@ -67,7 +68,7 @@ public final class ForecastPage {
         line(
                 "In high throughput a token goes once to each host (or NVLink domain) that holds one of its experts, to the rank with");
         line(
-                "the sender's index there, which forwards it. In low latency it goes directly to each rank. The model has one constant");
+                "the index that the sender has in its own, which forwards it. In low latency it goes directly to each rank. The model has one constant");
         line(
                 "for each kind of resource, and no constant cost per row. The NIC constants were fitted to the ConnectX-7 figures");
         line(
@@ -178,14 +179,14 @@ public final class ForecastPage {
 
     private void table(Series series, List<Comparison> rows) {
         line(
-                "**%s** on %s: %s, %d tokens per rank, top-%d of %s, rows of %d and %d bytes, %s%s%s",
+                "**%s** on %s: %s, %d tokens per rank, top-%d, %s, rows of %d bytes in dispatch and %d in combine, %s%s%s",
                 series.system(),
                 series.hardware(),
                 name(series.mode()),
                 series.tokens(),
                 series.topK(),
                 series.expertsPerRank() > 0
-                        ? series.expertsPerRank() + " experts per rank"
+                        ? series.expertsPerRank() + " experts on each rank"
                         : series.experts() + " experts",
                 series.dispatchRow(),
                 series.combineRow(),
@@ -198,7 +199,9 @@ public final class ForecastPage {
             case LOGICAL -> "GB/s";
             case DOMAIN -> "GB/s per host";
         };
-        line("| ranks | operation | published, %s | predicted, %s | ratio | limited by |", unit, unit);
+        line(
+                "| ranks | operation | %s, %s | predicted, %s | ratio | limited by |",
+                series.url().isEmpty() ? "measured" : "published", unit, unit);
         line("|---|---|---|---|---|---|");
         for (Comparison row : rows) {
             line(
