@@ -1,0 +1,519 @@
+package org.ep4j.examples.llm;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.ep4j.CombineRequest;
+import org.ep4j.CombineResult;
+import org.ep4j.DataType;
+import org.ep4j.DeviceMemory;
+import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpGroup;
+import org.ep4j.EpShape;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyCombineResult;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.OpOptions;
+import org.ep4j.RowLayout;
+import org.ep4j.Tensor;
+import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.GpuKernels;
+import org.ep4j.engine.gpu.GpuStream;
+
+/**
+ * The model's layers on a GPU: the same as {@link HostModel}, and the exchange of {@link ExpertParallel}, by kernels that are
+ * compiled by the path of ep4j's own. Everything is queued on one stream: in prefill the host waits for nothing inside of a
+ * step; in decode it waits in the calls with the hook. Every sum is in an order of its own, so a token's result does not depend
+ * on its batch. Keys and values are BF16.
+ */
+final class GpuModel implements Model, AutoCloseable {
+    private static final int THREADS = 256;
+    private static final int PRODUCT_ROWS = THREADS / 32;
+
+    /** Bytes a token before the addresses of caches: id, position, row that logits are wanted of; a multiple of 8. */
+    private static final int CACHES = 16;
+
+    /** Scores are taken in units of log2, since the kernels have that exponential. */
+    private static final double LOG2_E = 1.4426950408889634;
+
+    private final ModelConfig config;
+    private final Weights<DeviceMemory> weights;
+    private final GpuDevice device;
+    private final EpBuffer buffer;
+    private final Arena arena;
+    private final Spent spent;
+    private final GpuStream stream;
+    private final Map<String, GpuKernels> kernels = new HashMap<>();
+    private final DeviceMemory turns;
+    private final List<Pointers> experts = new ArrayList<>();
+    private final List<Batch> batches = new ArrayList<>();
+    private final Map<Integer, DeviceMemory> caches = new HashMap<>();
+    private final DeviceMemory middle;
+    private final DeviceMemory products;
+    private final int ranks;
+
+    /** Addresses of the matrices of a layer's experts. */
+    private record Pointers(DeviceMemory gate, DeviceMemory up, DeviceMemory down) {}
+
+    /**
+     * Takes its memory. Collective.
+     *
+     * @param decodeTokens most tokens of a batch in a step of decode
+     */
+    GpuModel(EpGroup group, Weights<DeviceMemory> weights, Arena arena, Spent spent, int decodeTokens) {
+        this.config = weights.config();
+        this.weights = weights;
+        this.device = (GpuDevice) group.device();
+        this.arena = arena;
+        this.spent = spent;
+        this.ranks = group.size();
+        this.buffer = group.createBuffer(EpShape.builder(config.hidden(), config.experts(), config.topK())
+                .maxTokens(Experts.PREFILL_TOKENS)
+                .maxLowLatencyTokens(decodeTokens)
+                .build());
+        this.stream = device.createStream();
+        for (String source : List.of("embed", "norm", "rope", "attention", "router", "product", "experts", "add")) {
+            kernels.put(source, GpuKernels.load(device, source + ".cu", source("bf16.cu") + source(source + ".cu")));
+        }
+        this.turns = turns();
+        for (Weights.Layer<DeviceMemory> layer : weights.layers()) {
+            experts.add(new Pointers(
+                    addresses(layer.experts().stream().map(Weights.Expert::gate).toList()),
+                    addresses(layer.experts().stream().map(Weights.Expert::up).toList()),
+                    addresses(layer.experts().stream().map(Weights.Expert::down).toList())));
+        }
+        int most = Math.max(Experts.PREFILL_TOKENS, decodeTokens);
+        batches.add(new Batch(most));
+        batches.add(new Batch(decodeTokens));
+        // High throughput: every selection of every token could come here. Low latency: rows of each expert from each
+        // rank.
+        long rows = Math.max(
+                (long) ranks * Experts.PREFILL_TOKENS * config.topK(),
+                (long) weights.layers().get(0).experts().size() * ranks * decodeTokens);
+        this.middle = arena.allocate(rows * config.expertHidden() * 2);
+        this.products = arena.allocate((long) ranks * Experts.PREFILL_TOKENS * config.topK() * config.hidden() * 2);
+    }
+
+    @Override
+    public Optional<EpBuffer> buffer() {
+        return Optional.of(buffer);
+    }
+
+    private static String source(String name) {
+        try (InputStream in = GpuModel.class.getResourceAsStream(name)) {
+            if (in == null) {
+                throw new IllegalStateException(name + " is missing from the jar");
+            }
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Cosine and sine of each position and pair of elements. */
+    private DeviceMemory turns() {
+        int half = config.headDim() / 2;
+        ByteBuffer all = direct((long) config.longest() * half * 8);
+        for (int position = 0; position < config.longest(); position++) {
+            for (int i = 0; i < half; i++) {
+                float angle = (float) Math.pow(config.ropeTheta(), -2.0 * i / config.headDim()) * position;
+                all.putFloat((float) Math.cos(angle)).putFloat((float) Math.sin(angle));
+            }
+        }
+        return arena.upload(all.flip());
+    }
+
+    private DeviceMemory addresses(List<DeviceMemory> memory) {
+        ByteBuffer all = direct(8L * Math.max(1, memory.size()));
+        memory.forEach(one -> all.putLong(one.address()));
+        return arena.upload(all.clear());
+    }
+
+    private static ByteBuffer direct(long bytes) {
+        return ByteBuffer.allocateDirect(Math.toIntExact(bytes)).order(ByteOrder.nativeOrder());
+    }
+
+    private void launch(String source, String kernel, long blocks, long... fields) {
+        if (blocks > 0) {
+            GpuKernels loaded = kernels.get(source);
+            if (loaded == null) {
+                throw new IllegalStateException("no kernels " + source);
+            }
+            loaded.launch(kernel, Math.toIntExact(blocks), THREADS, 0, stream.handle(), fields);
+        }
+    }
+
+    private void mark(Spent.Work work) {
+        stream.synchronize();
+        spent.on(work);
+    }
+
+    private OpOptions queued() {
+        return OpOptions.DEFAULT.asynchronous().onStream(stream.handle());
+    }
+
+    @Override
+    public List<float[]> prefill(List<Slice> slices) {
+        Batch batch = batches.get(0);
+        batch.begin(slices);
+        for (int layer = 0; layer < config.layers(); layer++) {
+            batch.attend(layer);
+            mark(Spent.Work.ATTENTION);
+            batch.route(layer);
+            mark(Spent.Work.ROUTER);
+            DispatchResult arrived = buffer.dispatch(DispatchRequest.of(batch.rows(), batch.ids())
+                    .topkWeights(batch.shares())
+                    .layout(RowLayout.BY_EXPERT)
+                    .worstCase()
+                    .options(queued())
+                    .build());
+            mark(Spent.Work.DISPATCH);
+            Tensor results = Tensor.of(products, DataType.BF16, arrived.rows(), config.hidden());
+            multiply(
+                    layer,
+                    arrived.x().address(),
+                    results.address(),
+                    arrived.expertOffsets().address(),
+                    0,
+                    arrived.topkWeights().orElseThrow().address(),
+                    0);
+            mark(Spent.Work.EXPERTS);
+            CombineResult sums = buffer.combine(CombineRequest.of(results, arrived.handle())
+                    .options(queued())
+                    .build());
+            batch.add(sums.out());
+            mark(Spent.Work.COMBINE);
+        }
+        return batch.logits();
+    }
+
+    @Override
+    public List<float[]> decode(List<List<Slice>> slices) {
+        for (int i = 0; i < slices.size(); i++) {
+            batches.get(i).begin(slices.get(i));
+        }
+        OpOptions here = OpOptions.DEFAULT.onStream(stream.handle());
+        for (int layer = 0; layer < config.layers(); layer++) {
+            List<LowLatencyDispatchResult> dispatched = new ArrayList<>();
+            for (Batch batch : batches.subList(0, slices.size())) {
+                batch.attend(layer);
+                mark(Spent.Work.ATTENTION);
+                batch.route(layer);
+                mark(Spent.Work.ROUTER);
+                dispatched.add(buffer.dispatch(LowLatencyDispatchRequest.of(batch.rows(), batch.ids())
+                        .hook()
+                        .options(here)
+                        .build()));
+                mark(Spent.Work.DISPATCH);
+            }
+            List<LowLatencyCombineResult> combined = new ArrayList<>();
+            for (int i = 0; i < slices.size(); i++) {
+                LowLatencyDispatchResult arrived = dispatched.get(i);
+                arrived.receive();
+                mark(Spent.Work.DISPATCH);
+                Tensor results = buffer.lowLatencyCombineInput();
+                multiply(
+                        layer,
+                        arrived.x().address(),
+                        results.address(),
+                        0,
+                        arrived.counts().address(),
+                        0,
+                        arrived.x().dim(1));
+                mark(Spent.Work.EXPERTS);
+                combined.add(buffer.combine(LowLatencyCombineRequest.of(results, arrived.handle())
+                        .topkWeights(batches.get(i).shares())
+                        .hook()
+                        .options(here)
+                        .build()));
+                mark(Spent.Work.COMBINE);
+            }
+            for (int i = 0; i < slices.size(); i++) {
+                combined.get(i).receive();
+                batches.get(i).add(combined.get(i).out());
+                mark(Spent.Work.COMBINE);
+            }
+        }
+        List<float[]> logits = new ArrayList<>();
+        batches.subList(0, slices.size()).forEach(batch -> logits.addAll(batch.logits()));
+        return logits;
+    }
+
+    /** Both halves of this rank's experts, for the rows that offsets or counts on the device name. */
+    private void multiply(int layer, long x, long out, long offsets, long counts, long shares, long stride) {
+        Pointers pointers = experts.get(layer);
+        int own = weights.layers().get(layer).experts().size();
+        long blocks = own == 0 ? 0 : 8L * device.facts().processors();
+        int hidden = config.hidden();
+        int inner = config.expertHidden();
+        launch(
+                "experts",
+                "gate_up",
+                blocks,
+                pointers.gate().address(),
+                pointers.up().address(),
+                x,
+                middle.address(),
+                offsets,
+                counts,
+                0,
+                stride,
+                own,
+                inner,
+                hidden);
+        launch(
+                "experts",
+                "down",
+                blocks,
+                pointers.down().address(),
+                0,
+                middle.address(),
+                out,
+                offsets,
+                counts,
+                shares,
+                stride,
+                own,
+                hidden,
+                inner);
+    }
+
+    private DeviceMemory cache(Sequence sequence) {
+        return caches.computeIfAbsent(
+                sequence.index(), i -> arena.allocate(2L * config.layers() * cacheBytes(sequence)));
+    }
+
+    /** Keys or values of one layer. */
+    private long cacheBytes(Sequence sequence) {
+        return 2L * sequence.longest() * config.kvHeads() * config.headDim();
+    }
+
+    /** Memory for the tokens of a batch. */
+    private final class Batch {
+        private final DeviceMemory x;
+        private final DeviceMemory normed;
+        private final DeviceMemory pairs;
+        private final DeviceMemory q;
+        private final DeviceMemory k;
+        private final DeviceMemory v;
+        private final DeviceMemory attended;
+        private final DeviceMemory scores;
+        private final DeviceMemory ids;
+        private final DeviceMemory shares;
+        private final DeviceMemory step;
+        private final ByteBuffer stepOnHost;
+        private final DeviceMemory logits;
+        private final int most;
+        private int tokens;
+        private int chosen;
+
+        Batch(int most) {
+            long hidden = config.hidden();
+            long heads = (long) config.heads() * config.headDim();
+            long keys = (long) config.kvHeads() * config.headDim();
+            this.most = most;
+            x = arena.allocate(4L * most * hidden);
+            normed = arena.allocate(4L * most * hidden);
+            pairs = arena.allocate(2L * most * hidden);
+            q = arena.allocate(4L * most * heads);
+            k = arena.allocate(4L * most * keys);
+            v = arena.allocate(4L * most * keys);
+            attended = arena.allocate(4L * most * heads);
+            scores = arena.allocate(4L * most * config.experts());
+            ids = arena.allocate(4L * most * config.topK());
+            shares = arena.allocate(4L * most * config.topK());
+            stepOnHost = direct((long) CACHES * most + 16L * most * config.layers());
+            step = arena.allocate(stepOnHost.capacity());
+            // Prompts that end in one step: more are computed one after the other.
+            logits = arena.allocate(4L * most * config.vocabulary());
+        }
+
+        /** Token ids, positions, rows that logits are wanted of, and where the caches lie, in one copy. */
+        void begin(List<Slice> all) {
+            tokens = 0;
+            chosen = 0;
+            for (Slice slice : all) {
+                DeviceMemory cache = cache(slice.sequence());
+                for (int position = slice.position(); position < slice.end(); position++) {
+                    stepOnHost.putInt(4 * tokens, slice.sequence().token(position));
+                    stepOnHost.putInt(4 * (most + tokens), position);
+                    for (int layer = 0; layer < config.layers(); layer++) {
+                        long keys = cache.address() + 2L * layer * cacheBytes(slice.sequence());
+                        stepOnHost.putLong(CACHES * most + 8 * (2 * layer * most + tokens), keys);
+                        stepOnHost.putLong(
+                                CACHES * most + 8 * ((2 * layer + 1) * most + tokens),
+                                keys + cacheBytes(slice.sequence()));
+                    }
+                    tokens++;
+                }
+                if (slice.choosesNext()) {
+                    stepOnHost.putInt(4 * (2 * most + chosen++), tokens - 1);
+                }
+            }
+            device.upload(stepOnHost.duplicate().clear(), step);
+            launch(
+                    "embed",
+                    "embed",
+                    tokens,
+                    step.address(),
+                    weights.embedding().address(),
+                    x.address(),
+                    config.hidden());
+        }
+
+        private void norm(DeviceMemory by, long rows, long out, long outPairs, long count) {
+            launch(
+                    "norm",
+                    "rms_norm",
+                    count,
+                    x.address(),
+                    rows,
+                    by.address(),
+                    out,
+                    outPairs,
+                    config.hidden(),
+                    bits(config.epsilon()));
+        }
+
+        private void product(
+                DeviceMemory matrix, DeviceMemory in, DeviceMemory out, int rows, int columns, boolean add) {
+            if (tokens > 0) {
+                product(matrix, in, out, tokens, rows, columns, add);
+            }
+        }
+
+        private void product(
+                DeviceMemory matrix, DeviceMemory in, DeviceMemory out, int count, int rows, int columns, boolean add) {
+            launch(
+                    "product",
+                    "product",
+                    (rows + PRODUCT_ROWS - 1) / PRODUCT_ROWS,
+                    matrix.address(),
+                    in.address(),
+                    out.address(),
+                    count,
+                    rows,
+                    columns,
+                    add ? 1 : 0);
+        }
+
+        void attend(int index) {
+            Weights.Layer<DeviceMemory> layer = weights.layers().get(index);
+            int hidden = config.hidden();
+            int heads = config.heads() * config.headDim();
+            int keyRows = config.kvHeads() * config.headDim();
+            norm(layer.inputNorm(), 0, normed.address(), 0, tokens);
+            product(layer.q(), normed, q, heads, hidden, false);
+            product(layer.k(), normed, k, keyRows, hidden, false);
+            product(layer.v(), normed, v, keyRows, hidden, false);
+            long positions = step.address() + 4L * most;
+            long keys = step.address() + (long) CACHES * most + 16L * index * most;
+            launch(
+                    "rope",
+                    "rope",
+                    tokens,
+                    q.address(),
+                    k.address(),
+                    v.address(),
+                    layer.qNorm().address(),
+                    layer.kNorm().address(),
+                    turns.address(),
+                    positions,
+                    keys,
+                    keys + 8L * most,
+                    config.heads(),
+                    config.kvHeads(),
+                    config.headDim(),
+                    bits(config.epsilon()));
+            launch(
+                    "attention",
+                    "attention",
+                    (long) tokens * config.heads(),
+                    q.address(),
+                    keys,
+                    keys + 8L * most,
+                    positions,
+                    attended.address(),
+                    config.heads(),
+                    config.kvHeads(),
+                    config.headDim(),
+                    bits(LOG2_E / Math.sqrt(config.headDim())));
+            product(layer.o(), attended, x, hidden, heads, true);
+        }
+
+        void route(int index) {
+            Weights.Layer<DeviceMemory> layer = weights.layers().get(index);
+            norm(layer.expertNorm(), 0, normed.address(), pairs.address(), tokens);
+            product(layer.router(), normed, scores, config.experts(), config.hidden(), false);
+            launch(
+                    "router",
+                    "router",
+                    (tokens + PRODUCT_ROWS - 1) / PRODUCT_ROWS,
+                    scores.address(),
+                    ids.address(),
+                    shares.address(),
+                    tokens,
+                    config.experts(),
+                    config.topK(),
+                    config.normalizeTopK() ? 1 : 0);
+        }
+
+        Tensor rows() {
+            return Tensor.of(pairs, DataType.BF16, tokens, config.hidden());
+        }
+
+        Tensor ids() {
+            return Tensor.of(ids, DataType.INT32, tokens, config.topK());
+        }
+
+        Tensor shares() {
+            return Tensor.of(shares, DataType.FP32, tokens, config.topK());
+        }
+
+        void add(Tensor sums) {
+            long all = (long) tokens * config.hidden() / 2;
+            launch("add", "add_rows", (all + THREADS - 1) / THREADS, x.address(), sums.address(), all);
+        }
+
+        List<float[]> logits() {
+            norm(weights.norm(), step.address() + 8L * most, normed.address(), 0, chosen);
+            if (chosen > 0) {
+                product(weights.head(), normed, logits, chosen, config.vocabulary(), config.hidden(), false);
+            }
+            stream.synchronize();
+            List<float[]> all = new ArrayList<>();
+            for (int i = 0; i < chosen; i++) {
+                ByteBuffer bytes = direct(4L * config.vocabulary());
+                device.download(logits.slice(4L * i * config.vocabulary(), 4L * config.vocabulary()), bytes);
+                float[] values = new float[config.vocabulary()];
+                bytes.clear().asFloatBuffer().get(values);
+                all.add(values);
+            }
+            spent.on(Spent.Work.HEAD);
+            return all;
+        }
+    }
+
+    private static long bits(double value) {
+        return Float.floatToRawIntBits((float) value) & 0xffffffffL;
+    }
+
+    @Override
+    public void close() {
+        stream.synchronize();
+        buffer.close();
+        kernels.values().forEach(GpuKernels::close);
+        stream.close();
+    }
+}
