@@ -16,6 +16,7 @@ const moved = new Map([
   ['CHANGELOG.md', 'changelog.md'],
   ['docs/index.md', 'pages.md'],
   ['examples/moe-layer/README.md', 'examples/moe-layer.md'],
+  ['examples/moe-llm/README.md', 'examples/moe-llm.md'],
 ])
 
 function allPages() {
