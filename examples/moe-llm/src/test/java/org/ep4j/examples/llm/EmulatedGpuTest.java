@@ -15,6 +15,7 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /** The model on emulated GPUs, which the build of ep-engine makes where there is g++. */
+@Tag("verify")
 final class EmulatedGpuTest {
     @TempDir
     private Path folder;
@@ -53,7 +54,6 @@ final class EmulatedGpuTest {
 
     /** Keys and values are BF16 on a GPU, and FP32 on the host. */
     @Test
-    @Tag("verify")
     void computesWhatTheHostComputes() throws IOException {
         JsonNode gpu = generate("cuda", 2, "3,5");
         JsonNode host = generate("host", 2, "3,5");

@@ -18,6 +18,7 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Whole runs with a small trained model, compared with what the transformers library computes. */
+@Tag("verify")
 final class GeneratedTextTest {
     private static final Path MODEL = Path.of("../../../shared/models/tiny-qwen3-moe");
     private static final String FLOAT32 = "float32";
@@ -87,7 +88,6 @@ final class GeneratedTextTest {
     }
 
     @Test
-    @Tag("verify")
     void writesWhatTheReferenceWritesOnTwoRanks() throws IOException {
         JsonNode generated = generate("--ranks", "2");
         check(generated, FLOAT32, 0.3);
@@ -95,7 +95,6 @@ final class GeneratedTextTest {
     }
 
     @Test
-    @Tag("verify")
     void isWithinAThousandthWithoutExchange() throws IOException {
         check(generate("--ranks", "1", "--no-exchange"), FLOAT32, 1e-3);
     }

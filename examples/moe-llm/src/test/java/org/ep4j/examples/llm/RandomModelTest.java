@@ -14,6 +14,7 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Whole runs with random weights: what is computed does not depend on the number of ranks. */
+@Tag("verify")
 final class RandomModelTest {
     @TempDir
     private Path folder;
@@ -29,7 +30,6 @@ final class RandomModelTest {
 
     /** Prompts that need several steps of prefill, more of them than ranks, and not as many on each. */
     @Test
-    @Tag("verify")
     void isEqualToTheBitOnOneTwoAndThreeRanks() throws IOException {
         JsonNode one = generate("--ranks", "1");
         assertThat(one.size()).isEqualTo(5);
