@@ -104,7 +104,7 @@ class PlanChoicesTest {
         assertThatThrownBy(() -> options(BackendChoice.AUTO, Map.of("EP_HYBRID_LL", "2")))
                 .isInstanceOf(EpConfigException.class)
                 .hasMessageStartingWith(
-                        "ep.plan.hybrid is \"2\" (from ENVIRONMENT EP_HYBRID_LL), must be true or false; whether ranks");
+                        "ep.plan.hybrid is \"2\" (from ENVIRONMENT EP_HYBRID_LL), must be true or false; true: ranks");
     }
 
     private static PlanOptions options(BackendChoice backends, Map<String, String> variables) {
