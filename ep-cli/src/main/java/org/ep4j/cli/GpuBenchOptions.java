@@ -37,8 +37,8 @@ final class GpuBenchOptions {
             names = "--sweep",
             paramLabel = "T",
             split = ",",
-            description = "GPU: numbers of tokens per rank, each measured separately, instead of --tokens and, up to "
-                    + MOST_LOW_LATENCY_TOKENS + ", of --ll-tokens.")
+            description = "GPU: numbers of tokens per rank, each measured separately. In high throughput they replace"
+                    + " --tokens. In low latency those up to " + MOST_LOW_LATENCY_TOKENS + " replace --ll-tokens.")
     List<Integer> sweep = new ArrayList<>();
 
     @Option(

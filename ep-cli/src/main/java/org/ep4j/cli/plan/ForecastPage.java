@@ -66,9 +66,10 @@ public final class ForecastPage {
         line("experts with probability 1 - C(E-n, K) / C(E, K). Group-limited routing is computed in the same way.");
         line("");
         line(
-                "In high throughput a token goes once to each host (or NVLink domain) that holds one of its experts, to the rank with");
+                "In high throughput a token goes once to each host (or NVLink domain) that holds one of its experts. It goes");
         line(
-                "the index that the sender has in its own, which forwards it. In low latency it goes directly to each rank. The model has one constant");
+                "to the rank that has the same index there as the sender has in its own; this rank forwards it inside that host (or");
+        line("domain). In low latency a token goes directly to each rank. The model has one constant");
         line(
                 "for each kind of resource, and no constant cost per row. The NIC constants were fitted to the ConnectX-7 figures");
         line(
