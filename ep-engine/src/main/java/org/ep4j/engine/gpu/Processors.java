@@ -18,7 +18,9 @@ import org.ep4j.plan.RankProfile;
  * <p>Kernels hold their multiprocessors while they wait for other ranks. When two buffers of a GPU run at once and one's
  * kernels leave no room for the other's, two ranks that began them in opposite order wait for each other for ever. So
  * the buffers of a GPU in this process share its multiprocessors: all that have low latency, which otherwise takes the whole
- * GPU, and the others from their first operation on. Numbers that the user set are taken as they are. The blocks of the kernel that begins
+ * GPU, and the others from their first operation on. Where ranks of the group in other processes have the same GPU, this process
+ * takes its part alone: under the Multi-Process Service, kernels of all of them run at once. Numbers that the user set are taken
+ * as they are. The blocks of the kernel that begins
  * a high-throughput operation wait for each other, so all of them must find room: where other kernels leave none until the deadline, it
  * fails and says so.
  */
@@ -39,6 +41,10 @@ final class Processors implements AutoCloseable {
 
     private final Device device;
     private final int all;
+
+    /** What this process may take of them. */
+    private final int room;
+
     private final int asked;
     private final int askedLow;
     private final boolean low;
@@ -59,6 +65,7 @@ final class Processors implements AutoCloseable {
         this.low = low;
         this.group = List.copyOf(group);
         this.rank = rank;
+        this.room = Math.max(1, all / processes(group, rank));
         this.counts = low;
     }
 
@@ -82,6 +89,24 @@ final class Processors implements AutoCloseable {
             share(made.device);
         }
         return made;
+    }
+
+    /** How many times the ranks that this process has on the GPU fit into all ranks of the group that have it, rounded up. */
+    private static int processes(List<RankProfile> group, int rank) {
+        RankProfile own = group.get(rank);
+        int gpu = own.locality().gpu();
+        if (gpu < 0) {
+            return 1;
+        }
+        int here = 0;
+        int everywhere = 0;
+        for (RankProfile other : group) {
+            if (other.locality().gpu() == gpu && other.hostId().equals(own.hostId())) {
+                everywhere++;
+                here += other.pid() == own.pid() ? 1 : 0;
+            }
+        }
+        return (everywhere + here - 1) / here;
     }
 
     /** Before every operation. */
@@ -111,11 +136,11 @@ final class Processors implements AutoCloseable {
      * @param withLow how many of them have low latency
      */
     private void share(int buffers, int withLow) {
-        int few = Math.max(1, Math.min((all * SHARE + OF - 1) / OF, all / buffers));
-        int most = Math.max(1, (all - (buffers - withLow) * few) / Math.max(1, withLow));
+        int few = Math.max(1, Math.min((all * SHARE + OF - 1) / OF, room / buffers));
+        int most = Math.max(1, (room - (buffers - withLow) * few) / Math.max(1, withLow));
         highThroughput = asked == 0 ? few : Math.min(asked, all);
         lowLatency = askedLow == 0 ? most : Math.min(askedLow, all);
-        alone = buffers == 1;
+        alone = buffers == 1 && room == all;
     }
 
     /** In high throughput, which runs beside the model's own work. */

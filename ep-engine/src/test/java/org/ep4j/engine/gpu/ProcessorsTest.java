@@ -10,6 +10,8 @@ import org.ep4j.EpShape;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.RankProfile;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Locality;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -37,6 +39,12 @@ final class ProcessorsTest {
             profiles.add(new RankProfile(profiles.size(), host, host, 1, Device.HOST, Map.of(), Map.of()));
         }
         return profiles;
+    }
+
+    private static RankProfile onGpu(int rank, String host, long pid, int gpu) {
+        Locality place = new Locality(gpu, GpuVendor.NVIDIA, "sm_90", 0, 8, List.of(), List.of());
+        return new RankProfile(
+                rank, host, host, pid, Device.parse("cuda:" + gpu), place, "", Map.of(), Map.of());
     }
 
     private static int most(Processors processors) {
@@ -74,6 +82,36 @@ final class ProcessorsTest {
             assertThat(open.get(0).isAlone()).isTrue();
             assertThat(open.get(0).lowLatency()).isEqualTo(device.facts().processors());
             open.get(0).close();
+        }
+    }
+
+    /** Ranks 0 and 1 have GPU 3 of one host, rank 2 has it too, in the process of rank 0; rank 3 has another one, rank 4 another host. */
+    @Test
+    void ranksInOtherProcessesGetTheirPart() {
+        List<RankProfile> group = new ArrayList<>();
+        group.add(onGpu(0, "a", 1, 3));
+        group.add(onGpu(1, "a", 2, 3));
+        group.add(onGpu(2, "a", 1, 3));
+        group.add(onGpu(3, "a", 3, 4));
+        group.add(onGpu(4, "b", 4, 3));
+        try (GpuDevice device = EmulatedGpu.open(7)) {
+            int all = device.facts().processors();
+            try (Processors first = Processors.of(DEFAULT, device, BOTH, group, 0)) {
+                assertThat(first.lowLatency()).isEqualTo(all / 2);
+                assertThat(first.isAlone()).isFalse();
+                try (Processors third = Processors.of(DEFAULT, device, BOTH, group, 2)) {
+                    assertThat(first.lowLatency() + third.lowLatency()).isLessThanOrEqualTo(all / 2);
+                }
+            }
+            try (Processors second = Processors.of(DEFAULT, device, BOTH, group, 1)) {
+                assertThat(second.lowLatency()).isEqualTo(all / 3);
+            }
+            for (int rank : new int[] {3, 4}) {
+                try (Processors other = Processors.of(DEFAULT, device, BOTH, group, rank)) {
+                    assertThat(other.lowLatency()).isEqualTo(all);
+                    assertThat(other.isAlone()).isTrue();
+                }
+            }
         }
     }
 
