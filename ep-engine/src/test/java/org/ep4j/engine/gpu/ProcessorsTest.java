@@ -43,8 +43,7 @@ final class ProcessorsTest {
 
     private static RankProfile onGpu(int rank, String host, long pid, int gpu) {
         Locality place = new Locality(gpu, GpuVendor.NVIDIA, "sm_90", 0, 8, List.of(), List.of());
-        return new RankProfile(
-                rank, host, host, pid, Device.parse("cuda:" + gpu), place, "", Map.of(), Map.of());
+        return new RankProfile(rank, host, host, pid, Device.parse("cuda:" + gpu), place, "", Map.of(), Map.of());
     }
 
     private static int most(Processors processors) {
