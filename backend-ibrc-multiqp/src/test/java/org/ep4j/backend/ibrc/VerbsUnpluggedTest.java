@@ -213,7 +213,7 @@ final class VerbsUnpluggedTest {
         try {
             assertThat(UnpluggedRank.open(Map.of())).isEqualTo("went well");
             assertThat(doctor("EP-NIC-008"))
-                    .contains("WARN 1024 bytes: rxe1:1; 4096 bytes: rxe0:1, rxe2:1, rxe3:1 -- ip link set");
+                    .contains("WARN 1024 bytes: rxe1:1; 4096 bytes: rxe0:1, rxe2:1, rxe3:1 -- run ip link set");
         } finally {
             VerbsScenarios.command("ip", "link", "set", "rail0b", "mtu", "4200");
         }
