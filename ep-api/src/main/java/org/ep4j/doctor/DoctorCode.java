@@ -243,7 +243,8 @@ public enum DoctorCode {
             "EP-LIB-003",
             "NVRTC knows the architecture of the GPUs",
             "the versions of NVRTC that are found, and the architectures of the GPUs",
-            "compiling for a GPU that NVRTC does not know fails when the first buffer is created",
+            "for a GPU that NVRTC does not know, the driver has to translate kernels of an older architecture; kernels"
+                    + " that are linked with NVSHMEM cannot be compiled for it",
             "install an NVRTC that is new enough",
             "measured with NVRTC 11.8, 12.9, 13.0 and 13.3"),
     /** libmlx5. */

@@ -26,7 +26,7 @@ final class SettingsPageTest {
                 properties is refused, and the error names the nearest known one. Settings that must be the same on all ranks are compared
                 when ranks join.
 
-                Durations above zero are written as `500ms`, `30s` or `5m`, sizes as `4096`, `64MiB` or `2GiB`.
+                Durations are written as `50us`, `500ms`, `30s`, `5m` or `1h` and must be greater than zero; sizes are written as `4096`, `64MiB` or `2GiB`.
                 """);
         section(text, "All backends", EpKeys.all());
         for (EpBackendProvider backend : ReadmeTest.backends()) {
