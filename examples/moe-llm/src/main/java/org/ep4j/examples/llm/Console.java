@@ -68,7 +68,7 @@ final class Console {
             @Override
             public void ready(String loops) {
                 if (rank == 0) {
-                    line("host loops: " + loops);
+                    line("computes with: " + loops);
                 }
             }
 

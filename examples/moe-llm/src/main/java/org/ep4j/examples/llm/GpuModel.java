@@ -54,6 +54,7 @@ final class GpuModel implements Model, AutoCloseable {
     private final Arena arena;
     private final Spent spent;
     private final GpuStream stream;
+    private final Optional<Cublas> cublas;
     private final Map<String, GpuKernels> kernels = new HashMap<>();
     private final DeviceMemory turns;
     private final List<Pointers> experts = new ArrayList<>();
@@ -83,6 +84,7 @@ final class GpuModel implements Model, AutoCloseable {
                 .maxLowLatencyTokens(decodeTokens)
                 .build());
         this.stream = device.createStream();
+        this.cublas = Cublas.open(device, arena, stream.handle());
         for (String source : List.of("embed", "norm", "rope", "attention", "router", "product", "experts", "add")) {
             kernels.put(source, GpuKernels.load(device, source + ".cu", source("bf16.cu") + source(source + ".cu")));
         }
@@ -103,6 +105,11 @@ final class GpuModel implements Model, AutoCloseable {
                 (long) weights.layers().get(0).experts().size() * ranks * decodeTokens);
         this.middle = arena.allocate(rows * config.expertHidden() * 2);
         this.products = arena.allocate((long) ranks * Experts.PREFILL_TOKENS * config.topK() * config.hidden() * 2);
+    }
+
+    /** What computes. */
+    String describe() {
+        return device.id() + ", " + device.facts().architecture() + (cublas.isPresent() ? ", cuBLAS in prefill" : "");
     }
 
     @Override
@@ -166,7 +173,7 @@ final class GpuModel implements Model, AutoCloseable {
     @Override
     public List<float[]> prefill(List<Slice> slices) {
         Batch batch = batches.get(0);
-        batch.begin(slices);
+        batch.begin(slices, true);
         for (int layer = 0; layer < config.layers(); layer++) {
             batch.attend(layer);
             mark(Spent.Work.ATTENTION);
@@ -201,7 +208,7 @@ final class GpuModel implements Model, AutoCloseable {
     @Override
     public List<float[]> decode(List<List<Slice>> slices) {
         for (int i = 0; i < slices.size(); i++) {
-            batches.get(i).begin(slices.get(i));
+            batches.get(i).begin(slices.get(i), false);
         }
         OpOptions here = OpOptions.DEFAULT.onStream(stream.handle());
         for (int layer = 0; layer < config.layers(); layer++) {
@@ -308,6 +315,7 @@ final class GpuModel implements Model, AutoCloseable {
         private final DeviceMemory k;
         private final DeviceMemory v;
         private final DeviceMemory attended;
+        private final DeviceMemory attendedPairs;
         private final DeviceMemory scores;
         private final DeviceMemory ids;
         private final DeviceMemory shares;
@@ -317,6 +325,7 @@ final class GpuModel implements Model, AutoCloseable {
         private final int most;
         private int tokens;
         private int chosen;
+        private boolean many;
 
         Batch(int most) {
             long hidden = config.hidden();
@@ -330,6 +339,7 @@ final class GpuModel implements Model, AutoCloseable {
             k = arena.allocate(4L * most * keys);
             v = arena.allocate(4L * most * keys);
             attended = arena.allocate(4L * most * heads);
+            attendedPairs = arena.allocate(2L * most * heads);
             scores = arena.allocate(4L * most * config.experts());
             ids = arena.allocate(4L * most * config.topK());
             shares = arena.allocate(4L * most * config.topK());
@@ -340,7 +350,8 @@ final class GpuModel implements Model, AutoCloseable {
         }
 
         /** Token ids, positions, rows that logits are wanted of, and where the caches lie, in one copy. */
-        void begin(List<Slice> all) {
+        void begin(List<Slice> all, boolean prefill) {
+            many = prefill;
             tokens = 0;
             chosen = 0;
             for (Slice slice : all) {
@@ -386,9 +397,27 @@ final class GpuModel implements Model, AutoCloseable {
                     bits(config.epsilon()));
         }
 
+        /**
+         * A product of all tokens: many by cuBLAS, always of the same number of rows, so that its kernel and with it the order of
+         * sums are the same; few by a kernel of our own, which reads the weights once for eight of them.
+         *
+         * @param in FP32
+         * @param inPairs the same in BF16
+         */
         private void product(
-                DeviceMemory matrix, DeviceMemory in, DeviceMemory out, int rows, int columns, boolean add) {
-            if (tokens > 0) {
+                DeviceMemory matrix,
+                DeviceMemory in,
+                DeviceMemory inPairs,
+                DeviceMemory out,
+                int rows,
+                int columns,
+                boolean add) {
+            if (tokens == 0) {
+                return;
+            }
+            if (many && cublas.isPresent()) {
+                cublas.get().multiply(matrix.address(), inPairs.address(), out.address(), most, rows, columns, add);
+            } else {
                 product(matrix, in, out, tokens, rows, columns, add);
             }
         }
@@ -413,10 +442,10 @@ final class GpuModel implements Model, AutoCloseable {
             int hidden = config.hidden();
             int heads = config.heads() * config.headDim();
             int keyRows = config.kvHeads() * config.headDim();
-            norm(layer.inputNorm(), 0, normed.address(), 0, tokens);
-            product(layer.q(), normed, q, heads, hidden, false);
-            product(layer.k(), normed, k, keyRows, hidden, false);
-            product(layer.v(), normed, v, keyRows, hidden, false);
+            norm(layer.inputNorm(), 0, normed.address(), pairs.address(), tokens);
+            product(layer.q(), normed, pairs, q, heads, hidden, false);
+            product(layer.k(), normed, pairs, k, keyRows, hidden, false);
+            product(layer.v(), normed, pairs, v, keyRows, hidden, false);
             long positions = step.address() + 4L * most;
             long keys = step.address() + (long) CACHES * most + 16L * index * most;
             launch(
@@ -445,17 +474,18 @@ final class GpuModel implements Model, AutoCloseable {
                     keys + 8L * most,
                     positions,
                     attended.address(),
+                    many && cublas.isPresent() ? attendedPairs.address() : 0,
                     config.heads(),
                     config.kvHeads(),
                     config.headDim(),
                     bits(LOG2_E / Math.sqrt(config.headDim())));
-            product(layer.o(), attended, x, hidden, heads, true);
+            product(layer.o(), attended, attendedPairs, x, hidden, heads, true);
         }
 
         void route(int index) {
             Weights.Layer<DeviceMemory> layer = weights.layers().get(index);
             norm(layer.expertNorm(), 0, normed.address(), pairs.address(), tokens);
-            product(layer.router(), normed, scores, config.experts(), config.hidden(), false);
+            product(layer.router(), normed, scores, tokens, config.experts(), config.hidden(), false);
             launch(
                     "router",
                     "router",
@@ -513,6 +543,7 @@ final class GpuModel implements Model, AutoCloseable {
     public void close() {
         stream.synchronize();
         buffer.close();
+        cublas.ifPresent(Cublas::close);
         kernels.values().forEach(GpuKernels::close);
         stream.close();
     }

@@ -132,15 +132,9 @@ final class HostModel implements Model {
             add(compute.multiply(layer.o(), attend(index, layer), tokens));
             spent.on(Spent.Work.ATTENTION);
             float[] normed = norm(x, tokens, norms.get(index).experts());
-            float[] scores = compute.multiply(layer.router(), normed, tokens);
-            int topK = config.topK();
-            int[] ids = new int[tokens * topK];
-            float[] shares = new float[tokens * topK];
-            for (int t = 0; t < tokens; t++) {
-                choose(scores, t * config.experts(), ids, shares, t * topK);
-            }
+            Routed routed = Router.route(config, compute, layer.router(), normed, tokens);
             spent.on(Spent.Work.ROUTER);
-            return new Routed(tokens, normed, ids, shares);
+            return routed;
         }
 
         private float[] attend(int index, Weights.Layer<Matrix> layer) {
@@ -261,37 +255,5 @@ final class HostModel implements Model {
             }
         }
         return out;
-    }
-
-    /** The experts with the highest scores, and their part of the softmax over all of them. */
-    private void choose(float[] scores, int from, int[] ids, float[] shares, int to) {
-        int experts = config.experts();
-        float highest = scores[from];
-        for (int e = 1; e < experts; e++) {
-            highest = Math.max(highest, scores[from + e]);
-        }
-        float all = 0;
-        for (int e = 0; e < experts; e++) {
-            scores[from + e] = (float) Math.exp(scores[from + e] - highest);
-            all += scores[from + e];
-        }
-        float chosen = 0;
-        for (int k = 0; k < config.topK(); k++) {
-            int best = -1;
-            for (int e = 0; e < experts; e++) {
-                if (scores[from + e] >= 0 && (best < 0 || scores[from + e] > scores[from + best])) {
-                    best = e;
-                }
-            }
-            ids[to + k] = best;
-            shares[to + k] = scores[from + best] / all;
-            chosen += shares[to + k];
-            scores[from + best] = -1;
-        }
-        if (config.normalizeTopK()) {
-            for (int k = 0; k < config.topK(); k++) {
-                shares[to + k] /= chosen;
-            }
-        }
     }
 }

@@ -69,8 +69,8 @@ final class Rank {
             Weights<DeviceMemory> weights = build(
                     mine(group), source -> (name, rows, columns) -> arena.upload(source.bytes(name, rows, columns)));
             group.barrier(READING);
-            listener.ready(group.device().id().toString());
-            try (Model model = new GpuModel(group, weights, arena, spent, decodeTokens(group))) {
+            try (GpuModel model = new GpuModel(group, weights, arena, spent, decodeTokens(group))) {
+                listener.ready(model.describe());
                 generate(group.rank(), group.size(), model);
                 leave(group);
             }

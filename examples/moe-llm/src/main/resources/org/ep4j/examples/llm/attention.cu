@@ -9,6 +9,7 @@ struct Op {
   u16* const* values;          // [T]
   const int* positions;        // [T]
   float* out;                  // [T, heads, D]
+  u16* rounded;                // the same in BF16; 0 where nobody needs it
   i64 heads;
   i64 kvHeads;
   i64 size;     // D
@@ -69,6 +70,9 @@ EP_KERNEL(attention, 256) {
   for (i64 i = threadIdx.x; i < op.size; i += blockDim.x) {
     float merged = 0;
     for (int w = 0; w < WARPS; w++) merged = fma(sums[w][i], exp2_near(plus(highest[w], -top)), merged);
-    op.out[(token * op.heads + head) * op.size + i] = divide(merged, all);
+    i64 to = (token * op.heads + head) * op.size + i;
+    float value = divide(merged, all);
+    op.out[to] = value;
+    if (op.rounded) op.rounded[to] = (u16)rounded(value, 0);
   }
 }
