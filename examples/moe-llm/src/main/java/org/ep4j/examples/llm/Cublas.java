@@ -83,7 +83,8 @@ final class Cublas implements AutoCloseable {
         for (String prefix : List.of(environment.getOrDefault("VIRTUAL_ENV", "/usr"), "/usr/local", "/usr")) {
             for (Path python : list(Path.of(prefix, "lib"), "python3*")) {
                 for (String packages : List.of("site-packages", "dist-packages")) {
-                    list(python.resolve(packages).resolve("nvidia"), "cu*").forEach(one -> folders.add(one.resolve("lib")));
+                    list(python.resolve(packages).resolve("nvidia"), "cu*")
+                            .forEach(one -> folders.add(one.resolve("lib")));
                 }
             }
         }

@@ -31,7 +31,8 @@ final class ExpertBlockTest {
     private static final int TOKENS = 64;
 
     private static float[] floats(String name) throws IOException {
-        ByteBuffer bytes = ByteBuffer.wrap(Files.readAllBytes(MODEL.resolve(name))).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer bytes =
+                ByteBuffer.wrap(Files.readAllBytes(MODEL.resolve(name))).order(ByteOrder.LITTLE_ENDIAN);
         float[] values = new float[bytes.capacity() / 4];
         bytes.asFloatBuffer().get(values);
         return values;
