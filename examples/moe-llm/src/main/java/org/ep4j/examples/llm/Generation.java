@@ -16,6 +16,9 @@ final class Generation {
     private static final Duration RECOVERY = Duration.ofMinutes(1);
     private static final int PRODUCT_RUNS = 5;
 
+    /** In one step of so many, a GPU waits for each kind of work, so that its time is known. */
+    private static final int DETAILED = 8;
+
     /** Text of tokens, where there is a tokenizer. */
     interface Decoder {
         String complete(List<Integer> ids);
@@ -84,7 +87,7 @@ final class Generation {
                     model.keepProducts();
                 }
                 long start = clock.getAsLong();
-                spent.begin();
+                spent.begin(step % DETAILED == 0 || schedule.isPrefill(step));
                 Map<Spent.Work, Long> before = times();
                 step(step);
                 phase.nanos += clock.getAsLong() - start;

@@ -6,6 +6,7 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -18,6 +19,7 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpEvent;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.LowLatencyCombineRequest;
@@ -33,12 +35,16 @@ import org.ep4j.engine.gpu.GpuStream;
 
 /**
  * The model's layers on a GPU: the same as {@link HostModel}, and the exchange of {@link ExpertParallel}, by kernels that are
- * compiled by the path of ep4j's own. Everything is queued on one stream: in prefill the host waits for nothing inside of a
- * step; in decode it waits in the calls with the hook. Every sum is in an order of its own, so a token's result does not depend
+ * compiled by the path of ep4j's own. Everything is queued on one stream: in prefill, and in decode with one batch, the host
+ * waits for nothing inside of a step; with two batches it waits in the calls with the hook. Every sum is in an order of its own, so a token's result does not depend
  * on its batch. Keys and values are BF16.
  */
 final class GpuModel implements Model, AutoCloseable {
     private static final int THREADS = 256;
+
+    /** Far beyond the deadline of an exchange, which ends it first. */
+    private static final Duration LONGEST = Duration.ofMinutes(5);
+
     private static final int PRODUCT_ROWS = THREADS / 32;
 
     /** Bytes a token before the addresses of caches: id, position, row that logits are wanted of; a multiple of 8. */
@@ -162,8 +168,10 @@ final class GpuModel implements Model, AutoCloseable {
     }
 
     private void mark(Spent.Work work) {
-        stream.synchronize();
-        spent.on(work);
+        if (spent.isDetailed()) {
+            stream.synchronize();
+            spent.on(work);
+        }
     }
 
     private OpOptions queued() {
@@ -174,6 +182,7 @@ final class GpuModel implements Model, AutoCloseable {
     public List<float[]> prefill(List<Slice> slices) {
         Batch batch = batches.get(0);
         batch.begin(slices, true);
+        Optional<EpEvent> last = Optional.empty();
         for (int layer = 0; layer < config.layers(); layer++) {
             batch.attend(layer);
             mark(Spent.Work.ATTENTION);
@@ -200,8 +209,11 @@ final class GpuModel implements Model, AutoCloseable {
                     .options(queued())
                     .build());
             batch.add(sums.out());
+            last = Optional.of(sums.event());
             mark(Spent.Work.COMBINE);
         }
+        // Throws when an exchange failed: what was computed behind it on the stream is void.
+        last.ifPresent(event -> event.await(LONGEST));
         return batch.logits();
     }
 
@@ -209,6 +221,9 @@ final class GpuModel implements Model, AutoCloseable {
     public List<float[]> decode(List<List<Slice>> slices) {
         for (int i = 0; i < slices.size(); i++) {
             batches.get(i).begin(slices.get(i), false);
+        }
+        if (slices.size() == 1) {
+            return queuedDecode(batches.get(0));
         }
         OpOptions here = OpOptions.DEFAULT.onStream(stream.handle());
         for (int layer = 0; layer < config.layers(); layer++) {
@@ -255,6 +270,40 @@ final class GpuModel implements Model, AutoCloseable {
         List<float[]> logits = new ArrayList<>();
         batches.subList(0, slices.size()).forEach(batch -> logits.addAll(batch.logits()));
         return logits;
+    }
+
+    /** One batch: no other one computes meanwhile, so nothing is gained by the hook, and the host waits only at the end. */
+    private List<float[]> queuedDecode(Batch batch) {
+        Optional<EpEvent> last = Optional.empty();
+        for (int layer = 0; layer < config.layers(); layer++) {
+            batch.attend(layer);
+            mark(Spent.Work.ATTENTION);
+            batch.route(layer);
+            mark(Spent.Work.ROUTER);
+            LowLatencyDispatchResult arrived = buffer.dispatch(LowLatencyDispatchRequest.of(batch.rows(), batch.ids())
+                    .options(queued())
+                    .build());
+            mark(Spent.Work.DISPATCH);
+            Tensor results = buffer.lowLatencyCombineInput();
+            multiply(
+                    layer,
+                    arrived.x().address(),
+                    results.address(),
+                    0,
+                    arrived.counts().address(),
+                    0,
+                    arrived.x().dim(1));
+            mark(Spent.Work.EXPERTS);
+            LowLatencyCombineResult sums = buffer.combine(LowLatencyCombineRequest.of(results, arrived.handle())
+                    .topkWeights(batch.shares())
+                    .options(queued())
+                    .build());
+            batch.add(sums.out());
+            last = Optional.of(sums.event());
+            mark(Spent.Work.COMBINE);
+        }
+        last.ifPresent(event -> event.await(LONGEST));
+        return batch.logits();
     }
 
     /** Both halves of this rank's experts, for the rows that offsets or counts on the device name. */
@@ -530,7 +579,9 @@ final class GpuModel implements Model, AutoCloseable {
                 bytes.clear().asFloatBuffer().get(values);
                 all.add(values);
             }
-            spent.on(Spent.Work.HEAD);
+            if (spent.isDetailed()) {
+                spent.on(Spent.Work.HEAD);
+            }
             return all;
         }
     }

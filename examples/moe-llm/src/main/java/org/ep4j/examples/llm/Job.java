@@ -15,6 +15,7 @@ import java.util.Optional;
  * @param tokens most tokens to generate for each
  * @param temperature 0 for the most probable token
  * @param seed of the choice otherwise
+ * @param batches of a decode step, 1 or 2
  * @param threads of each rank on the host
  * @param halt rank and number of tokens at which it ends as if it were killed
  */
@@ -27,6 +28,7 @@ record Job(
         int tokens,
         float temperature,
         long seed,
+        int batches,
         int threads,
         Optional<Halt> halt) {
     /** A rank that ends itself. */

@@ -118,6 +118,13 @@ public final class MoeLlm implements Callable<Integer> {
             description = "Kill a rank when its prompts have so many tokens, to see the others go on.")
     private Optional<String> kill = Optional.empty();
 
+    @Option(
+            names = "--batches",
+            paramLabel = "1|2",
+            description = "Batches of a decode step. Two take turns: while the rows of one travel, the other is computed."
+                    + " Default: 2 on the host; 1 on GPUs, where calls with the hook wait on the host.")
+    private Optional<Integer> batches = Optional.empty();
+
     @Option(names = "--threads", paramLabel = "N", description = "Threads of a rank. Default: processors / ranks.")
     private Optional<Integer> threads = Optional.empty();
 
@@ -176,6 +183,7 @@ public final class MoeLlm implements Callable<Integer> {
             if (Boolean.getBoolean(REPORT)) {
                 new Rank(job, new JsonLines(out)).run(environment);
             } else {
+                require(json.isEmpty() && kill.isEmpty(), "--json and --kill go without a launcher, with --ranks");
                 Console console = new Console(out, System.err, texts, 1, tokens, model.isPresent());
                 new Rank(job, console.of(Integer.parseInt(environment.get("RANK")))).run(environment);
                 console.summary();
@@ -193,6 +201,7 @@ public final class MoeLlm implements Callable<Integer> {
                 device.matches("host|cuda(:[0-9]+)?"),
                 "--device is " + device + "; give host, or cuda for the GPUs of this machine");
         require(!alone || device.equals("host"), "--no-exchange goes with --device host");
+        batches.ifPresent(count -> require(count == 1 || count == 2, "--batches is " + count + "; give 1 or 2"));
         require(!alone || ranks == 1, "--no-exchange goes with --ranks 1, and --ranks is " + ranks);
         if (model.isPresent()) {
             ModelConfig config = ModelConfig.read(model.get());
@@ -263,7 +272,8 @@ public final class MoeLlm implements Callable<Integer> {
         }
         int own = threads.orElseGet(() -> Math.max(1, Runtime.getRuntime().availableProcessors() / ranks));
         require(own >= 1, "--threads is " + own + "; give 1 or more");
-        return new Job(model, config, !alone, device, prompts, tokens, temperature, seed, own, kill.map(this::halt));
+        int turns = batches.orElse(device.equals("host") ? 2 : 1);
+        return new Job(model, config, !alone, device, prompts, tokens, temperature, seed, turns, own, kill.map(this::halt));
     }
 
     private Job.Halt halt(String text) {

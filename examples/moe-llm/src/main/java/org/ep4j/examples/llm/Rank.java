@@ -82,10 +82,10 @@ final class Rank {
         return expert -> placement.rankOf(expert) == group.rank();
     }
 
-    /** Tokens of a batch: half the prompts of the rank that has most. */
+    /** Tokens of a batch: the prompts of the rank that has most, by the number of batches. */
     private int decodeTokens(EpGroup group) {
         int sequences = (job.prompts().size() + group.size() - 1) / group.size();
-        return Math.max(1, (sequences + 1) / 2);
+        return Math.max(1, (sequences + job.batches() - 1) / job.batches());
     }
 
     /** Waits for the others, which may still read from this rank's memory; once a rank is lost there may be no barrier. */
@@ -134,7 +134,7 @@ final class Rank {
                     .map(Job.Halt::tokens)
                     .orElse(0);
             Generation generation = new Generation(
-                    Schedule.of(job.prompts(), ranks, job.tokens()),
+                    Schedule.of(job.prompts(), ranks, job.tokens(), job.batches()),
                     sequences,
                     job.config(),
                     model,

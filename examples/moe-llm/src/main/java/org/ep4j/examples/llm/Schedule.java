@@ -12,7 +12,12 @@ import java.util.List;
  * @param batches batches of a decode step
  */
 record Schedule(int prefillSteps, int decodeSteps, int batches) {
-    static Schedule of(List<List<Integer>> prompts, int ranks, int tokens) {
+    /**
+     * Computes the numbers of steps.
+     *
+     * @param batches of a decode step at most; one where no rank has two prompts
+     */
+    static Schedule of(List<List<Integer>> prompts, int ranks, int tokens, int batches) {
         int prefill = 0;
         int most = 0;
         for (int rank = 0; rank < ranks; rank++) {
@@ -25,7 +30,7 @@ record Schedule(int prefillSteps, int decodeSteps, int batches) {
             prefill = Math.max(prefill, (sum + Experts.PREFILL_TOKENS - 1) / Experts.PREFILL_TOKENS);
             most = Math.max(most, sequences);
         }
-        return new Schedule(prefill, tokens - 1, most > 1 ? 2 : 1);
+        return new Schedule(prefill, tokens - 1, Math.min(most, batches));
     }
 
     int steps() {

@@ -19,6 +19,7 @@ final class Spent {
     private final LongSupplier clock;
     private final Map<Work, Long> nanos = new EnumMap<>(Work.class);
     private long last;
+    private boolean detailed = true;
 
     /** @param clock nanoseconds that only grow */
     Spent(LongSupplier clock) {
@@ -26,9 +27,18 @@ final class Spent {
         this.last = clock.getAsLong();
     }
 
-    /** Begins to count. */
-    void begin() {
+    /**
+     * Begins to count.
+     *
+     * @param each whether to wait for each kind of work to end, where it is only queued otherwise
+     */
+    void begin(boolean each) {
+        detailed = each;
         last = clock.getAsLong();
+    }
+
+    boolean isDetailed() {
+        return detailed;
     }
 
     /** Counts the time since the last call as this work. */

@@ -21,7 +21,7 @@ final class ScheduleTest {
     @Test
     void everyTokenOfAPromptIsInOneStepOfPrefill() {
         List<List<Integer>> prompts = List.of(prompt(300), prompt(1), prompt(600), prompt(5), prompt(200));
-        Schedule schedule = Schedule.of(prompts, 2, 10);
+        Schedule schedule = Schedule.of(prompts, 2, 10, 2);
         // Rank 0 has 300 + 600 + 200 tokens.
         assertThat(schedule).isEqualTo(new Schedule(5, 9, 2));
         List<Sequence> sequences = new ArrayList<>();
