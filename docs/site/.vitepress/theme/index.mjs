@@ -1,4 +1,10 @@
 import theme from 'vitepress/theme'
-import './tables.css'
+import Drawing from './Drawing.vue'
+import './site.css'
 
-export default theme
+export default {
+  extends: theme,
+  enhanceApp({ app }) {
+    app.component('Drawing', Drawing)
+  },
+}
