@@ -121,8 +121,9 @@ public final class MoeLlm implements Callable<Integer> {
     @Option(
             names = "--batches",
             paramLabel = "1|2",
-            description = "Batches of a decode step. Two take turns: while the rows of one travel, the other is computed."
-                    + " Default: 2 on the host; 1 on GPUs, where calls with the hook wait on the host.")
+            description =
+                    "Batches of a decode step. Two take turns: while the rows of one travel, the other is computed."
+                            + " Default: 2 on the host; 1 on GPUs, where calls with the hook wait on the host.")
     private Optional<Integer> batches = Optional.empty();
 
     @Option(names = "--threads", paramLabel = "N", description = "Threads of a rank. Default: processors / ranks.")
@@ -273,7 +274,8 @@ public final class MoeLlm implements Callable<Integer> {
         int own = threads.orElseGet(() -> Math.max(1, Runtime.getRuntime().availableProcessors() / ranks));
         require(own >= 1, "--threads is " + own + "; give 1 or more");
         int turns = batches.orElse(device.equals("host") ? 2 : 1);
-        return new Job(model, config, !alone, device, prompts, tokens, temperature, seed, turns, own, kill.map(this::halt));
+        return new Job(
+                model, config, !alone, device, prompts, tokens, temperature, seed, turns, own, kill.map(this::halt));
     }
 
     private Job.Halt halt(String text) {
