@@ -244,15 +244,7 @@ final class GpuModel implements Model, AutoCloseable {
                 LowLatencyDispatchResult arrived = dispatched.get(i);
                 arrived.receive();
                 mark(Spent.Work.DISPATCH);
-                Tensor results = buffer.lowLatencyCombineInput();
-                multiply(
-                        layer,
-                        arrived.x().address(),
-                        results.address(),
-                        0,
-                        arrived.counts().address(),
-                        0,
-                        arrived.x().dim(1));
+                Tensor results = multiply(layer, arrived);
                 mark(Spent.Work.EXPERTS);
                 combined.add(buffer.combine(LowLatencyCombineRequest.of(results, arrived.handle())
                         .topkWeights(batches.get(i).shares())
@@ -284,15 +276,7 @@ final class GpuModel implements Model, AutoCloseable {
                     .options(queued())
                     .build());
             mark(Spent.Work.DISPATCH);
-            Tensor results = buffer.lowLatencyCombineInput();
-            multiply(
-                    layer,
-                    arrived.x().address(),
-                    results.address(),
-                    0,
-                    arrived.counts().address(),
-                    0,
-                    arrived.x().dim(1));
+            Tensor results = multiply(layer, arrived);
             mark(Spent.Work.EXPERTS);
             LowLatencyCombineResult sums = buffer.combine(LowLatencyCombineRequest.of(results, arrived.handle())
                     .topkWeights(batch.shares())
@@ -304,6 +288,21 @@ final class GpuModel implements Model, AutoCloseable {
         }
         last.ifPresent(event -> event.await(LONGEST));
         return batch.logits();
+    }
+
+    /** The experts' products of what a low-latency dispatch delivered, where combine sends from. */
+    private Tensor multiply(int layer, LowLatencyDispatchResult arrived) {
+        Tensor results = buffer.lowLatencyCombineInput();
+        long stride = arrived.x().dim(1);
+        multiply(
+                layer,
+                arrived.x().address(),
+                results.address(),
+                0,
+                arrived.counts().address(),
+                0,
+                stride);
+        return results;
     }
 
     /** Both halves of this rank's experts, for the rows that offsets or counts on the device name. */
