@@ -12,7 +12,7 @@ import java.util.TreeSet;
 
 /**
  * Prints what ranks say. Texts go to standard output, one prompt after the other: the text of the first prompt as it comes,
- * that of the next as soon as the first is done. Progress goes to standard error.
+ * the text of the next prompt as soon as the first is done. Progress goes to standard error.
  */
 final class Console {
     private final PrintStream out;

@@ -5,6 +5,7 @@ import java.io.PrintStream;
 import java.lang.module.ModuleFinder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -170,6 +171,10 @@ public final class MoeLlm implements Callable<Integer> {
             }
             throw failure;
         });
+        line.setParameterExceptionHandler((failure, given) -> {
+            failure.getCommandLine().getErr().println(failure.getMessage() + " (--help lists the options)");
+            return CommandLine.ExitCode.USAGE;
+        });
         return line.execute(args);
     }
 
@@ -238,6 +243,8 @@ public final class MoeLlm implements Callable<Integer> {
             List<String> all = Arrays.asList(JsonMapper.shared().readValue(Files.readAllBytes(file), String[].class));
             require(!all.isEmpty(), file + " is an empty list");
             return all;
+        } catch (NoSuchFileException e) {
+            throw new ModelException("--prompts " + file + " is missing; give a JSON list of strings", e);
         } catch (IOException e) {
             throw new ModelException(file + " cannot be read: " + e.getMessage(), e);
         } catch (JacksonException e) {
