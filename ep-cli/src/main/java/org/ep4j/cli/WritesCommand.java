@@ -48,9 +48,9 @@ final class WritesCommand implements Callable<Integer> {
             names = "--backend",
             paramLabel = "NAME",
             defaultValue = "",
-            description = "The only backend that may be used; by default the plan chooses. Inside a host it chooses"
-                    + " shared memory, so between ranks of one host name a backend that posts, such as"
-                    + " ibrc-multiqp.")
+            description = "The only backend that may be used; by default the plan chooses. Inside a host the plan"
+                    + " chooses shared memory; to measure writes between ranks of one host, give a backend that"
+                    + " posts, such as ibrc-multiqp.")
     private String backend = "";
 
     @Option(

@@ -124,7 +124,7 @@ public final class MoeLlm implements Callable<Integer> {
             paramLabel = "1|2",
             description =
                     "Batches of a decode step. Two take turns: while the rows of one travel, the other is computed."
-                            + " Default: 2 on the host; 1 on GPUs, where calls with the hook wait on the host.")
+                            + " Default: 2 on the host; 1 on GPUs, where calls with the hook block the host thread.")
     private Optional<Integer> batches = Optional.empty();
 
     @Option(names = "--threads", paramLabel = "N", description = "Threads of a rank. Default: processors / ranks.")
