@@ -8,7 +8,7 @@ import java.util.Optional;
  * @param x {@code [T, H]} BF16, or FP8_E4M3 or FP8_E4M3_FNUZ with scales; the same type on all ranks, and the rows arrive as
  *     it: nothing is converted
  * @param scales {@code [T, S]} FP32 where {@code x} is FP8, one for each 128 channels; carried along unchanged
- * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none; empty with a cached handle
+ * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none, no id twice in a row; empty with a cached handle
  * @param topkWeights {@code [T, K]} FP32, carried along
  * @param cached a handle of this buffer whose routing is used again, without a new exchange of counts
  * @param layout order of the rows

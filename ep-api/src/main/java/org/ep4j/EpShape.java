@@ -7,7 +7,7 @@ import java.util.Optional;
  *
  * @param hidden H, elements of a row; a multiple of 16
  * @param experts E, over all ranks
- * @param topK K, selections of a token, 1 to 32
+ * @param topK K, selections of a token, 1 to 32; it may exceed the number of experts, the rest of the ids is -1 then
  * @param maxTokens most tokens that a rank may pass to a high-throughput dispatch; 0 leaves that mode out
  * @param maxReceivedTokens most rows that a rank may receive in a high-throughput dispatch; at most, and by default,
  *     ranks * maxTokens, which can never overflow. Ignored when {@code maxTokens} is 0

@@ -6,7 +6,7 @@ import java.util.Optional;
  * What a low-latency dispatch sends.
  *
  * @param x {@code [T, H]} BF16
- * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none
+ * @param topkIds {@code [T, K]} INT32 or INT64 expert ids, -1 for none, no id twice in a row
  * @param topkWeights {@code [T, K]} FP32; needed only for a rank-partial combine
  * @param format what travels and is delivered
  * @param out {@code [L, R * maxLowLatencyTokens, H]} of the format's type to put the rows in

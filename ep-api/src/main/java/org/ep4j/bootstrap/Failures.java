@@ -48,7 +48,8 @@ final class Failures {
                 : ranks.stream().map(scope::name).collect(Collectors.joining(", ")) + " did not take part";
         return new EpTimeoutException(
                 phase + " is not complete after " + deadline.elapsed() + ": " + who + " (of " + scope.size()
-                        + " members)" + why + "; look at the logs of these members, or allow a longer time",
+                        + " members)" + why + "; look at the logs of these members, or allow a longer time"
+                        + " (ep.setup-timeout, or the deadline of the call)",
                 phase,
                 ranks.size() == 1 ? scope.place(ranks.get(0)) : -1,
                 scope.size(),

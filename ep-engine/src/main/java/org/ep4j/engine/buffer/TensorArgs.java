@@ -69,8 +69,9 @@ public final class TensorArgs {
 
     /** Number of tokens of a tensor of rows, at most {@code most}, which is named {@code limit}. */
     public int tokens(String name, Tensor tensor, int most, String limit) {
-        if (tensor.shape().isEmpty()) {
-            throw new EpArgumentException(name, "of shape []", "of shape [T, ...]", "pass one row a token");
+        if (tensor.shape().size() < 2) {
+            throw new EpArgumentException(
+                    name, "of shape " + tensor.shape(), "of shape [T, ...]", "pass one row a token");
         }
         long tokens = tensor.dim(0);
         if (tokens > most) {

@@ -159,10 +159,11 @@ final class Console {
 
     /** Prints how long it took, and on what. */
     void summary() {
-        if (totals.isEmpty()) {
+        long prefill = totals.stream().mapToLong(Listener.Totals::prefillTokens).sum();
+        if (prefill == 0) {
+            // More ranks than prompts: this one computed experts only.
             return;
         }
-        long prefill = totals.stream().mapToLong(Listener.Totals::prefillTokens).sum();
         long decode = totals.stream().mapToLong(Listener.Totals::decodeTokens).sum();
         double first =
                 totals.stream().mapToLong(Listener.Totals::prefillNanos).max().orElse(0) / 1e9;

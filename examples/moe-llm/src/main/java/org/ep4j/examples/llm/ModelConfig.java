@@ -10,6 +10,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import tools.jackson.core.JacksonException;
+import tools.jackson.core.TokenStreamLocation;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -175,8 +176,13 @@ record ModelConfig(
         } catch (IOException e) {
             throw new ModelException(file + " cannot be read: " + e.getMessage(), e);
         } catch (JacksonException e) {
-            throw new ModelException(file + " is not JSON: " + e.getOriginalMessage(), e);
+            throw new ModelException(file + " is not JSON" + place(e) + "; download it again", e);
         }
+    }
+
+    private static String place(JacksonException e) {
+        TokenStreamLocation place = e.getLocation();
+        return place == null ? "" : " at line " + place.getLineNr() + ", column " + place.getColumnNr();
     }
 
     private static void require(boolean holds, Path file, String otherwise) {

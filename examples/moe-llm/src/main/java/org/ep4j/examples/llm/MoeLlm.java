@@ -23,6 +23,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
+import picocli.CommandLine.UnmatchedArgumentException;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -172,7 +173,13 @@ public final class MoeLlm implements Callable<Integer> {
             throw failure;
         });
         line.setParameterExceptionHandler((failure, given) -> {
-            failure.getCommandLine().getErr().println(failure.getMessage() + " (--help lists the options)");
+            String nearest = failure instanceof UnmatchedArgumentException unmatched
+                    ? unmatched.getSuggestions().stream()
+                            .findFirst()
+                            .map(option -> "; did you mean " + option + "?")
+                            .orElse("")
+                    : "";
+            failure.getCommandLine().getErr().println(failure.getMessage() + nearest + " (--help lists the options)");
             return CommandLine.ExitCode.USAGE;
         });
         return line.execute(args);
@@ -209,18 +216,25 @@ public final class MoeLlm implements Callable<Integer> {
         require(!alone || device.equals("host"), "--no-exchange goes with --device host");
         batches.ifPresent(count -> require(count == 1 || count == 2, "--batches is " + count + "; give 1 or 2"));
         require(!alone || ranks == 1, "--no-exchange goes with --ranks 1, and --ranks is " + ranks);
+        json.ifPresent(file -> {
+            // Not only after hours of work.
+            Path folder = file.toAbsolutePath().getParent();
+            require(
+                    folder != null && Files.isWritable(Files.exists(file) ? file : folder) && !Files.isDirectory(file),
+                    "--json " + file + " cannot be written; give a file in a folder that is there and can be written");
+        });
         if (model.isPresent()) {
             ModelConfig config = ModelConfig.read(model.get());
             Weights.check(model.get(), config);
             return config;
         }
         require(
-                random.size() == 5
-                        && random.stream().allMatch(n -> n > 0)
-                        && random.get(0) % 128 == 0
-                        && random.get(3) <= random.get(2),
-                "--random is " + random
-                        + "; give a hidden size that is a multiple of 128, layers, experts, top-k up to that, vocabulary");
+                random.size() == 5 && random.stream().allMatch(n -> n > 0),
+                "--random is " + random + "; give five numbers above 0: hidden, layers, experts, top-k, vocabulary");
+        require(random.get(0) % 128 == 0, "--random: hidden is " + random.get(0) + "; give a multiple of 128");
+        require(
+                random.get(3) <= random.get(2),
+                "--random: top-k is " + random.get(3) + "; give at most the " + random.get(2) + " experts");
         return ModelConfig.random(random.get(0), random.get(1), random.get(2), random.get(3), random.get(4));
     }
 
@@ -398,7 +412,7 @@ public final class MoeLlm implements Callable<Integer> {
         try {
             Files.writeString(file, JsonMapper.shared().writeValueAsString(all), StandardCharsets.UTF_8);
         } catch (IOException e) {
-            throw new ModelException("--json " + file + " cannot be written: " + e.getMessage(), e);
+            throw new ModelException("--json " + file + " cannot be written: " + e, e);
         }
     }
 

@@ -61,7 +61,8 @@ final class Safetensors implements TensorBytes, AutoCloseable {
         if (!Files.exists(index)) {
             Path single = folder.resolve(SINGLE);
             if (!Files.exists(single)) {
-                throw new ModelException(folder + " has neither " + SINGLE + " nor " + INDEX);
+                throw new ModelException(
+                        folder + " has neither " + SINGLE + " nor " + INDEX + "; download the model's weights into it");
             }
             return List.of(single);
         }
@@ -141,7 +142,8 @@ final class Safetensors implements TensorBytes, AutoCloseable {
     private Place place(String name, int rows, int columns) {
         Place place = places.get(name);
         if (place == null) {
-            throw new ModelException("the weights lack " + name + "; this program reads the names of "
+            throw new ModelException("the weights lack " + name
+                    + "; either config.json belongs to other weights, or these" + " have other names than those of "
                     + ModelConfig.ARCHITECTURE + ", one tensor for each expert");
         }
         List<Integer> wanted = rows == 1 ? List.of(columns) : List.of(rows, columns);
