@@ -23,16 +23,18 @@ final class ClientHandshake {
     /**
      * Asks to be let in.
      *
+     * @param process the same bytes in all attempts of one join
      * @throws IOException when the other side breaks off, is too slow or speaks another protocol; trying again may help
      * @throws EpUnavailableException when the server refused, or could not prove that it knows the secret
      */
-    static Accepted ask(Socket socket, TcpSettings settings, Deadline deadline) throws IOException {
+    static Accepted ask(Socket socket, TcpSettings settings, byte[] process, Deadline deadline) throws IOException {
         Hello hello = new Hello(
                 Hello.VERSION,
                 settings.rank(),
                 settings.size(),
                 !settings.secret().isEmpty(),
-                Proof.nonce());
+                Proof.nonce(),
+                process);
         socket.getOutputStream().write(hello.bytes());
         byte[] challenge = expect(Reply.Type.CHALLENGE, 1 + Proof.BYTES, socket, settings, deadline);
         byte[] serverNonce = Arrays.copyOfRange(challenge, 1, challenge.length);

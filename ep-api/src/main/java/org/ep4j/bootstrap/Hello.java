@@ -12,19 +12,20 @@ import java.util.HexFormat;
  * @param size number of ranks that it knows
  * @param secret true when it has a secret
  * @param nonce random bytes that the server's proof must cover
+ * @param process random bytes that are the same in all attempts of one join, so that a later one can take the place of an earlier
  */
 @SuppressWarnings("ArrayRecordComponent") // compared by nobody
-record Hello(int version, int rank, int size, boolean secret, byte[] nonce) {
+record Hello(int version, int rank, int size, boolean secret, byte[] nonce, byte[] process) {
     /** "EP4J". */
     static final int MAGIC = 0x4550344a;
 
-    static final int VERSION = 1;
+    static final int VERSION = 2;
 
     /** Bytes that say protocol and version. */
     static final int PREFIX_BYTES = 6;
 
     /** Bytes that follow the prefix in this version. */
-    static final int REST_BYTES = 4 + 4 + 1 + Proof.BYTES;
+    static final int REST_BYTES = 4 + 4 + 1 + 2 * Proof.BYTES;
 
     byte[] bytes() {
         return ByteBuffer.allocate(PREFIX_BYTES + REST_BYTES)
@@ -34,6 +35,7 @@ record Hello(int version, int rank, int size, boolean secret, byte[] nonce) {
                 .putInt(size)
                 .put((byte) (secret ? 1 : 0))
                 .put(nonce)
+                .put(process)
                 .array();
     }
 
@@ -58,6 +60,8 @@ record Hello(int version, int rank, int size, boolean secret, byte[] nonce) {
         boolean secret = buffer.get() != 0;
         byte[] nonce = new byte[Proof.BYTES];
         buffer.get(nonce);
-        return new Hello(version, rank, size, secret, nonce);
+        byte[] process = new byte[Proof.BYTES];
+        buffer.get(process);
+        return new Hello(version, rank, size, secret, nonce, process);
     }
 }

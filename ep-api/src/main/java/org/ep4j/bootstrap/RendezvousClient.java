@@ -25,6 +25,7 @@ final class RendezvousClient {
     private final List<InetAddress> fixed;
     private final int port;
     private final Deadline deadline;
+    private final byte[] process = Proof.nonce();
     private String lastError = "nothing was tried";
     private int attempts;
 
@@ -63,7 +64,7 @@ final class RendezvousClient {
                     connected = true;
                     socket.setTcpNoDelay(true);
                     ClientHandshake.Accepted accepted =
-                            ClientHandshake.ask(socket, settings, deadline.atMost(handshake));
+                            ClientHandshake.ask(socket, settings, process, deadline.atMost(handshake));
                     kept = true;
                     return new Connection(
                             socket,

@@ -1,6 +1,7 @@
 package org.ep4j.bootstrap;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.InetAddress;
@@ -41,7 +42,7 @@ final class RendezvousServer {
     private final Hub hub;
     private final Set<Socket> handshakes = new LinkedHashSet<>();
     private final Map<Integer, Connection> members = new HashMap<>();
-    private final Map<Integer, String> taken = new HashMap<>();
+    private final Map<Integer, ServerHandshake> taken = new HashMap<>();
     private final CountDownLatch accepting = new CountDownLatch(1);
     private final CountDownLatch ended = new CountDownLatch(1);
     private boolean over;
@@ -179,7 +180,7 @@ final class RendezvousServer {
             ServerHandshake handshake = new ServerHandshake(socket, settings, deadline);
             int rank = handshake.identify();
             leaveQueue(socket);
-            reserve(rank, who);
+            reserve(rank, handshake);
             kept = join(rank, handshake, socket);
         } catch (ServerHandshake.RefusedException e) {
             refused(who, Sockets.describe(e));
@@ -209,15 +210,42 @@ final class RendezvousServer {
         }
     }
 
-    private synchronized void reserve(int rank, String who) throws ServerHandshake.RefusedException {
-        if (hub.formed()) {
-            throw new ServerHandshake.RefusedException("the group has formed already, with another process as rank "
-                    + rank + "; a rank cannot come back, start the whole job again");
+    /**
+     * Takes a rank. An earlier attempt of the same process, which has given up on it and may not have been seen to close its
+     * connection, is ended first.
+     */
+    private synchronized void reserve(int rank, ServerHandshake handshake)
+            throws ServerHandshake.RefusedException, IOException {
+        while (!over) {
+            if (hub.formed()) {
+                throw new ServerHandshake.RefusedException(
+                        "the group has formed already, with another process as rank " + rank
+                                + "; a rank cannot come back, start the whole job again");
+            }
+            ServerHandshake holder = taken.putIfAbsent(rank, handshake);
+            if (holder == null) {
+                return;
+            }
+            if (!holder.isOfSameProcess(handshake)) {
+                throw new ServerHandshake.RefusedException("rank " + rank + " is taken by the process at "
+                        + holder.socket().getRemoteSocketAddress() + "; give every process a " + TcpSettings.RANK
+                        + " of its own");
+            }
+            Sockets.close(holder.socket());
+            awaitRelease(handshake.deadline());
         }
-        String holder = taken.putIfAbsent(rank, who);
-        if (holder != null) {
-            throw new ServerHandshake.RefusedException("rank " + rank + " is taken by the process at " + holder
-                    + "; give every process a " + TcpSettings.RANK + " of its own");
+        throw new SocketException("closed");
+    }
+
+    private void awaitRelease(Deadline deadline) throws IOException {
+        if (deadline.passed()) {
+            throw new SocketTimeoutException("an earlier attempt of this process did not end");
+        }
+        try {
+            wait(deadline.sleepMillis());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new InterruptedIOException("interrupted");
         }
     }
 
@@ -249,6 +277,7 @@ final class RendezvousServer {
         if (!hub.formed()) {
             taken.remove(rank);
             members.remove(rank);
+            notifyAll();
         }
     }
 
@@ -260,6 +289,7 @@ final class RendezvousServer {
         List<Connection> open;
         synchronized (this) {
             over = true;
+            notifyAll();
             open = List.copyOf(members.values());
         }
         open.forEach(Connection::finish);

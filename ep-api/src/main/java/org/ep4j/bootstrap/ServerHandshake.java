@@ -67,6 +67,21 @@ final class ServerHandshake {
         return hello.rank();
     }
 
+    /** True if the other handshake is another attempt of the same join. */
+    boolean isOfSameProcess(ServerHandshake other) {
+        return Proof.same(hello.process(), other.hello.process());
+    }
+
+    /** The connection that the handshake is on. */
+    Socket socket() {
+        return socket;
+    }
+
+    /** What is left of the time for the handshake. */
+    Deadline deadline() {
+        return deadline;
+    }
+
     /** Lets the member in. */
     void accept() throws IOException {
         byte[] timing = ByteBuffer.allocate(8)

@@ -164,6 +164,23 @@ class TcpRefusalTest {
         });
     }
 
+    /** An answer that comes too late makes a process try again, while rank 0 holds the connection of its earlier attempt. */
+    @Test
+    void aLaterAttemptOfAProcessTakesThePlaceOfItsEarlierOne() throws IOException {
+        byte[] process = Proof.nonce();
+        Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
+        try (Socket early = TcpGroup.connect(server.port());
+                Socket late = TcpGroup.connect(server.port())) {
+            ClientHandshake.ask(early, rank(1), process, deadline);
+            Guard.until("rank 1 is in", () -> server.taken(1));
+            ClientHandshake.ask(late, rank(1), process, deadline);
+            assertThat(ended(early)).isTrue();
+            assertThat(refused(rank(1))).hasMessageContaining("rank 1 is taken by the process at /127.0.0.1:");
+        }
+        Guard.until("rank 1 is free again", () -> !server.taken(1));
+        goodRanksForm();
+    }
+
     @Test
     void aProcessThatDiedBeforeTheGroupFormedMayComeAgain() {
         TestClock clock = new TestClock();
@@ -206,7 +223,7 @@ class TcpRefusalTest {
                 Socket dripping = TcpGroup.connect(other.port())) {
             Guard.until("both are in their handshakes", () -> other.handshakes() == 2);
             // One byte of a good beginning now and then: each is in time, all of them are not.
-            byte[] hello = new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce()).bytes();
+            byte[] hello = new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce(), Proof.nonce()).bytes();
             for (int i = 0; i < hello.length / 2; i++) {
                 dripping.getOutputStream().write(hello[i]);
                 clock.advance(RendezvousServer.HANDSHAKE.dividedBy(hello.length / 2 - 1));
@@ -277,7 +294,7 @@ class TcpRefusalTest {
         CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(rank(0), server));
         CompletableFuture<Bootstrap> two = ranks.start(() -> TcpGroup.join(rank(2), null));
         try (Socket evil = TcpGroup.connect(server.port())) {
-            ClientHandshake.ask(evil, rank(1), Deadline.in(Ranks.LONG, NanoClock.SYSTEM));
+            ClientHandshake.ask(evil, rank(1), Proof.nonce(), Deadline.in(Ranks.LONG, NanoClock.SYSTEM));
             Wire.contribute(Hub.SETUP, "start", new byte[0])
                     .write(new java.io.DataOutputStream(evil.getOutputStream()));
             Bootstrap zeroth = Ranks.get(own);
@@ -295,7 +312,7 @@ class TcpRefusalTest {
     private String handshake(int version, int rank, int size) throws IOException {
         try (Socket socket = TcpGroup.connect(server.port())) {
             Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
-            Hello hello = new Hello(version, rank, size, true, Proof.nonce());
+            Hello hello = new Hello(version, rank, size, true, Proof.nonce(), Proof.nonce());
             socket.getOutputStream().write(hello.bytes());
             Reply reply = Reply.read(socket, deadline);
             if (reply.type() == Reply.Type.CHALLENGE) {

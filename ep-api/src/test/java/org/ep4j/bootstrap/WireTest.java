@@ -135,15 +135,16 @@ class WireTest {
     @Test
     void theProofsOfBothRolesAndOfEveryInputDiffer() {
         byte[] nonce = Proof.nonce();
-        Hello hello = new Hello(1, 1, 4, true, Proof.nonce());
+        Hello hello = new Hello(1, 1, 4, true, Proof.nonce(), Proof.nonce());
         List<byte[]> proofs = List.of(
                 Proof.of("s", Proof.Role.MEMBER, hello, nonce, new byte[0]),
                 Proof.of("s", Proof.Role.SERVER, hello, nonce, new byte[0]),
                 Proof.of("", Proof.Role.MEMBER, hello, nonce, new byte[0]),
-                Proof.of("s", Proof.Role.MEMBER, new Hello(1, 2, 4, true, hello.nonce()), nonce, new byte[0]),
-                Proof.of("s", Proof.Role.MEMBER, new Hello(1, 1, 5, true, hello.nonce()), nonce, new byte[0]),
-                Proof.of("s", Proof.Role.MEMBER, new Hello(2, 1, 4, true, hello.nonce()), nonce, new byte[0]),
-                Proof.of("s", Proof.Role.MEMBER, new Hello(1, 1, 4, true, Proof.nonce()), nonce, new byte[0]),
+                Proof.of("s", Proof.Role.MEMBER, new Hello(1, 2, 4, true, hello.nonce(), hello.process()), nonce, new byte[0]),
+                Proof.of("s", Proof.Role.MEMBER, new Hello(1, 1, 5, true, hello.nonce(), hello.process()), nonce, new byte[0]),
+                Proof.of("s", Proof.Role.MEMBER, new Hello(2, 1, 4, true, hello.nonce(), hello.process()), nonce, new byte[0]),
+                Proof.of("s", Proof.Role.MEMBER, new Hello(1, 1, 4, true, Proof.nonce(), hello.process()), nonce, new byte[0]),
+                Proof.of("s", Proof.Role.MEMBER, new Hello(1, 1, 4, true, hello.nonce(), Proof.nonce()), nonce, new byte[0]),
                 Proof.of("s", Proof.Role.MEMBER, hello, Proof.nonce(), new byte[0]),
                 Proof.of("s", Proof.Role.SERVER, hello, nonce, new byte[8]));
         assertThat(proofs.stream().map(Arrays::toString).distinct()).hasSize(proofs.size());
@@ -153,7 +154,7 @@ class WireTest {
 
     @Test
     void aHelloComesBackAsItWas() throws IOException {
-        Hello hello = new Hello(Hello.VERSION, 7, 9, true, Proof.nonce());
+        Hello hello = new Hello(Hello.VERSION, 7, 9, true, Proof.nonce(), Proof.nonce());
         byte[] bytes = hello.bytes();
         assertThat(Hello.version(Arrays.copyOf(bytes, Hello.PREFIX_BYTES))).isEqualTo(Hello.VERSION);
         Hello back = Hello.parse(Hello.VERSION, Arrays.copyOfRange(bytes, Hello.PREFIX_BYTES, bytes.length));
