@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.LongStream;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
@@ -38,6 +39,8 @@ final class Failures {
     private static final int THEIRS = 128;
     private static final int DEADLINE = 192;
 
+    private static final int MOST_KEPT = 64;
+
     /** Refused operations that are noted behind the recorded one. */
     private static final long MOST_REFUSED = 15;
 
@@ -47,6 +50,8 @@ final class Failures {
     private final Waits waits;
     private boolean closed;
     private final List<Voided> voids = new ArrayList<>();
+    /** Those of {@link #voids} that no caller has been told of. */
+    private final List<Voided> unreported = new ArrayList<>();
 
     /** Operations that ended with {@code cause}: those from {@code first} to {@code last}. */
     private record Voided(long first, long last, EpException cause) {}
@@ -103,13 +108,13 @@ final class Failures {
                 continue;
             }
             if (isBroken(what)) {
-                voids.add(new Voided(replays.first(number), newest, cause));
+                add(new Voided(replays.first(number), newest, cause));
             } else {
                 refused(number, replays, cause);
                 also.forEach(other -> refused(other, replays, cause));
             }
-            while (voids.size() > 64) {
-                voids.remove(0);
+            while (voids.size() > MOST_KEPT) {
+                unreported.remove(voids.remove(0));
             }
             return isBroken(what);
         }
@@ -124,7 +129,12 @@ final class Failures {
                     () -> "an operation of a graph that was not recorded by GpuDevice.capture was refused: "
                             + cause.getMessage());
         }
-        ran.forEach(one -> voids.add(new Voided(one, one, cause)));
+        ran.forEach(one -> add(new Voided(one, one, cause)));
+    }
+
+    private void add(Voided failed) {
+        voids.add(failed);
+        unreported.add(failed);
     }
 
     /** Operations that were refused after the recorded one, mostly because they follow it. */
@@ -156,9 +166,18 @@ final class Failures {
     synchronized void check(long first, long last) {
         for (Voided one : voids) {
             if (last >= one.first() && first <= one.last()) {
+                // Whoever hears that this one failed does not take those before it for done.
+                unreported.removeIf(before -> before.first() <= one.last());
                 throw one.cause();
             }
         }
+    }
+
+    /** What failed and was reported to no caller, since nobody awaited the operation; it counts as reported afterwards. */
+    synchronized Optional<EpException> takeUnreported() {
+        Optional<EpException> first = unreported.stream().map(Voided::cause).findFirst();
+        unreported.clear();
+        return first;
     }
 
     private EpException exception() {

@@ -4,10 +4,12 @@ import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.ep4j.EpEvent;
+import org.ep4j.EpException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
@@ -103,6 +105,7 @@ final class Operations {
             checkOpen();
             settle();
             mendRings();
+            report();
             result = device.inside(() -> queue(options, timeout, counted, body, event));
         } finally {
             lock.unlock();
@@ -180,6 +183,7 @@ final class Operations {
             checkOpen();
             settle();
             mendRings();
+            report();
             return device.inside(() -> {
                 if (processors.refuses(stream)) {
                     throw processors.refusal(stream);
@@ -208,6 +212,14 @@ final class Operations {
     private void settle() {
         if (failures.isPending()) {
             takeFailure();
+        }
+    }
+
+    /** Throws what an operation failed with that nobody has awaited; its results must not be taken for good ones. */
+    private void report() {
+        Optional<EpException> failure = failures.takeUnreported();
+        if (failure.isPresent()) {
+            throw failure.get();
         }
     }
 
@@ -295,6 +307,7 @@ final class Operations {
 
     /** Counts anew. */
     void recovered() {
+        failures.takeUnreported();
         recovered = sequence;
     }
 
@@ -445,6 +458,11 @@ final class Operations {
                 awaitDevice(last, GRACE.plus(GRACE));
             }
             settle();
+            failures.takeUnreported()
+                    .ifPresent(failure -> LOG.log(
+                            System.Logger.Level.WARNING,
+                            "an operation of the buffer that is closed failed, and nobody awaited it",
+                            failure));
             return true;
         } finally {
             lock.unlock();

@@ -252,12 +252,58 @@ final class HighThroughputDispatchFailuresTest {
                 var behind = DispatchRequest.cached(x(rank, 1, 1), failed.handle())
                         .options(later)
                         .build();
-                rank.buffer().dispatch(behind);
-                DispatchResult last = rank.buffer().dispatch(behind);
-                // With the cause, or, when that was seen before this one was queued, for its void handle.
-                assertThat(failure(() -> last.event().await(Guard.minute())))
+                // The cause is thrown by a call that is queued after it was seen, or else by the last event.
+                assertThat(failure(() -> {
+                            rank.buffer().dispatch(behind);
+                            rank.buffer().dispatch(behind).event().await(Guard.minute());
+                        }))
                         .isInstanceOfAny(EpArgumentException.class, EpStateException.class);
                 rank.buffer().dispatch(request(rank, 10, 1).build());
+            });
+        }
+    }
+
+    /** Whoever only queues operations must not take what a failed one left in memory for its result. */
+    @Test
+    void nextCallThrowsTheFailureThatNobodyAwaited() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 1)) {
+            both.check(rank -> {
+                if (rank.group().device().id().type().equals("host")) {
+                    return;
+                }
+                OpOptions later = OpOptions.DEFAULT.asynchronous();
+                DispatchResult refused = rank.buffer()
+                        .dispatch(DispatchRequest.of(x(rank, 1, 1), rank.ints(new int[] {1, 2, 3, 99}, 1, 4))
+                                .options(later)
+                                .build());
+                Guard.until("the refused dispatch ends", () -> refused.event().isDone());
+                assertThat(failure(() -> rank.buffer()
+                                .dispatch(request(rank, 10, 1).options(later).build())))
+                        .isInstanceOf(EpArgumentException.class)
+                        .hasMessageContaining("topkIds[0][3]");
+                // Once is enough; the event still has it.
+                rank.buffer().dispatch(request(rank, 10, 1).build());
+                assertThat(failure(() -> refused.event().await(Guard.minute())))
+                        .isInstanceOf(EpArgumentException.class);
+                rank.buffer().dispatch(request(rank, 10, 1).build());
+            });
+        }
+    }
+
+    @Test
+    void nextCallThrowsTheFailedWaitThatNobodyAwaited() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
+            both.check(rank -> {
+                if (rank.group().device().id().type().equals("host") || rank.number() == 1) {
+                    return;
+                }
+                OpOptions later = OpOptions.DEFAULT.asynchronous().timeout(Duration.ofMillis(300));
+                DispatchResult alone = rank.buffer()
+                        .dispatch(request(rank, 20, 1).options(later).build());
+                Guard.until("the dispatch gives up", () -> alone.event().isDone());
+                assertThat(failure(() -> rank.buffer()
+                                .dispatch(request(rank, 20, 2).options(later).build())))
+                        .isInstanceOf(EpTimeoutException.class);
             });
         }
     }
