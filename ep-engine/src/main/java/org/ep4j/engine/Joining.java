@@ -23,6 +23,8 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.membership.LivenessLocks;
+import org.ep4j.engine.membership.WatchedMembers;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.NicChoice;
@@ -44,7 +46,11 @@ final class Joining {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
     private static final Duration PROBE_DEADLINE = Duration.ofSeconds(20);
 
-    private final Bootstrap bootstrap;
+    /** Where ranks of a host find each other's locks. */
+    private static final List<Path> SHARED_FOLDERS =
+            List.of(Path.of("/dev/shm"), Path.of(System.getProperty("java.io.tmpdir", "/tmp")));
+
+    private Bootstrap bootstrap;
     private final EpConfig config;
     private final Services<EpBackendProvider> backends =
             Services.load(EpBackendProvider.class, EpBackendProvider::id, EpBackendProvider::spiVersion);
@@ -57,6 +63,8 @@ final class Joining {
     /** What is closed again when joining fails. */
     private Optional<EpDevice> opened = Optional.empty();
 
+    private Optional<LivenessLocks> locks = Optional.empty();
+
     Joining(Bootstrap bootstrap, EpConfig config) {
         this.bootstrap = bootstrap;
         this.config = config;
@@ -68,6 +76,7 @@ final class Joining {
         } catch (RuntimeException e) {
             opened.ifPresent(EpDevice::close);
             bootstrap.close();
+            locks.ifPresent(LivenessLocks::close);
             throw e;
         }
     }
@@ -94,6 +103,7 @@ final class Joining {
                 .map(RankProfile::decode)
                 .toList();
         checkSettings(profiles);
+        watch(agreement, mine.hostId(), setup);
         EpPlan plan = Planner.plan(
                 profiles,
                 backends.usable().values().stream()
@@ -111,11 +121,22 @@ final class Joining {
         }
         try {
             agreement.exchange("open", new byte[0], setup);
+            locks.ifPresent(LivenessLocks::removeName);
         } catch (RuntimeException e) {
             closeAll(open);
             throw e;
         }
         return new Group(bootstrap, config, plan, device, new OpenBackends(open));
+    }
+
+    /** From here on a rank finds dead peers of its host by itself. */
+    private void watch(Agreement agreement, String host, Duration setup) {
+        if (bootstrap.size() > 1) {
+            LivenessLocks own = LivenessLocks.create(host, SHARED_FOLDERS);
+            locks = Optional.of(own);
+            own.open(bootstrap.rank(), agreement.exchange("liveness", own.announcement(), setup));
+            bootstrap = WatchedMembers.of(bootstrap, own);
+        }
     }
 
     private static void closeAll(Map<String, EpBackend> open) {

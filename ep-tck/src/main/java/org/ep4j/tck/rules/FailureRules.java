@@ -79,6 +79,9 @@ public final class FailureRules {
         rules.add(death("6.28", "two ranks killed at once", "ht-combine", "inside", 1, 3)
                 .only(RankMode.PROCESSES)
                 .atLeast(4));
+        rules.add(death("6.29", "rank 0 and another rank killed at once", "ht-combine", "inside", 0, 2)
+                .only(RankMode.PROCESSES)
+                .atLeast(4));
         return rules;
     }
 

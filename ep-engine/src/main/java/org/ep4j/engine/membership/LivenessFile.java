@@ -1,0 +1,135 @@
+package org.ep4j.engine.membership;
+
+import com.sun.jna.Native;
+import java.io.IOException;
+import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Map;
+
+/**
+ * An open file with a lock (flock(2)) that one rank holds as long as its process lives. A POSIX lock, which is all that
+ * {@code FileChannel.lock} gives, belongs to the process; this one belongs to the open file, so ranks that are threads of one
+ * process have locks of their own. Linux only.
+ */
+final class LivenessFile implements AutoCloseable {
+    /** {@code asm-generic/fcntl.h}, which x86-64 and AArch64 share. */
+    private static final int O_RDWR = 2;
+
+    private static final int O_CREAT = 0x40;
+    private static final int O_EXCL = 0x80;
+    private static final int O_CLOEXEC = 0x80000;
+    private static final int OWNER_ONLY = 0600;
+    private static final int LOCK_SH = 1;
+    private static final int LOCK_EX = 2;
+    private static final int LOCK_NB = 4;
+    private static final int LOCK_UN = 8;
+
+    /** Content of the file of a rank that has left in good order. */
+    private static final byte[] LEFT = {'L'};
+
+    private final Calls calls;
+    private final int descriptor;
+
+    private LivenessFile(Calls calls, int descriptor) {
+        this.calls = calls;
+        this.descriptor = descriptor;
+    }
+
+    /**
+     * Creates a file that was not there, for its owner alone, and takes its lock.
+     *
+     * @throws IOException also when the C library cannot be called
+     */
+    static LivenessFile create(Path path) throws IOException {
+        LivenessFile file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
+        if (file.calls.flock(file.descriptor, LOCK_EX | LOCK_NB) != 0) {
+            file.close();
+            throw new IOException("another process took the lock of " + path);
+        }
+        return file;
+    }
+
+    /** Opens the file of another rank. */
+    static LivenessFile open(Path path) throws IOException {
+        return open(path, O_RDWR | O_CLOEXEC);
+    }
+
+    private static LivenessFile open(Path path, int flags) throws IOException {
+        Calls calls;
+        try {
+            calls = new Calls();
+        } catch (LinkageError e) {
+            throw new IOException("the C library cannot be called", e);
+        }
+        int descriptor = calls.open(bytes(path), flags, OWNER_ONLY);
+        if (descriptor < 0) {
+            throw new IOException("open of " + path + " failed with errno " + Native.getLastError());
+        }
+        return new LivenessFile(calls, descriptor);
+    }
+
+    /** Device and inode: the same for all who have this file open, whatever its name is. */
+    String id() throws IOException {
+        return id(Path.of("/proc/self/fd/" + descriptor));
+    }
+
+    /** Device and inode of the file that has a name now. */
+    static String id(Path path) throws IOException {
+        Map<String, Object> values = Files.readAttributes(path, "unix:dev,ino");
+        return values.get("dev") + ":" + values.get("ino");
+    }
+
+    /** True when nobody holds the lock. Several ranks may ask at once. Does not block. */
+    boolean isUnlocked() {
+        if (calls.flock(descriptor, LOCK_SH | LOCK_NB) != 0) {
+            return false;
+        }
+        calls.flock(descriptor, LOCK_UN);
+        return true;
+    }
+
+    /** Notes that the rank leaves in good order, before it closes the file. */
+    void markLeft() {
+        calls.pwrite(descriptor, LEFT, LEFT.length, 0);
+    }
+
+    /** True when the rank that held the lock has left in good order. */
+    boolean isMarkedLeft() {
+        byte[] content = new byte[LEFT.length];
+        return calls.pread(descriptor, content, content.length, 0) == content.length && Arrays.equals(content, LEFT);
+    }
+
+    /** Closes the file; the lock of the rank that holds it is free then. Not to be called twice. */
+    @Override
+    public void close() {
+        calls.close(descriptor);
+    }
+
+    /** A path as the kernel sees it, ended by a zero: in the encoding that the JDK uses for file names. */
+    private static byte[] bytes(Path path) {
+        String encoding = System.getProperty("sun.jnu.encoding", "UTF-8");
+        Charset charset = Charset.isSupported(encoding) ? Charset.forName(encoding) : StandardCharsets.UTF_8;
+        byte[] text = path.toString().getBytes(charset);
+        return Arrays.copyOf(text, text.length + 1);
+    }
+
+    private static final class Calls {
+        Calls() {
+            Native.register(Calls.class, "c");
+        }
+
+        // open(2) takes its mode as a variable argument; on 64-bit Linux an int goes the same way either way.
+        native int open(byte[] path, int flags, int mode);
+
+        native int close(int descriptor);
+
+        native int flock(int descriptor, int operation);
+
+        native long pread(int descriptor, byte[] to, long count, long offset);
+
+        native long pwrite(int descriptor, byte[] from, long count, long offset);
+    }
+}

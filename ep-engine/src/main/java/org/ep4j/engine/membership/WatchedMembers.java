@@ -1,0 +1,139 @@
+package org.ep4j.engine.membership;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.IntStream;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.MemberState;
+
+/**
+ * A bootstrap that also knows what the locks of the peers on this host prove. So a rank finds dead peers of its host by itself,
+ * without the rank that carries the bootstrap, which may be one of the dead.
+ */
+public final class WatchedMembers implements Bootstrap {
+    private static final long PERIOD_NANOS = 20_000_000;
+
+    private final Bootstrap bootstrap;
+    private final Watch watch;
+    /** By rank of this bootstrap: the rank in the group. */
+    private final List<Integer> ranks;
+
+    private final boolean isWhole;
+
+    private WatchedMembers(Bootstrap bootstrap, Watch watch, List<Integer> ranks, boolean isWhole) {
+        this.bootstrap = bootstrap;
+        this.watch = watch;
+        this.ranks = List.copyOf(ranks);
+        this.isWhole = isWhole;
+    }
+
+    /**
+     * Watches the peers of a group, by a thread of its own, until it is closed.
+     *
+     * @param locks of this rank, which are closed with the bootstrap
+     */
+    public static Bootstrap of(Bootstrap bootstrap, LivenessLocks locks) {
+        Watch watch = new Watch(locks, bootstrap.size());
+        watch.start("ep4j-liveness-" + bootstrap.rank());
+        return new WatchedMembers(
+                bootstrap,
+                watch,
+                IntStream.range(0, bootstrap.size()).boxed().toList(),
+                true);
+    }
+
+    @Override
+    public int rank() {
+        return bootstrap.rank();
+    }
+
+    @Override
+    public int size() {
+        return bootstrap.size();
+    }
+
+    @Override
+    public List<byte[]> allGather(String tag, byte[] mine, Duration deadline) {
+        return bootstrap.allGather(tag, mine, deadline);
+    }
+
+    @Override
+    public void barrier(String tag, Duration deadline) {
+        bootstrap.barrier(tag, deadline);
+    }
+
+    @Override
+    public MemberState state(int rank) {
+        MemberState known = bootstrap.state(rank);
+        return known == MemberState.ALIVE ? watch.states.get(ranks.get(rank)) : known;
+    }
+
+    @Override
+    public long stateChanges() {
+        return bootstrap.stateChanges() + watch.changes.get();
+    }
+
+    @Override
+    public Bootstrap subgroup(String name, List<Integer> members) {
+        return new WatchedMembers(
+                bootstrap.subgroup(name, members),
+                watch,
+                members.stream().map(ranks::get).toList(),
+                false);
+    }
+
+    /** Leaves: first the bootstrap, so that a rank that is told by the lock is told the same. */
+    @Override
+    public void close() {
+        bootstrap.close();
+        if (isWhole) {
+            watch.close();
+        }
+    }
+
+    /** Looks at the locks from time to time, since nothing wakes a thread when a lock becomes free. */
+    private static final class Watch implements Runnable {
+        private final LivenessLocks locks;
+        private final AtomicReferenceArray<MemberState> states;
+        private final AtomicLong changes = new AtomicLong();
+        private volatile boolean closed;
+
+        Watch(LivenessLocks locks, int size) {
+            this.locks = locks;
+            states = new AtomicReferenceArray<>(size);
+            for (int r = 0; r < size; r++) {
+                states.set(r, MemberState.ALIVE);
+            }
+        }
+
+        void start(String name) {
+            if (locks.isAnyWatched()) {
+                Thread thread = new Thread(this, name);
+                thread.setDaemon(true);
+                thread.start();
+            }
+        }
+
+        @Override
+        public void run() {
+            while (!closed) {
+                for (int r = 0; r < states.length(); r++) {
+                    MemberState state = locks.state(r);
+                    if (state != states.get(r)) {
+                        states.set(r, state);
+                        changes.incrementAndGet();
+                    }
+                }
+                LockSupport.parkNanos(this, PERIOD_NANOS);
+            }
+        }
+
+        void close() {
+            closed = true;
+            locks.close();
+        }
+    }
+}

@@ -1,0 +1,208 @@
+package org.ep4j.engine.membership;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.MemberState;
+import org.ep4j.testing.Guard;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Locks that show whether the processes of other ranks live. */
+@Tag("verify")
+@EnabledOnOs(OS.LINUX)
+final class LivenessLocksTest {
+    private static final String HOST = "this-host";
+
+    @TempDir
+    private Path folder;
+
+    private LivenessLocks locks() {
+        return LivenessLocks.create(HOST, List.of(folder));
+    }
+
+    private long names() throws IOException {
+        try (var files = Files.list(folder)) {
+            return files.count();
+        }
+    }
+
+    @Test
+    void aRankThatLeavesIsNotLost() throws Exception {
+        try (Holder holder = new Holder(folder);
+                LivenessLocks mine = locks()) {
+            mine.open(0, List.of(mine.announcement(), holder.announcement));
+            assertThat(mine.isAnyWatched()).isTrue();
+            assertThat(mine.state(1)).isEqualTo(MemberState.ALIVE);
+            holder.leave();
+            Guard.until("the lock is free", () -> mine.state(1) != MemberState.ALIVE);
+            assertThat(mine.state(1)).isEqualTo(MemberState.LEFT);
+            assertThat(mine.isAnyWatched()).isFalse();
+        }
+    }
+
+    @Test
+    void aStoppedProcessIsAliveAndAKilledOneIsLost() throws Exception {
+        try (Holder holder = new Holder(folder);
+                LivenessLocks mine = locks();
+                LivenessLocks third = locks()) {
+            List<byte[]> all = List.of(mine.announcement(), holder.announcement);
+            mine.open(0, all);
+            third.open(2, all);
+            holder.signal("STOP");
+            for (int i = 0; i < 100; i++) {
+                assertThat(mine.state(1)).as("while it is stopped").isEqualTo(MemberState.ALIVE);
+                assertThat(third.state(1)).as("while another rank looks too").isEqualTo(MemberState.ALIVE);
+            }
+            holder.process.destroyForcibly().waitFor();
+            Guard.until("its end is known", () -> mine.state(1) == MemberState.LOST);
+            Guard.until("its end is known to a second rank", () -> third.state(1) == MemberState.LOST);
+            assertThat(mine.state(1)).as("asked again").isEqualTo(MemberState.LOST);
+        }
+    }
+
+    @Test
+    void membersOfAGroupKnowADeathThatTheBootstrapDoesNotKnow() throws Exception {
+        try (Holder holder = new Holder(folder)) {
+            List<Bootstrap> unaware = Bootstraps.inProcess(3);
+            LivenessLocks mine = locks();
+            mine.open(0, List.of(mine.announcement(), "another".getBytes(StandardCharsets.UTF_8), holder.announcement));
+            try (Bootstrap members = WatchedMembers.of(unaware.get(0), mine)) {
+                long before = members.stateChanges();
+                assertThat(IntStream.range(0, 3).mapToObj(members::state)).containsOnly(MemberState.ALIVE);
+                holder.process.destroyForcibly().waitFor();
+                Guard.until("the death is known", () -> members.state(2) == MemberState.LOST);
+                assertThat(members.stateChanges()).isGreaterThan(before);
+                assertThat(members.state(1)).isEqualTo(MemberState.ALIVE);
+                assertThat(unaware.get(0).state(2)).isEqualTo(MemberState.ALIVE);
+            }
+            unaware.get(1).close();
+            unaware.get(2).close();
+        }
+        assertThat(names()).isZero();
+    }
+
+    @Test
+    void aSubgroupHasRanksOfItsOwn() throws Exception {
+        try (Holder holder = new Holder(folder)) {
+            List<Bootstrap> unaware = Bootstraps.inProcess(3);
+            LivenessLocks mine = locks();
+            mine.open(0, List.of(mine.announcement(), new byte[0], holder.announcement));
+            try (Bootstrap members = WatchedMembers.of(unaware.get(0), mine);
+                    Bootstrap both = members.subgroup("both", List.of(0, 2))) {
+                holder.process.destroyForcibly().waitFor();
+                Guard.until("the death is known", () -> both.state(1) == MemberState.LOST);
+                assertThat(both.state(0)).isEqualTo(MemberState.ALIVE);
+            }
+            unaware.get(1).close();
+            unaware.get(2).close();
+        }
+    }
+
+    @Test
+    void nothingIsKnownOfARankWhoseFileIsAnotherOneOrOnAnotherHostOrOfThisProcess() throws Exception {
+        try (Holder holder = new Holder(folder);
+                LivenessLocks mine = locks();
+                LivenessLocks sibling = locks();
+                LivenessLocks far = LivenessLocks.create("another-host", List.of(folder))) {
+            Path path = Path.of(new String(holder.announcement, StandardCharsets.UTF_8).split("\n", -1)[3]);
+            Files.delete(path);
+            Files.createFile(path);
+            mine.open(
+                    0, List.of(mine.announcement(), holder.announcement, far.announcement(), sibling.announcement()));
+            assertThat(mine.isAnyWatched()).isFalse();
+        }
+    }
+
+    @Test
+    void theNameGoesAndTheLockStays() throws Exception {
+        try (Holder holder = new Holder(folder);
+                LivenessLocks mine = locks()) {
+            mine.open(0, List.of(mine.announcement(), holder.announcement));
+            mine.removeName();
+            try (var files = Files.list(folder)) {
+                for (Path path : files.toList()) {
+                    Files.delete(path);
+                }
+            }
+            assertThat(mine.state(1)).isEqualTo(MemberState.ALIVE);
+            holder.process.destroyForcibly().waitFor();
+            Guard.until("its end is known", () -> mine.state(1) == MemberState.LOST);
+        }
+    }
+
+    @Test
+    void whereNoFolderCanBeWrittenNothingIsKnown() throws Exception {
+        Path file = Files.createFile(folder.resolve("no-folder"));
+        try (LivenessLocks without = LivenessLocks.create(HOST, List.of(file));
+                Holder holder = new Holder(folder)) {
+            without.open(0, List.of(without.announcement(), holder.announcement));
+            assertThat(without.isAnyWatched()).as("it can look at others").isTrue();
+            assertThat(new String(without.announcement(), StandardCharsets.UTF_8)).endsWith("\n");
+        }
+    }
+
+    /** Another process that holds a lock until it is ended or told to leave. */
+    private static final class Holder implements AutoCloseable {
+        private final Process process;
+        private final byte[] announcement;
+
+        Holder(Path folder) throws IOException {
+            process = new ProcessBuilder(
+                            Path.of(System.getProperty("java.home"), "bin", "java")
+                                    .toString(),
+                            "-cp",
+                            System.getProperty("java.class.path"),
+                            Main.class.getName(),
+                            folder.toString())
+                    .redirectError(ProcessBuilder.Redirect.INHERIT)
+                    .start();
+            var lines = new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
+            announcement = HexFormat.of().parseHex(lines.readLine());
+        }
+
+        void leave() throws IOException {
+            process.getOutputStream().close();
+        }
+
+        void signal(String name) throws Exception {
+            assertThat(new ProcessBuilder("kill", "-" + name, Long.toString(process.pid()))
+                            .inheritIO()
+                            .start()
+                            .waitFor())
+                    .isZero();
+        }
+
+        @Override
+        public void close() {
+            process.destroyForcibly();
+        }
+    }
+
+    /** The other process; ends with its input. */
+    static final class Main {
+        private Main() {}
+
+        public static void main(String[] args) throws IOException {
+            try (LivenessLocks locks = LivenessLocks.create(HOST, List.of(Path.of(args[0])))) {
+                System.out.println(HexFormat.of().formatHex(locks.announcement()));
+                while (System.in.read() >= 0) {
+                    // Nothing is sent.
+                }
+            }
+        }
+    }
+}
