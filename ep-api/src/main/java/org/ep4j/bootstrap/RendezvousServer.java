@@ -218,9 +218,8 @@ final class RendezvousServer {
             throws ServerHandshake.RefusedException, IOException {
         while (!over) {
             if (hub.formed()) {
-                throw new ServerHandshake.RefusedException(
-                        "the group has formed already, with another process as rank " + rank
-                                + "; a rank cannot come back, start the whole job again");
+                throw new ServerHandshake.RefusedException("the group has formed already, with another process as rank "
+                        + rank + "; a rank cannot come back, start the whole job again");
             }
             ServerHandshake holder = taken.putIfAbsent(rank, handshake);
             if (holder == null) {

@@ -288,7 +288,11 @@ class TcpFaultTest {
         CompletableFuture<Bootstrap> two =
                 ranks.start(() -> TcpGroup.join(TcpGroup.rank(zero, 2, server.port()), null));
         try (Socket lazy = TcpGroup.connect(server.port())) {
-            ClientHandshake.ask(lazy, TcpGroup.rank(zero, 1, server.port()), Proof.nonce(), Deadline.in(Ranks.LONG, NanoClock.SYSTEM));
+            ClientHandshake.ask(
+                    lazy,
+                    TcpGroup.rank(zero, 1, server.port()),
+                    Proof.nonce(),
+                    Deadline.in(Ranks.LONG, NanoClock.SYSTEM));
             DataOutputStream out = new DataOutputStream(lazy.getOutputStream());
             Wire.contribute(Hub.SETUP, "start", new byte[0]).write(out);
             List<Bootstrap> good = List.of(opened(Ranks.get(own)), opened(Ranks.get(two)));

@@ -140,11 +140,36 @@ class WireTest {
                 Proof.of("s", Proof.Role.MEMBER, hello, nonce, new byte[0]),
                 Proof.of("s", Proof.Role.SERVER, hello, nonce, new byte[0]),
                 Proof.of("", Proof.Role.MEMBER, hello, nonce, new byte[0]),
-                Proof.of("s", Proof.Role.MEMBER, new Hello(1, 2, 4, true, hello.nonce(), hello.process()), nonce, new byte[0]),
-                Proof.of("s", Proof.Role.MEMBER, new Hello(1, 1, 5, true, hello.nonce(), hello.process()), nonce, new byte[0]),
-                Proof.of("s", Proof.Role.MEMBER, new Hello(2, 1, 4, true, hello.nonce(), hello.process()), nonce, new byte[0]),
-                Proof.of("s", Proof.Role.MEMBER, new Hello(1, 1, 4, true, Proof.nonce(), hello.process()), nonce, new byte[0]),
-                Proof.of("s", Proof.Role.MEMBER, new Hello(1, 1, 4, true, hello.nonce(), Proof.nonce()), nonce, new byte[0]),
+                Proof.of(
+                        "s",
+                        Proof.Role.MEMBER,
+                        new Hello(1, 2, 4, true, hello.nonce(), hello.process()),
+                        nonce,
+                        new byte[0]),
+                Proof.of(
+                        "s",
+                        Proof.Role.MEMBER,
+                        new Hello(1, 1, 5, true, hello.nonce(), hello.process()),
+                        nonce,
+                        new byte[0]),
+                Proof.of(
+                        "s",
+                        Proof.Role.MEMBER,
+                        new Hello(2, 1, 4, true, hello.nonce(), hello.process()),
+                        nonce,
+                        new byte[0]),
+                Proof.of(
+                        "s",
+                        Proof.Role.MEMBER,
+                        new Hello(1, 1, 4, true, Proof.nonce(), hello.process()),
+                        nonce,
+                        new byte[0]),
+                Proof.of(
+                        "s",
+                        Proof.Role.MEMBER,
+                        new Hello(1, 1, 4, true, hello.nonce(), Proof.nonce()),
+                        nonce,
+                        new byte[0]),
                 Proof.of("s", Proof.Role.MEMBER, hello, Proof.nonce(), new byte[0]),
                 Proof.of("s", Proof.Role.SERVER, hello, nonce, new byte[8]));
         assertThat(proofs.stream().map(Arrays::toString).distinct()).hasSize(proofs.size());

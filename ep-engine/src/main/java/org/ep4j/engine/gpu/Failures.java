@@ -166,7 +166,8 @@ final class Failures {
     synchronized void check(long first, long last) {
         for (Voided one : voids) {
             if (last >= one.first() && first <= one.last()) {
-                // Whoever hears of this one does not take the results of those before it, or behind it in a replay, for good.
+                // Whoever hears of this one does not take the results of those before it, or behind it in a replay, for
+                // good.
                 unreported.removeIf(failed -> failed.first() <= last);
                 throw one.cause();
             }

@@ -39,10 +39,7 @@ public final class WatchedMembers implements Bootstrap {
         Watch watch = new Watch(locks, bootstrap.size());
         watch.start("ep4j-liveness-" + bootstrap.rank());
         return new WatchedMembers(
-                bootstrap,
-                watch,
-                IntStream.range(0, bootstrap.size()).boxed().toList(),
-                true);
+                bootstrap, watch, IntStream.range(0, bootstrap.size()).boxed().toList(), true);
     }
 
     @Override

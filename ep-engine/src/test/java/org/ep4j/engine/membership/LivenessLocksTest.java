@@ -121,8 +121,7 @@ final class LivenessLocksTest {
             Path path = Path.of(new String(holder.announcement, StandardCharsets.UTF_8).split("\n", -1)[3]);
             Files.delete(path);
             Files.createFile(path);
-            mine.open(
-                    0, List.of(mine.announcement(), holder.announcement, far.announcement(), sibling.announcement()));
+            mine.open(0, List.of(mine.announcement(), holder.announcement, far.announcement(), sibling.announcement()));
             assertThat(mine.isAnyWatched()).isFalse();
         }
     }
@@ -151,7 +150,8 @@ final class LivenessLocksTest {
                 Holder holder = new Holder(folder)) {
             without.open(0, List.of(without.announcement(), holder.announcement));
             assertThat(without.isAnyWatched()).as("it can look at others").isTrue();
-            assertThat(new String(without.announcement(), StandardCharsets.UTF_8)).endsWith("\n");
+            assertThat(new String(without.announcement(), StandardCharsets.UTF_8))
+                    .endsWith("\n");
         }
     }
 
