@@ -231,21 +231,17 @@ final class RendezvousServer {
                         + " of its own");
             }
             Sockets.close(holder.socket());
-            awaitRelease(handshake.deadline());
+            if (handshake.deadline().passed()) {
+                throw new SocketTimeoutException("an earlier attempt of this process did not end");
+            }
+            try {
+                wait(handshake.deadline().sleepMillis());
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new InterruptedIOException("interrupted");
+            }
         }
         throw new SocketException("closed");
-    }
-
-    private void awaitRelease(Deadline deadline) throws IOException {
-        if (deadline.passed()) {
-            throw new SocketTimeoutException("an earlier attempt of this process did not end");
-        }
-        try {
-            wait(deadline.sleepMillis());
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new InterruptedIOException("interrupted");
-        }
     }
 
     private boolean join(int rank, ServerHandshake handshake, Socket socket) {

@@ -28,9 +28,6 @@ import org.ep4j.spi.MemberState;
 public final class LivenessLocks implements AutoCloseable {
     private static final Logger LOG = System.getLogger("org.ep4j");
 
-    /** The name begins like those of shared memory files, so that what a crash leaves behind is removed with them. */
-    private static final String NAME = "ep4j-%d-%016x.life";
-
     /** Tells ranks of this process, of which nothing has to be proved, from others. */
     private static final String PROCESS = UUID.randomUUID().toString();
 
@@ -65,9 +62,10 @@ public final class LivenessLocks implements AutoCloseable {
     }
 
     private boolean create(Path folder) {
+        // Like the names of shared memory files, so that what a crash leaves behind is removed with them.
         Path path = folder.resolve(String.format(
                 Locale.ROOT,
-                NAME,
+                "ep4j-%d-%016x.life",
                 ProcessHandle.current().pid(),
                 ThreadLocalRandom.current().nextLong()));
         try {

@@ -327,9 +327,9 @@ final class HighThroughputDispatchFailuresTest {
                 Duration deadline = Duration.ofHours(1);
                 OpOptions later = OpOptions.DEFAULT.asynchronous().timeout(deadline);
                 DispatchResult alone = rank.buffer()
-                        .dispatch(request(rank, 20, 3).options(later).build());
+                        .dispatch(request(rank, 20, 3).worstCase().options(later).build());
                 DispatchResult behind = rank.buffer()
-                        .dispatch(request(rank, 20, 4).options(later).build());
+                        .dispatch(request(rank, 20, 4).worstCase().options(later).build());
                 expire(alone, deadline);
                 assertThat(failure(() -> alone.event().await(Guard.minute()))).isInstanceOf(EpTimeoutException.class);
                 assertThat(failure(() -> rank.buffer()
