@@ -47,7 +47,10 @@ public interface EpGroup extends AutoCloseable {
     /** Which path every pair of ranks takes, and why. */
     EpPlan plan();
 
-    /** Ranks whose process is known to have died. */
+    /**
+     * Ranks that this rank knows to be lost: the process died, the connection broke, or it was silent for longer than the
+     * heartbeat timeout.
+     */
     Set<Integer> lostRanks();
 
     /** What this rank has sent, by id of the backend, as far as backends count it ({@link TrafficSource}). */

@@ -307,8 +307,9 @@ class MembershipAgreement {
     }
 
     /**
-     * The members, without those that are proved dead and as few as possible of the others, so that no two of the rest suspect
-     * each other: the rank with the most of such pairs goes first, so that a rank which suspects all others goes, and not they.
+     * The members without those that are proved dead, and without further ranks until none of the rest suspects another one. The
+     * rank in the most pairs of which one suspects the other is left out first, so that a rank which suspects all others is left
+     * out, and not they.
      */
     private List<Standing> newValue() {
         List<Standing> value = new ArrayList<>(membership.standings());
