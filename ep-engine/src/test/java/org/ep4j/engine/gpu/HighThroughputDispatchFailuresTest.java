@@ -326,10 +326,11 @@ final class HighThroughputDispatchFailuresTest {
                 }
                 Duration deadline = Duration.ofHours(1);
                 OpOptions later = OpOptions.DEFAULT.asynchronous().timeout(deadline);
-                DispatchResult alone = rank.buffer()
-                        .dispatch(request(rank, 20, 3).worstCase().options(later).build());
-                DispatchResult behind = rank.buffer()
-                        .dispatch(request(rank, 20, 4).worstCase().options(later).build());
+                // An upload would wait for the first of them.
+                DispatchRequest first = request(rank, 20, 3).options(later).build();
+                DispatchRequest second = request(rank, 20, 4).options(later).build();
+                DispatchResult alone = rank.buffer().dispatch(first);
+                DispatchResult behind = rank.buffer().dispatch(second);
                 expire(alone, deadline);
                 assertThat(failure(() -> alone.event().await(Guard.minute()))).isInstanceOf(EpTimeoutException.class);
                 assertThat(failure(() -> rank.buffer()
