@@ -11,6 +11,7 @@ module org.ep4j.engine {
     exports org.ep4j.engine.gpu;
     exports org.ep4j.engine.hip;
     exports org.ep4j.engine.layout;
+    exports org.ep4j.engine.membership;
     exports org.ep4j.engine.memory;
     exports org.ep4j.engine.proxy;
     exports org.ep4j.engine.sync;

@@ -43,6 +43,11 @@ class GroupView implements Bootstrap {
     }
 
     @Override
+    public boolean provesLosses() {
+        return membership.provesLosses();
+    }
+
+    @Override
     public long stateChanges() {
         return membership.changes();
     }

@@ -16,6 +16,11 @@ interface HubLink {
     /** Leaves a scope; leaving {@link Hub#ROOT} leaves all. */
     void leave(String scope);
 
+    /** True if the hub hears of a loss only from the member itself. */
+    default boolean provesLosses() {
+        return false;
+    }
+
     /** Ends the link after {@link #leave}; waits briefly until the hub knows. */
     void close();
 }

@@ -78,6 +78,11 @@ public final class InProcessBootstrap extends GroupView {
         }
 
         @Override
+        public boolean provesLosses() {
+            return true;
+        }
+
+        @Override
         public void close() {
             // Nothing is held outside this process.
         }

@@ -70,6 +70,10 @@ final class Membership implements MemberInbox {
         gather(setup, Hub.SETUP_TAG, new byte[0], deadline);
     }
 
+    boolean provesLosses() {
+        return link.provesLosses();
+    }
+
     long changes() {
         return changes.get();
     }

@@ -38,6 +38,14 @@ public interface Bootstrap extends AutoCloseable {
     /** What is known about a member; never goes back to {@link MemberState#ALIVE}. Does not block. */
     MemberState state(int rank);
 
+    /**
+     * True if a member that is {@link MemberState#LOST} is known to do nothing any more, and not only to be silent: where members
+     * are threads, one is lost only if it was declared dead.
+     */
+    default boolean provesLosses() {
+        return false;
+    }
+
     /** Grows whenever some {@link #state} changes; one volatile read, cheap enough for a polling loop. */
     long stateChanges();
 

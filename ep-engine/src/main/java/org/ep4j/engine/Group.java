@@ -30,8 +30,11 @@ import org.ep4j.engine.gpu.GpuWindow;
 import org.ep4j.engine.gpu.Publishing;
 import org.ep4j.engine.gpu.WindowPlacement;
 import org.ep4j.engine.host.HostBuffers;
+import org.ep4j.engine.membership.BufferMembership;
+import org.ep4j.engine.membership.LivenessLocks;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.TrackedMemory;
+import org.ep4j.engine.sync.MovingRecoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.Bootstrap;
@@ -39,6 +42,7 @@ import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.MemberState;
+import org.ep4j.spi.NanoClock;
 import org.ep4j.spi.SymmetricBuffer;
 
 /** A group whose backends are open. */
@@ -50,12 +54,24 @@ final class Group implements EpGroup {
     private final OpenBackends backends;
     private final Agreement agreement;
     private final UsablePaths paths;
+    private final Optional<LivenessLocks> locks;
     private final Map<String, EpBuffer> buffers = new LinkedHashMap<>();
     private int created;
     private int barriers;
     private boolean closed;
 
-    Group(Bootstrap bootstrap, EpConfig config, EpPlan plan, EpDevice device, OpenBackends backends) {
+    /**
+     * A group that has been joined.
+     *
+     * @param locks of a group of several ranks, closed with {@code bootstrap}
+     */
+    Group(
+            Bootstrap bootstrap,
+            EpConfig config,
+            EpPlan plan,
+            EpDevice device,
+            OpenBackends backends,
+            Optional<LivenessLocks> locks) {
         this.bootstrap = bootstrap;
         this.config = config;
         this.plan = plan;
@@ -63,6 +79,7 @@ final class Group implements EpGroup {
         this.backends = backends;
         this.agreement = new Agreement(bootstrap);
         this.paths = new UsablePaths(plan, bootstrap.rank());
+        this.locks = locks;
     }
 
     @Override
@@ -104,9 +121,11 @@ final class Group implements EpGroup {
     @Override
     public EpBuffer createBuffer(EpShape shape) {
         String name;
+        int number;
         synchronized (this) {
             checkOpen();
-            name = "buffer-" + created++;
+            number = created++;
+            name = "buffer-" + number;
         }
         Duration setup = config.get(EpKeys.SETUP_TIMEOUT);
         BufferSize size;
@@ -126,7 +145,7 @@ final class Group implements EpGroup {
             window.ifPresent(GpuWindow::close);
             throw e;
         }
-        EpBuffer buffer = expose(name, shape, size, window, setup);
+        EpBuffer buffer = expose(number, name, shape, size, window, setup);
         if (!remember(name, buffer)) {
             buffer.close();
             throw new EpStateException("the group was closed while " + name + " was created; join again");
@@ -170,18 +189,26 @@ final class Group implements EpGroup {
         }
     }
 
-    private EpBuffer expose(String name, EpShape shape, BufferSize size, Optional<GpuWindow> placed, Duration setup) {
+    private EpBuffer expose(int number, String name, EpShape shape, BufferSize size, Optional<GpuWindow> placed, Duration setup) {
         EpBuffer buffer;
         try {
             List<SymmetricMemory> made = new ArrayList<>();
             List<SymmetricBuffer> exposed = new ArrayList<>();
             Optional<GpuWindow> window = placed.or(() -> allocatedWindow(name, shape, setup, exposed));
             long bytes = size.symmetric() - window.map(w -> w.layout().bytes()).orElse(0L);
-            Runnable freeMemory = symmetricMemory(name, bytes, window, setup, made, exposed);
+            Optional<MovableMemory> movable = movable(name, bytes, setup);
+            Runnable freeMemory;
+            try {
+                freeMemory = symmetricMemory(name, bytes, window, setup, made, exposed);
+            } catch (RuntimeException e) {
+                movable.ifPresent(MovableMemory::close);
+                throw e;
+            }
+            movable.ifPresent(memory -> memory.first(freeMemory));
             SymmetricMemory symmetric = made.get(0);
             Runnable free = () -> {
                 forget(name);
-                freeMemory.run();
+                movable.ifPresentOrElse(MovableMemory::close, freeMemory);
             };
             buffer = device instanceof GpuDevice gpu
                     ? GpuBuffers.create(
@@ -195,6 +222,7 @@ final class Group implements EpGroup {
                             paths.rails(),
                             symmetric,
                             free,
+                            movable.map(memory -> new MovingRecoverer.Way(membership(number, memory), memory)),
                             config.get(EpKeys.TIMEOUT));
         } catch (RuntimeException e) {
             agreement.refuse(name, e, setup);
@@ -207,6 +235,20 @@ final class Group implements EpGroup {
             throw e;
         }
         return buffer;
+    }
+
+    /** The memory of a buffer that moves when it recovers: in host memory that all ranks map by one backend. */
+    private Optional<MovableMemory> movable(String name, long bytes, Duration setup) {
+        if (!(device instanceof HostDevice host) || locks.isEmpty()) {
+            return Optional.empty();
+        }
+        return MovableMemory.backend(plan, backends)
+                .map(backend -> MovableMemory.create(
+                        name, bytes, BufferMembership.bytes(size()), rank(), backend, host, backends, setup));
+    }
+
+    private BufferMembership membership(int number, MovableMemory memory) {
+        return new BufferMembership(number, memory.control(size()), locks.orElseThrow(), bootstrap, NanoClock.SYSTEM);
     }
 
     /** Of a rank whose kernels post: all ranks of the backend allocate together. */

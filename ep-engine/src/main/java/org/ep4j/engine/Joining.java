@@ -126,13 +126,13 @@ final class Joining {
             closeAll(open);
             throw e;
         }
-        return new Group(bootstrap, config, plan, device, new OpenBackends(open));
+        return new Group(bootstrap, config, plan, device, new OpenBackends(open), locks);
     }
 
     /** From here on a rank finds dead peers of its host by itself. */
     private void watch(Agreement agreement, String host, Duration setup) {
         if (bootstrap.size() > 1) {
-            LivenessLocks own = LivenessLocks.create(host, SHARED_FOLDERS);
+            LivenessLocks own = LivenessLocks.create(host, SHARED_FOLDERS, bootstrap.provesLosses());
             locks = Optional.of(own);
             own.open(bootstrap.rank(), agreement.exchange("liveness", own.announcement(), setup));
             bootstrap = WatchedMembers.of(bootstrap, own);

@@ -47,7 +47,8 @@ final class GroupMemoryTest {
                 EpConfig.builder(Map.of(), Map.of()).build(),
                 plan,
                 new LoudDevice(),
-                new OpenBackends(Map.of("a", new LoudBackend("a", false), "b", new LoudBackend("b", true))))) {
+                new OpenBackends(Map.of("a", new LoudBackend("a", false), "b", new LoudBackend("b", true))),
+                Optional.empty())) {
             EpShape shape = EpShape.builder(64, 8, 2).maxTokens(4).build();
             assertThatThrownBy(() -> group.createBuffer(shape)).hasMessageContaining("b has no room");
         }

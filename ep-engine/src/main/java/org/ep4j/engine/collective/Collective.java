@@ -37,10 +37,24 @@ public final class Collective {
      * @param backend its id, for messages and tags
      */
     public Collective(String backend, OpenContext context) {
+        this(backend, context.bootstrap(), context.plan(), context.ranks());
+    }
+
+    private Collective(String backend, Bootstrap bootstrap, EpPlan plan, List<Integer> ranks) {
         this.backend = backend;
-        this.bootstrap = context.bootstrap();
-        this.plan = context.plan();
-        this.ranks = context.ranks();
+        this.bootstrap = bootstrap;
+        this.plan = plan;
+        this.ranks = List.copyOf(ranks);
+    }
+
+    /**
+     * Steps of some of the ranks only.
+     *
+     * @param members bootstrap over these ranks
+     * @param some ascending
+     */
+    public Collective among(Bootstrap members, List<Integer> some) {
+        return new Collective(backend, members, plan, some);
     }
 
     /** Ranks that take part, ascending. */

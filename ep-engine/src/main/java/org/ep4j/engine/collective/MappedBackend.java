@@ -1,26 +1,28 @@
 package org.ep4j.engine.collective;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Function;
+import java.util.function.BiFunction;
 import java.util.stream.Collectors;
 import org.ep4j.DeviceMemory;
-import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.RecoverableBackend;
 import org.ep4j.spi.SymmetricBuffer;
 
 /**
  * A backend, open on one rank, that allocates symmetric memory and maps that of the peers: its buffers are
  * {@link MappedPeers}. It owns them until they are closed.
  */
-public final class MappedBackend implements EpBackend {
+public final class MappedBackend implements RecoverableBackend {
     private final int rank;
     private final Collective collective;
     private final String where;
-    private final Function<String, SymmetricAllocation> allocation;
+    private final BiFunction<Collective, String, SymmetricAllocation> allocation;
     private final OpenBuffers<MappedBuffer> buffers;
     private final Optional<String> detour;
 
@@ -28,13 +30,13 @@ public final class MappedBackend implements EpBackend {
      * Opens it; nothing is allocated yet.
      *
      * @param where its memory is, for messages
-     * @param allocation begins the buffer of a name
+     * @param allocation begins the buffer of a name, among the ranks of a collective
      */
     public MappedBackend(
             OpenContext context,
             Collective collective,
             String where,
-            Function<String, SymmetricAllocation> allocation) {
+            BiFunction<Collective, String, SymmetricAllocation> allocation) {
         this(context, collective, where, Optional.of("it is not memory of GPUs"), allocation);
     }
 
@@ -48,7 +50,7 @@ public final class MappedBackend implements EpBackend {
             Collective collective,
             String where,
             Optional<String> detour,
-            Function<String, SymmetricAllocation> allocation) {
+            BiFunction<Collective, String, SymmetricAllocation> allocation) {
         this.detour = detour;
         this.rank = context.rank();
         this.collective = collective;
@@ -74,8 +76,24 @@ public final class MappedBackend implements EpBackend {
 
     @Override
     public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
+        return expose(collective, name, bytes, memory, deadline);
+    }
+
+    @Override
+    public SymmetricBuffer exposeAmong(
+            Bootstrap members,
+            List<Integer> ranks,
+            String name,
+            long bytes,
+            Optional<ExposedMemory> memory,
+            Duration deadline) {
+        return expose(collective.among(members, ranks), name, bytes, memory, deadline);
+    }
+
+    private SymmetricBuffer expose(
+            Collective ranks, String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
         buffers.checkOpen();
-        SymmetricAllocation made = allocation.apply(name);
+        SymmetricAllocation made = allocation.apply(ranks, name);
         Map<Integer, DeviceMemory> mapped;
         boolean done = false;
         try {

@@ -42,7 +42,7 @@ public final class MappedGpus {
                 collective,
                 "on " + context.device().id(),
                 overPci(context, byPci),
-                name -> new GpuExposure(context, collective, sharing, kind, name));
+                (ranks, name) -> new GpuExposure(context, ranks, sharing, kind, name));
     }
 
     private static Optional<String> overPci(OpenContext context, BiPredicate<RankProfile, RankProfile> byPci) {

@@ -3,6 +3,7 @@ package org.ep4j.engine.host;
 import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import org.ep4j.BufferSize;
@@ -27,6 +28,7 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.MovingRecoverer;
 import org.ep4j.engine.sync.Receipt;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.spi.Bootstrap;
@@ -39,15 +41,21 @@ final class HostBuffer extends EngineBuffer {
     private final HighThroughput highThroughput;
     private final LowLatency lowLatency;
     private final Recoverer recoverer;
+    /** Of a buffer whose ranks all map each other's memory. */
+    private final Optional<MovingRecoverer> moving;
+
     private final Operations operations;
     private final RowSum sum;
     private long completed;
+    /** The last high-throughput operation that has ended without a failure, or that a recovery has ended. */
+    private long endedWell;
 
     /**
      * Over memory that is mapped already.
      *
      * @param timeout longest wait of an operation that does not say otherwise
      * @param free gives the memory back; called once
+     * @param way of a buffer that moves when it recovers
      */
     HostBuffer(
             EpGroup group,
@@ -56,14 +64,17 @@ final class HostBuffer extends EngineBuffer {
             BufferSize size,
             HostState state,
             Duration timeout,
-            Runnable free) {
+            Runnable free,
+            Optional<MovingRecoverer.Way> way) {
         super(group, name, state.shape(), state.placement(), size, state.waits());
         this.state = state;
         this.timeout = timeout;
         this.free = free;
         highThroughput = new HighThroughput(state);
         lowLatency = new LowLatency(state);
-        recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap);
+        Numbers numbers = new Numbers();
+        recoverer = new Recoverer(numbers, state.peers(), state.waits(), bootstrap);
+        moving = way.map(w -> new MovingRecoverer(numbers, state.peers(), state.waits(), w));
         operations = new Operations(name, timeout, state.waits());
         sum = new RowSum(state.shape().hidden());
     }
@@ -108,6 +119,7 @@ final class HostBuffer extends EngineBuffer {
                     var flow = lowLatency.dispatches();
                     if (!request.hook()) {
                         receipt.run(() -> dispatch.receive(handle, deadline));
+                        flow.endWell();
                     }
                     return new LowLatencyResults.Dispatch(
                             dispatch,
@@ -134,6 +146,7 @@ final class HostBuffer extends EngineBuffer {
                     var flow = lowLatency.combines();
                     if (!request.hook()) {
                         receipt.run(() -> combine.receive(number, deadline));
+                        flow.endWell();
                     }
                     return new LowLatencyResults.Combine(
                             combine,
@@ -162,11 +175,14 @@ final class HostBuffer extends EngineBuffer {
                         throw new EpStateException(
                                 "what this receive() was for is void: the buffer has recovered since");
                     }
+                    requireReady();
                     try {
                         body.run(deadline);
+                        flow.endWell();
                     } finally {
                         Reference.reachabilityFence(request);
                     }
+                    requireMember("receive");
                 }));
     }
 
@@ -174,18 +190,34 @@ final class HostBuffer extends EngineBuffer {
             Object request, OpOptions options, Function<Deadline, T> work, Function<AsyncResults.Later<T>, T> wrap) {
         AtomicReference<T> value = new AtomicReference<>();
         EpEvent event = operations.submit(options, deadline -> {
+            requireReady();
             try {
                 value.set(work.apply(deadline));
             } finally {
                 // The operation works with addresses; the request is what keeps the memory behind them alive.
                 Reference.reachabilityFence(request);
             }
+            requireMember("the end of an operation");
+            endedWell = highThroughput.number();
             completed++;
         });
         return options.async()
                 ? wrap.apply(new AsyncResults.Later<>(
                         event, value, options.timeout().orElse(timeout).multipliedBy(2)))
                 : present(value);
+    }
+
+    /** A rank that the others have left out must not go on with what it has read. */
+    private void requireMember(String phase) {
+        moving.ifPresent(m -> m.membership().requireMember(phase));
+    }
+
+    /** Before an operation: ranks may use different memory until a recovery that has begun is complete. */
+    private void requireReady() {
+        if (moving.isPresent() && moving.get().membership().isRecovering()) {
+            throw new EpStateException(
+                    "recover of this buffer has begun and is not complete; call recover again before the next operation");
+        }
     }
 
     /** What an operation that has ended well left behind. */
@@ -224,13 +256,22 @@ final class HostBuffer extends EngineBuffer {
     @Override
     public void mask(int rank) {
         requireOther(rank);
-        operations.submit(OpOptions.DEFAULT, deadline -> recoverer.mask(rank));
+        operations.submit(OpOptions.DEFAULT, deadline -> {
+            if (moving.isPresent()) {
+                moving.get().mask(rank, isAllWell(), completed, deadline);
+            } else {
+                recoverer.mask(rank);
+            }
+        });
     }
 
     @Override
     public void clearMask(Duration longest) {
         requireOpen();
-        operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> recoverer.clearMask(name(), longest));
+        operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> {
+            moving.ifPresent(m -> m.requireTakenBack(maskedRanks()));
+            recoverer.clearMask(name(), longest);
+        });
     }
 
     @Override
@@ -238,10 +279,22 @@ final class HostBuffer extends EngineBuffer {
         requireOpen();
         AtomicReference<Recovery> result = new AtomicReference<>();
         operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> {
-            result.set(recoverer.recover(completed, deadline));
+            result.set(
+                    moving.isPresent()
+                            ? moving.get().recover(completed, deadline)
+                            : recoverer.recover(completed, deadline));
             completed = 0;
         });
         return present(result);
+    }
+
+    /** True if other ranks have done their part of all operations that this rank has begun. */
+    private boolean isAllWell() {
+        return endedWell == highThroughput.number()
+                && lowLatency.dispatches().isAllWell()
+                && lowLatency.combines().isAllWell()
+                // A rank that has sent a dispatch gets a combine for it, which may not have begun yet.
+                && lowLatency.dispatches().sinceRecovery() == lowLatency.combines().sinceRecovery();
     }
 
     @Override
@@ -278,6 +331,9 @@ final class HostBuffer extends EngineBuffer {
         @Override
         public void restart(long high, long dispatch, long combine) {
             highThroughput.number(high);
+            highThroughput.dispatches().recovered(high);
+            highThroughput.combines().recovered(high);
+            endedWell = high;
             lowLatency.dispatches().reset(dispatch);
             lowLatency.combines().reset(combine);
         }

@@ -3,6 +3,7 @@ package org.ep4j.engine.host;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.ep4j.BufferSize;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpArgumentException;
@@ -15,6 +16,7 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.MovingRecoverer;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
@@ -70,6 +72,7 @@ public final class HostBuffers {
      * @param rails of the plan
      * @param symmetric memory of all ranks
      * @param freeSymmetric gives it back; called once, also when this call fails
+     * @param moving of a buffer that moves when it recovers
      */
     public static EpBuffer create(
             EpGroup group,
@@ -80,6 +83,7 @@ public final class HostBuffers {
             Rails rails,
             SymmetricMemory symmetric,
             Runnable freeSymmetric,
+            Optional<MovingRecoverer.Way> moving,
             Duration timeout) {
         int ranks = group.size();
         int rank = group.rank();
@@ -99,8 +103,8 @@ public final class HostBuffers {
                     group.plan(), layout(shape, ranks, rails), symmetric, HostMemory::of, Deadline.in(timeout));
             Waits waits =
                     new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
-            HostState state = new HostState(shape, placement, peers, rails, waits, symmetric.local(), local, high, low);
-            return new HostBuffer(group, bootstrap, name, size, state, timeout, free);
+            HostState state = new HostState(shape, placement, peers, rails, waits, local, high, low);
+            return new HostBuffer(group, bootstrap, name, size, state, timeout, free, moving);
         } catch (RuntimeException e) {
             free.run();
             throw e;

@@ -22,7 +22,6 @@ import org.ep4j.engine.sync.Waits;
  * @param peers symmetric memory and counters
  * @param rails who passes rows on
  * @param waits how counters are awaited
- * @param symmetric this rank's symmetric memory
  * @param layout of the results
  * @param highThroughput memory of high-throughput results
  * @param lowLatency memory of low-latency results, one for each bank; empty when the mode is left out
@@ -33,7 +32,6 @@ record HostState(
         Peers<HostMemory> peers,
         Rails rails,
         Waits waits,
-        DeviceMemory symmetric,
         LocalLayout layout,
         Region highThroughput,
         List<Region> lowLatency) {
@@ -55,6 +53,11 @@ record HostState(
             }
             return Tensor.of(memory.slice(offset, bytes), type, dims);
         }
+    }
+
+    /** This rank's symmetric memory: another one after each recovery that moves the buffer. */
+    DeviceMemory symmetric() {
+        return peers.symmetric();
     }
 
     int rank() {

@@ -65,6 +65,10 @@ final class LowLatency {
         private final Validity validity;
         private final boolean[] pending = new boolean[2];
         private long number;
+        /** Operations up to this one are over: there was a recovery since. */
+        private long over;
+
+        private long endedWell;
 
         private Flow(String name, Block block, Counter data, Counter credit) {
             this.name = name;
@@ -173,10 +177,27 @@ final class LowLatency {
             return number - operation < 2 && pending[(int) (operation & 1)];
         }
 
+        /** Remembers that an operation has ended without a failure. */
+        void endWell() {
+            endedWell++;
+        }
+
+        /** True if all operations that have begun since the last recovery have ended without a failure. */
+        boolean isAllWell() {
+            return endedWell == number - over;
+        }
+
+        /** Operations that have begun since the last recovery. */
+        long sinceRecovery() {
+            return number - over;
+        }
+
         /** Numbers the next operation after {@code last}, with both banks empty. */
         void reset(long last) {
             number = last;
-            validity.begin(last);
+            over = last;
+            endedWell = 0;
+            validity.recovered(last);
             pending[0] = false;
             pending[1] = false;
             giveCredit(last);

@@ -96,6 +96,24 @@ final class LivenessFile implements AutoCloseable {
         calls.pwrite(descriptor, LEFT, LEFT.length, 0);
     }
 
+    /** Writes bytes behind the mark of {@link #markLeft}. */
+    void write(long offset, byte[] bytes) throws IOException {
+        long written = calls.pwrite(descriptor, bytes, bytes.length, offset);
+        if (written != bytes.length) {
+            throw new IOException("only " + written + " of " + bytes.length + " bytes were written, errno "
+                    + Native.getLastError());
+        }
+    }
+
+    /** Reads bytes; what lies behind the end of the file is zero. */
+    byte[] read(long offset, int length) throws IOException {
+        byte[] bytes = new byte[length];
+        if (calls.pread(descriptor, bytes, length, offset) < 0) {
+            throw new IOException("pread failed with errno " + Native.getLastError());
+        }
+        return bytes;
+    }
+
     /** True when the rank that held the lock has left in good order. */
     boolean isMarkedLeft() {
         byte[] content = new byte[LEFT.length];

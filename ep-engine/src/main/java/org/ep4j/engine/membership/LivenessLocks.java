@@ -3,16 +3,20 @@ package org.ep4j.engine.membership;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ThreadLocalRandom;
+import org.ep4j.EpResourceException;
 import org.ep4j.spi.MemberState;
 
 /**
@@ -33,15 +37,29 @@ public final class LivenessLocks implements AutoCloseable {
 
     private static final int FIELDS = 4;
 
+    /** Of a copy of a record: number, length, checksum. */
+    private static final int HEAD = 3 * Long.BYTES;
+
+    private static final int LINE = 64;
+
     private final String host;
     private Optional<LivenessFile> own = Optional.empty();
     private Optional<Path> name = Optional.empty();
     private String id = "";
-    private final Map<Integer, LivenessFile> peers = new HashMap<>();
-    private final Map<Integer, MemberState> ended = new HashMap<>();
+    /** Files of the peers on this host, also of those in this process. */
+    private final Map<Integer, LivenessFile> files = new HashMap<>();
+    /** Peers whose lock proves something: those in other processes. */
+    private final Set<Integer> watched = new HashSet<>();
 
-    private LivenessLocks(String host) {
+    private final Map<Integer, MemberState> ended = new HashMap<>();
+    /** How often the record of a buffer was stored. */
+    private final Map<Integer, Long> stores = new HashMap<>();
+
+    private final boolean lossIsProof;
+
+    private LivenessLocks(String host, boolean lossIsProof) {
         this.host = host;
+        this.lossIsProof = lossIsProof;
     }
 
     /**
@@ -50,9 +68,10 @@ public final class LivenessLocks implements AutoCloseable {
      *
      * @param host id of the running kernel
      * @param folders in which a file may be created; the first that works is taken
+     * @param lossIsProof whether a rank of this process that the bootstrap has lost was declared dead, as tests do
      */
-    public static LivenessLocks create(String host, List<Path> folders) {
-        LivenessLocks locks = new LivenessLocks(host);
+    public static LivenessLocks create(String host, List<Path> folders, boolean lossIsProof) {
+        LivenessLocks locks = new LivenessLocks(host, lossIsProof);
         for (Path folder : folders) {
             if (locks.create(folder)) {
                 break;
@@ -92,7 +111,7 @@ public final class LivenessLocks implements AutoCloseable {
     }
 
     /**
-     * Opens the files of the peers that are on this host, in other processes.
+     * Opens the files of the peers that are on this host.
      *
      * @param rank this rank
      * @param announcements by rank, this rank's among them
@@ -103,19 +122,21 @@ public final class LivenessLocks implements AutoCloseable {
             if (r != rank
                     && fields.length == FIELDS
                     && fields[0].equals(host)
-                    && !fields[1].equals(PROCESS)
                     && !fields[3].isEmpty()) {
-                open(r, fields[2], Path.of(fields[3]));
+                open(r, fields[2], Path.of(fields[3]), fields[1].equals(PROCESS));
             }
         }
     }
 
-    private void open(int peer, String wanted, Path path) {
+    private void open(int peer, String wanted, Path path, boolean inThisProcess) {
         try {
             LivenessFile file = LivenessFile.open(path);
             // The peer lives, since it waits for this rank: if its lock seems free, locks prove nothing here.
             if (file.id().equals(wanted) && !file.isUnlocked()) {
-                peers.put(peer, file);
+                files.put(peer, file);
+                if (!inThisProcess) {
+                    watched.add(peer);
+                }
                 return;
             }
             file.close();
@@ -137,9 +158,9 @@ public final class LivenessLocks implements AutoCloseable {
         name = Optional.empty();
     }
 
-    /** True when the lock of some peer can be looked at. */
+    /** True if the lock of some peer can prove that its process has ended. */
     public synchronized boolean isAnyWatched() {
-        return !peers.isEmpty();
+        return !watched.isEmpty();
     }
 
     /**
@@ -147,13 +168,98 @@ public final class LivenessLocks implements AutoCloseable {
      * had closed its group before, {@link MemberState#ALIVE} when nothing is proved. Never goes back to alive. Does not block.
      */
     public synchronized MemberState state(int rank) {
-        LivenessFile file = peers.get(rank);
-        if (file != null && file.isUnlocked()) {
+        LivenessFile file = files.get(rank);
+        if (file != null && watched.contains(rank) && file.isUnlocked()) {
             ended.put(rank, file.isMarkedLeft() ? MemberState.LEFT : MemberState.LOST);
-            peers.remove(rank);
-            file.close();
+            watched.remove(rank);
         }
         return ended.getOrDefault(rank, MemberState.ALIVE);
+    }
+
+    /**
+     * Takes room for the record of a buffer, so that it can be stored when it has to be.
+     *
+     * @param buffer number of the buffer, the same on all ranks
+     * @param length most bytes of the record
+     */
+    synchronized void reserve(int buffer, int length) {
+        own.ifPresent(file -> {
+            try {
+                file.write(offset(buffer, 0, length), new byte[2 * copyBytes(length)]);
+            } catch (IOException e) {
+                throw new EpResourceException(
+                        "no room for the record of a buffer in the file of this rank's lock: " + e
+                                + "; free memory in /dev/shm",
+                        e);
+            }
+        });
+    }
+
+    /**
+     * Stores the record of a buffer in this rank's file, where it outlives the process. Two copies are written in turn, so that one is
+     * whole when the process ends while it writes the other.
+     */
+    synchronized void store(int buffer, int length, byte[] record) {
+        own.ifPresent(file -> {
+            long number = stores.merge(buffer, 1L, Long::sum);
+            ByteBuffer copy = ByteBuffer.allocate(HEAD + record.length)
+                    .putLong(number)
+                    .putLong(record.length)
+                    .putLong(ControlSlots.checksum(number, record))
+                    .put(record);
+            try {
+                file.write(offset(buffer, number, length), copy.array());
+            } catch (IOException e) {
+                throw new EpResourceException("the record of a buffer cannot be stored: " + e, e);
+            }
+        });
+    }
+
+    /**
+     * The last record of a buffer of a rank that is proved to do nothing any more.
+     *
+     * @param state what the bootstrap knows of the rank
+     * @return empty if that is not proved, or the record cannot be read; no bytes if the rank has stored none
+     */
+    synchronized Optional<byte[]> finalRecord(int rank, MemberState state, int buffer, int length) {
+        LivenessFile file = files.get(rank);
+        // A rank says itself that it has left.
+        boolean proved = state(rank) != MemberState.ALIVE
+                || state == MemberState.LEFT
+                || (state == MemberState.LOST && lossIsProof);
+        if (file == null || !proved) {
+            return Optional.empty();
+        }
+        try {
+            byte[] newest = {};
+            long number = 0;
+            for (int copy = 0; copy < 2; copy++) {
+                ByteBuffer bytes = ByteBuffer.wrap(file.read(offset(buffer, copy, length), copyBytes(length)));
+                long of = bytes.getLong();
+                long size = bytes.getLong();
+                long checksum = bytes.getLong();
+                if (of > number && size >= 0 && size <= length) {
+                    byte[] record = new byte[(int) size];
+                    bytes.get(record);
+                    if (checksum == ControlSlots.checksum(of, record)) {
+                        newest = record;
+                        number = of;
+                    }
+                }
+            }
+            return Optional.of(newest);
+        } catch (IOException e) {
+            LOG.log(Level.DEBUG, "the record of rank " + rank + " cannot be read", e);
+            return Optional.empty();
+        }
+    }
+
+    private static int copyBytes(int length) {
+        return (HEAD + length + LINE - 1) & -LINE;
+    }
+
+    private static long offset(int buffer, long copy, int length) {
+        return LINE + (2L * buffer + (copy & 1)) * copyBytes(length);
     }
 
     /** Leaves in good order: the others see that this rank has left. A second call does nothing. */
@@ -165,7 +271,8 @@ public final class LivenessLocks implements AutoCloseable {
             file.close();
         });
         own = Optional.empty();
-        peers.values().forEach(LivenessFile::close);
-        peers.clear();
+        files.values().forEach(LivenessFile::close);
+        files.clear();
+        watched.clear();
     }
 }

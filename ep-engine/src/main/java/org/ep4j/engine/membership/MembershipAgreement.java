@@ -92,6 +92,16 @@ class MembershipAgreement {
         return (BitSet) dead.clone();
     }
 
+    /** Why this rank wants to leave another one out; {@link Standing#MEMBER} if it does not. */
+    final Standing suspicion(int rank) {
+        return suspects[rank];
+    }
+
+    /** True if another member has sent a message of this epoch. */
+    final boolean hasHeardOf(int rank) {
+        return messageOf(rank) != null;
+    }
+
     /** Wants an agreement on the epoch that follows {@code epoch}, unless it is decided already. */
     final void begin(long epoch) {
         wanted |= epoch == membership.epoch();

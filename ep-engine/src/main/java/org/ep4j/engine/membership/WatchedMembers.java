@@ -69,6 +69,11 @@ public final class WatchedMembers implements Bootstrap {
     }
 
     @Override
+    public boolean provesLosses() {
+        return bootstrap.provesLosses();
+    }
+
+    @Override
     public long stateChanges() {
         return bootstrap.stateChanges() + watch.changes.get();
     }

@@ -33,7 +33,8 @@ public final class Peers<W extends Words> {
     private final int rank;
     private final EpPlan plan;
     private final BufferLayout layout;
-    private final List<W> stored;
+    private final Function<DeviceMemory, W> access;
+    private volatile List<W> stored = List.of();
     /** Where peers that post write. */
     private final W window;
     /** Where it is told what has come from them. */
@@ -41,6 +42,7 @@ public final class Peers<W extends Words> {
 
     private final Map<Integer, PostedPeer> postedTo = new TreeMap<>();
     private final Map<Integer, HostPosted> postedFrom;
+    private volatile DeviceMemory symmetric;
     /** By counter and rank: what was seen of ranks that post. */
     private final AtomicLongArray heard;
 
@@ -66,8 +68,10 @@ public final class Peers<W extends Words> {
         W local = access.apply(symmetric.local());
         this.window = symmetric.window().map(w -> access.apply(w.memory())).orElse(local);
         this.counters = symmetric.window().map(w -> access.apply(w.counters())).orElse(local);
+        this.access = access;
+        this.symmetric = symmetric.local();
         List<W> all = new ArrayList<>();
-        for (int r = 0; r < symmetric.ranks(); r++) {
+        for (int r = 0; r < plan.ranks(); r++) {
             DeviceMemory mapped = symmetric.mapped().get(r);
             all.add(r == rank ? local : mapped == null ? window : access.apply(mapped));
         }
@@ -81,6 +85,30 @@ public final class Peers<W extends Words> {
                 .forEach((peer, posted) ->
                         postedTo.put(peer, new PostedPeer(posted, peer, staging + peer * stagingBytes, stagingBytes)));
         this.postedFrom = symmetric.postedFrom();
+    }
+
+    /**
+     * Continues in fresh memory, in which all counters are 0; of ranks that all map each other. Nothing of the memory before is
+     * written or read from here on. Ranks that are not in the fresh memory have to be masked.
+     */
+    public void moveTo(SymmetricMemory fresh) {
+        if (!postedTo.isEmpty() || !postedFrom.isEmpty()) {
+            throw new IllegalStateException("ranks post to others, and only mapped memory moves");
+        }
+        List<W> all = new ArrayList<>();
+        W local = access.apply(fresh.local());
+        for (int r = 0; r < ranks(); r++) {
+            // A rank that is not there has no bytes: what tries to reach it all the same fails.
+            DeviceMemory mapped = fresh.mapped().getOrDefault(r, fresh.local().slice(0, 0));
+            all.add(r == rank ? local : access.apply(mapped));
+        }
+        symmetric = fresh.local();
+        stored = List.copyOf(all);
+    }
+
+    /** This rank's own memory, as an address. */
+    public DeviceMemory symmetric() {
+        return symmetric;
     }
 
     /** This rank. */

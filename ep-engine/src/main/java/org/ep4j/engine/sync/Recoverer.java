@@ -334,8 +334,6 @@ public final class Recoverer {
     private void number(long high, long dispatch, long combine) {
         restarted = new long[] {high, dispatch, combine};
         numbers.restart(high, dispatch, combine);
-        waits.begin(Counter.HT_ENTER, high);
-        waits.begin(Counter.LL_DISPATCH, dispatch);
-        waits.begin(Counter.LL_COMBINE, combine);
+        waits.restart(high, dispatch, combine);
     }
 }

@@ -8,6 +8,8 @@ public final class Validity {
     private final AtomicLong newest = new AtomicLong();
     private final String kind;
     private final int alive;
+    private volatile long atRecovery = -1;
+    private volatile long gone = -1;
     private volatile boolean closed;
 
     public Validity(String kind, int alive) {
@@ -19,6 +21,16 @@ public final class Validity {
         newest.set(number);
     }
 
+    /**
+     * The buffer has recovered, after operation {@code last}. Results that are older than the recovery before this one are gone,
+     * since their memory may be.
+     */
+    public void recovered(long last) {
+        gone = atRecovery;
+        atRecovery = last;
+        newest.set(last);
+    }
+
     public void close() {
         closed = true;
     }
@@ -27,6 +39,10 @@ public final class Validity {
         if (closed) {
             throw new EpStateException(
                     "the buffer of this " + kind + " result is closed; copy results before closing it");
+        }
+        if (number <= gone) {
+            throw new EpStateException("this result of " + kind + " number " + number
+                    + " is gone: the buffer has recovered twice since; copy results before");
         }
         if (newest.get() - number >= alive) {
             throw new EpStateException("this result of " + kind + " number " + number + " is stale: " + kind

@@ -6,6 +6,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.ep4j.EpException;
@@ -16,6 +17,7 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.membership.BufferMembership;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
 
@@ -42,6 +44,8 @@ public final class Waits {
     private volatile Mask mask = Mask.NONE;
     private volatile boolean closing;
     private volatile long recoveryRounds;
+    /** Of a buffer whose ranks agree on memberships. */
+    private Optional<BufferMembership> membership = Optional.empty();
 
     public Waits(Peers<?> peers, Bootstrap bootstrap, int ranksOnHost) {
         this.peers = peers;
@@ -51,6 +55,11 @@ public final class Waits {
         for (Counter counter : BEGINNINGS) {
             begun.put(counter, 0L);
         }
+    }
+
+    /** Lets waits end when other ranks agree on a new membership. Before the first operation. */
+    public void membership(BufferMembership ofBuffer) {
+        membership = Optional.of(ofBuffer);
     }
 
     public Mask mask() {
@@ -70,6 +79,21 @@ public final class Waits {
         return closing;
     }
 
+    /**
+     * Ends a wait of a recovery.
+     *
+     * @throws EpStateException when the buffer is being closed, or the thread was interrupted
+     */
+    void requireRunning() {
+        if (closing) {
+            throw new EpStateException("the buffer was closed during recover");
+        }
+        if (Thread.interrupted()) {
+            Thread.currentThread().interrupt();
+            throw new EpStateException("interrupted during recover; call it again");
+        }
+    }
+
     /** Until when the calls of the operation that begins may wait, besides those that are given a deadline. */
     public void until(Deadline deadline) {
         peers.until(deadline);
@@ -78,6 +102,13 @@ public final class Waits {
     /** Remembers that this rank begins operation {@code number} of a kind; called by the thread that runs operations. */
     public void begin(Counter beginning, long number) {
         begun.put(beginning, number);
+    }
+
+    /** Numbers the next operations after these: high throughput, low-latency dispatch, low-latency combine. */
+    void restart(long high, long dispatch, long combine) {
+        begin(Counter.HT_ENTER, high);
+        begin(Counter.LL_DISPATCH, dispatch);
+        begin(Counter.LL_COMBINE, combine);
     }
 
     /** Rounds of recovery that this rank has been through. */
@@ -165,6 +196,7 @@ public final class Waits {
     }
 
     private void checkMembers(Counter counter, int source, long expected, String phase) {
+        membership.ifPresent(ofBuffer -> ofBuffer.requireMember(phase));
         for (int r = 0; r < peers.ranks(); r++) {
             if (r == peers.rank() || mask.has(r)) {
                 continue;
@@ -187,6 +219,7 @@ public final class Waits {
         if (counter == Counter.RECOVER) {
             return;
         }
+        membership.ifPresent(ofBuffer -> ofBuffer.requireMember(phase));
         // A rank that went another way may recover from that already: the cause is told, not the consequence.
         for (Counter other : BEGINNINGS) {
             if (begun.containsKey(counter)
@@ -199,9 +232,9 @@ public final class Waits {
                         + "; all ranks must call the operations of a buffer in the same order");
             }
         }
-        long round = peers.seen(Counter.RECOVER, source);
-        if (round > recoveryRounds) {
-            checkLostOf(source, round, counter, expected, phase);
+        Optional<List<Integer>> leftOut = leftOutBy(source);
+        if (leftOut.isPresent()) {
+            checkLostOf(source, leftOut.get(), counter, expected, phase);
             throw new EpTimeoutException(
                     peers.label(source) + " has given up and recovers, so " + phase + " cannot end"
                             + describe(counter, source, expected) + "; call recover here too",
@@ -212,11 +245,29 @@ public final class Waits {
         }
     }
 
-    /** The recovering rank may have heard of a death before this one did. */
-    private void checkLostOf(int source, long round, Counter counter, long expected, String phase) {
+    /** The ranks that a rank wants to leave out, if it has called recover and this rank has not. */
+    private Optional<List<Integer>> leftOutBy(int source) {
+        if (membership.isPresent()) {
+            return membership.get().leftOutBy(source);
+        }
+        long round = peers.seen(Counter.RECOVER, source);
+        if (round <= recoveryRounds) {
+            return Optional.empty();
+        }
         long ints = peers.layout().block(Block.RECOVER, round, source) + BufferLayout.blockInts();
+        List<Integer> ranks = new ArrayList<>();
         for (int r = 0; r < peers.ranks(); r++) {
-            if (!mask.has(r) && peers.writtenBy(source).getInt(ints + 4L * r) != 0) {
+            if (peers.writtenBy(source).getInt(ints + 4L * r) != 0) {
+                ranks.add(r);
+            }
+        }
+        return Optional.of(ranks);
+    }
+
+    /** The recovering rank may have heard of a death before this one did. */
+    private void checkLostOf(int source, List<Integer> leftOut, Counter counter, long expected, String phase) {
+        for (int r : leftOut) {
+            if (!mask.has(r)) {
                 throw new EpPeerLostException(
                         peers.label(r) + " is lost, as rank " + source + " has found, during " + phase
                                 + describe(counter, source, expected) + "; call recover to go on without it",

@@ -38,7 +38,7 @@ final class PublishingTest {
         EpPlan plan = EpPlan.of(List.of(rank), List.of(path));
         Bootstrap bootstrap = Bootstraps.inProcess(1).get(0);
         OpenContext context = new OpenContext(plan, 0, List.of(0), bootstrap, device, RELAXED, Duration.ofSeconds(10));
-        return new MappedBackend(context, new Collective("mapped", context), "here", detour, name -> {
+        return new MappedBackend(context, new Collective("mapped", context), "here", detour, (ranks, name) -> {
             throw new IllegalStateException("nothing is allocated");
         });
     }

@@ -31,7 +31,7 @@ final class LivenessLocksTest {
     private Path folder;
 
     private LivenessLocks locks() {
-        return LivenessLocks.create(HOST, List.of(folder));
+        return LivenessLocks.create(HOST, List.of(folder), false);
     }
 
     private long names() throws IOException {
@@ -117,7 +117,7 @@ final class LivenessLocksTest {
         try (Holder holder = new Holder(folder);
                 LivenessLocks mine = locks();
                 LivenessLocks sibling = locks();
-                LivenessLocks far = LivenessLocks.create("another-host", List.of(folder))) {
+                LivenessLocks far = LivenessLocks.create("another-host", List.of(folder), false)) {
             Path path = Path.of(new String(holder.announcement, StandardCharsets.UTF_8).split("\n", -1)[3]);
             Files.delete(path);
             Files.createFile(path);
@@ -146,7 +146,7 @@ final class LivenessLocksTest {
     @Test
     void whereNoFolderCanBeWrittenNothingIsKnown() throws Exception {
         Path file = Files.createFile(folder.resolve("no-folder"));
-        try (LivenessLocks without = LivenessLocks.create(HOST, List.of(file));
+        try (LivenessLocks without = LivenessLocks.create(HOST, List.of(file), false);
                 Holder holder = new Holder(folder)) {
             without.open(0, List.of(without.announcement(), holder.announcement));
             assertThat(without.isAnyWatched()).as("it can look at others").isTrue();
@@ -197,7 +197,7 @@ final class LivenessLocksTest {
         private Main() {}
 
         public static void main(String[] args) throws IOException {
-            try (LivenessLocks locks = LivenessLocks.create(HOST, List.of(Path.of(args[0])))) {
+            try (LivenessLocks locks = LivenessLocks.create(HOST, List.of(Path.of(args[0])), false)) {
                 System.out.println(HexFormat.of().formatHex(locks.announcement()));
                 while (System.in.read() >= 0) {
                     // Nothing is sent.

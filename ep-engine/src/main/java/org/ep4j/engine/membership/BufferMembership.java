@@ -1,0 +1,385 @@
+package org.ep4j.engine.membership;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.ep4j.EpNoMajorityException;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.memory.Words;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.MemberState;
+import org.ep4j.spi.NanoClock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The membership of one buffer on one rank: agrees with the other ranks on the members of the next epoch, through memory that all
+ * of them map, and lets the buffer move into fresh memory among these members. It has no thread of its own: a rank answers the
+ * others while it is in {@link #recover} itself. For the thread that runs the buffer's operations.
+ */
+public final class BufferMembership {
+    private static final System.Logger LOG = System.getLogger("org.ep4j");
+
+    /** Longer than a message takes between processes that share a processor, which yield while they poll. */
+    private static final long ATTEMPT_NANOS = 4_000_000;
+
+    private final int self;
+    private final int buffer;
+    private final ControlSlots slots;
+    private final LivenessLocks locks;
+    private final Bootstrap bootstrap;
+    private final NanoClock clock;
+    private final MessageCodec codec;
+    private final MembershipAgreement agreement;
+
+    /** By rank: the version of the last message that was read, and the message. */
+    private final long[] read;
+
+    private final @Nullable AgreementMessage[] news;
+    private final boolean[] proved;
+    private byte[] sent = {};
+    private AcceptorRecord stored;
+
+    /** The epoch whose memory the buffer uses. */
+    private long moved;
+
+    /** The newest epoch into whose memory this rank has tried to move: each is tried once. */
+    private long attempted;
+
+    private boolean recovering;
+    /** Throws if the wait that is under way has to end for another reason than its deadline. */
+    private Runnable check = () -> {};
+
+    /**
+     * In epoch 0, with all ranks.
+     *
+     * @param buffer number of the buffer, the same on all ranks and used once in the life of {@code locks}
+     * @param memory by rank: {@link #bytes} of memory that is used for nothing else
+     * @param locks prove which ranks are dead, and keep the records
+     * @param bootstrap of all ranks
+     * @throws org.ep4j.EpResourceException if there is no room for this rank's record
+     */
+    public BufferMembership(
+            int buffer, List<? extends Words> memory, LivenessLocks locks, Bootstrap bootstrap, NanoClock clock) {
+        this.self = bootstrap.rank();
+        this.buffer = buffer;
+        this.slots = new ControlSlots(self, memory);
+        this.locks = locks;
+        this.bootstrap = bootstrap;
+        this.clock = clock;
+        int ranks = memory.size();
+        this.codec = new MessageCodec(ranks);
+        this.agreement = new MembershipAgreement(self, Membership.first(ranks), ATTEMPT_NANOS);
+        this.read = new long[ranks];
+        this.news = new AgreementMessage[ranks];
+        this.proved = new boolean[ranks];
+        this.stored = agreement.record();
+        locks.reserve(buffer, codec.recordBytes());
+    }
+
+    /** Bytes of memory that each rank needs, a multiple of a page. */
+    public static long bytes(int ranks) {
+        return ControlSlots.bytes(ranks);
+    }
+
+    int self() {
+        return self;
+    }
+
+    ControlSlots slots() {
+        return slots;
+    }
+
+    NanoClock clock() {
+        return clock;
+    }
+
+    /** What moves the buffer into fresh memory. */
+    public interface Move<T> {
+        /**
+         * Makes memory among the members of an epoch, and whatever they have to exchange.
+         *
+         * @param members a bootstrap over {@code ranks}
+         * @param ranks the members, ascending, this one among them
+         * @param epoch unique in the life of the buffer
+         */
+        T run(Bootstrap members, List<Integer> ranks, long epoch);
+    }
+
+    /** Thrown inside a move when it has to be given up because of another agreement. */
+    private static final class EpochOverException extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        EpochOverException(long epoch) {
+            super("other ranks do not use epoch " + epoch + " any more", null, false, false);
+        }
+    }
+
+    /**
+     * Agrees on the members of the next epoch and moves the buffer among them. Collective over the ranks that will be members. If
+     * members die meanwhile, there is another agreement.
+     *
+     * @param masked ranks that the caller leaves out
+     * @param end value of the clock at the deadline
+     * @param millis the time until then when the call began, for messages
+     * @param check called in every wait; throws what is to end it
+     * @throws EpPeerLostException naming this rank if the others have left it out
+     * @throws EpNoMajorityException if too few ranks would continue
+     * @throws EpTimeoutException if a rank that is not known to be lost does not take part
+     */
+    public <T> T recover(Set<Integer> masked, long end, long millis, Runnable check, Move<T> move) {
+        recovering = true;
+        this.check = check;
+        for (int r = 0; r < slots.ranks(); r++) {
+            if (masked.contains(r)) {
+                agreement.suspect(r, Standing.MASKED);
+            } else if (agreement.suspicion(r) == Standing.MASKED) {
+                agreement.suspect(r, Standing.MEMBER);
+            }
+        }
+        while (true) {
+            decide(end, millis);
+            Membership membership = agreement.membership();
+            attempted = membership.epoch();
+            List<Integer> members = IntStream.range(0, slots.ranks())
+                    .filter(membership::has)
+                    .boxed()
+                    .toList();
+            try {
+                T made = move.run(new SlotBootstrap(this, attempted, members), members, attempted);
+                moved = attempted;
+                recovering = false;
+                return made;
+            } catch (EpochOverException | EpPeerLostException e) {
+                LOG.log(System.Logger.Level.DEBUG, "the move to epoch " + attempted + " is given up", e);
+            }
+        }
+    }
+
+    /** Returns when there is a membership of an epoch that this rank has not tried to move to. */
+    private void decide(long end, long millis) {
+        Pace pace = new Pace();
+        peek();
+        receive();
+        agreement.begin(attempted);
+        while (true) {
+            observe();
+            receive();
+            agreement.tick(clock.nanoTime());
+            send();
+            if (agreement.isExpelled()) {
+                throw expelled("recover");
+            }
+            if (agreement.membership().epoch() > attempted) {
+                return;
+            }
+            if (clock.nanoTime() - end >= 0) {
+                throw undecided(millis);
+            }
+            check.run();
+            pace.pause();
+            peek();
+        }
+    }
+
+    /** Reads what the other ranks have written since the last time, without an answer. */
+    private void peek() {
+        for (int r = 0; r < read.length; r++) {
+            long version = slots.version(r, ControlSlots.AGREEMENT);
+            if (version > read[r]) {
+                Optional<byte[]> message = slots.read(r, ControlSlots.AGREEMENT, version);
+                if (message.isPresent()) {
+                    read[r] = version;
+                    news[r] = codec.message(message.get());
+                }
+            }
+        }
+    }
+
+    private void receive() {
+        for (int r = 0; r < news.length; r++) {
+            AgreementMessage message = news[r];
+            if (message != null) {
+                agreement.receive(r, message);
+            }
+        }
+    }
+
+    /** Takes over what is known of the other ranks. */
+    private void observe() {
+        for (int r = 0; r < proved.length; r++) {
+            if (r == self || proved[r]) {
+                continue;
+            }
+            MemberState state = bootstrap.state(r);
+            if (state != MemberState.ALIVE) {
+                agreement.suspect(r, state == MemberState.LEFT ? Standing.LEFT : Standing.SILENT);
+            }
+            Optional<byte[]> last = locks.finalRecord(r, state, buffer, codec.recordBytes());
+            if (last.isPresent()) {
+                agreement.proveDead(r, finalRecord(last.get()));
+                proved[r] = true;
+            }
+        }
+    }
+
+    private AcceptorRecord finalRecord(byte[] bytes) {
+        // A rank that has stored nothing has promised nothing.
+        return bytes.length == 0
+                ? new AcceptorRecord(Membership.first(slots.ranks()), Vote.NO_BALLOT, Vote.NONE)
+                : codec.record(bytes);
+    }
+
+    /** Stores what this rank has promised and accepted, then tells all ranks, those that were left out as well. */
+    private void send() {
+        AcceptorRecord record = agreement.record();
+        if (!record.equals(stored)) {
+            locks.store(buffer, codec.recordBytes(), codec.encode(record));
+            stored = record;
+        }
+        AgreementMessage message = agreement.message();
+        byte[] bytes = codec.encode(message);
+        if (Arrays.equals(bytes, Long.BYTES, bytes.length, sent, Math.min(Long.BYTES, sent.length), sent.length)) {
+            return;
+        }
+        sent = bytes;
+        for (int r = 0; r < slots.ranks(); r++) {
+            if (r != self) {
+                slots.send(r, ControlSlots.AGREEMENT, message.version(), bytes);
+            }
+        }
+    }
+
+    /** Called again and again while this rank waits inside a move: answers the others, and ends the move if it cannot succeed. */
+    void requireUndisturbed(long epoch) {
+        check.run();
+        peek();
+        observe();
+        receive();
+        send();
+        if (agreement.membership().epoch() != epoch || agreement.record().promised() != Vote.NO_BALLOT) {
+            throw new EpochOverException(epoch);
+        }
+    }
+
+    /** What is known of a rank. */
+    MemberState state(int rank) {
+        return bootstrap.state(rank);
+    }
+
+    boolean provesLosses() {
+        return bootstrap.provesLosses();
+    }
+
+    long stateChanges() {
+        return bootstrap.stateChanges();
+    }
+
+    /**
+     * Ends an operation of a rank that the others have left out. A rank that was stopped learns it here.
+     *
+     * @throws EpPeerLostException naming this rank
+     */
+    public void requireMember(String phase) {
+        peek();
+        for (AgreementMessage message : news) {
+            if (message != null
+                    && message.epoch() > moved
+                    && !message.acceptor().membership().has(self)) {
+                throw expelled(phase);
+            }
+        }
+    }
+
+    /** True from a call of {@link #recover} until one has succeeded: the buffer's memory may differ between ranks. */
+    public boolean isRecovering() {
+        return recovering;
+    }
+
+    /**
+     * Whether a rank is in {@link #recover} or has been through it, which this rank has not.
+     *
+     * @return empty if it is not; otherwise the ranks that it wants to leave out
+     */
+    public Optional<List<Integer>> leftOutBy(int rank) {
+        peek();
+        AgreementMessage message = news[rank];
+        if (message == null || message.epoch() < moved) {
+            return Optional.empty();
+        }
+        boolean under = message.acceptor().promised() != Vote.NO_BALLOT
+                || message.proposal().ballot() != Vote.NO_BALLOT;
+        if (message.epoch() == moved && !under) {
+            return Optional.empty();
+        }
+        Membership theirs = message.acceptor().membership();
+        return Optional.of(IntStream.range(0, slots.ranks())
+                .filter(r -> message.suspects().get(r) != Standing.MEMBER
+                        || message.dead().get(r)
+                        || !theirs.has(r))
+                .boxed()
+                .toList());
+    }
+
+    private EpPeerLostException expelled(String phase) {
+        return new EpPeerLostException(
+                "the other ranks have left this rank (" + self + ") out and continue without it; close the buffer",
+                self,
+                phase);
+    }
+
+    private RuntimeException undecided(long millis) {
+        Membership membership = agreement.membership();
+        List<Integer> with = new ArrayList<>();
+        List<String> against = new ArrayList<>();
+        int missing = -1;
+        int living = 0;
+        for (int r = 0; r < slots.ranks(); r++) {
+            if (!membership.has(r) || agreement.dead().get(r)) {
+                continue;
+            }
+            living++;
+            Standing suspicion = agreement.suspicion(r);
+            if (suspicion != Standing.MEMBER) {
+                against.add(r + " (" + text(suspicion) + ")");
+                continue;
+            }
+            with.add(r);
+            if (r != self && !agreement.hasHeardOf(r) && missing < 0) {
+                missing = r;
+            }
+        }
+        if (2 * with.size() > living && missing >= 0) {
+            return new EpTimeoutException(
+                    "recover waited " + millis + " ms for rank " + missing
+                            + ", which is not known to be lost; call recover on all ranks, or end the process of that rank",
+                    "recover",
+                    missing,
+                    membership.epoch() + 1,
+                    membership.epoch());
+        }
+        return new EpNoMajorityException(
+                "this rank (" + self + ") can continue with ranks "
+                        + with.stream().map(String::valueOf).collect(Collectors.joining(", ")) + " only, "
+                        + with.size() + " of " + living + " that are not proved dead, and more than half are needed;"
+                        + " ranks " + String.join(", ", against)
+                        + " may run and continue without this one. Wait for them or end their processes, then call"
+                        + " recover again; or close the buffer",
+                with.size(),
+                living);
+    }
+
+    private static String text(Standing suspicion) {
+        return switch (suspicion) {
+            case SILENT -> "silent for the heartbeat timeout, or its connection is lost";
+            case UNREACHABLE -> "cannot be reached";
+            case LEFT -> "has left the group";
+            case MASKED -> "masked";
+            case MEMBER, DEAD -> "dead";
+        };
+    }
+}

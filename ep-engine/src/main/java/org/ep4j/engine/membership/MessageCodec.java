@@ -1,0 +1,109 @@
+package org.ep4j.engine.membership;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+
+/** The bytes of {@link AgreementMessage} and {@link AcceptorRecord}: fixed order, longs of 8 bytes, standings of one byte each. */
+final class MessageCodec {
+    private static final Standing[] STANDINGS = Standing.values();
+    private static final int LONGS = 8;
+
+    private final int ranks;
+
+    /** For messages of a group of {@code ranks}. */
+    MessageCodec(int ranks) {
+        this.ranks = ranks;
+    }
+
+    /** Most bytes of a message. */
+    int messageBytes() {
+        return LONGS * Long.BYTES + recordBytes() + 4 * (1 + ranks);
+    }
+
+    /** Most bytes of a record. */
+    int recordBytes() {
+        return 3 * Long.BYTES + ranks + 1 + ranks;
+    }
+
+    byte[] encode(AgreementMessage message) {
+        ByteBuffer to = ByteBuffer.allocate(messageBytes());
+        to.putLong(message.version());
+        put(to, message.acceptor());
+        put(to, message.proposal());
+        putStandings(to, message.suspects());
+        for (int r = 0; r < ranks; r++) {
+            to.put((byte) (message.dead().get(r) ? 1 : 0));
+        }
+        to.putLong(message.deadPromised());
+        put(to, message.deadAccepted());
+        return written(to);
+    }
+
+    AgreementMessage message(byte[] bytes) {
+        ByteBuffer from = ByteBuffer.wrap(bytes);
+        long version = from.getLong();
+        AcceptorRecord acceptor = record(from);
+        Vote proposal = vote(from);
+        List<Standing> suspects = standings(from);
+        BitSet dead = new BitSet(ranks);
+        for (int r = 0; r < ranks; r++) {
+            dead.set(r, from.get() != 0);
+        }
+        return new AgreementMessage(version, acceptor, proposal, suspects, dead, from.getLong(), vote(from));
+    }
+
+    byte[] encode(AcceptorRecord record) {
+        ByteBuffer to = ByteBuffer.allocate(recordBytes());
+        put(to, record);
+        return written(to);
+    }
+
+    AcceptorRecord record(byte[] bytes) {
+        return record(ByteBuffer.wrap(bytes));
+    }
+
+    private void put(ByteBuffer to, AcceptorRecord record) {
+        to.putLong(record.membership().epoch());
+        putStandings(to, record.membership().standings());
+        to.putLong(record.promised());
+        put(to, record.accepted());
+    }
+
+    private AcceptorRecord record(ByteBuffer from) {
+        return new AcceptorRecord(new Membership(from.getLong(), standings(from)), from.getLong(), vote(from));
+    }
+
+    private void put(ByteBuffer to, Vote vote) {
+        to.putLong(vote.ballot());
+        to.put((byte) (vote.value().isEmpty() ? 0 : 1));
+        if (!vote.value().isEmpty()) {
+            putStandings(to, vote.value());
+        }
+    }
+
+    private Vote vote(ByteBuffer from) {
+        long ballot = from.getLong();
+        return new Vote(ballot, from.get() == 0 ? List.of() : standings(from));
+    }
+
+    @SuppressWarnings("EnumOrdinal") // all ranks run the same version, which they have compared when they joined
+    private static void putStandings(ByteBuffer to, List<Standing> standings) {
+        standings.forEach(standing -> to.put((byte) standing.ordinal()));
+    }
+
+    private List<Standing> standings(ByteBuffer from) {
+        List<Standing> standings = new ArrayList<>(ranks);
+        for (int r = 0; r < ranks; r++) {
+            standings.add(STANDINGS[from.get()]);
+        }
+        return standings;
+    }
+
+    private static byte[] written(ByteBuffer to) {
+        byte[] bytes = new byte[to.position()];
+        to.flip().get(bytes);
+        return bytes;
+    }
+}

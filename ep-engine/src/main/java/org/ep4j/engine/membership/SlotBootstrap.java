@@ -1,0 +1,185 @@
+package org.ep4j.engine.membership;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.zip.CRC32C;
+import org.ep4j.EpException;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.MemberState;
+
+/**
+ * All-gathers among the members of one epoch, through {@link ControlSlots}: for the steps in which a buffer moves, which need no
+ * rank in particular.
+ *
+ * <p>A gather takes rounds, in each of which every member writes at most {@link ControlSlots#EXCHANGE_BYTES} to each other one and
+ * reads what the others wrote. Two members use two slots in turn: whoever writes for round n + 2 has read the other's message of
+ * round n + 1, so the other one has read round n. For one thread; members call in the same order.
+ */
+final class SlotBootstrap implements Bootstrap {
+    /** Of a message: checksum of the tag, whole length. */
+    private static final int HEAD = 2 * Long.BYTES;
+
+    private static final int PART = ControlSlots.EXCHANGE_BYTES - HEAD;
+
+    private final BufferMembership membership;
+    private final long epoch;
+    private final List<Integer> members;
+    private final int self;
+    /** Rounds with each rank, shared with subgroups. */
+    private final long[] rounds;
+
+    /**
+     * Among the members of an epoch.
+     *
+     * @param members ranks, ascending
+     */
+    SlotBootstrap(BufferMembership membership, long epoch, List<Integer> members) {
+        this(membership, epoch, members, new long[membership.slots().ranks()]);
+    }
+
+    private SlotBootstrap(BufferMembership membership, long epoch, List<Integer> members, long[] rounds) {
+        this.membership = membership;
+        this.epoch = epoch;
+        this.members = List.copyOf(members);
+        this.self = members.indexOf(membership.self());
+        this.rounds = rounds;
+    }
+
+    @Override
+    public int rank() {
+        return self;
+    }
+
+    @Override
+    public int size() {
+        return members.size();
+    }
+
+    @Override
+    public List<byte[]> allGather(String tag, byte[] mine, Duration deadline) {
+        long end = membership.clock().nanoTime() + deadline.toNanos();
+        long name = checksum(tag);
+        List<ByteArrayOutputStream> got = new ArrayList<>();
+        long[] lengths = new long[members.size()];
+        for (int i = 0; i < members.size(); i++) {
+            got.add(new ByteArrayOutputStream());
+        }
+        long most = mine.length;
+        for (int part = 0; part == 0 || (long) part * PART < most; part++) {
+            send(name, mine, part);
+            for (int i = 0; i < members.size(); i++) {
+                if (i == self) {
+                    continue;
+                }
+                ByteBuffer message = ByteBuffer.wrap(receive(i, tag, end, deadline));
+                if (message.getLong() != name) {
+                    throw new EpException("rank " + members.get(i) + " is at another step of the recovery than \"" + tag
+                            + "\", a defect of a backend; close the buffer");
+                }
+                lengths[i] = message.getLong();
+                most = Math.max(most, lengths[i]);
+                got.get(i).write(message.array(), message.position(), message.remaining());
+            }
+            for (int rank : members) {
+                rounds[rank]++;
+            }
+        }
+        List<byte[]> all = new ArrayList<>();
+        for (int i = 0; i < members.size(); i++) {
+            all.add(i == self ? mine.clone() : got.get(i).toByteArray());
+        }
+        return all;
+    }
+
+    private void send(long name, byte[] mine, int part) {
+        int from = Math.min(part * PART, mine.length);
+        int bytes = Math.min(PART, mine.length - from);
+        byte[] message = ByteBuffer.allocate(HEAD + bytes)
+                .putLong(name)
+                .putLong(mine.length)
+                .put(mine, from, bytes)
+                .array();
+        for (int rank : members) {
+            if (rank != membership.self()) {
+                membership.slots().send(rank, slot(rank), version(rank), message);
+            }
+        }
+    }
+
+    private byte[] receive(int member, String tag, long end, Duration deadline) {
+        int rank = members.get(member);
+        Pace pace = new Pace();
+        while (true) {
+            Optional<byte[]> message = membership.slots().read(rank, slot(rank), version(rank));
+            if (message.isPresent()) {
+                return message.get();
+            }
+            membership.requireUndisturbed(epoch);
+            for (int i = 0; i < members.size(); i++) {
+                if (membership.state(members.get(i)) != MemberState.ALIVE
+                        && membership.slots().read(rank, slot(rank), version(rank)).isEmpty()) {
+                    throw new EpPeerLostException(
+                            "rank " + members.get(i) + " was lost during \"" + tag + "\" of a recovery", i, "recover");
+                }
+            }
+            if (membership.clock().nanoTime() - end >= 0) {
+                throw new EpTimeoutException(
+                        "rank " + rank + " did not take part in \"" + tag + "\" of a recovery within "
+                                + deadline.toMillis() + " ms",
+                        "recover",
+                        member,
+                        rounds[rank],
+                        Math.max(0, (membership.slots().version(rank, slot(rank)) & 0xFFFF_FFFFL) - 1));
+            }
+            pace.pause();
+        }
+    }
+
+    private int slot(int rank) {
+        return ControlSlots.EXCHANGE + (int) (rounds[rank] & 1);
+    }
+
+    /** Larger than that of any earlier epoch; an epoch has one move. */
+    private long version(int rank) {
+        return (epoch << 32) + rounds[rank] + 1;
+    }
+
+    private static long checksum(String tag) {
+        CRC32C crc = new CRC32C();
+        crc.update(tag.getBytes(StandardCharsets.UTF_8));
+        return crc.getValue();
+    }
+
+    @Override
+    public MemberState state(int rank) {
+        return membership.state(members.get(rank));
+    }
+
+    @Override
+    public boolean provesLosses() {
+        return membership.provesLosses();
+    }
+
+    @Override
+    public long stateChanges() {
+        return membership.stateChanges();
+    }
+
+    @Override
+    public Bootstrap subgroup(String name, List<Integer> ranks) {
+        return new SlotBootstrap(
+                membership, epoch, ranks.stream().map(members::get).toList(), rounds);
+    }
+
+    @Override
+    public void close() {
+        // The slots belong to the buffer.
+    }
+}

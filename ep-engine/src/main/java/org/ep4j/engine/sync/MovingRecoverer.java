@@ -1,0 +1,147 @@
+package org.ep4j.engine.sync;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.Recovery;
+import org.ep4j.engine.membership.BufferMembership;
+import org.ep4j.spi.Bootstrap;
+
+/**
+ * Recovery of a buffer whose ranks map each other's memory: the ranks agree on the members of the next epoch, then move the buffer
+ * into fresh memory among these. A rank that is left out but runs can only reach the memory before, which no member uses any more.
+ */
+public final class MovingRecoverer {
+    private final Recoverer.Numbers numbers;
+    private final Peers<?> peers;
+    private final Waits waits;
+    private final BufferMembership membership;
+    private final FreshMemory memory;
+    /** Ranks that have no part in the newest memory. */
+    private Set<Integer> leftBehind = Set.of();
+
+    /**
+     * What it takes to recover in this way.
+     *
+     * @param membership of the buffer
+     * @param memory makes the memory to which it moves
+     */
+    public record Way(BufferMembership membership, FreshMemory memory) {}
+
+    /** For one buffer. */
+    public MovingRecoverer(Recoverer.Numbers numbers, Peers<?> peers, Waits waits, Way way) {
+        this.numbers = numbers;
+        this.peers = peers;
+        this.waits = waits;
+        this.membership = way.membership();
+        this.memory = way.memory();
+        waits.membership(membership);
+    }
+
+    /** The agreement on who takes part. */
+    public BufferMembership membership() {
+        return membership;
+    }
+
+    /** Ranks that have no part in the buffer's memory any more and cannot be taken back. */
+    public Set<Integer> leftBehind() {
+        return leftBehind;
+    }
+
+    /** See {@link org.ep4j.EpBuffer#recover}. */
+    public Recovery recover(long completed, Deadline deadline) {
+        return membership.recover(
+                waits.mask().toSet(),
+                deadline.nanos(),
+                deadline.whole().toMillis(),
+                waits::requireRunning,
+                (members, ranks, epoch) -> move(members, ranks, epoch, completed, deadline));
+    }
+
+    /**
+     * See {@link org.ep4j.EpBuffer#mask}.
+     *
+     * @param finished whether all operations that this rank has begun have ended well: then the rank has done its part of them,
+     *     and neither writes nor reads here. If not, the buffer moves away from it
+     */
+    public void mask(int rank, boolean finished, long completed, Deadline deadline) {
+        Mask before = waits.mask();
+        if (before.has(rank)) {
+            return;
+        }
+        waits.mask(before.with(rank));
+        if (!finished) {
+            try {
+                recover(completed, deadline);
+            } catch (RuntimeException e) {
+                waits.mask(before);
+                throw e;
+            }
+        }
+    }
+
+    private Recovery move(Bootstrap members, List<Integer> ranks, long epoch, long completed, Deadline deadline) {
+        SymmetricMemory fresh = memory.make(members, ranks, epoch, left(deadline));
+        List<byte[]> all;
+        try {
+            // The last step: when it returns, all members have mapped the memory of all.
+            all = members.allGather("numbers", mine(completed), left(deadline));
+        } catch (RuntimeException e) {
+            memory.dropNewest();
+            throw e;
+        }
+        long[] most = new long[3];
+        Map<Integer, Long> byRank = new TreeMap<>();
+        for (int i = 0; i < ranks.size(); i++) {
+            ByteBuffer theirs = ByteBuffer.wrap(all.get(i));
+            for (int kind = 0; kind < most.length; kind++) {
+                most[kind] = Math.max(most[kind], theirs.getLong());
+            }
+            byRank.put(ranks.get(i), theirs.getLong());
+        }
+        Set<Integer> out = new TreeSet<>();
+        for (int r = 0; r < peers.ranks(); r++) {
+            if (!ranks.contains(r)) {
+                out.add(r);
+            }
+        }
+        peers.moveTo(fresh);
+        leftBehind = Set.copyOf(out);
+        waits.mask(Mask.of(out));
+        numbers.restart(most[0], most[1], most[2]);
+        waits.restart(most[0], most[1], most[2]);
+        memory.freeOldest();
+        return new Recovery(out, byRank);
+    }
+
+    private byte[] mine(long completed) {
+        ByteBuffer mine = ByteBuffer.allocate(4 * Long.BYTES);
+        for (long number : numbers.begun()) {
+            mine.putLong(number);
+        }
+        return mine.putLong(completed).array();
+    }
+
+    /** A millisecond at least, so that a step which begins late still reports the missing rank. */
+    private static Duration left(Deadline deadline) {
+        return Duration.ofNanos(Math.max(1_000_000, deadline.nanos() - System.nanoTime()));
+    }
+
+    /** Refuses to take back ranks that have no part in the buffer's memory. */
+    public void requireTakenBack(Set<Integer> masked) {
+        for (int rank : masked) {
+            if (leftBehind.contains(rank)) {
+                throw new EpPeerLostException(
+                        "rank " + rank + " cannot be taken back: the buffer was moved into fresh memory without it;"
+                                + " leave it masked, or join a new group",
+                        rank,
+                        "clear mask");
+            }
+        }
+    }
+}

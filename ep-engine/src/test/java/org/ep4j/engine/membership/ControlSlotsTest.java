@@ -1,0 +1,82 @@
+package org.ep4j.engine.membership;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Random;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** Slots through which ranks agree, on memory of this process. */
+@Tag("verify")
+final class ControlSlotsTest {
+    private final List<HostMemory> memory = List.of(newMemory(), newMemory());
+    private final ControlSlots sender = new ControlSlots(0, memory);
+    private final ControlSlots receiver = new ControlSlots(1, memory);
+
+    static HostMemory newMemory() {
+        return newMemory(2);
+    }
+
+    static HostMemory newMemory(int ranks) {
+        return HostMemory.of(ByteBuffer.allocateDirect((int) ControlSlots.bytes(ranks)));
+    }
+
+    private static byte[] bytes(int length, long seed) {
+        byte[] bytes = new byte[length];
+        new Random(seed).nextBytes(bytes);
+        return bytes;
+    }
+
+    @Test
+    void newMemoryHasNoMessage() {
+        assertThat(receiver.version(0, ControlSlots.AGREEMENT)).isZero();
+        assertThat(receiver.read(0, ControlSlots.AGREEMENT, 0)).isEmpty();
+    }
+
+    @Property(tries = 200)
+    void readsWhatWasWrittenLast(
+            @ForAll @IntRange(max = ControlSlots.EXCHANGE_BYTES) int first,
+            @ForAll @IntRange(max = ControlSlots.EXCHANGE_BYTES) int second,
+            @ForAll @IntRange(max = 2) int slot,
+            @ForAll long seed) {
+        long version = receiver.version(0, slot);
+        sender.send(1, slot, version + 1, bytes(first, seed));
+        assertThat(receiver.read(0, slot, version + 1)).contains(bytes(first, seed));
+        sender.send(1, slot, version + 2, bytes(second, seed + 1));
+        assertThat(receiver.read(0, slot, version + 1)).as("overwritten").isEmpty();
+        assertThat(receiver.version(0, slot)).isEqualTo(version + 2);
+        assertThat(receiver.read(0, slot, version + 2)).contains(bytes(second, seed + 1));
+    }
+
+    /** The writer is at work, or has ended in the middle of it. */
+    @Property(tries = 200)
+    void ignoresAMessageOfWhichPartIsOfAnotherOne(
+            @ForAll @IntRange(min = 1, max = 300) int length, @ForAll @IntRange(max = 299) int at, @ForAll long seed) {
+        sender.send(1, ControlSlots.AGREEMENT, receiver.version(0, ControlSlots.AGREEMENT) + 1, bytes(length, seed));
+        long version = receiver.version(0, ControlSlots.AGREEMENT);
+        // The bytes of a message lie behind three words.
+        int offset = 24 + at % length;
+        memory.get(1).putByte(offset, (byte) (memory.get(1).getByte(offset) + 1));
+        assertThat(receiver.read(0, ControlSlots.AGREEMENT, version)).isEmpty();
+    }
+
+    @Test
+    void slotsOfSourcesDoNotOverlap() {
+        sender.send(1, ControlSlots.AGREEMENT, 1, bytes(ControlSlots.EXCHANGE_BYTES, 1));
+        sender.send(1, ControlSlots.EXCHANGE, 1, bytes(ControlSlots.EXCHANGE_BYTES, 2));
+        sender.send(1, ControlSlots.EXCHANGE + 1, 1, bytes(ControlSlots.EXCHANGE_BYTES, 3));
+        receiver.send(1, ControlSlots.AGREEMENT, 1, bytes(ControlSlots.EXCHANGE_BYTES, 4));
+        receiver.send(1, ControlSlots.EXCHANGE + 1, 1, bytes(ControlSlots.EXCHANGE_BYTES, 5));
+        for (int slot = 0; slot < 3; slot++) {
+            assertThat(receiver.read(0, slot, 1)).contains(bytes(ControlSlots.EXCHANGE_BYTES, slot + 1));
+        }
+        assertThat(receiver.read(1, ControlSlots.AGREEMENT, 1)).contains(bytes(ControlSlots.EXCHANGE_BYTES, 4));
+        assertThat(receiver.read(1, ControlSlots.EXCHANGE + 1, 1)).contains(bytes(ControlSlots.EXCHANGE_BYTES, 5));
+    }
+}

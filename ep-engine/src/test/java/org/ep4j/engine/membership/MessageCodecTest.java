@@ -1,0 +1,52 @@
+package org.ep4j.engine.membership;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.BitSet;
+import java.util.List;
+import java.util.Random;
+import java.util.stream.Stream;
+import org.ep4j.testing.Draw;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
+
+@Tag("verify")
+final class MessageCodecTest {
+    private static List<Standing> standings(Random random, int ranks) {
+        return Stream.generate(() -> Draw.oneOf(random, Standing.values()))
+                .limit(ranks)
+                .toList();
+    }
+
+    private static Vote vote(Random random, int ranks) {
+        return random.nextBoolean()
+                ? Vote.NONE
+                : new Vote(random.nextLong(), random.nextBoolean() ? List.of() : standings(random, ranks));
+    }
+
+    @Property(tries = 500)
+    void decodesWhatItEncodes(@ForAll @IntRange(min = 1, max = 300) int ranks, @ForAll long seed) {
+        Random random = new Random(seed);
+        MessageCodec codec = new MessageCodec(ranks);
+        BitSet dead = new BitSet(ranks);
+        for (int r = 0; r < ranks; r++) {
+            dead.set(r, random.nextBoolean());
+        }
+        AcceptorRecord record = new AcceptorRecord(
+                new Membership(random.nextLong(), standings(random, ranks)), random.nextLong(), vote(random, ranks));
+        AgreementMessage message = new AgreementMessage(
+                random.nextLong(),
+                record,
+                vote(random, ranks),
+                standings(random, ranks),
+                dead,
+                random.nextLong(),
+                vote(random, ranks));
+        assertThat(codec.encode(record).length).isLessThanOrEqualTo(codec.recordBytes());
+        assertThat(codec.encode(message).length).isLessThanOrEqualTo(codec.messageBytes());
+        assertThat(codec.record(codec.encode(record))).isEqualTo(record);
+        assertThat(codec.message(codec.encode(message))).isEqualTo(message);
+    }
+}

@@ -1,0 +1,139 @@
+package org.ep4j.tck.rules;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.Set;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpException;
+import org.ep4j.EpNoMajorityException;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.Recovery;
+import org.ep4j.tck.crew.Params;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.crew.Scenario;
+import org.ep4j.testing.Guard;
+
+/**
+ * The process of the last rank is stopped for longer than the heartbeat timeout, in an exchange, and continues later. Each exchange
+ * checks its results.
+ */
+final class StoppedRankScenario implements Scenario {
+    private static final Duration UNTIL_STOP = Duration.ofMillis(300);
+    /** Of a recovery that cannot succeed. */
+    private static final Duration BRIEF = Duration.ofSeconds(1);
+
+    private static final int ROUNDS = 30;
+
+    @Override
+    public void run(RankContext context) {
+        EpBuffer buffer = context.buffer(new Setup(Params.parse(""), context.size()).shape());
+        int stopped = context.size() - 1;
+        if (context.isRank(stopped)) {
+            stopAfter(UNTIL_STOP);
+        }
+        EpException failure = Checks.refused(EpException.class, "exchanges with a rank that stops", () -> {
+            for (int round = 0; true; round++) {
+                exchange(context, buffer, round);
+            }
+        });
+        if (context.size() == 2) {
+            nobodyContinues(context, buffer);
+        } else if (context.isRank(stopped)) {
+            isNotified(context, buffer, failure);
+        } else {
+            othersContinue(context, buffer, stopped);
+        }
+    }
+
+    private static void exchange(RankContext context, EpBuffer buffer, int round) {
+        LifecycleScenario.highThroughput(context, buffer, Params.parse("seed=" + round));
+        LifecycleScenario.lowLatency(context, buffer, Params.parse("seed=" + round));
+    }
+
+    private static void othersContinue(RankContext context, EpBuffer buffer, int stopped) {
+        Recovery recovery = buffer.recover(Guard.minute());
+        Checks.equal("ranks that recovery masked", recovery.masked(), Set.of(stopped));
+        for (int round = 0; round < ROUNDS; round++) {
+            if (round == ROUNDS / 3 && context.isRank(0)) {
+                signal("CONT", context.group().plan().profiles().get(stopped).pid());
+            }
+            exchange(context, buffer, round);
+        }
+        EpPeerLostException kept = Checks.refused(
+                EpPeerLostException.class, "taking the rank back", () -> buffer.clearMask(Guard.minute()));
+        Checks.equal("the rank that cannot be taken back", kept.peer(), stopped);
+    }
+
+    /** What it has read until now was right; it gets no further. */
+    private static void isNotified(RankContext context, EpBuffer buffer, EpException failure) {
+        EpException last = failure;
+        if (!(last instanceof EpPeerLostException lost && lost.peer() == context.rank())) {
+            // It may see first that its connections are lost.
+            last = Checks.refused(
+                    EpException.class, "recovery of a rank that was left out", () -> buffer.recover(Guard.minute()));
+        }
+        Checks.that(
+                last instanceof EpPeerLostException lost && lost.peer() == context.rank(),
+                "the rank must learn that it was left out, but this was thrown: " + last);
+        EpPeerLostException next = Checks.refused(
+                EpPeerLostException.class, "the next recovery", () -> buffer.recover(Guard.minute()));
+        Checks.equal("the rank that was left out", next.peer(), context.rank());
+    }
+
+    /** Neither of two ranks may continue alone, until the other one is proved dead. */
+    private static void nobodyContinues(RankContext context, EpBuffer buffer) {
+        if (context.isRank(1)) {
+            Checks.refused(EpException.class, "recovery of one rank of two", () -> buffer.recover(BRIEF));
+            context.die();
+        }
+        Checks.refused(EpNoMajorityException.class, "recovery of one rank of two", () -> buffer.recover(BRIEF));
+        signal("CONT", context.group().plan().profiles().get(1).pid());
+        Recovery recovery = recoverOnceTheOtherIsDead(buffer);
+        Checks.equal("ranks that recovery masked", recovery.masked(), Set.of(1));
+        for (int round = 0; round < ROUNDS; round++) {
+            exchange(context, buffer, round);
+        }
+    }
+
+    private static Recovery recoverOnceTheOtherIsDead(EpBuffer buffer) {
+        long end = System.nanoTime() + Guard.minute().toNanos();
+        while (true) {
+            try {
+                return buffer.recover(BRIEF);
+            } catch (EpNoMajorityException e) {
+                if (System.nanoTime() - end >= 0) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    private static void stopAfter(Duration delay) {
+        Thread thread = new Thread(
+                () -> {
+                    try {
+                        Thread.sleep(delay.toMillis());
+                        signal("STOP", ProcessHandle.current().pid());
+                    } catch (InterruptedException e) {
+                        Thread.currentThread().interrupt();
+                    }
+                },
+                "stop");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private static void signal(String name, long pid) {
+        try {
+            int code = new ProcessBuilder("kill", "-" + name, Long.toString(pid))
+                    .inheritIO()
+                    .start()
+                    .waitFor();
+            Checks.equal("kill -" + name, code, 0);
+        } catch (IOException e) {
+            throw new IllegalStateException("kill cannot be run", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}
