@@ -125,7 +125,8 @@ public final class EpKeys {
                     -1,
                     -1,
                     1023,
-                    "index of the entry in a port's GID table to send from; -1 chooses an entry by link layer and type")
+                    "index of the entry in a port's GID table to send from; -1 chooses an entry by link layer, address and"
+                            + " type")
             .orVariable("NCCL_IB_GID_INDEX")
             .orVariable("NVSHMEM_IB_GID_INDEX")
             .orVariable("UCCL_IB_GID_INDEX");
@@ -167,7 +168,7 @@ public final class EpKeys {
             0,
             65535,
             "port of the TCP rendezvous on rank 0; 0 means MASTER_PORT, or MASTER_PORT + 1 if torchrun's agent listens"
-                    + " on MASTER_PORT");
+                    + " on MASTER_PORT; under PMIx, 0 means any free port");
 
     /** Sign of life on the connections of the TCP rendezvous. */
     public static final ConfigKey<Duration> BOOTSTRAP_HEARTBEAT = ConfigKey.duration(
@@ -195,8 +196,8 @@ public final class EpKeys {
             0,
             0,
             4096,
-            "number of multiprocessors (SMs) of a GPU that move rows in high throughput; 0 uses enough to saturate the"
-                    + " GPU's links");
+            "number of multiprocessors (SMs) of a GPU that move rows in high throughput; 0 uses a number that"
+                    + " nearly saturates the GPU's links, and leaves the others to computation");
 
     /** Multiprocessors for low latency. */
     public static final ConfigKey<Integer> LOW_LATENCY_SMS = ConfigKey.integer(

@@ -26,9 +26,10 @@ import picocli.CommandLine.Spec;
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {
-            "0:a device besides the host can be used, and no check warns",
-            "1:a check warns or failed",
-            "2:only the host device can be used; also wrong usage, or a recording that cannot be understood",
+            "0:a device besides the host can be used, and no check warns or failed; a recording does not show devices",
+            "1:as 0, but a check warns or failed",
+            "2:only the host device can be used, whatever the checks say; also wrong usage, or a recording that cannot be"
+                    + " understood",
             "3:a file cannot be written",
             "5:an error inside ep4j",
         })

@@ -21,8 +21,8 @@ final class SettingsPageTest {
                 A setting is taken from `EpConfig.Builder.set`, else from the system property `-Dep.NAME=VALUE`, else from the environment
                 variable of the same name in capitals, with underscores for dots and hyphens: `ep.nic.gid-index` is `EP_NIC_GID_INDEX`. If
                 that variable is not set, ep4j reads the variables that the tables list as "other variables", most of which belong to NCCL,
-                NVSHMEM, UCCL or MSCCL++. (In UCCL, in-flight limits apply to a GPU and NIC. In ep4j they apply to each peer, except
-                `ep.efa.max-inflight-bytes`, which applies to all peers together.) An unknown `ep.*` name in the builder or among the system
+                NVSHMEM, UCCL or MSCCL++. (In UCCL, an in-flight limit covers all peers that a GPU reaches through a NIC. In ep4j the limits
+                apply to each peer, except `ep.efa.max-inflight-bytes`, which covers all peers together.) An unknown `ep.*` name in the builder or among the system
                 properties is refused, and the error names the nearest known one. Settings that must be the same on all ranks are compared
                 when ranks join.
 

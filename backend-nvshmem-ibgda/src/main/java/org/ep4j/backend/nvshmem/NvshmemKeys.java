@@ -39,7 +39,7 @@ final class NvshmemKeys {
     static final ConfigKey<Long> CHUNK = ConfigKey.bytes(
             "ep.nvshmem.chunk",
             "256MiB",
-            "step by which the symmetric heap grows; for a window larger than this, it grows by the size of the window");
+            "step by which the symmetric heap grows; for a buffer that needs more, it grows by what the buffer needs");
 
     static final ConfigKey<Long> HEAP = ConfigKey.bytes(
             "ep.nvshmem.heap", "2GiB", "size of the symmetric heap if it cannot grow (ep.nvshmem.cuda-vmm=false)");
