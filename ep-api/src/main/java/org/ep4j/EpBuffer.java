@@ -70,11 +70,13 @@ public interface EpBuffer extends AutoCloseable {
      *
      * <p>A rank that has not finished the earlier operations may still write for them. In a buffer in host memory, such a rank
      * is cut off if it is reached by posting through efa or ibrc-multiqp: nothing that it writes arrives any more, in any buffer
-     * of the group, and {@link #clearMask} cannot take it back. A rank that maps this rank's memory, any rank of a buffer in GPU
-     * memory and any rank reached by nvshmem-ibgda are not cut off: the caller must make sure that such a rank has no operation
-     * in flight and begins none.
+     * of the group, and {@link #clearMask} cannot take it back. In a buffer in host memory whose ranks are all connected by
+     * host-shm, this call is a {@link #recover} without such a rank. Any other rank that maps this rank's memory, any rank of a
+     * buffer in GPU memory and any rank reached by nvshmem-ibgda are not cut off: the caller must make sure that such a rank has
+     * no operation in flight and begins none.
      *
      * @throws EpArgumentException when {@code rank} is this one or not a rank
+     * @throws EpNoMajorityException as {@link #recover}
      */
     void mask(int rank);
 
@@ -89,14 +91,17 @@ public interface EpBuffer extends AutoCloseable {
 
     /**
      * Aligns the survivors after an operation failed: they agree on the lost ranks, mask them, and number their next
-     * operations alike. Collective over the ranks that are alive and not masked. Unfinished operations are discarded. Where
-     * survivors cannot all reach each other, those that reach at least half of the ranks that are alive continue.
+     * operations alike. Collective over the ranks that are alive and not masked. Unfinished operations are discarded.
      *
-     * <p>Ranks are lost by what this rank knows: a rank that was only stopped for longer than the heartbeat timeout counts as
-     * lost by the others, and where it is reached through mapped memory it is not cut off, so that it can still write when it
-     * continues.
+     * <p>A rank that was only stopped for longer than the heartbeat timeout counts as lost by the others. A buffer in host memory
+     * whose ranks are all connected by host-shm is moved into fresh memory, which such a rank cannot reach when it continues, if
+     * those that continue are more than half of the ranks that are not proved dead; ask for {@link #combineInput} and
+     * {@link #lowLatencyCombineInput} again afterwards. Results of operations before can be read until the next recovery. In other
+     * buffers, a rank that maps the memory of others is not cut off, so that it can still write when it continues, and those that
+     * reach at least half of the ranks that are alive continue.
      *
      * @throws EpPeerLostException naming this rank when the others go on without it
+     * @throws EpNoMajorityException when too few ranks would continue; this call may be repeated
      * @throws EpTimeoutException when a rank that is alive does not take part
      */
     Recovery recover(Duration deadline);

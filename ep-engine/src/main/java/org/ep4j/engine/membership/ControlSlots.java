@@ -102,11 +102,12 @@ final class ControlSlots {
         if (length < 0 || length > slotBytes - HEAD) {
             return Optional.empty();
         }
-        ByteBuffer padded = words(new byte[padded((int) length)]);
+        byte[] padded = new byte[padded((int) length)];
+        ByteBuffer words = words(padded);
         for (int i = 0; i < length; i += Long.BYTES) {
-            padded.putLong(i, own.getLong(at + HEAD + i));
+            words.putLong(i, own.getLong(at + HEAD + i));
         }
-        byte[] bytes = Arrays.copyOf(padded.array(), (int) length);
+        byte[] bytes = Arrays.copyOf(padded, (int) length);
         return own.getLong(at + CHECKSUM) == checksum(version, bytes) ? Optional.of(bytes) : Optional.empty();
     }
 
