@@ -211,8 +211,8 @@ final class RendezvousServer {
     }
 
     /**
-     * Takes a rank. An earlier attempt of the same process, which has given up on it and may not have been seen to close its
-     * connection, is ended first.
+     * Takes a rank. First ends an earlier attempt of the same process, which has given up on it but whose connection may still look
+     * open here.
      */
     private synchronized void reserve(int rank, ServerHandshake handshake)
             throws ServerHandshake.RefusedException, IOException {

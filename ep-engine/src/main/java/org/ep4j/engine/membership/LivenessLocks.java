@@ -28,6 +28,9 @@ import org.ep4j.spi.MemberState;
  * {@link #removeName removes the name} of its own once all have opened it. The kernel deletes the file when the last process that
  * has it open ends. Nothing is ever known of a peer whose file cannot be opened: on another host, of another user, without a
  * common folder, or on a system other than Linux. Safe for several threads.
+ *
+ * <p>The file also keeps what the rank has promised in agreements on memberships, for each of its buffers, so that its peers can read
+ * it when the process has ended.
  */
 public final class LivenessLocks implements AutoCloseable {
     private static final Logger LOG = System.getLogger("org.ep4j");
@@ -50,6 +53,9 @@ public final class LivenessLocks implements AutoCloseable {
     private final Map<Integer, LivenessFile> files = new HashMap<>();
     /** Peers whose lock proves something: those in other processes. */
     private final Set<Integer> watched = new HashSet<>();
+
+    /** Peers in this process, whose end only the bootstrap can show. */
+    private final Set<Integer> siblings = new HashSet<>();
 
     private final Map<Integer, MemberState> ended = new HashMap<>();
     /** How often the record of a buffer was stored. */
@@ -134,9 +140,7 @@ public final class LivenessLocks implements AutoCloseable {
             // The peer lives, since it waits for this rank: if its lock seems free, locks prove nothing here.
             if (file.id().equals(wanted) && !file.isUnlocked()) {
                 files.put(peer, file);
-                if (!inThisProcess) {
-                    watched.add(peer);
-                }
+                (inThisProcess ? siblings : watched).add(peer);
                 return;
             }
             file.close();
@@ -223,10 +227,9 @@ public final class LivenessLocks implements AutoCloseable {
      */
     synchronized Optional<byte[]> finalRecord(int rank, MemberState state, int buffer, int length) {
         LivenessFile file = files.get(rank);
-        // A rank says itself that it has left.
-        boolean proved = state(rank) != MemberState.ALIVE
-                || state == MemberState.LEFT
-                || (state == MemberState.LOST && lossIsProof);
+        boolean proved = siblings.contains(rank)
+                ? state == MemberState.LEFT || (state == MemberState.LOST && lossIsProof)
+                : state(rank) != MemberState.ALIVE;
         if (file == null || !proved) {
             return Optional.empty();
         }
@@ -274,5 +277,6 @@ public final class LivenessLocks implements AutoCloseable {
         files.values().forEach(LivenessFile::close);
         files.clear();
         watched.clear();
+        siblings.clear();
     }
 }

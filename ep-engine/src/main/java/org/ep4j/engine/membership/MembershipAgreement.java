@@ -284,7 +284,7 @@ class MembershipAgreement {
     }
 
     /**
-     * True for more than half of the members that are not proved dead. A dead member whose final record was looked at leaves
+     * True for more than half of the members that are not proved dead. A dead member whose final record was read leaves
      * the number of members; it is not counted for the proposal.
      */
     boolean isQuorum(BitSet answers) {
@@ -405,7 +405,7 @@ class MembershipAgreement {
         finalRecords.forEach(this::count);
     }
 
-    /** Looks at the final record of a rank that is proved dead: it may know a newer membership than this rank does. */
+    /** Takes over the final record of a rank that is proved dead: it may know a newer membership than this rank does. */
     private void count(int rank, AcceptorRecord last) {
         learn(last.membership());
         if (!membership.has(rank)) {

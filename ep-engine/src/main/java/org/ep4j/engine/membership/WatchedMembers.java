@@ -87,7 +87,7 @@ public final class WatchedMembers implements Bootstrap {
                 false);
     }
 
-    /** Leaves: first the bootstrap, so that a rank that is told by the lock is told the same. */
+    /** Leaves: first the bootstrap, so that other ranks learn the same from it as from the lock. */
     @Override
     public void close() {
         bootstrap.close();
@@ -96,7 +96,7 @@ public final class WatchedMembers implements Bootstrap {
         }
     }
 
-    /** Looks at the locks from time to time, since nothing wakes a thread when a lock becomes free. */
+    /** Polls the locks, since nothing wakes a thread when a lock becomes free. */
     private static final class Watch implements Runnable {
         private final LivenessLocks locks;
         private final AtomicReferenceArray<MemberState> states;

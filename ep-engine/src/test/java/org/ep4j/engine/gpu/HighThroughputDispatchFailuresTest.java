@@ -263,7 +263,7 @@ final class HighThroughputDispatchFailuresTest {
         }
     }
 
-    /** Whoever only queues operations must not take what a failed one left in memory for its result. */
+    /** A caller that only queues operations must not take what a failed one left in memory for its result. */
     @Test
     void nextCallThrowsTheFailureThatNobodyAwaited() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 1)) {
