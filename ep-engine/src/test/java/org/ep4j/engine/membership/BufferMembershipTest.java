@@ -302,7 +302,7 @@ final class BufferMembershipTest {
                         },
                         (members, ranks, epoch) -> {
                             inside[0] = true;
-                            members.barrier("met", Guard.minute());
+                            meet(members, ranks, epoch);
                             members.barrier("rank 1 does not come here", Guard.minute());
                             return epoch;
                         }))
