@@ -1,5 +1,6 @@
 package org.ep4j.engine.membership;
 
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
@@ -13,8 +14,8 @@ import org.ep4j.engine.memory.Words;
  * has slots for each other rank, and only that rank writes them, again and again. The memory is that of the buffer's first epoch
  * and stays for the buffer's life: no rank writes the slots of another one, so a rank that was left out can do no harm here.
  *
- * <p>A slot has a version, a length, a checksum and bytes. A reader ignores a slot whose checksum does not match: its writer is
- * at work, or has ended in the middle of it, and the message counts as lost.
+ * <p>A slot has a version, a length, a checksum and bytes. The version is 0 while its writer is at work. If the writer's process
+ * ends in the middle of that, the message counts as lost.
  */
 final class ControlSlots {
     /** The slot of {@link AgreementMessage}s. */
@@ -79,6 +80,8 @@ final class ControlSlots {
         Words words = memory.get(to);
         long at = offset(self, slot);
         ByteBuffer padded = words(Arrays.copyOf(bytes, padded(bytes.length)));
+        words.putLongRelease(at + VERSION, 0);
+        VarHandle.storeStoreFence();
         for (int i = 0; i < bytes.length; i += Long.BYTES) {
             words.putLong(at + HEAD + i, padded.getLong(i));
         }
@@ -95,7 +98,7 @@ final class ControlSlots {
     /** The message in a rank's slot, if it has this version and is complete. */
     Optional<byte[]> read(int from, int slot, long version) {
         long at = offset(from, slot);
-        if (own.getLongAcquire(at + VERSION) != version) {
+        if (version == 0 || own.getLongAcquire(at + VERSION) != version) {
             return Optional.empty();
         }
         long length = own.getLong(at + LENGTH);
@@ -108,7 +111,9 @@ final class ControlSlots {
             words.putLong(i, own.getLong(at + HEAD + i));
         }
         byte[] bytes = Arrays.copyOf(padded, (int) length);
-        return own.getLong(at + CHECKSUM) == checksum(version, bytes) ? Optional.of(bytes) : Optional.empty();
+        boolean matches = own.getLong(at + CHECKSUM) == checksum(version, bytes);
+        VarHandle.loadLoadFence();
+        return matches && own.getLongAcquire(at + VERSION) == version ? Optional.of(bytes) : Optional.empty();
     }
 
     /** Bytes as words that lie in memory in the order of the bytes. */
