@@ -92,7 +92,14 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
             notes.add("no plan could be made, so NICs are not assigned: " + e.getMessage());
         }
         DoctorInput input = new DoctorInput(
-                machine, files, environment, config, nics, LibrarySearch.in(files, environment), need(machine));
+                machine,
+                files,
+                environment,
+                config,
+                nics,
+                LibrarySearch.in(files, environment),
+                need(machine),
+                Probes.keys(machine, config));
         return new Examined(machine.source(), live, probes, Doctor.examine(input), notes);
     }
 
