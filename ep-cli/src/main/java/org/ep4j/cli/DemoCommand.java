@@ -102,7 +102,7 @@ final class DemoCommand implements Callable<Integer> {
     private WorkSpec work(String barrierFile) {
         return new WorkSpec(
                 ranks,
-                shape.device,
+                shape.device.given,
                 shape.backend,
                 shape.model.hidden,
                 shape.model.topK,
