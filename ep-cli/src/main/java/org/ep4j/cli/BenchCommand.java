@@ -156,6 +156,9 @@ final class BenchCommand implements Callable<Integer> {
         check();
         json.ifPresent(TextFile::checkFolder);
         plot.ifPresent(TextFile::checkFolder);
+        if (launched.isEmpty() && shape.device.onHost()) {
+            RoomForRanks.check(work(""));
+        }
         PrintWriter out = spec.commandLine().getOut();
         HostFacts host = HostFacts.here();
         if (!shape.device.onHost()) {

@@ -79,6 +79,9 @@ final class DemoCommand implements Callable<Integer> {
         shape.check(ranks, iterations);
         ModelOptions.checkTokens("--decode-tokens", decodeTokens);
         ModelOptions.checkTokens("--prefill-tokens", prefillTokens);
+        if (launched.isEmpty() && shape.device.onHost()) {
+            RoomForRanks.check(work(""));
+        }
         long start = System.nanoTime();
         out.println("ep4j " + Versions.ep4j() + ": " + ranks + " ranks as processes"
                 + (launched.isPresent() ? "" : " of this machine") + ", hidden " + shape.model.hidden + ", top-"
