@@ -106,7 +106,16 @@ class EpConfigTest {
     @Test
     void variablesThatNobodyIsKnownToReadAreListedWithTheNearestName() {
         Map<String, String> known = Map.of(
-                "EP_TIMEOUT", "5s", "EP_HYBRID_LL", "1", "EP_JAVA_OPTS", "-Xmx1g", "EP_JIT_DEBUG", "1", "HOME", "/root");
+                "EP_TIMEOUT",
+                "5s",
+                "EP_HYBRID_LL",
+                "1",
+                "EP_JAVA_OPTS",
+                "-Xmx1g",
+                "EP_JIT_DEBUG",
+                "1",
+                "HOME",
+                "/root");
         assertThat(config(Map.of(), known).unknownVariables(EpKeys.all())).isEmpty();
         assertThat(config(Map.of(), Map.of("EP_TIMEOTU", "5s", "EP_NVTRC", "x", "EPTIMEOUT", "5s"))
                         .unknownVariables(EpKeys.all()))
