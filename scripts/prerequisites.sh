@@ -91,6 +91,17 @@ ep_install_test_tools() {
   fi
 }
 
+# Prints what the JNI libraries of ibrc-multiqp and efa are built with and is there, a line each: nothing without a compiler, since headers
+# alone build nothing.
+ep_native_tools() {
+  local tool
+  command -v g++ >/dev/null || return 0
+  echo g++
+  for tool in /usr/include/infiniband/verbs.h /usr/include/rdma/fabric.h; do
+    [ ! -e "$tool" ] || echo "$tool"
+  done
+}
+
 # Installs what the JNI libraries of ibrc-multiqp and efa are built with, where that is possible; without it these backends
 # say that they cannot run.
 ep_install_nic_headers() {

@@ -10,8 +10,9 @@ import org.ep4j.EpConfigException;
 /**
  * Settings as the user gave them. Precedence: builder, system property, environment, default. An unknown {@code ep.*} name
  * in the builder or among the system properties, and a malformed value anywhere, is an error that names the nearest known
- * key. Unknown environment variables are not, since other software uses names that begin with {@code EP_}. Some keys are
- * also read from variables of other software ({@link ConfigKey#variables}), after their own.
+ * key. Unknown environment variables are not, since other software uses names that begin with {@code EP_}; {@link
+ * #unknownVariables} lists them. Some keys are also read from variables of other software ({@link ConfigKey#variables}),
+ * after their own.
  *
  * <p>Immutable. Keys are declared late (backends bring theirs), so names are checked by {@link #check}, which
  * {@code EpGroup.join} calls with everything that was found.
@@ -163,6 +164,16 @@ public final class EpConfig {
         if (!problems.isEmpty()) {
             throw new EpConfigException(String.join("\n", problems));
         }
+    }
+
+    /**
+     * A sentence for each variable of the environment that begins with {@code EP_} and is not known, with the nearest name
+     * that is. {@link #check} ignores these variables, since other software uses such names too.
+     *
+     * @param known every key that somebody declared
+     */
+    public List<String> unknownVariables(List<ConfigKey<?>> known) {
+        return EpVariables.unknown(environment.keySet(), known);
     }
 
     /** Collects settings. Not safe for use from several threads. */

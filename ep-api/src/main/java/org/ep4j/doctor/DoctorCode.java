@@ -14,9 +14,11 @@ public enum DoctorCode {
     SETTINGS(
             "EP-CFG-001",
             "Settings can be read",
-            "every ep.* setting of this process, and the environment variables that are read in its place",
-            "a wrong value is refused when a group is joined, on all ranks at the same time",
-            "correct the value that the detail names",
+            "every ep.* setting of this process, the environment variables that are read in its place, and the names of"
+                    + " all variables that begin with EP_",
+            "a wrong value is refused when a group is joined, on all ranks at the same time; a variable whose name is"
+                    + " misspelt is ignored (WARN)",
+            "correct the value or the name that the detail names",
             "ep4j itself"),
     /** What the reader of the machine found odd. */
     MACHINE_READ(

@@ -23,6 +23,7 @@ import org.ep4j.topology.read.FileTree;
  * @param nics NIC ports that each local GPU uses, by the GPU's index, as {@code name:port}; empty when nothing is assigned
  * @param libraries libraries that were found
  * @param need memory that ranks of this host will want
+ * @param keys every setting that ep4j and its backends have
  */
 public record DoctorInput(
         Topology topology,
@@ -31,12 +32,14 @@ public record DoctorInput(
         EpConfig config,
         Map<Integer, List<String>> nics,
         List<FoundLibrary> libraries,
-        Need need) {
+        Need need,
+        List<ConfigKey<?>> keys) {
     /** Copies maps and lists. */
     public DoctorInput {
         environment = Map.copyOf(environment);
         nics = Map.copyOf(nics);
         libraries = List.copyOf(libraries);
+        keys = List.copyOf(keys);
     }
 
     /**

@@ -4,11 +4,12 @@ import java.util.ArrayList;
 import java.util.List;
 import org.ep4j.EpConfigException;
 import org.ep4j.config.ConfigKey;
-import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Check;
 
 /** Whether settings and machine could be read. */
 final class ReadingChecks implements Examination {
+    private static final String MISSPELT = "correct the name, or unset the variable unless other software reads it";
+
     @Override
     public List<Check> examine(DoctorInput input) {
         return List.of(settings(input), machine(input));
@@ -16,16 +17,21 @@ final class ReadingChecks implements Examination {
 
     private static Check settings(DoctorInput input) {
         List<String> wrong = new ArrayList<>();
-        for (ConfigKey<?> key : EpKeys.all()) {
+        for (ConfigKey<?> key : input.keys()) {
             try {
                 input.config().get(key);
             } catch (EpConfigException e) {
                 wrong.add(String.valueOf(e.getMessage()));
             }
         }
-        return wrong.isEmpty()
-                ? DoctorCode.SETTINGS.pass(EpKeys.all().size() + " settings have values that can be read")
-                : DoctorCode.SETTINGS.fail(String.join("; ", wrong));
+        List<String> unknown = input.config().unknownVariables(input.keys());
+        if (wrong.isEmpty() && unknown.isEmpty()) {
+            return DoctorCode.SETTINGS.pass(input.keys().size() + " settings have values that can be read");
+        }
+        boolean readable = wrong.isEmpty();
+        wrong.addAll(unknown);
+        String detail = String.join("; ", wrong);
+        return readable ? DoctorCode.SETTINGS.warn(detail, MISSPELT) : DoctorCode.SETTINGS.fail(detail);
     }
 
     private static Check machine(DoctorInput input) {

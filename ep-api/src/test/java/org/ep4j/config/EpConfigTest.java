@@ -104,6 +104,29 @@ class EpConfigTest {
     }
 
     @Test
+    void variablesThatNobodyIsKnownToReadAreListedWithTheNearestName() {
+        Map<String, String> known = Map.of(
+                "EP_TIMEOUT",
+                "5s",
+                "EP_HYBRID_LL",
+                "1",
+                "EP_JAVA_OPTS",
+                "-Xmx1g",
+                "EP_JIT_DEBUG",
+                "1",
+                "HOME",
+                "/root");
+        assertThat(config(Map.of(), known).unknownVariables(EpKeys.all())).isEmpty();
+        assertThat(config(Map.of(), Map.of("EP_TIMEOTU", "5s", "EP_NVTRC", "x", "EPTIMEOUT", "5s"))
+                        .unknownVariables(EpKeys.all()))
+                .containsExactly(
+                        "EP_NVTRC is no setting of ep4j; the nearest known one is EP_NVRTC",
+                        "EP_TIMEOTU is no setting of ep4j; the nearest known one is EP_TIMEOUT");
+        assertThat(config(Map.of(), Map.of("EP_TEST_LANES", "7")).unknownVariables(List.of(LANES)))
+                .isEmpty();
+    }
+
+    @Test
     void checkReportsEveryProblemAtOnce() {
         EpConfig bad = EpConfig.builder(Map.of("ep.nothing", "1"), Map.of("EP_TIMEOUT", "soon"))
                 .set("ep.bootstrap.port", "70000")

@@ -90,4 +90,19 @@ final class DoctorTest {
         assertThat(settings.status()).isEqualTo(Status.FAIL);
         assertThat(settings.detail()).contains("ep.timeout", "soon");
     }
+
+    @Test
+    void aMisspeltVariableIsTold() {
+        FakeSystem system = FakeSystem.plain(root);
+        system.environment.put("EP_BOOTSTRAP_SECRTE", "hunter2");
+        Check settings = system.check(DoctorCode.SETTINGS);
+        assertThat(settings.status()).isEqualTo(Status.WARN);
+        assertThat(settings.detail())
+                .isEqualTo("EP_BOOTSTRAP_SECRTE is no setting of ep4j; the nearest known one is EP_BOOTSTRAP_SECRET");
+        assertThat(settings.remedy()).startsWith("correct the name, or unset the variable");
+        system.settings.put("ep.timeout", "soon");
+        settings = system.check(DoctorCode.SETTINGS);
+        assertThat(settings.status()).isEqualTo(Status.FAIL);
+        assertThat(settings.detail()).contains("ep.timeout", "EP_BOOTSTRAP_SECRTE");
+    }
 }

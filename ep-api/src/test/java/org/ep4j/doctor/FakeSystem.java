@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
 import org.ep4j.doctor.DoctorInput.Need;
 import org.ep4j.spi.Check;
 import org.ep4j.topology.Gid;
@@ -268,7 +269,8 @@ final class FakeSystem {
                 EpConfig.builder(settings, environment).build(),
                 nics,
                 LibrarySearch.in(files, environment),
-                new Need(8, 1L << 30));
+                new Need(8, 1L << 30),
+                EpKeys.all());
     }
 
     List<Check> examine() {

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
 import org.ep4j.doctor.DoctorInput.Need;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
@@ -74,7 +75,8 @@ final class GpuChecksTest {
                 EpConfig.builder(Map.of(), Map.of()).build(),
                 Map.of(),
                 List.of(),
-                new Need(2, 1)));
+                new Need(2, 1),
+                EpKeys.all()));
         Check links = of(checks, DoctorCode.GPU_LINKS);
         assertThat(links.status()).isEqualTo(Status.NOT_RUN);
         assertThat(links.detail()).contains("does not tell of NVLink");

@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.concurrent.Callable;
-import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
 import org.ep4j.RowLayout;
 import org.ep4j.cli.gpu.GpuOperation;
@@ -157,9 +156,12 @@ final class BenchCommand implements Callable<Integer> {
         check();
         json.ifPresent(TextFile::checkFolder);
         plot.ifPresent(TextFile::checkFolder);
+        if (launched.isEmpty() && shape.device.onHost()) {
+            RoomForRanks.check(work(""));
+        }
         PrintWriter out = spec.commandLine().getOut();
         HostFacts host = HostFacts.here();
-        if (!onHost()) {
+        if (!shape.device.onHost()) {
             return Work.withBarrierFile(launched, file -> onGpus(out, host, file, launched));
         }
         WorkSpec[] used = new WorkSpec[1];
@@ -204,10 +206,6 @@ final class BenchCommand implements Callable<Integer> {
         return List.copyOf(spec.root().commandLine().getParseResult().originalArgs());
     }
 
-    private boolean onHost() {
-        return Device.parse(shape.device).type().equals(Device.HOST.type());
-    }
-
     private int onGpus(PrintWriter out, HostFacts host, String barrierFile, Optional<LaunchedRanks> launched) {
         long chosenSeed = seed.orElseGet(System::nanoTime);
         List<GpuOperation> operations = gpu.chosen(traffic.mode);
@@ -220,7 +218,7 @@ final class BenchCommand implements Callable<Integer> {
             if (!of.isEmpty()) {
                 specs.add(new GpuSpec(
                         ranks,
-                        shape.device,
+                        shape.device.given,
                         shape.backend,
                         shape.model.hidden,
                         shape.model.topK,
@@ -247,7 +245,7 @@ final class BenchCommand implements Callable<Integer> {
                         runs.get(0).backends(),
                         originalArguments(),
                         Work.jvmOptions(launched),
-                        shape.device),
+                        shape.device.name()),
                 ranks,
                 gpu.ranksAs.name().toLowerCase(Locale.ROOT),
                 shape.model.hidden,
@@ -296,10 +294,10 @@ final class BenchCommand implements Callable<Integer> {
 
     private void check() {
         gpu.check();
-        if (onHost() && gpu.used()) {
+        if (shape.device.onHost() && gpu.used()) {
             throw new EpArgumentException(
                     "--device",
-                    shape.device,
+                    shape.device.name(),
                     "a GPU with --ops, --sweep, --sms, --ll-sms, --ranks-as, --plot-sweep and --plot-sms",
                     "add --device cuda, or leave these options out");
         }
@@ -324,7 +322,7 @@ final class BenchCommand implements Callable<Integer> {
         }
         return new WorkSpec(
                 ranks,
-                shape.device,
+                shape.device.given,
                 shape.backend,
                 shape.model.hidden,
                 shape.model.topK,

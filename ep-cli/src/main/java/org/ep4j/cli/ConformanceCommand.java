@@ -25,6 +25,7 @@ import org.ep4j.tck.Outcome;
 import org.ep4j.tck.RankMode;
 import org.ep4j.tck.RuleResult;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -68,12 +69,8 @@ final class ConformanceCommand implements Callable<Integer> {
             description = "Backend to check. Default: ${DEFAULT-VALUE}.")
     private String backend = "host-shm";
 
-    @Option(
-            names = "--device",
-            paramLabel = "D",
-            defaultValue = "host",
-            description = "Device of every rank. Default: ${DEFAULT-VALUE}.")
-    private String device = "host";
+    @Mixin
+    private DeviceOption device = new DeviceOption();
 
     @Option(
             names = "--ranks",
@@ -160,7 +157,7 @@ final class ConformanceCommand implements Callable<Integer> {
             throw new EpArgumentException("--jobs", jobs, ">= 1", "say how many rules may run at once");
         }
         ConformanceRequest request = new ConformanceRequest(
-                backend, device, ranks, modes(), settings, EnumSet.allOf(Capability.class), rule);
+                backend, device.name(), ranks, modes(), settings, EnumSet.allOf(Capability.class), rule);
         checkBackend();
         Conformance.check(request);
         int total = Conformance.rules(request).size() * modes().size();
@@ -171,7 +168,8 @@ final class ConformanceCommand implements Callable<Integer> {
                     "a regular expression that some rule id matches",
                     "leave it out for all");
         }
-        out.println("conformance of " + backend + " on " + device + ": " + total + " checks, " + ranks + " ranks");
+        out.println("conformance of " + backend + " on " + request.device() + ": " + total + " checks, " + ranks
+                + " ranks");
         out.flush();
         ConformanceFiles files = new ConformanceFiles(json, markdown, Conformance.environment(request, jobs), total);
         ConformanceReport report;

@@ -79,6 +79,9 @@ final class DemoCommand implements Callable<Integer> {
         shape.check(ranks, iterations);
         ModelOptions.checkTokens("--decode-tokens", decodeTokens);
         ModelOptions.checkTokens("--prefill-tokens", prefillTokens);
+        if (launched.isEmpty() && shape.device.onHost()) {
+            RoomForRanks.check(work(""));
+        }
         long start = System.nanoTime();
         out.println("ep4j " + Versions.ep4j() + ": " + ranks + " ranks as processes"
                 + (launched.isPresent() ? "" : " of this machine") + ", hidden " + shape.model.hidden + ", top-"
@@ -102,7 +105,7 @@ final class DemoCommand implements Callable<Integer> {
     private WorkSpec work(String barrierFile) {
         return new WorkSpec(
                 ranks,
-                shape.device,
+                shape.device.given,
                 shape.backend,
                 shape.model.hidden,
                 shape.model.topK,

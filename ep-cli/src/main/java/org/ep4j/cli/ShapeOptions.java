@@ -1,6 +1,5 @@
 package org.ep4j.cli;
 
-import org.ep4j.Device;
 import org.ep4j.cli.launch.LaunchSpec;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -10,12 +9,8 @@ final class ShapeOptions {
     @Mixin
     ModelOptions model = new ModelOptions();
 
-    @Option(
-            names = "--device",
-            paramLabel = "D",
-            defaultValue = "host",
-            description = "Device of every rank. Default: ${DEFAULT-VALUE}.")
-    String device = "host";
+    @Mixin
+    DeviceOption device = new DeviceOption();
 
     @Option(
             names = "--backend",
@@ -32,6 +27,6 @@ final class ShapeOptions {
         ModelOptions.range("--ranks", ranks, 1, LaunchSpec.MAX_RANKS, "start at least one rank");
         ModelOptions.range("--iterations", iterations, 1, 1_000_000, "measure at least once");
         model.check();
-        Device.parse(device);
+        device.check();
     }
 }

@@ -1,6 +1,7 @@
 package org.ep4j.cli;
 
 import java.io.PrintWriter;
+import java.util.List;
 import picocli.CommandLine;
 import picocli.CommandLine.IParameterExceptionHandler;
 import picocli.CommandLine.ParameterException;
@@ -14,6 +15,11 @@ final class UsageHandler implements IParameterExceptionHandler {
         PrintWriter err = command.getErr();
         err.println(command.getColorScheme().errorText("ep: " + failure.getMessage()));
         UnmatchedArgumentException.printSuggestions(failure, err);
+        if (failure instanceof UnmatchedArgumentException
+                && command.getCommandSpec().userObject() instanceof RunCommand
+                && !List.of(args).contains("--")) {
+            err.println("put -- before the command and its arguments: ep run -n 2 -- java -cp app.jar Main");
+        }
         err.println("see: ep " + path(command) + "--help");
         err.flush();
         return ExitCodes.USAGE;

@@ -117,6 +117,22 @@ final class DoctorCommandTest {
     }
 
     @Test
+    void aVariableThatIsNoSettingIsWarnedOfWithTheNearestName() throws IOException {
+        String root = recording("4: ACTIVE").toString();
+        Path file = folder.resolve("environ");
+        Files.writeString(
+                file, "EP_TCK_REQUIRE=efa\nEP_IBRC_DEPTH=128\nEP_NVSHMEM=/opt/nvshmem\nEP_SHM_DIR=/dev/shm\n");
+        assertThat(Ran.ep("doctor", "--root", root, "--env", file.toString()).out())
+                .containsPattern("PASS +EP-CFG-001 +[0-9]+ settings have values that can be read");
+        Files.writeString(file, "EP_IBRC_DETPH=128\nEP_BOOTSTRAP_SECRTE=hunter2\n");
+        assertThat(Ran.ep("doctor", "--root", root, "--env", file.toString()).out())
+                .containsPattern(
+                        "WARN +EP-CFG-001 +EP_BOOTSTRAP_SECRTE is no setting of ep4j; the nearest known one is"
+                                + " EP_BOOTSTRAP_SECRET; EP_IBRC_DETPH is no setting of ep4j; the nearest known one is EP_IBRC_DEPTH")
+                .doesNotContain("hunter2");
+    }
+
+    @Test
     void variablesWithoutARecordingOrInAnUnknownFormAreRefused() throws IOException {
         Path file = Files.writeString(folder.resolve("environ"), "{\"NCCL_IB_HCA\": 1}");
         Ran alone = Ran.ep("doctor", "--env", file.toString());

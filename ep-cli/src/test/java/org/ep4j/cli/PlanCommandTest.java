@@ -56,6 +56,17 @@ final class PlanCommandTest {
     }
 
     @Test
+    void aSingleRankHasNoLoadsAndNoHeadingsForThem(@TempDir Path folder) throws Exception {
+        String bare = MACHINE.replaceAll("(?s)<pci.*</pci>", "");
+        Path file = Files.writeString(folder.resolve("bare.xml"), bare);
+        Ran alone = Ran.ep("plan", "--file", file.toString());
+        assertThat(alone.code()).as(alone.err()).isZero();
+        assertThat(alone.out()).contains("1 rank of device host", "ht dispatch").doesNotContain("bytes over what");
+        Ran four = Ran.ep("plan", "--file", file.toString(), "--ranks-per-host", "4");
+        assertThat(four.out()).contains("ht dispatch: bytes over what carries them");
+    }
+
+    @Test
     void settingsCountAsInAGroup(@TempDir Path folder) throws Exception {
         String machine = machine(folder);
         Ran lanes = Ran.ep("plan", "--file", machine, "--hosts", "2", "--set", "ep.lanes=5", "--json");

@@ -136,6 +136,15 @@ final class RunCommandTest {
     }
 
     @Test
+    void optionsOfTheCommandWithoutTheDashesAreAnsweredWithThem() {
+        Ran ran = Ran.ep("run", "-n", "2", "java", "-cp", "app.jar", "Main");
+        assertThat(ran.code()).isEqualTo(ExitCodes.USAGE);
+        assertThat(ran.err()).contains("'-cp'", "put -- before the command", "see: ep run --help");
+        assertThat(Ran.ep("run", "-n", "2", "--gracious", "--", "java").err()).doesNotContain("put --");
+        assertThat(Ran.ep("bench", "-cp").err()).doesNotContain("put --");
+    }
+
+    @Test
     void aSignalToTheLauncherEndsTheRanks() throws Exception {
         Path pids = folder.resolve("pid");
         List<String> command = JavaCommand.of(

@@ -6,7 +6,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.StreamSupport;
+import org.ep4j.cli.launch.JavaCommand;
+import org.ep4j.cli.rank.OwnDevice;
+import org.ep4j.config.EpConfig;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -129,6 +135,35 @@ final class WorkTest {
         Ran ran = bench("--device cuda:99");
         assertThat(ran.code()).isEqualTo(ExitCodes.UNAVAILABLE);
         assertThat(ran.err()).contains("cuda");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"demo", "bench", "conformance"})
+    void withoutTheOptionTheSettingNamesTheDevice(String command) throws Exception {
+        Path output = folder.resolve("output");
+        ProcessBuilder builder = new ProcessBuilder(JavaCommand.of(List.of(), Main.class.getName(), List.of(command)))
+                .redirectErrorStream(true)
+                .redirectOutput(output.toFile());
+        builder.environment().put("EP_DEVICE", "tpu:x");
+        Process process = builder.start();
+        try {
+            assertThat(process.waitFor(Guard.minute().toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
+        } finally {
+            process.destroyForcibly();
+        }
+        assertThat(process.exitValue()).as(Files.readString(output)).isEqualTo(ExitCodes.USAGE);
+        assertThat(Files.readString(output)).contains("device is tpu:x");
+    }
+
+    @Test
+    void theOptionWinsOverTheSetting() {
+        EpConfig config =
+                EpConfig.builder(Map.of("ep.device", "cuda:1"), Map.of()).build();
+        assertThat(OwnDevice.of("", config)).isEqualTo("cuda:1");
+        assertThat(OwnDevice.of("host", config)).isEqualTo("host");
+        assertThat(OwnDevice.of("", EpConfig.builder(Map.of(), Map.of()).build()))
+                .isEqualTo("host");
     }
 
     private static String line(Ran ran, String begin) {

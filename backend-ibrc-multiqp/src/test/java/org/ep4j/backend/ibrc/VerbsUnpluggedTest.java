@@ -228,7 +228,8 @@ final class VerbsUnpluggedTest {
                 config,
                 Map.of(),
                 List.of(),
-                new DoctorInput.Need(1, 1 << 20));
+                new DoctorInput.Need(1, 1 << 20),
+                IbrcKeys.all());
         return Doctor.examine(input).stream()
                 .filter(check -> check.code().equals(code))
                 .map(UnpluggedRank::line)

@@ -15,7 +15,6 @@ import org.ep4j.doctor.DoctorInput.Need;
 import org.ep4j.doctor.LibrarySearch;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
-import org.ep4j.spi.EpRuntime;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.Topologies;
@@ -92,7 +91,14 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
             notes.add("no plan could be made, so NICs are not assigned: " + e.getMessage());
         }
         DoctorInput input = new DoctorInput(
-                machine, files, environment, config, nics, LibrarySearch.in(files, environment), need(machine));
+                machine,
+                files,
+                environment,
+                config,
+                nics,
+                LibrarySearch.in(files, environment),
+                need(machine),
+                Probes.keys(machine, config));
         return new Examined(machine.source(), live, probes, Doctor.examine(input), notes);
     }
 
@@ -103,7 +109,7 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
                 .maxTokens(PREFILL)
                 .maxLowLatencyTokens(DECODE)
                 .build();
-        return new Need(ranks, EpRuntime.installed().bufferSize(shape, ranks, 0).symmetric());
+        return BufferNeed.of(shape, ranks);
     }
 
     /** What it comes to. */

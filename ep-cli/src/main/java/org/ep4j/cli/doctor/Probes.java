@@ -11,7 +11,9 @@ import java.util.ServiceLoader;
 import java.util.function.Function;
 import org.ep4j.Device;
 import org.ep4j.EpGroup;
+import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpBackendProvider;
@@ -37,6 +39,13 @@ final class Probes {
         return new Probes(machine, config).all();
     }
 
+    /** Settings of ep4j and of every backend that can be used; of the others, {@link #of} says why. */
+    static List<ConfigKey<?>> keys(Topology machine, EpConfig config) {
+        List<ConfigKey<?>> all = new ArrayList<>(EpKeys.all());
+        new Probes(machine, config).backends().forEach(provider -> all.addAll(provider.configKeys()));
+        return all;
+    }
+
     private List<Probe> all() {
         List<Probe> found = new ArrayList<>();
         List<Device> usable = new ArrayList<>();
@@ -49,14 +58,17 @@ final class Probes {
                 }
             }
         }
-        for (EpBackendProvider provider :
-                load(EpBackendProvider.class, EpBackendProvider::id, EpBackendProvider::spiVersion)) {
+        for (EpBackendProvider provider : backends()) {
             for (Device device : usable) {
                 found.add(probe("backend", provider.id(), device, provider::probe));
             }
         }
         found.addAll(broken);
         return folded(found);
+    }
+
+    private List<EpBackendProvider> backends() {
+        return load(EpBackendProvider.class, EpBackendProvider::id, EpBackendProvider::spiVersion);
     }
 
     /** As many as the machine has of a type; the first where it is not known to have any. */

@@ -14,6 +14,7 @@ import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.cli.rank.Meeting;
+import org.ep4j.cli.rank.OwnDevice;
 import org.ep4j.cli.rank.RankMessage;
 import org.ep4j.cli.rank.RankWork;
 import org.ep4j.cli.rank.WorkSpec.Mode;
@@ -69,8 +70,9 @@ public final class GpuRank {
     }
 
     private EpConfig config(int localRank) {
+        String device = OwnDevice.of(spec.device(), EpConfig.load());
         EpConfig.Builder builder = EpConfig.builder()
-                .set(EpKeys.DEVICE, RankDevice.of(spec.device(), localRank))
+                .set(EpKeys.DEVICE, RankDevice.of(device, localRank))
                 .set(EpKeys.SMS, Integer.toString(spec.sms()))
                 .set(EpKeys.LOW_LATENCY_SMS, Integer.toString(spec.lowLatencySms()));
         if (!spec.backend().isEmpty()) {

@@ -9,7 +9,7 @@ import tools.jackson.databind.json.JsonMapper;
  * What the ranks of one measurement on GPUs do; the same text for all of them.
  *
  * @param ranks number of ranks
- * @param device type of the device, with or without a number
+ * @param device type of the device, with or without a number; empty for each rank's own setting
  * @param backend backend that alone may be used; empty for any
  * @param hidden H
  * @param topK K

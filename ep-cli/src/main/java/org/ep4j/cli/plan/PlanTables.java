@@ -225,6 +225,9 @@ public final class PlanTables {
         }
         indented(table);
         for (Operation op : report.forecasts()) {
+            if (op.loads().isEmpty()) {
+                continue;
+            }
             line("  %s %s: bytes over what carries them", op.mode(), op.operation());
             for (Load load : op.loads().subList(0, Math.min(LOADS, op.loads().size()))) {
                 line(

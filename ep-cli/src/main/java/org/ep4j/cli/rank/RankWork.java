@@ -6,7 +6,6 @@ import java.util.function.Consumer;
 import org.ep4j.BufferSize;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpGroup;
-import org.ep4j.EpShape;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.cli.rank.WorkSpec.Mode;
 import org.ep4j.cli.rank.WorkSpec.Part;
@@ -40,7 +39,8 @@ public final class RankWork {
     }
 
     private EpConfig config(int localRank) {
-        EpConfig.Builder builder = EpConfig.builder().set(EpKeys.DEVICE, RankDevice.of(spec.device(), localRank));
+        String device = OwnDevice.of(spec.device(), EpConfig.load());
+        EpConfig.Builder builder = EpConfig.builder().set(EpKeys.DEVICE, RankDevice.of(device, localRank));
         if (!spec.backend().isEmpty()) {
             builder.set(EpKeys.REQUIRE, spec.backend());
         }
@@ -55,11 +55,7 @@ public final class RankWork {
 
     /** Runs every part in a group and reports; the group stays open. */
     public void run(EpGroup group) {
-        EpShape shape = EpShape.builder(spec.hidden(), spec.experts(), spec.topK())
-                .maxTokens(spec.maxTokens(Mode.HT))
-                .maxLowLatencyTokens(spec.maxTokens(Mode.LL))
-                .build();
-        try (EpBuffer buffer = group.createBuffer(shape)) {
+        try (EpBuffer buffer = group.createBuffer(spec.shape())) {
             Recorder recorder = new Recorder(Meeting.of(spec.barrierFile(), group, MEETING));
             try (RankContext context = new RankContext(spec, group, buffer, recorder)) {
                 run(group, buffer, context);

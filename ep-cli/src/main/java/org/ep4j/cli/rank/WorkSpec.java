@@ -1,6 +1,7 @@
 package org.ep4j.cli.rank;
 
 import java.util.List;
+import org.ep4j.EpShape;
 import org.ep4j.RowLayout;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -8,7 +9,7 @@ import tools.jackson.databind.json.JsonMapper;
  * What the rank processes of one demo or bench do; the same text for all of them.
  *
  * @param ranks number of ranks
- * @param device device of every rank
+ * @param device device of every rank; empty for each rank's own setting
  * @param backend backend that alone may be used; empty for any
  * @param hidden H
  * @param topK K
@@ -70,6 +71,14 @@ public record WorkSpec(
     /** Copies the list. */
     public WorkSpec {
         parts = List.copyOf(parts);
+    }
+
+    /** The shape of the buffer of every rank. */
+    public EpShape shape() {
+        return EpShape.builder(hidden, experts, topK)
+                .maxTokens(maxTokens(Mode.HT))
+                .maxLowLatencyTokens(maxTokens(Mode.LL))
+                .build();
     }
 
     /** The most tokens of a mode, 0 when no part uses it; the low-latency tokens also go through the other mode. */

@@ -7,9 +7,11 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import org.ep4j.cli.rank.Operations;
+import org.ep4j.cli.rank.OwnDevice;
 import org.ep4j.cli.rank.RankMessage.Sent;
 import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.cli.rank.WorkSpec.Mode;
+import org.ep4j.config.EpConfig;
 import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -110,7 +112,8 @@ public record BenchReport(
             WorkSpec spec,
             List<Figures> figures,
             List<Sent> sent) {
-        Environment environment = environment(host, version, backends, commandLine, rankJvmOptions, spec.device());
+        String device = OwnDevice.of(spec.device(), EpConfig.load());
+        Environment environment = environment(host, version, backends, commandLine, rankJvmOptions, device);
         return new BenchReport(
                 FORMAT,
                 environment,

@@ -9,6 +9,7 @@ import java.util.Map;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.driver.DriverErrors;
 import org.ep4j.engine.driver.GpuDriver;
+import org.ep4j.engine.memory.LoadFailure;
 
 /**
  * The calls of the CUDA driver that ep4j makes, with the names and argument orders of {@code cuda.h}. Handles and device
@@ -54,7 +55,7 @@ final class CudaDriver implements GpuDriver {
         try {
             return new CudaDriver(library(environment));
         } catch (LinkageError e) {
-            String reason = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
+            String reason = LoadFailure.reason(e);
             throw new EpUnavailableException(
                     named.isBlank()
                             ? "the NVIDIA driver's " + LIBRARY + " cannot be loaded (" + reason

@@ -12,6 +12,7 @@ import org.ep4j.EpOverflowException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.buffer.ExpertIds;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Waits;
@@ -203,11 +204,8 @@ final class Failures {
             case MISMATCH ->
                 Mismatches.describe((int) record.getLong(COUNTER), waits, (int) peer, words(MINE), words(THEIRS));
             case BAD_ID ->
-                new EpArgumentException(
-                        "topkIds[" + record.getLong(EXPECTED) + "][" + record.getLong(SEEN) + "]",
-                        record.getLong(VALUE),
-                        "-1 or in [0, " + shape.experts() + ")",
-                        "pass global expert ids (not local ones), -1 for no selection");
+                ExpertIds.outOfRange(
+                        record.getLong(EXPECTED), record.getLong(SEEN), record.getLong(VALUE), shape.experts());
             case DUPLICATES ->
                 new EpArgumentException(
                         "topkIds",

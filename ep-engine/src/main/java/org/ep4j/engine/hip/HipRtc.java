@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.util.List;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.memory.LoadFailure;
 
 /** AMD's run-time compiler, loaded from one place. Results are {@code hiprtcResult}. */
 final class HipRtc {
@@ -23,8 +24,7 @@ final class HipRtc {
             Native.register(HipRtc.class, NativeLibrary.getInstance(library.toString()));
         } catch (LinkageError e) {
             throw new EpUnavailableException(
-                    "HIPRTC in " + library + " cannot be loaded ("
-                            + String.valueOf(e.getMessage()).lines().findFirst().orElse("")
+                    "HIPRTC in " + library + " cannot be loaded (" + LoadFailure.reason(e)
                             + "); install the package hiprtc of the same ROCm",
                     e);
         }

@@ -12,6 +12,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.driver.DriverErrors;
 import org.ep4j.engine.driver.GpuDriver;
+import org.ep4j.engine.memory.LoadFailure;
 
 /**
  * The calls of the HIP runtime that ep4j makes, with the names and argument orders of {@code hip_runtime_api.h}. Handles and
@@ -75,7 +76,7 @@ final class HipRuntime implements GpuDriver {
         try {
             return new HipRuntime(NativeLibrary.getInstance(found.toString()));
         } catch (LinkageError e) {
-            String reason = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
+            String reason = LoadFailure.reason(e);
             throw new EpUnavailableException(
                     "AMD's HIP runtime " + found + " cannot be loaded (" + reason + "); install ROCm "
                             + HipVersion.OLDEST + " or newer whole, or set " + HipInstallation.VARIABLE

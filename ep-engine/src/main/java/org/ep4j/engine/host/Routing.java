@@ -7,6 +7,7 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.ExpertIds;
 import org.ep4j.engine.buffer.TensorArgs;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Mask;
@@ -90,10 +91,6 @@ record Routing(int tokens, int topK, DataType idType, int[] ids, int[] firstTarg
             HostMemory memory, DataType type, int t, int k, int topK, int experts) {
         long i = (long) t * topK + k;
         long value = type == DataType.INT32 ? memory.getInt(4 * i) : memory.getLong(8 * i);
-        return new EpArgumentException(
-                "topkIds[" + t + "][" + k + "]",
-                value,
-                "-1 or in [0, " + experts + ")",
-                "pass global expert ids (not local ones), -1 for no selection");
+        return ExpertIds.outOfRange(t, k, value, experts);
     }
 }

@@ -25,13 +25,15 @@ public record JniLibraryProblem(String message, String remedy) {
             String platform = System.getProperty("os.name") + " " + System.getProperty("os.arch");
             return new JniLibraryProblem(
                     "this backend was built without its JNI library for " + platform.toLowerCase(Locale.ROOT),
-                    "build ep4j where its headers are: apt-get install g++ " + headers + ", then ./verify");
+                    "build ep4j where its headers are: apt-get install g++ " + headers
+                            + ", then build it again (./ep does so by itself)");
         }
         boolean other = text.contains("GLIBC") || text.contains("cannot open shared object file");
         return new JniLibraryProblem(
                 "the JNI library of this backend does not load here: " + first,
                 other
-                        ? "build ep4j on this machine: apt-get install g++ " + headers + ", then ./verify"
+                        ? "build ep4j on this machine: apt-get install g++ " + headers
+                                + ", mvn clean, then build it again"
                         : "it is unpacked into org.bytedeco.javacpp.cachedir, ~/.javacpp/cache by default: set that property to"
                                 + " a folder that can be written, and whose file system is not mounted noexec");
     }

@@ -26,6 +26,7 @@ final class CudaDriverTest {
         assertThatThrownBy(() -> CudaDriver.load(MISSING))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("EP_CUDA_DRIVER is /nowhere/libcuda.so.1")
+                .hasMessageContaining("(Unable to load library '/nowhere/libcuda.so.1');")
                 .hasMessageContaining("correct or unset it");
     }
 

@@ -1,0 +1,102 @@
+package org.ep4j.cli;
+
+import java.io.IOException;
+import java.nio.file.FileStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.ServiceLoader;
+import org.ep4j.Device;
+import org.ep4j.EpResourceException;
+import org.ep4j.cli.doctor.BufferNeed;
+import org.ep4j.cli.rank.WorkSpec;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.doctor.DoctorInput.Need;
+import org.ep4j.plan.BackendChoice;
+import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.ProbeRequest;
+
+/**
+ * Room in shared memory for the buffers of all ranks that a command is about to start on the host device. The backend
+ * refuses too, but not before all of them have joined, which hundreds of processes on a few processors hardly do.
+ */
+final class RoomForRanks {
+    private static final String BACKEND = "host-shm";
+
+    /** Fact of the backend's probe: where its files are made. */
+    private static final String FOLDER = "folder";
+
+    private static final Duration DEADLINE = Duration.ofSeconds(20);
+    private static final double MIB = 1 << 20;
+    private static final double GIB = 1 << 30;
+
+    private RoomForRanks() {}
+
+    /**
+     * Looks before the ranks are started; does nothing where they would not share memory by files.
+     *
+     * @throws EpResourceException naming the need of all ranks, what is free, and what to do
+     */
+    static void check(WorkSpec spec) {
+        EpConfig.Builder settings = EpConfig.builder();
+        if (!spec.backend().isEmpty()) {
+            settings.set(EpKeys.REQUIRE, spec.backend());
+        }
+        EpConfig config = settings.build();
+        if (spec.ranks() == 1 || BackendChoice.from(config).refuses(BACKEND).isPresent()) {
+            return;
+        }
+        folder(config)
+                .flatMap(folder -> refusal(BufferNeed.of(spec.shape(), spec.ranks()), folder, free(folder)))
+                .ifPresent(why -> {
+                    throw new EpResourceException(why);
+                });
+    }
+
+    /** Why ranks do not fit into {@code free} bytes of a folder; empty when they do. */
+    static Optional<String> refusal(Need need, Path folder, long free) {
+        if (need.bytesPerRank() <= free / need.ranks()) {
+            return Optional.empty();
+        }
+        double bytes = (double) need.bytesPerRank() * need.ranks();
+        String size = (long) Math.ceil(bytes / GIB + 1) + "g";
+        return Optional.of(need.ranks() + " ranks need " + text(bytes) + " of shared memory for their buffers, but "
+                + folder + " has " + text((double) free)
+                + " free; start fewer ranks (--ranks), choose a smaller --hidden or fewer"
+                + " tokens, make the folder bigger (docker run --shm-size=" + size
+                + "; as root: mount -o remount,size=" + size + " " + folder
+                + "), or set ep.shm.dir to a folder with more room");
+    }
+
+    /** Empty where the backend is not installed or cannot be used here, about which joining says more. */
+    private static Optional<Path> folder(EpConfig config) {
+        ProbeRequest request = new ProbeRequest(Device.HOST, config, DEADLINE);
+        return ServiceLoader.load(EpBackendProvider.class).stream()
+                .map(ServiceLoader.Provider::get)
+                .filter(provider -> provider.id().equals(BACKEND))
+                .map(provider -> provider.probe(request))
+                .flatMap(report -> Optional.ofNullable(report.facts().get(FOLDER)).stream())
+                .map(Path::of)
+                .findFirst();
+    }
+
+    private static long free(Path folder) {
+        try {
+            FileStore store = Files.getFileStore(folder);
+            // A memory file system without a limit calls itself empty and full.
+            return store.getTotalSpace() == 0 ? Long.MAX_VALUE : store.getUsableSpace();
+        } catch (IOException e) {
+            // Unknown in some containers; then the backend finds out.
+            return Long.MAX_VALUE;
+        }
+    }
+
+    private static String text(double bytes) {
+        return bytes < GIB
+                ? String.format(Locale.ROOT, "%.1f MiB", bytes / MIB)
+                : String.format(Locale.ROOT, "%.1f GiB", bytes / GIB);
+    }
+}
