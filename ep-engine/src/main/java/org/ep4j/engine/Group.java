@@ -189,7 +189,8 @@ final class Group implements EpGroup {
         }
     }
 
-    private EpBuffer expose(int number, String name, EpShape shape, BufferSize size, Optional<GpuWindow> placed, Duration setup) {
+    private EpBuffer expose(
+            int number, String name, EpShape shape, BufferSize size, Optional<GpuWindow> placed, Duration setup) {
         EpBuffer buffer;
         try {
             List<SymmetricMemory> made = new ArrayList<>();

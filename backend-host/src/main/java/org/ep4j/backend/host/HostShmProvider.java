@@ -92,10 +92,7 @@ public final class HostShmProvider implements EpBackendProvider {
                     e);
         }
         return new MappedBackend(
-                context,
-                collective,
-                "in " + folder,
-                (ranks, name) -> new Exposure(context, ranks, libc, folder, name));
+                context, collective, "in " + folder, (ranks, name) -> new Exposure(context, ranks, libc, folder, name));
     }
 
     private static Libc bind() {

@@ -167,7 +167,8 @@ final class Failures {
     synchronized void check(long first, long last) {
         for (Voided one : voids) {
             if (last >= one.first() && first <= one.last()) {
-                // A caller that gets this failure knows that the results of operations before it, or behind it in a replay,
+                // A caller that gets this failure knows that the results of operations before it, or behind it in a
+                // replay,
                 // cannot be used.
                 unreported.removeIf(failed -> failed.first() <= last);
                 throw one.cause();

@@ -294,7 +294,8 @@ final class HostBuffer extends EngineBuffer {
                 && lowLatency.dispatches().isAllWell()
                 && lowLatency.combines().isAllWell()
                 // A rank that has sent a dispatch gets a combine for it, which may not have begun yet.
-                && lowLatency.dispatches().sinceRecovery() == lowLatency.combines().sinceRecovery();
+                && lowLatency.dispatches().sinceRecovery()
+                        == lowLatency.combines().sinceRecovery();
     }
 
     @Override

@@ -100,8 +100,8 @@ final class LivenessFile implements AutoCloseable {
     void write(long offset, byte[] bytes) throws IOException {
         long written = calls.pwrite(descriptor, bytes, bytes.length, offset);
         if (written != bytes.length) {
-            throw new IOException("only " + written + " of " + bytes.length + " bytes were written, errno "
-                    + Native.getLastError());
+            throw new IOException(
+                    "only " + written + " of " + bytes.length + " bytes were written, errno " + Native.getLastError());
         }
     }
 

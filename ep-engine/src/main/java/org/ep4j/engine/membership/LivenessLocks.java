@@ -125,10 +125,7 @@ public final class LivenessLocks implements AutoCloseable {
     public synchronized void open(int rank, List<byte[]> announcements) {
         for (int r = 0; r < announcements.size(); r++) {
             String[] fields = new String(announcements.get(r), StandardCharsets.UTF_8).split("\n", -1);
-            if (r != rank
-                    && fields.length == FIELDS
-                    && fields[0].equals(host)
-                    && !fields[3].isEmpty()) {
+            if (r != rank && fields.length == FIELDS && fields[0].equals(host) && !fields[3].isEmpty()) {
                 open(r, fields[2], Path.of(fields[3]), fields[1].equals(PROCESS));
             }
         }

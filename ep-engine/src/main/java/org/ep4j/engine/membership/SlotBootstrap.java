@@ -124,7 +124,10 @@ final class SlotBootstrap implements Bootstrap {
             membership.requireUndisturbed(epoch);
             for (int i = 0; i < members.size(); i++) {
                 if (membership.state(members.get(i)) != MemberState.ALIVE
-                        && membership.slots().read(rank, slot(rank), version(rank)).isEmpty()) {
+                        && membership
+                                .slots()
+                                .read(rank, slot(rank), version(rank))
+                                .isEmpty()) {
                     throw new EpPeerLostException(
                             "rank " + members.get(i) + " was lost during \"" + tag + "\" of a recovery", i, "recover");
                 }

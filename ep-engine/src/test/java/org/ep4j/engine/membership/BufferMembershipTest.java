@@ -106,8 +106,7 @@ final class BufferMembershipTest {
     }
 
     private CompletableFuture<Moved> recovering(int rank) {
-        return CompletableFuture.supplyAsync(
-                () -> recover(rank, Guard.minute(), BufferMembershipTest::meet), threads);
+        return CompletableFuture.supplyAsync(() -> recover(rank, Guard.minute(), BufferMembershipTest::meet), threads);
     }
 
     private List<Moved> recoverAll(Integer... ranks) throws Exception {
@@ -321,8 +320,8 @@ final class BufferMembershipTest {
             int ranks = 2 + random.nextInt(4);
             start(ranks, true);
             int victims = 1 + random.nextInt(ranks - 1);
-            List<Integer> order = new ArrayList<>(
-                    IntStream.range(0, ranks).boxed().toList());
+            List<Integer> order =
+                    new ArrayList<>(IntStream.range(0, ranks).boxed().toList());
             Collections.shuffle(order, random);
             Set<Integer> dying = Set.copyOf(order.subList(0, victims));
             Map<Integer, CompletableFuture<Moved>> all = new HashMap<>();

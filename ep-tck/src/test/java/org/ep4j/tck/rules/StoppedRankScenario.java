@@ -75,8 +75,8 @@ final class StoppedRankScenario implements Scenario {
         Checks.that(
                 last instanceof EpPeerLostException lost && lost.peer() == context.rank(),
                 "the rank must learn that it was left out, but this was thrown: " + last);
-        EpPeerLostException next = Checks.refused(
-                EpPeerLostException.class, "the next recovery", () -> buffer.recover(Guard.minute()));
+        EpPeerLostException next =
+                Checks.refused(EpPeerLostException.class, "the next recovery", () -> buffer.recover(Guard.minute()));
         Checks.equal("the rank that was left out", next.peer(), context.rank());
     }
 

@@ -41,8 +41,8 @@ final class StoppedRankTest {
     void othersContinueWithRightRowsAndTheStoppedRankReturnsNoWrongOne() {
         assertThat(run(3))
                 .hasSize(3)
-                .allSatisfy(report ->
-                        assertThat(report.end()).as(report.detail()).isEqualTo(RankReport.End.DONE));
+                .allSatisfy(
+                        report -> assertThat(report.end()).as(report.detail()).isEqualTo(RankReport.End.DONE));
     }
 
     @Test
