@@ -92,7 +92,7 @@ final class DoctorTest {
     }
 
     @Test
-    void aMisspeltVariableIsTold() {
+    void warnsOfAMisspeltVariable() {
         FakeSystem system = FakeSystem.plain(root);
         system.environment.put("EP_BOOTSTRAP_SECRTE", "hunter2");
         Check settings = system.check(DoctorCode.SETTINGS);

@@ -127,6 +127,47 @@ final class LivenessLocksTest {
     }
 
     @Test
+    void theNewestCompleteRecordOfARankIsReadOnceItsEndIsProved() throws Exception {
+        try (LivenessLocks mine = LivenessLocks.create(HOST, List.of(folder), true);
+                LivenessLocks sibling = locks()) {
+            mine.open(0, List.of(mine.announcement(), sibling.announcement()));
+            assertThat(mine.finalRecord(1, MemberState.LOST, 3, 40))
+                    .as("nothing stored")
+                    .contains(new byte[0]);
+            sibling.reserve(3, 40);
+            byte[] first = {1, 2, 3};
+            byte[] second = {4, 5, 6, 7};
+            sibling.store(3, 40, first);
+            sibling.store(4, 40, new byte[] {9});
+            assertThat(mine.finalRecord(1, MemberState.LOST, 3, 40)).contains(first);
+            sibling.store(3, 40, second);
+            assertThat(mine.finalRecord(1, MemberState.ALIVE, 3, 40))
+                    .as("alive")
+                    .isEmpty();
+            assertThat(mine.finalRecord(2, MemberState.LOST, 3, 40))
+                    .as("a rank without a file")
+                    .isEmpty();
+            assertThat(mine.finalRecord(1, MemberState.LEFT, 3, 40)).contains(second);
+            // Its process ended while it wrote the second copy.
+            Path path = Path.of(new String(sibling.announcement(), StandardCharsets.UTF_8).split("\n", -1)[3]);
+            byte[] content = Files.readAllBytes(path);
+            int at = new String(content, StandardCharsets.ISO_8859_1).indexOf("\4\5\6\7");
+            content[at + 2]++;
+            Files.write(path, content);
+            assertThat(mine.finalRecord(1, MemberState.LOST, 3, 40)).contains(first);
+        }
+    }
+
+    @Test
+    void aLossThatIsOnlySuspectedProvesNothing() {
+        try (LivenessLocks mine = locks();
+                LivenessLocks sibling = locks()) {
+            mine.open(0, List.of(mine.announcement(), sibling.announcement()));
+            assertThat(mine.finalRecord(1, MemberState.LOST, 0, 40)).isEmpty();
+        }
+    }
+
+    @Test
     void theNameGoesAndTheLockStays() throws Exception {
         try (Holder holder = new Holder(folder);
                 LivenessLocks mine = locks()) {
