@@ -254,8 +254,8 @@ public enum DoctorCode {
             "EP-LIB-004",
             "libmlx5 is new enough",
             "the version of libmlx5 in its file name",
-            "libmlx5 before 1.25 lacks functions that NCCL and NVSHMEM call for posting from the GPU; they then report"
-                    + " that there is no such network, even if all ranks are on one host",
+            "libmlx5 before 1.25 lacks functions that NCCL and NVSHMEM call for posting from the GPU; NCCL then"
+                    + " reports that it has no GPU-initiated networking (NCCL_GIN_TYPE_NONE), even if all ranks are on one host",
             "install rdma-core 50 or newer, or a newer OFED",
             "deepseek-ai/DeepEP issue 628"),
     /** Two versions of one library. */
