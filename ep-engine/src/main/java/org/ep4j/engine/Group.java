@@ -198,8 +198,10 @@ final class Group implements EpGroup {
             Optional<GpuWindow> window = placed.or(() -> allocatedWindow(name, shape, setup, exposed));
             long bytes = size.symmetric() - window.map(w -> w.layout().bytes()).orElse(0L);
             Optional<MovableMemory> movable = movable(name, bytes, setup);
+            Optional<MovingRecoverer.Way> way;
             Runnable freeMemory;
             try {
+                way = movable.map(memory -> wayToMove(number, name, memory, setup));
                 freeMemory = symmetricMemory(name, bytes, window, setup, made, exposed);
             } catch (RuntimeException e) {
                 movable.ifPresent(MovableMemory::close);
@@ -223,7 +225,7 @@ final class Group implements EpGroup {
                             paths.rails(),
                             symmetric,
                             free,
-                            movable.map(memory -> new MovingRecoverer.Way(membership(number, memory), memory)),
+                            way,
                             config.get(EpKeys.TIMEOUT));
         } catch (RuntimeException e) {
             agreement.refuse(name, e, setup);
@@ -248,8 +250,20 @@ final class Group implements EpGroup {
                         name, bytes, BufferMembership.bytes(size()), rank(), backend, host, backends, setup));
     }
 
-    private BufferMembership membership(int number, MovableMemory memory) {
-        return new BufferMembership(number, memory.control(size()), locks.orElseThrow(), bootstrap, NanoClock.SYSTEM);
+    private MovingRecoverer.Way wayToMove(int number, String name, MovableMemory memory, Duration setup) {
+        String step = name + "-membership";
+        MovingRecoverer.Way way;
+        try {
+            way = new MovingRecoverer.Way(
+                    new BufferMembership(
+                            number, memory.control(size()), locks.orElseThrow(), bootstrap, NanoClock.SYSTEM),
+                    memory);
+        } catch (RuntimeException e) {
+            agreement.refuse(step, e, setup);
+            throw e;
+        }
+        agreement.exchange(step, new byte[0], setup);
+        return way;
     }
 
     /** Of a rank whose kernels post: all ranks of the backend allocate together. */
