@@ -70,9 +70,9 @@ public final class ForecastPage {
         line(
                 "to the rank that has the same index there as the sender has in its own; this rank forwards it inside that host (or");
         line(
-                "domain). The model sends a combine of one row per rank the same way backwards, as if that rank summed the rows of its");
+                "domain). In the model a combine of one row per rank goes the same way backwards: the forwarding rank adds the rows of its");
         line(
-                "domain first. ep4j's own combine returns every row directly, so between hosts the predicted time of it is too short.");
+                "domain and sends one sum. ep4j's own combine sends every row directly, so between hosts it takes longer than predicted.");
         line("In low latency a token goes directly to each rank. The model has one constant");
         line(
                 "for each kind of resource, and no constant cost per row. The NIC constants were fitted to the ConnectX-7 figures");

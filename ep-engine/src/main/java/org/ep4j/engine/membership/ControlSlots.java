@@ -10,8 +10,8 @@ import java.util.zip.CRC32C;
 import org.ep4j.engine.memory.Words;
 
 /**
- * Slots in memory that ranks map, through which they agree on a membership and exchange what it takes to move a buffer. Each rank
- * has slots for each other rank, and only that rank writes them, again and again. The memory is that of the buffer's first epoch
+ * Slots in memory that ranks map, through which they agree on a membership and exchange what it takes to move a buffer. The memory
+ * of each rank has slots for each other rank, which only that other rank writes, again and again. The memory is that of the buffer's first epoch
  * and stays for the buffer's life: no rank writes the slots of another one, so a rank that was left out can do no harm here.
  *
  * <p>A slot has a version, a length, a checksum and bytes. The version is 0 while its writer is at work. If the writer's process
