@@ -13,6 +13,9 @@ import java.util.TreeMap;
  *     machines and folders; planning asks once for all pairs of ranks that differ in nothing else
  */
 public record ProbeReport(List<Check> checks, Map<String, String> facts, Map<String, String> identity) {
+    /** Name of the fact that says in which folder of the host the backend puts files that ranks share; may be missing. */
+    public static final String FOLDER = "folder";
+
     /** A report without identity. */
     public ProbeReport(List<Check> checks, Map<String, String> facts) {
         this(checks, facts, Map.of());

@@ -17,6 +17,7 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.doctor.DoctorInput.Need;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 
 /**
@@ -25,9 +26,6 @@ import org.ep4j.spi.ProbeRequest;
  */
 final class RoomForRanks {
     private static final String BACKEND = "host-shm";
-
-    /** Fact of the backend's probe: where its files are made. */
-    private static final String FOLDER = "folder";
 
     private static final Duration DEADLINE = Duration.ofSeconds(20);
     private static final double MIB = 1 << 20;
@@ -78,7 +76,7 @@ final class RoomForRanks {
                 .map(ServiceLoader.Provider::get)
                 .filter(provider -> provider.id().equals(BACKEND))
                 .map(provider -> provider.probe(request))
-                .flatMap(report -> Optional.ofNullable(report.facts().get(FOLDER)).stream())
+                .flatMap(report -> Optional.ofNullable(report.facts().get(ProbeReport.FOLDER)).stream())
                 .map(Path::of)
                 .findFirst();
     }

@@ -103,7 +103,7 @@ final class Joining {
                 .map(RankProfile::decode)
                 .toList();
         checkSettings(profiles);
-        watch(agreement, mine.hostId(), setup);
+        watch(agreement, mine, setup);
         EpPlan plan = Planner.plan(
                 profiles,
                 backends.usable().values().stream()
@@ -130,9 +130,16 @@ final class Joining {
     }
 
     /** From here on a rank finds dead peers of its host by itself. */
-    private void watch(Agreement agreement, String host, Duration setup) {
+    private void watch(Agreement agreement, RankProfile mine, Duration setup) {
         if (bootstrap.size() > 1) {
-            LivenessLocks own = LivenessLocks.create(host, SHARED_FOLDERS, bootstrap.provesLosses());
+            // Containers may share the folder of a backend and no other one.
+            List<Path> folders = new ArrayList<>();
+            mine.backends().values().forEach(backend -> Optional.ofNullable(
+                            backend.facts().get(ProbeReport.FOLDER))
+                    .map(Path::of)
+                    .ifPresent(folders::add));
+            folders.addAll(SHARED_FOLDERS);
+            LivenessLocks own = LivenessLocks.create(mine.hostId(), folders, bootstrap.provesLosses());
             locks = Optional.of(own);
             own.open(bootstrap.rank(), agreement.exchange("liveness", own.announcement(), setup));
             bootstrap = WatchedMembers.of(bootstrap, own);

@@ -9,6 +9,7 @@ import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
+import org.ep4j.spi.ProbeReport;
 
 /**
  * What decides whether two ranks can share memory: the running kernel, the folder as a file (so that containers with a
@@ -22,7 +23,7 @@ final class ShmFacts {
     static final String FOLDER_ID = "folder-id";
 
     /** Path of the folder as that rank sees it, for messages. */
-    static final String FOLDER = "folder";
+    static final String FOLDER = ProbeReport.FOLDER;
 
     /** Effective user id. */
     static final String USER = "uid";

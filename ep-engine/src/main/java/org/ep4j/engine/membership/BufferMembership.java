@@ -353,10 +353,13 @@ public final class BufferMembership {
                 missing = r;
             }
         }
-        if (2 * with.size() > living && missing >= 0) {
+        if (2 * with.size() > living) {
             return new EpTimeoutException(
-                    "recover waited " + millis + " ms for rank " + missing
-                            + ", which is not known to be lost; call recover on all ranks, or end the process of that rank",
+                    "recover waited " + millis + " ms for "
+                            + (missing < 0
+                                    ? "an agreement; call it again"
+                                    : "rank " + missing + ", which is not known to be lost; call recover on all ranks, or"
+                                            + " end the process of that rank"),
                     "recover",
                     missing,
                     membership.epoch() + 1,

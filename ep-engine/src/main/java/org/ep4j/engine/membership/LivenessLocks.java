@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -46,6 +47,7 @@ public final class LivenessLocks implements AutoCloseable {
     private static final int LINE = 64;
 
     private final String host;
+    private final List<Path> folders;
     private Optional<LivenessFile> own = Optional.empty();
     private Optional<Path> name = Optional.empty();
     private String id = "";
@@ -63,8 +65,9 @@ public final class LivenessLocks implements AutoCloseable {
 
     private final boolean lossIsProof;
 
-    private LivenessLocks(String host, boolean lossIsProof) {
+    private LivenessLocks(String host, List<Path> folders, boolean lossIsProof) {
         this.host = host;
+        this.folders = List.copyOf(folders);
         this.lossIsProof = lossIsProof;
     }
 
@@ -73,11 +76,12 @@ public final class LivenessLocks implements AutoCloseable {
      * its connections only.
      *
      * @param host id of the running kernel
-     * @param folders in which a file may be created; the first that works is taken
+     * @param folders in which a file may be created; the first that works is taken. Peers' files are looked for in all of them, since
+     *     a folder that containers share may have another path in each
      * @param lossIsProof whether a rank of this process that the bootstrap has lost was declared dead, as tests do
      */
     public static LivenessLocks create(String host, List<Path> folders, boolean lossIsProof) {
-        LivenessLocks locks = new LivenessLocks(host, lossIsProof);
+        LivenessLocks locks = new LivenessLocks(host, folders, lossIsProof);
         for (Path folder : folders) {
             if (locks.create(folder)) {
                 break;
@@ -131,20 +135,33 @@ public final class LivenessLocks implements AutoCloseable {
         }
     }
 
-    private void open(int peer, String wanted, Path path, boolean inThisProcess) {
-        try {
-            LivenessFile file = LivenessFile.open(path);
-            // The peer lives, since it waits for this rank: if its lock seems free, locks prove nothing here.
-            if (file.id().equals(wanted) && !file.isUnlocked()) {
-                files.put(peer, file);
+    private void open(int peer, String wanted, Path announced, boolean inThisProcess) {
+        List<Path> places = new ArrayList<>(List.of(announced));
+        folders.forEach(folder -> places.add(folder.resolve(announced.getFileName())));
+        for (Path path : places) {
+            Optional<LivenessFile> file = openIfLocked(path, wanted);
+            if (file.isPresent()) {
+                files.put(peer, file.get());
                 (inThisProcess ? siblings : watched).add(peer);
                 return;
             }
-            file.close();
-            LOG.log(Level.DEBUG, "{0} does not have the lock of rank {1}", path, peer);
-        } catch (IOException e) {
-            LOG.log(Level.DEBUG, "no lock shows whether rank " + peer + " lives", e);
         }
+        LOG.log(Level.DEBUG, "no lock shows whether rank {0} lives", peer);
+    }
+
+    /** The peer lives, since it waits for this rank: if its lock seems free, locks prove nothing here. */
+    private static Optional<LivenessFile> openIfLocked(Path path, String wanted) {
+        try {
+            LivenessFile file = LivenessFile.open(path);
+            if (file.id().equals(wanted) && !file.isUnlocked()) {
+                return Optional.of(file);
+            }
+            file.close();
+            LOG.log(Level.DEBUG, "{0} is another file, or not locked", path);
+        } catch (IOException e) {
+            LOG.log(Level.DEBUG, "not the file of a peer's lock: " + path, e);
+        }
+        return Optional.empty();
     }
 
     /** Removes the name of this rank's file, after all ranks have opened it. */

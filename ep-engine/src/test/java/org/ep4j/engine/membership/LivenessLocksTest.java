@@ -159,6 +159,17 @@ final class LivenessLocksTest {
     }
 
     @Test
+    void findsTheFileOfAPeerThatSeesTheFolderAtAnotherPath() throws Exception {
+        try (Holder holder = new Holder(folder);
+                LivenessLocks mine = locks()) {
+            String elsewhere = new String(holder.announcement, StandardCharsets.UTF_8)
+                    .replace(folder.toString(), folder.resolve("elsewhere").toString());
+            mine.open(0, List.of(mine.announcement(), elsewhere.getBytes(StandardCharsets.UTF_8)));
+            assertThat(mine.isAnyWatched()).isTrue();
+        }
+    }
+
+    @Test
     void aLossThatIsOnlySuspectedProvesNothing() {
         try (LivenessLocks mine = locks();
                 LivenessLocks sibling = locks()) {
