@@ -137,8 +137,8 @@ final class MovableMemory implements FreshMemory {
     }
 
     @Override
-    public void freeOldest() {
-        while (memories.size() > 2) {
+    public void freeOlder() {
+        while (memories.size() > 1) {
             memories.removeLast().run();
         }
     }

@@ -95,6 +95,8 @@ final class HighThroughput {
         number++;
         Peers<HostMemory> peers = state.peers();
         Mask mask = state.waits().mask();
+        // Before the others know, since they may then write where the rows of the result before are.
+        (kind == Kind.DISPATCH || kind == Kind.CACHED_DISPATCH ? dispatches : combines).begin(number);
         state.waits().begin(Counter.HT_ENTER, number);
         long[] words = {number, kind.code, flags, handle, mask.digest(), input, 0, 0};
         for (int r = 0; r < peers.ranks(); r++) {

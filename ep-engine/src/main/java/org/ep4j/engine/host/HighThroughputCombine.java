@@ -74,7 +74,6 @@ final class HighThroughputCombine {
                 selections ? HighThroughput.Kind.COMBINE_SELECTIONS : HighThroughput.Kind.COMBINE_ROWS;
         HighThroughput.Begun begun =
                 mode.begin(kind, flags, handle.number(), input, returned.starts(), new int[state.ranks()], deadline);
-        mode.combines().begin(begun.number());
         Peers<HostMemory> peers = state.peers();
         returned.send(mode, begun, selections ? -1 : input, weights.isPresent());
         if (selections) {

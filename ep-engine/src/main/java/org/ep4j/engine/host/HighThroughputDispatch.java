@@ -87,7 +87,6 @@ final class HighThroughputDispatch {
                 ? mode.begin(
                         HighThroughput.Kind.CACHED_DISPATCH, flags, handleNumber, 0, new int[0], passedBy, deadline)
                 : mode.begin(HighThroughput.Kind.DISPATCH, flags, 0, 0, routing.rowsTo(), passedBy, deadline);
-        mode.dispatches().begin(begun.number());
         int[] rowsFrom = new int[state.ranks()];
         int[] targetRows;
         int[] firstRows = new int[state.ranks() * state.ranks()];

@@ -46,7 +46,9 @@ final class HostBuffer extends EngineBuffer {
 
     private final Operations operations;
     private final RowSum sum;
+    /** Operations completed since the buffer was created; in a buffer that does not move, since it recovered last. */
     private long completed;
+
     /** The last high-throughput operation that has ended without a failure, or that a recovery has ended. */
     private long endedWell;
 
@@ -191,6 +193,7 @@ final class HostBuffer extends EngineBuffer {
         AtomicReference<T> value = new AtomicReference<>();
         EpEvent event = operations.submit(options, deadline -> {
             requireReady();
+            long before = highThroughput.number();
             try {
                 value.set(work.apply(deadline));
             } finally {
@@ -198,7 +201,9 @@ final class HostBuffer extends EngineBuffer {
                 Reference.reachabilityFence(request);
             }
             requireMember("the end of an operation");
-            endedWell = highThroughput.number();
+            if (highThroughput.number() != before) {
+                endedWell = highThroughput.number();
+            }
             completed++;
         });
         return options.async()
@@ -279,23 +284,19 @@ final class HostBuffer extends EngineBuffer {
         requireOpen();
         AtomicReference<Recovery> result = new AtomicReference<>();
         operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> {
-            result.set(
-                    moving.isPresent()
-                            ? moving.get().recover(completed, deadline)
-                            : recoverer.recover(completed, deadline));
-            completed = 0;
+            if (moving.isPresent()) {
+                result.set(moving.get().recover(completed, deadline));
+            } else {
+                result.set(recoverer.recover(completed, deadline));
+                completed = 0;
+            }
         });
         return present(result);
     }
 
     /** True if other ranks have done their part of all operations that this rank has begun. */
     private boolean isAllWell() {
-        return endedWell == highThroughput.number()
-                && lowLatency.dispatches().isAllWell()
-                && lowLatency.combines().isAllWell()
-                // A rank that has sent a dispatch gets a combine for it, which may not have begun yet.
-                && lowLatency.dispatches().sinceRecovery()
-                        == lowLatency.combines().sinceRecovery();
+        return endedWell == highThroughput.number() && lowLatency.isAllWell();
     }
 
     @Override
@@ -320,6 +321,19 @@ final class HostBuffer extends EngineBuffer {
     }
 
     private final class Numbers implements Recoverer.Numbers {
+        /** Results of low latency are in this rank's own memory, which stays. */
+        @Override
+        public void moved(long high) {
+            highThroughput.dispatches().moved(high);
+            highThroughput.combines().moved(high);
+        }
+
+        @Override
+        public void freed() {
+            highThroughput.dispatches().freed();
+            highThroughput.combines().freed();
+        }
+
         @Override
         public long[] begun() {
             return new long[] {
@@ -332,11 +346,8 @@ final class HostBuffer extends EngineBuffer {
         @Override
         public void restart(long high, long dispatch, long combine) {
             highThroughput.number(high);
-            highThroughput.dispatches().recovered(high);
-            highThroughput.combines().recovered(high);
             endedWell = high;
-            lowLatency.dispatches().reset(dispatch);
-            lowLatency.combines().reset(combine);
+            lowLatency.reset(dispatch, combine);
         }
     }
 }

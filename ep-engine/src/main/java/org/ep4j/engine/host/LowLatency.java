@@ -1,5 +1,7 @@
 package org.ep4j.engine.host;
 
+import java.util.HashSet;
+import java.util.Set;
 import java.util.function.Supplier;
 import org.ep4j.EpStateException;
 import org.ep4j.engine.layout.Block;
@@ -16,9 +18,16 @@ import org.ep4j.engine.sync.Validity;
 final class LowLatency {
     private static final int[] NO_INTS = {};
 
+    /** A caller that combines none of its dispatches must not fill the memory. */
+    private static final int MOST_UNCOMBINED = 64;
+
     private final HostState state;
     private final Flow dispatches;
     private final Flow combines;
+    /** Numbers of dispatches since the last recovery for which there was no combine. */
+    private final Set<Long> uncombined = new HashSet<>();
+
+    private boolean tooManyUncombined;
 
     LowLatency(HostState state) {
         this.state = state;
@@ -29,6 +38,33 @@ final class LowLatency {
 
     HostState state() {
         return state;
+    }
+
+    /** A dispatch has begun; other ranks owe this one the rows of a combine for it, in which they may write here. */
+    void dispatched(long number) {
+        if (uncombined.size() < MOST_UNCOMBINED) {
+            uncombined.add(number);
+        } else {
+            tooManyUncombined = true;
+        }
+    }
+
+    /** A combine for a dispatch has begun. */
+    void combining(long dispatch) {
+        uncombined.remove(dispatch);
+    }
+
+    /** True if other ranks have done their part of all operations that this rank has begun since the last recovery. */
+    boolean isAllWell() {
+        return uncombined.isEmpty() && !tooManyUncombined && dispatches.isAllWell() && combines.isAllWell();
+    }
+
+    /** Numbers the next operations after these, with all banks empty. */
+    void reset(long dispatch, long combine) {
+        uncombined.clear();
+        tooManyUncombined = false;
+        dispatches.reset(dispatch);
+        combines.reset(combine);
     }
 
     Flow dispatches() {
@@ -183,21 +219,16 @@ final class LowLatency {
         }
 
         /** True if all operations that have begun since the last recovery have ended without a failure. */
-        boolean isAllWell() {
+        private boolean isAllWell() {
             return endedWell == number - over;
         }
 
-        /** Operations that have begun since the last recovery. */
-        long sinceRecovery() {
-            return number - over;
-        }
-
         /** Numbers the next operation after {@code last}, with both banks empty. */
-        void reset(long last) {
+        private void reset(long last) {
             number = last;
             over = last;
             endedWell = 0;
-            validity.recovered(last);
+            validity.begin(last);
             pending[0] = false;
             pending[1] = false;
             giveCredit(last);

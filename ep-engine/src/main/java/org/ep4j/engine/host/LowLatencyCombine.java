@@ -22,6 +22,7 @@ import org.ep4j.engine.sync.Mask;
  * the token's rank. Receive: slots are added up in top-k order.
  */
 final class LowLatencyCombine {
+    private final LowLatency mode;
     private final LowLatency.Flow flow;
     private final HostState state;
     private final BufferLayout layout;
@@ -43,6 +44,7 @@ final class LowLatencyCombine {
 
     /** Checks all arguments. */
     LowLatencyCombine(LowLatency mode, LowLatencyCombineRequest request, RowSum sum) {
+        this.mode = mode;
         this.flow = mode.combines();
         this.state = mode.state();
         this.layout = state.peers().layout();
@@ -83,6 +85,7 @@ final class LowLatencyCombine {
         Mask mask = state.waits().mask();
         LowLatencyHandleImpl.Received received = handle.received();
         long number = flow.begin(mask, deadline);
+        mode.combining(handle.number());
         return flow.sending(number, () -> sendAs(number, received, mask));
     }
 

@@ -81,6 +81,7 @@ final class LowLatencyDispatch {
         Routing routing = Routing.of(request.topkIds(), tokens, state.shape(), state.placement(), mask);
         checkDuplicates(routing);
         long number = flow.begin(mask, deadline);
+        mode.dispatched(number);
         return flow.sending(number, () -> sendAs(number, routing, mask));
     }
 

@@ -154,10 +154,35 @@ public final class BufferMembership {
                 moved = attempted;
                 recovering = false;
                 return made;
-            } catch (EpochOverException | EpPeerLostException e) {
+            } catch (RuntimeException e) {
+                // What failed may be a consequence: a member that gives up the move removes what others were about to map.
+                if (!isOver(attempted)) {
+                    throw e;
+                }
+                if (clock.nanoTime() - end >= 0) {
+                    throw new EpTimeoutException(
+                            "recover was not complete after " + millis + " ms: " + e.getMessage() + "; call it again",
+                            "recover",
+                            -1,
+                            attempted + 1,
+                            attempted);
+                }
                 LOG.log(System.Logger.Level.DEBUG, "the move to epoch " + attempted + " is given up", e);
             }
         }
+    }
+
+    /** Whether a move to an epoch cannot succeed: there is another epoch, or an agreement on one, or a member is lost. */
+    private boolean isOver(long epoch) {
+        peek();
+        observe();
+        receive();
+        send();
+        Membership membership = agreement.membership();
+        return membership.epoch() != epoch
+                || agreement.record().promised() != Vote.NO_BALLOT
+                || IntStream.range(0, slots.ranks())
+                        .anyMatch(r -> membership.has(r) && state(r) != MemberState.ALIVE);
     }
 
     /** Returns when there is a membership of an epoch that this rank has not tried to move to. */
@@ -257,11 +282,7 @@ public final class BufferMembership {
     /** Called again and again while this rank waits inside a move: answers the others, and ends the move if it cannot succeed. */
     void requireUndisturbed(long epoch) {
         check.run();
-        peek();
-        observe();
-        receive();
-        send();
-        if (agreement.membership().epoch() != epoch || agreement.record().promised() != Vote.NO_BALLOT) {
+        if (isOver(epoch)) {
             throw new EpochOverException(epoch);
         }
     }

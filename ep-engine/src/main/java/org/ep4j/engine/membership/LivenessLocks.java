@@ -18,6 +18,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ThreadLocalRandom;
 import org.ep4j.EpResourceException;
+import org.ep4j.EpStateException;
 import org.ep4j.spi.MemberState;
 
 /**
@@ -64,6 +65,7 @@ public final class LivenessLocks implements AutoCloseable {
     private final Map<Integer, Long> stores = new HashMap<>();
 
     private final boolean lossIsProof;
+    private boolean closed;
 
     private LivenessLocks(String host, List<Path> folders, boolean lossIsProof) {
         this.host = host;
@@ -110,6 +112,7 @@ public final class LivenessLocks implements AutoCloseable {
         } catch (IOException e) {
             LOG.log(Level.DEBUG, "no lock in " + folder + " shows that this rank lives", e);
             close();
+            closed = false;
             return false;
         }
     }
@@ -206,8 +209,8 @@ public final class LivenessLocks implements AutoCloseable {
                 file.write(offset(buffer, 0, length), new byte[2 * copyBytes(length)]);
             } catch (IOException e) {
                 throw new EpResourceException(
-                        "no room for the record of a buffer in the file of this rank's lock: " + e
-                                + "; free memory in /dev/shm",
+                        "no room for the record of a buffer in the file of this rank's lock, in the folder of shared memory: "
+                                + e + "; free memory there",
                         e);
             }
         });
@@ -218,6 +221,10 @@ public final class LivenessLocks implements AutoCloseable {
      * whole when the process ends while it writes the other.
      */
     synchronized void store(int buffer, int length, byte[] record) {
+        if (closed) {
+            // The lock is free, so others take for final what is there.
+            throw new EpStateException("the group is closed; join again");
+        }
         own.ifPresent(file -> {
             long number = stores.merge(buffer, 1L, Long::sum);
             ByteBuffer copy = ByteBuffer.allocate(HEAD + record.length)
@@ -283,6 +290,7 @@ public final class LivenessLocks implements AutoCloseable {
     @Override
     public synchronized void close() {
         removeName();
+        closed = true;
         own.ifPresent(file -> {
             file.markLeft();
             file.close();

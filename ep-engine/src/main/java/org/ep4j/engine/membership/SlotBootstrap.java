@@ -9,7 +9,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.zip.CRC32C;
 import org.ep4j.EpException;
-import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
@@ -122,16 +121,6 @@ final class SlotBootstrap implements Bootstrap {
                 return message.get();
             }
             membership.requireUndisturbed(epoch);
-            for (int i = 0; i < members.size(); i++) {
-                if (membership.state(members.get(i)) != MemberState.ALIVE
-                        && membership
-                                .slots()
-                                .read(rank, slot(rank), version(rank))
-                                .isEmpty()) {
-                    throw new EpPeerLostException(
-                            "rank " + members.get(i) + " was lost during \"" + tag + "\" of a recovery", i, "recover");
-                }
-            }
             if (membership.clock().nanoTime() - end >= 0) {
                 throw new EpTimeoutException(
                         "rank " + rank + " did not take part in \"" + tag + "\" of a recovery within "

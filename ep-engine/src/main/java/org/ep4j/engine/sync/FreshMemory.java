@@ -19,9 +19,6 @@ public interface FreshMemory {
     /** Gives back what {@link #make} made last, since this rank does not move there after all. */
     void dropNewest();
 
-    /**
-     * Gives back all memory but the newest and the one before it, in which results of the last operations are that the caller may
-     * still read.
-     */
-    void freeOldest();
+    /** Gives back all memory but the newest: that in which results of operations before the last move are. */
+    void freeOlder();
 }

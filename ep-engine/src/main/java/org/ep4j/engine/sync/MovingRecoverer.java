@@ -8,6 +8,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.Recovery;
 import org.ep4j.engine.membership.BufferMembership;
 import org.ep4j.spi.Bootstrap;
@@ -24,6 +25,9 @@ public final class MovingRecoverer {
     private final FreshMemory memory;
     /** Ranks that have no part in the newest memory. */
     private Set<Integer> leftBehind = Set.of();
+
+    /** By rank: operations that it had completed when {@link #recover} last returned here. */
+    private Map<Integer, Long> reported = Map.of();
 
     /**
      * What it takes to recover in this way.
@@ -53,14 +57,18 @@ public final class MovingRecoverer {
         return leftBehind;
     }
 
-    /** See {@link org.ep4j.EpBuffer#recover}. */
+    /**
+     * See {@link org.ep4j.EpBuffer#recover}.
+     *
+     * @param completed operations that this rank has completed since the buffer was created
+     */
     public Recovery recover(long completed, Deadline deadline) {
-        return membership.recover(
-                waits.mask().toSet(),
-                deadline.nanos(),
-                deadline.whole().toMillis(),
-                waits::requireRunning,
-                (members, ranks, epoch) -> move(members, ranks, epoch, completed, deadline));
+        Map<Integer, Long> totals = move(completed, deadline);
+        Map<Integer, Long> since = new TreeMap<>();
+        // Ranks may have been through different recoveries, if one ended while another rank gave it up; totals do not differ by that.
+        totals.forEach((rank, total) -> since.put(rank, total - reported.getOrDefault(rank, 0L)));
+        reported = totals;
+        return new Recovery(leftBehind, since);
     }
 
     /**
@@ -68,6 +76,7 @@ public final class MovingRecoverer {
      *
      * @param finished whether all operations that this rank has begun have ended well: then the rank has done its part of them,
      *     and neither writes nor reads here. If not, the buffer moves away from it
+     * @param completed as in {@link #recover}
      */
     public void mask(int rank, boolean finished, long completed, Deadline deadline) {
         Mask before = waits.mask();
@@ -77,7 +86,7 @@ public final class MovingRecoverer {
         waits.mask(before.with(rank));
         if (!finished) {
             try {
-                recover(completed, deadline);
+                move(completed, deadline);
             } catch (RuntimeException e) {
                 waits.mask(before);
                 throw e;
@@ -85,15 +94,33 @@ public final class MovingRecoverer {
         }
     }
 
-    private Recovery move(Bootstrap members, List<Integer> ranks, long epoch, long completed, Deadline deadline) {
+    /** Moves the buffer; gives the completed operations of each member. */
+    private Map<Integer, Long> move(long completed, Deadline deadline) {
+        return membership.recover(
+                waits.mask().toSet(),
+                deadline.nanos(),
+                deadline.whole().toMillis(),
+                waits::requireRunning,
+                (members, ranks, epoch) -> move(members, ranks, epoch, completed, deadline));
+    }
+
+    private Map<Integer, Long> move(
+            Bootstrap members, List<Integer> ranks, long epoch, long completed, Deadline deadline) {
+        // A buffer takes twice its memory at most.
+        numbers.freed();
+        memory.freeOlder();
         SymmetricMemory fresh = memory.make(members, ranks, epoch, left(deadline));
-        List<byte[]> all;
+        List<byte[]> all = List.of();
         try {
             // The last step: when it returns, all members have mapped the memory of all.
             all = members.allGather("numbers", mine(completed), left(deadline));
-        } catch (RuntimeException e) {
-            memory.dropNewest();
-            throw e;
+        } catch (EpTimeoutException e) {
+            throw new EpTimeoutException(
+                    String.valueOf(e.getMessage()), e.phase(), ranks.get(e.peer()), e.expected(), e.seen());
+        } finally {
+            if (all.isEmpty()) {
+                memory.dropNewest();
+            }
         }
         long[] most = new long[3];
         Map<Integer, Long> byRank = new TreeMap<>();
@@ -113,10 +140,10 @@ public final class MovingRecoverer {
         peers.moveTo(fresh);
         leftBehind = Set.copyOf(out);
         waits.mask(Mask.of(out));
+        numbers.moved(most[0]);
         numbers.restart(most[0], most[1], most[2]);
         waits.restart(most[0], most[1], most[2]);
-        memory.freeOldest();
-        return new Recovery(out, byRank);
+        return byRank;
     }
 
     private byte[] mine(long completed) {

@@ -8,7 +8,7 @@ public final class Validity {
     private final AtomicLong newest = new AtomicLong();
     private final String kind;
     private final int alive;
-    private volatile long atRecovery = -1;
+    private volatile long atMove = -1;
     private volatile long gone = -1;
     private volatile boolean closed;
 
@@ -21,14 +21,14 @@ public final class Validity {
         newest.set(number);
     }
 
-    /**
-     * The buffer has recovered, after operation {@code last}. Results that are older than the recovery before this one are gone,
-     * since their memory may be.
-     */
-    public void recovered(long last) {
-        gone = atRecovery;
-        atRecovery = last;
-        newest.set(last);
+    /** The buffer has moved into fresh memory, after operation {@code last}. */
+    public void moved(long last) {
+        atMove = last;
+    }
+
+    /** The memory is given back in which results of operations before the last {@link #moved} are. */
+    public void freed() {
+        gone = atMove;
     }
 
     public void close() {

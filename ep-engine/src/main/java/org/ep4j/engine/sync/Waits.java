@@ -267,7 +267,8 @@ public final class Waits {
     /** The recovering rank may have heard of a death before this one did. */
     private void checkLostOf(int source, List<Integer> leftOut, Counter counter, long expected, String phase) {
         for (int r : leftOut) {
-            if (!mask.has(r)) {
+            // Others may suspect this rank wrongly; recover decides.
+            if (!mask.has(r) && r != peers.rank()) {
                 throw new EpPeerLostException(
                         peers.label(r) + " is lost, as rank " + source + " has found, during " + phase
                                 + describe(counter, source, expected) + "; call recover to go on without it",
