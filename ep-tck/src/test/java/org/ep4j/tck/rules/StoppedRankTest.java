@@ -10,6 +10,8 @@ import org.ep4j.tck.crew.Job;
 import org.ep4j.tck.crew.ProcessCrew;
 import org.ep4j.tck.crew.RankCrew;
 import org.ep4j.tck.crew.RankReport;
+import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.crew.ThreadCrew;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -26,15 +28,19 @@ final class StoppedRankTest {
 
     private static List<RankReport> run(int ranks) {
         try (RankCrew crew = new ProcessCrew(ranks, "256m", HEARTBEATS)) {
-            return crew.run(new Job(
-                    "stopped-" + ranks,
-                    StoppedRankScenario.class.getName(),
-                    Map.of(),
-                    ranks,
-                    Map.of(EpKeys.DEVICE.name(), "host", EpKeys.REQUIRE.name(), "host-shm"),
-                    GroupFactory.Plain.class.getName(),
-                    Guard.minutes(3)));
+            return crew.run(job(StoppedRankScenario.class, ranks));
         }
+    }
+
+    private static Job job(Class<? extends Scenario> scenario, int ranks) {
+        return new Job(
+                scenario.getSimpleName() + ranks,
+                scenario.getName(),
+                Map.of(),
+                ranks,
+                Map.of(EpKeys.DEVICE.name(), "host", EpKeys.REQUIRE.name(), "host-shm"),
+                GroupFactory.Plain.class.getName(),
+                Guard.minutes(3));
     }
 
     @Test
@@ -43,6 +49,15 @@ final class StoppedRankTest {
                 .hasSize(3)
                 .allSatisfy(
                         report -> assertThat(report.end()).as(report.detail()).isEqualTo(RankReport.End.DONE));
+    }
+
+    @Test
+    void maskMovesTheBufferAwayFromARankThatMayStillCome() {
+        try (RankCrew crew = new ThreadCrew(3)) {
+            assertThat(crew.run(job(MovedByMaskScenario.class, 3)))
+                    .allSatisfy(report ->
+                            assertThat(report.end()).as(report.detail()).isEqualTo(RankReport.End.DONE));
+        }
     }
 
     @Test
