@@ -4,7 +4,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * What {@link EpBuffer#recover} agreed on; equal on all survivors.
+ * What {@link EpBuffer#recover} agreed on. Equal on all survivors, unless an earlier call failed on some of them only: these also
+ * count the operations before that call.
  *
  * @param masked ranks that are left out now
  * @param completed operations that each survivor had completed since the buffer was created or last recovered, by rank;

@@ -198,10 +198,10 @@ final class Group implements EpGroup {
             Optional<GpuWindow> window = placed.or(() -> allocatedWindow(name, shape, setup, exposed));
             long bytes = size.symmetric() - window.map(w -> w.layout().bytes()).orElse(0L);
             Optional<MovableMemory> movable = movable(name, bytes, setup);
-            Optional<MovingRecoverer.Way> way;
+            Optional<MovingRecoverer.Resources> way;
             Runnable freeMemory;
             try {
-                way = movable.map(memory -> wayToMove(number, name, memory, setup));
+                way = movable.map(memory -> recoveryResources(number, name, memory, setup));
                 freeMemory = symmetricMemory(name, bytes, window, setup, made, exposed);
             } catch (RuntimeException e) {
                 movable.ifPresent(MovableMemory::close);
@@ -250,11 +250,11 @@ final class Group implements EpGroup {
                         name, bytes, BufferMembership.bytes(size()), rank(), backend, host, backends, setup));
     }
 
-    private MovingRecoverer.Way wayToMove(int number, String name, MovableMemory memory, Duration setup) {
+    private MovingRecoverer.Resources recoveryResources(int number, String name, MovableMemory memory, Duration setup) {
         String step = name + "-membership";
-        MovingRecoverer.Way way;
+        MovingRecoverer.Resources way;
         try {
-            way = new MovingRecoverer.Way(
+            way = new MovingRecoverer.Resources(
                     new BufferMembership(
                             number, memory.control(size()), locks.orElseThrow(), bootstrap, NanoClock.SYSTEM),
                     memory);

@@ -134,10 +134,11 @@ final class Joining {
         if (bootstrap.size() > 1) {
             // Containers may share the folder of a backend and no other one.
             List<Path> folders = new ArrayList<>();
-            mine.backends().values().forEach(backend -> Optional.ofNullable(
-                            backend.facts().get(ProbeReport.FOLDER))
-                    .map(Path::of)
-                    .ifPresent(folders::add));
+            mine.backends()
+                    .values()
+                    .forEach(backend -> Optional.ofNullable(backend.facts().get(ProbeReport.FOLDER))
+                            .map(Path::of)
+                            .ifPresent(folders::add));
             folders.addAll(SHARED_FOLDERS);
             LivenessLocks own = LivenessLocks.create(mine.hostId(), folders, bootstrap.provesLosses());
             locks = Optional.of(own);

@@ -8,7 +8,7 @@ public final class ExpertIds {
 
     /**
      * The refusal of an id that no expert has. Where the same bytes in the other order are an id, it asks for the byte order:
-     * {@link java.nio.ByteBuffer} has that of the network unless told otherwise.
+     * {@link java.nio.ByteBuffer} is big-endian by default.
      *
      * @param token index of the token
      * @param selection index in the token's top-k list

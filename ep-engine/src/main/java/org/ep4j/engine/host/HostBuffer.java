@@ -49,8 +49,8 @@ final class HostBuffer extends EngineBuffer {
     /** Operations completed since the buffer was created; in a buffer that does not move, since it recovered last. */
     private long completed;
 
-    /** The last high-throughput operation that has ended without a failure, or that a recovery has ended. */
-    private long endedWell;
+    /** Number of the last high-throughput operation that succeeded, or after which the buffer recovered. */
+    private long succeeded;
 
     /**
      * Over memory that is mapped already.
@@ -67,7 +67,7 @@ final class HostBuffer extends EngineBuffer {
             HostState state,
             Duration timeout,
             Runnable free,
-            Optional<MovingRecoverer.Way> way) {
+            Optional<MovingRecoverer.Resources> way) {
         super(group, name, state.shape(), state.placement(), size, state.waits());
         this.state = state;
         this.timeout = timeout;
@@ -121,7 +121,7 @@ final class HostBuffer extends EngineBuffer {
                     var flow = lowLatency.dispatches();
                     if (!request.hook()) {
                         receipt.run(() -> dispatch.receive(handle, deadline));
-                        flow.endWell();
+                        flow.succeed();
                     }
                     return new LowLatencyResults.Dispatch(
                             dispatch,
@@ -148,7 +148,7 @@ final class HostBuffer extends EngineBuffer {
                     var flow = lowLatency.combines();
                     if (!request.hook()) {
                         receipt.run(() -> combine.receive(number, deadline));
-                        flow.endWell();
+                        flow.succeed();
                     }
                     return new LowLatencyResults.Combine(
                             combine,
@@ -180,7 +180,7 @@ final class HostBuffer extends EngineBuffer {
                     requireReady();
                     try {
                         body.run(deadline);
-                        flow.endWell();
+                        flow.succeed();
                     } finally {
                         Reference.reachabilityFence(request);
                     }
@@ -202,7 +202,7 @@ final class HostBuffer extends EngineBuffer {
             }
             requireMember("the end of an operation");
             if (highThroughput.number() != before) {
-                endedWell = highThroughput.number();
+                succeeded = highThroughput.number();
             }
             completed++;
         });
@@ -263,7 +263,7 @@ final class HostBuffer extends EngineBuffer {
         requireOther(rank);
         operations.submit(OpOptions.DEFAULT, deadline -> {
             if (moving.isPresent()) {
-                moving.get().mask(rank, isAllWell(), completed, deadline);
+                moving.get().mask(rank, allSucceeded(), completed, deadline);
             } else {
                 recoverer.mask(rank);
             }
@@ -274,6 +274,7 @@ final class HostBuffer extends EngineBuffer {
     public void clearMask(Duration longest) {
         requireOpen();
         operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> {
+            requireMember("clear mask");
             moving.ifPresent(m -> m.requireTakenBack(maskedRanks()));
             recoverer.clearMask(name(), longest);
         });
@@ -295,8 +296,8 @@ final class HostBuffer extends EngineBuffer {
     }
 
     /** True if other ranks have done their part of all operations that this rank has begun. */
-    private boolean isAllWell() {
-        return endedWell == highThroughput.number() && lowLatency.isAllWell();
+    private boolean allSucceeded() {
+        return succeeded == highThroughput.number() && lowLatency.allSucceeded();
     }
 
     @Override
@@ -346,7 +347,7 @@ final class HostBuffer extends EngineBuffer {
         @Override
         public void restart(long high, long dispatch, long combine) {
             highThroughput.number(high);
-            endedWell = high;
+            succeeded = high;
             lowLatency.reset(dispatch, combine);
         }
     }

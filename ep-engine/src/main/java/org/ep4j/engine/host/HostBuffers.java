@@ -83,7 +83,7 @@ public final class HostBuffers {
             Rails rails,
             SymmetricMemory symmetric,
             Runnable freeSymmetric,
-            Optional<MovingRecoverer.Way> moving,
+            Optional<MovingRecoverer.Resources> moving,
             Duration timeout) {
         int ranks = group.size();
         int rank = group.rank();

@@ -55,8 +55,8 @@ final class LowLatency {
     }
 
     /** True if other ranks have done their part of all operations that this rank has begun since the last recovery. */
-    boolean isAllWell() {
-        return uncombined.isEmpty() && !tooManyUncombined && dispatches.isAllWell() && combines.isAllWell();
+    boolean allSucceeded() {
+        return uncombined.isEmpty() && !tooManyUncombined && dispatches.allSucceeded() && combines.allSucceeded();
     }
 
     /** Numbers the next operations after these, with all banks empty. */
@@ -104,7 +104,8 @@ final class LowLatency {
         /** Operations up to this one are over: there was a recovery since. */
         private long over;
 
-        private long endedWell;
+        /** Operations that succeeded since the last recovery. */
+        private long succeeded;
 
         private Flow(String name, Block block, Counter data, Counter credit) {
             this.name = name;
@@ -213,21 +214,21 @@ final class LowLatency {
             return number - operation < 2 && pending[(int) (operation & 1)];
         }
 
-        /** Remembers that an operation has ended without a failure. */
-        void endWell() {
-            endedWell++;
+        /** Counts an operation as succeeded. */
+        void succeed() {
+            succeeded++;
         }
 
         /** True if all operations that have begun since the last recovery have ended without a failure. */
-        private boolean isAllWell() {
-            return endedWell == number - over;
+        private boolean allSucceeded() {
+            return succeeded == number - over;
         }
 
         /** Numbers the next operation after {@code last}, with both banks empty. */
         private void reset(long last) {
             number = last;
             over = last;
-            endedWell = 0;
+            succeeded = 0;
             validity.begin(last);
             pending[0] = false;
             pending[1] = false;

@@ -39,16 +39,16 @@ public final class BufferMembership {
     /** By rank: the version of the last message that was read, and the message. */
     private final long[] read;
 
-    private final @Nullable AgreementMessage[] news;
+    private final @Nullable AgreementMessage[] latest;
     private final boolean[] proved;
     private byte[] sent = {};
     private AcceptorRecord stored;
 
     /** The epoch whose memory the buffer uses. */
-    private long moved;
+    private long epochInUse;
 
     /** The newest epoch into whose memory this rank has tried to move: each is tried once. */
-    private long attempted;
+    private long epochTried;
 
     private boolean recovering;
     /** Throws if the wait that is under way has to end for another reason than its deadline. */
@@ -75,7 +75,7 @@ public final class BufferMembership {
         this.codec = new MessageCodec(ranks);
         this.agreement = new MembershipAgreement(self, Membership.first(ranks), ATTEMPT_NANOS);
         this.read = new long[ranks];
-        this.news = new AgreementMessage[ranks];
+        this.latest = new AgreementMessage[ranks];
         this.proved = new boolean[ranks];
         this.stored = agreement.record();
         locks.reserve(buffer, codec.recordBytes());
@@ -94,7 +94,8 @@ public final class BufferMembership {
         return slots;
     }
 
-    NanoClock clock() {
+    /** The clock of all deadlines here. */
+    public NanoClock clock() {
         return clock;
     }
 
@@ -144,19 +145,20 @@ public final class BufferMembership {
         while (true) {
             decide(end, millis);
             Membership membership = agreement.membership();
-            attempted = membership.epoch();
+            epochTried = membership.epoch();
             List<Integer> members = IntStream.range(0, slots.ranks())
                     .filter(membership::has)
                     .boxed()
                     .toList();
             try {
-                T made = move.run(new SlotBootstrap(this, attempted, members), members, attempted);
-                moved = attempted;
+                T made = move.run(new SlotBootstrap(this, epochTried, members), members, epochTried);
+                epochInUse = epochTried;
                 recovering = false;
                 return made;
             } catch (RuntimeException e) {
-                // What failed may be a consequence: a member that gives up the move removes what others were about to map.
-                if (!isOver(attempted)) {
+                // What failed may be a consequence: a member that gives up the move removes what others were about to
+                // map.
+                if (!isOver(epochTried)) {
                     throw e;
                 }
                 if (clock.nanoTime() - end >= 0) {
@@ -164,70 +166,69 @@ public final class BufferMembership {
                             "recover was not complete after " + millis + " ms: " + e.getMessage() + "; call it again",
                             "recover",
                             -1,
-                            attempted + 1,
-                            attempted);
+                            epochTried + 1,
+                            epochTried);
                 }
-                LOG.log(System.Logger.Level.DEBUG, "the move to epoch " + attempted + " is given up", e);
+                LOG.log(System.Logger.Level.DEBUG, "the move to epoch " + epochTried + " is given up", e);
             }
         }
     }
 
     /** Whether a move to an epoch cannot succeed: there is another epoch, or an agreement on one, or a member is lost. */
     private boolean isOver(long epoch) {
-        peek();
-        observe();
+        readSlots();
+        updateSuspicions();
         receive();
         send();
         Membership membership = agreement.membership();
         return membership.epoch() != epoch
                 || agreement.record().promised() != Vote.NO_BALLOT
-                || IntStream.range(0, slots.ranks())
-                        .anyMatch(r -> membership.has(r) && state(r) != MemberState.ALIVE);
+                || IntStream.range(0, slots.ranks()).anyMatch(r -> membership.has(r) && state(r) != MemberState.ALIVE);
     }
 
     /** Returns when there is a membership of an epoch that this rank has not tried to move to. */
     private void decide(long end, long millis) {
-        Pace pace = new Pace();
-        peek();
+        Backoff backoff = new Backoff();
+        readSlots();
         receive();
-        agreement.begin(attempted);
+        agreement.begin(epochTried);
         while (true) {
-            observe();
+            updateSuspicions();
             receive();
             agreement.tick(clock.nanoTime());
             send();
             if (agreement.isExpelled()) {
                 throw expelled("recover");
             }
-            if (agreement.membership().epoch() > attempted) {
+            if (agreement.membership().epoch() > epochTried) {
                 return;
             }
             if (clock.nanoTime() - end >= 0) {
                 throw undecided(millis);
             }
             check.run();
-            pace.pause();
-            peek();
+            backoff.pause();
+            readSlots();
         }
     }
 
     /** Reads what the other ranks have written since the last time, without an answer. */
-    private void peek() {
+    private void readSlots() {
         for (int r = 0; r < read.length; r++) {
             long version = slots.version(r, ControlSlots.AGREEMENT);
             if (version > read[r]) {
                 Optional<byte[]> message = slots.read(r, ControlSlots.AGREEMENT, version);
                 if (message.isPresent()) {
                     read[r] = version;
-                    news[r] = codec.message(message.get());
+                    latest[r] = codec.message(message.get());
                 }
             }
         }
     }
 
     private void receive() {
-        for (int r = 0; r < news.length; r++) {
-            AgreementMessage message = news[r];
+        for (int r = 0; r < latest.length; r++) {
+            AgreementMessage message = latest[r];
             if (message != null) {
                 agreement.receive(r, message);
             }
@@ -235,7 +236,7 @@ public final class BufferMembership {
     }
 
     /** Takes over what is known of the other ranks. */
-    private void observe() {
+    private void updateSuspicions() {
         for (int r = 0; r < proved.length; r++) {
             if (r == self || proved[r]) {
                 continue;
@@ -280,7 +281,7 @@ public final class BufferMembership {
     }
 
     /** Called again and again while this rank waits inside a move: answers the others, and ends the move if it cannot succeed. */
-    void requireUndisturbed(long epoch) {
+    void requireCurrent(long epoch) {
         check.run();
         if (isOver(epoch)) {
             throw new EpochOverException(epoch);
@@ -306,10 +307,10 @@ public final class BufferMembership {
      * @throws EpPeerLostException naming this rank
      */
     public void requireMember(String phase) {
-        peek();
-        for (AgreementMessage message : news) {
+        readSlots();
+        for (AgreementMessage message : latest) {
             if (message != null
-                    && message.epoch() > moved
+                    && message.epoch() > epochInUse
                     && !message.acceptor().membership().has(self)) {
                 throw expelled(phase);
             }
@@ -326,15 +327,15 @@ public final class BufferMembership {
      *
      * @return empty if it is not; otherwise the ranks that it wants to leave out
      */
-    public Optional<List<Integer>> leftOutBy(int rank) {
-        peek();
-        AgreementMessage message = news[rank];
-        if (message == null || message.epoch() < moved) {
+    public Optional<List<Integer>> excludedBy(int rank) {
+        readSlots();
+        AgreementMessage message = latest[rank];
+        if (message == null || message.epoch() < epochInUse) {
             return Optional.empty();
         }
         boolean under = message.acceptor().promised() != Vote.NO_BALLOT
                 || message.proposal().ballot() != Vote.NO_BALLOT;
-        if (message.epoch() == moved && !under) {
+        if (message.epoch() == epochInUse && !under) {
             return Optional.empty();
         }
         Membership theirs = message.acceptor().membership();
@@ -379,7 +380,8 @@ public final class BufferMembership {
                     "recover waited " + millis + " ms for "
                             + (missing < 0
                                     ? "an agreement; call it again"
-                                    : "rank " + missing + ", which is not known to be lost; call recover on all ranks, or"
+                                    : "rank " + missing
+                                            + ", which is not known to be lost; call recover on all ranks, or"
                                             + " end the process of that rank"),
                     "recover",
                     missing,
@@ -402,7 +404,7 @@ public final class BufferMembership {
             case SILENT -> "silent for the heartbeat timeout, or its connection is lost";
             case UNREACHABLE -> "cannot be reached";
             case LEFT -> "has left the group";
-            case MASKED -> "masked";
+            case MASKED -> "masked, but its process may run";
             case MEMBER, DEAD -> "dead";
         };
     }

@@ -74,7 +74,7 @@ final class ControlSlots {
     /**
      * Overwrites this rank's slot at another rank.
      *
-     * @param version larger than that of any message before in this slot
+     * @param version larger than the version of any earlier message in this slot
      */
     void send(int to, int slot, long version, byte[] bytes) {
         Words words = memory.get(to);

@@ -58,7 +58,7 @@ public final class LivenessLocks implements AutoCloseable {
     private final Set<Integer> watched = new HashSet<>();
 
     /** Peers in this process, whose end only the bootstrap can show. */
-    private final Set<Integer> siblings = new HashSet<>();
+    private final Set<Integer> inSameProcess = new HashSet<>();
 
     private final Map<Integer, MemberState> ended = new HashMap<>();
     /** How often the record of a buffer was stored. */
@@ -145,7 +145,7 @@ public final class LivenessLocks implements AutoCloseable {
             Optional<LivenessFile> file = openIfLocked(path, wanted);
             if (file.isPresent()) {
                 files.put(peer, file.get());
-                (inThisProcess ? siblings : watched).add(peer);
+                (inThisProcess ? inSameProcess : watched).add(peer);
                 return;
             }
         }
@@ -248,7 +248,7 @@ public final class LivenessLocks implements AutoCloseable {
      */
     synchronized Optional<byte[]> finalRecord(int rank, MemberState state, int buffer, int length) {
         LivenessFile file = files.get(rank);
-        boolean proved = siblings.contains(rank)
+        boolean proved = inSameProcess.contains(rank)
                 ? state == MemberState.LEFT || (state == MemberState.LOST && lossIsProof)
                 : state(rank) != MemberState.ALIVE;
         if (file == null || !proved) {
@@ -299,6 +299,6 @@ public final class LivenessLocks implements AutoCloseable {
         files.values().forEach(LivenessFile::close);
         files.clear();
         watched.clear();
-        siblings.clear();
+        inSameProcess.clear();
     }
 }

@@ -18,11 +18,11 @@ import org.ep4j.spi.MemberState;
  * rank in particular.
  *
  * <p>A gather takes rounds, in each of which every member writes at most {@link ControlSlots#EXCHANGE_BYTES} to each other one and
- * reads what the others wrote. Two members use two slots in turn: whoever writes for round n + 2 has read the other's message of
- * round n + 1, so the other one has read round n. For one thread; members call in the same order.
+ * reads what the others wrote. Two members use two slots in turn: a member that writes for round n + 2 has read the other's message of
+ * round n + 1, and the other had read round n before it wrote that. For one thread; members call in the same order.
  */
 final class SlotBootstrap implements Bootstrap {
-    /** Of a message: checksum of the tag, whole length. */
+    /** Bytes before the data of a message: checksum of the tag, whole length. */
     private static final int HEAD = 2 * Long.BYTES;
 
     private static final int PART = ControlSlots.EXCHANGE_BYTES - HEAD;
@@ -114,13 +114,13 @@ final class SlotBootstrap implements Bootstrap {
 
     private byte[] receive(int member, String tag, long end, Duration deadline) {
         int rank = members.get(member);
-        Pace pace = new Pace();
+        Backoff backoff = new Backoff();
         while (true) {
             Optional<byte[]> message = membership.slots().read(rank, slot(rank), version(rank));
             if (message.isPresent()) {
                 return message.get();
             }
-            membership.requireUndisturbed(epoch);
+            membership.requireCurrent(epoch);
             if (membership.clock().nanoTime() - end >= 0) {
                 throw new EpTimeoutException(
                         "rank " + rank + " did not take part in \"" + tag + "\" of a recovery within "
@@ -130,7 +130,7 @@ final class SlotBootstrap implements Bootstrap {
                         rounds[rank],
                         Math.max(0, (membership.slots().version(rank, slot(rank)) & 0xFFFF_FFFFL) - 1));
             }
-            pace.pause();
+            backoff.pause();
         }
     }
 
@@ -138,7 +138,7 @@ final class SlotBootstrap implements Bootstrap {
         return ControlSlots.EXCHANGE + (int) (rounds[rank] & 1);
     }
 
-    /** Larger than that of any earlier epoch; an epoch has one move. */
+    /** Version of the next message to a rank; grows with epoch and round, and an epoch has one move. */
     private long version(int rank) {
         return (epoch << 32) + rounds[rank] + 1;
     }

@@ -24,7 +24,7 @@ public final class MovingRecoverer {
     private final BufferMembership membership;
     private final FreshMemory memory;
     /** Ranks that have no part in the newest memory. */
-    private Set<Integer> leftBehind = Set.of();
+    private Set<Integer> excluded = Set.of();
 
     /** By rank: operations that it had completed when {@link #recover} last returned here. */
     private Map<Integer, Long> reported = Map.of();
@@ -35,15 +35,15 @@ public final class MovingRecoverer {
      * @param membership of the buffer
      * @param memory makes the memory to which it moves
      */
-    public record Way(BufferMembership membership, FreshMemory memory) {}
+    public record Resources(BufferMembership membership, FreshMemory memory) {}
 
     /** For one buffer. */
-    public MovingRecoverer(Recoverer.Numbers numbers, Peers<?> peers, Waits waits, Way way) {
+    public MovingRecoverer(Recoverer.Numbers numbers, Peers<?> peers, Waits waits, Resources resources) {
         this.numbers = numbers;
         this.peers = peers;
         this.waits = waits;
-        this.membership = way.membership();
-        this.memory = way.memory();
+        this.membership = resources.membership();
+        this.memory = resources.memory();
         waits.membership(membership);
     }
 
@@ -53,8 +53,8 @@ public final class MovingRecoverer {
     }
 
     /** Ranks that have no part in the buffer's memory any more and cannot be taken back. */
-    public Set<Integer> leftBehind() {
-        return leftBehind;
+    public Set<Integer> excluded() {
+        return excluded;
     }
 
     /**
@@ -65,10 +65,11 @@ public final class MovingRecoverer {
     public Recovery recover(long completed, Deadline deadline) {
         Map<Integer, Long> totals = move(completed, deadline);
         Map<Integer, Long> since = new TreeMap<>();
-        // Ranks may have been through different recoveries, if one ended while another rank gave it up; totals do not differ by that.
+        // Ranks may have been through different recoveries, if one ended while another rank gave it up; totals do not
+        // differ by that.
         totals.forEach((rank, total) -> since.put(rank, total - reported.getOrDefault(rank, 0L)));
         reported = totals;
-        return new Recovery(leftBehind, since);
+        return new Recovery(excluded, since);
     }
 
     /**
@@ -138,7 +139,7 @@ public final class MovingRecoverer {
             }
         }
         peers.moveTo(fresh);
-        leftBehind = Set.copyOf(out);
+        excluded = Set.copyOf(out);
         waits.mask(Mask.of(out));
         numbers.moved(most[0]);
         numbers.restart(most[0], most[1], most[2]);
@@ -155,14 +156,15 @@ public final class MovingRecoverer {
     }
 
     /** A millisecond at least, so that a step which begins late still reports the missing rank. */
-    private static Duration left(Deadline deadline) {
-        return Duration.ofNanos(Math.max(1_000_000, deadline.nanos() - System.nanoTime()));
+    private Duration left(Deadline deadline) {
+        return Duration.ofNanos(
+                Math.max(1_000_000, deadline.nanos() - membership.clock().nanoTime()));
     }
 
     /** Refuses to take back ranks that have no part in the buffer's memory. */
     public void requireTakenBack(Set<Integer> masked) {
         for (int rank : masked) {
-            if (leftBehind.contains(rank)) {
+            if (excluded.contains(rank)) {
                 throw new EpPeerLostException(
                         "rank " + rank + " cannot be taken back: the buffer was moved into fresh memory without it;"
                                 + " leave it masked, or join a new group",

@@ -232,7 +232,7 @@ public final class Waits {
                         + "; all ranks must call the operations of a buffer in the same order");
             }
         }
-        Optional<List<Integer>> leftOut = leftOutBy(source);
+        Optional<List<Integer>> leftOut = excludedBy(source);
         if (leftOut.isPresent()) {
             checkLostOf(source, leftOut.get(), counter, expected, phase);
             throw new EpTimeoutException(
@@ -246,9 +246,9 @@ public final class Waits {
     }
 
     /** The ranks that a rank wants to leave out, if it has called recover and this rank has not. */
-    private Optional<List<Integer>> leftOutBy(int source) {
+    private Optional<List<Integer>> excludedBy(int source) {
         if (membership.isPresent()) {
-            return membership.get().leftOutBy(source);
+            return membership.get().excludedBy(source);
         }
         long round = peers.seen(Counter.RECOVER, source);
         if (round <= recoveryRounds) {

@@ -49,17 +49,20 @@ final class BufferMembershipTest {
     private Path folder;
 
     private final ExecutorService threads = Executors.newCachedThreadPool();
-    private final List<AutoCloseable> open = new ArrayList<>();
+    private List<LivenessLocks> locks = List.of();
     private List<Bootstrap> bootstraps = List.of();
     private final List<BufferMembership> memberships = new ArrayList<>();
 
     @AfterEach
-    void close() throws Exception {
+    void close() {
         threads.shutdownNow();
-        for (AutoCloseable resource : open) {
-            resource.close();
-        }
+        closeRanks();
+    }
+
+    private void closeRanks() {
+        locks.forEach(LivenessLocks::close);
         bootstraps.forEach(Bootstrap::close);
+        memberships.clear();
     }
 
     /** Ranks whose declared deaths are proofs, or only suspicions as those of processes on other hosts. */
@@ -68,10 +71,9 @@ final class BufferMembershipTest {
         List<HostMemory> memory = Stream.generate(() -> ControlSlotsTest.newMemory(ranks))
                 .limit(ranks)
                 .toList();
-        List<LivenessLocks> locks = Stream.generate(() -> LivenessLocks.create("host", List.of(folder), lossIsProof))
+        locks = Stream.generate(() -> LivenessLocks.create("host", List.of(folder), lossIsProof))
                 .limit(ranks)
                 .toList();
-        open.addAll(locks);
         List<byte[]> announcements =
                 locks.stream().map(LivenessLocks::announcement).toList();
         for (int r = 0; r < ranks; r++) {
@@ -93,6 +95,11 @@ final class BufferMembershipTest {
         return memberships
                 .get(rank)
                 .recover(masked, System.nanoTime() + longest.toNanos(), longest.toMillis(), () -> {}, move);
+    }
+
+    /** The end of a rank's thread in the middle of a move; no exception, after which a rank might take part again. */
+    private static final class Death extends Error {
+        private static final long serialVersionUID = 1L;
     }
 
     /** The members of an epoch, after they have met in it. */
@@ -186,9 +193,9 @@ final class BufferMembershipTest {
         CompletableFuture<Moved> three = recovering(3);
         assertThatThrownBy(() -> recover(2, Guard.minute(), (members, ranks, epoch) -> {
                     lose(2);
-                    throw new IllegalStateException("it dies here");
+                    throw new Death();
                 }))
-                .isInstanceOf(IllegalStateException.class);
+                .isInstanceOf(Death.class);
         Moved moved = zero.get(Guard.minute().toNanos(), TimeUnit.NANOSECONDS);
         assertThat(moved.epoch()).isGreaterThan(1);
         assertThat(moved.ranks()).containsExactly(0, 1, 3);
@@ -253,7 +260,7 @@ final class BufferMembershipTest {
         start(3, true);
         assertThatThrownBy(() -> recover(0, Set.of(1, 2), BRIEF, BufferMembershipTest::meet))
                 .isInstanceOf(EpNoMajorityException.class)
-                .hasMessageContaining("1 (masked), 2 (masked)");
+                .hasMessageContaining("1 (masked, but its process may run), 2 (masked");
         assertThat(recoverAll(0, 1, 2)).allMatch(m -> m.ranks().equals(List.of(0, 1, 2)));
         List<CompletableFuture<Moved>> both = IntStream.of(0, 2)
                 .mapToObj(r -> CompletableFuture.supplyAsync(
@@ -268,14 +275,14 @@ final class BufferMembershipTest {
     @Test
     void aWaitingRankSeesThatAnotherOneRecovers() throws Exception {
         start(3, true);
-        assertThat(memberships.get(1).leftOutBy(0)).isEmpty();
+        assertThat(memberships.get(1).excludedBy(0)).isEmpty();
         lose(2);
         CompletableFuture<Moved> zero = recovering(0);
-        Guard.until("rank 1 sees it", () -> memberships.get(1).leftOutBy(0).isPresent());
-        assertThat(memberships.get(1).leftOutBy(0).orElseThrow()).containsExactly(2);
+        Guard.until("rank 1 sees it", () -> memberships.get(1).excludedBy(0).isPresent());
+        assertThat(memberships.get(1).excludedBy(0).orElseThrow()).containsExactly(2);
         recoverAll(1);
         zero.get(Guard.minute().toNanos(), TimeUnit.NANOSECONDS);
-        assertThat(memberships.get(1).leftOutBy(0)).isEmpty();
+        assertThat(memberships.get(1).excludedBy(0)).isEmpty();
     }
 
     @Test
@@ -311,11 +318,10 @@ final class BufferMembershipTest {
 
     /** Deaths at any time, of any ranks but one, also while others agree or move. */
     @Test
-    void whoeverSurvivesMovesWithTheSameMembers() throws Exception {
+    void survivorsMoveWithTheSameMembers() throws Exception {
         int rounds = Tier.all() ? 300 : 20;
         for (int round = 0; round < rounds; round++) {
-            memberships.clear();
-            bootstraps.forEach(Bootstrap::close);
+            closeRanks();
             Random random = new Random(round);
             int ranks = 2 + random.nextInt(4);
             start(ranks, true);
@@ -349,7 +355,7 @@ final class BufferMembershipTest {
             }
             if (dies) {
                 lose(rank);
-                throw new IllegalStateException("it dies here");
+                throw new Death();
             }
             return meet(members, ranks, epoch);
         });

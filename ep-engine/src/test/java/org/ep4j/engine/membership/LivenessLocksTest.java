@@ -201,7 +201,7 @@ final class LivenessLocksTest {
         try (LivenessLocks without = LivenessLocks.create(HOST, List.of(file), false);
                 Holder holder = new Holder(folder)) {
             without.open(0, List.of(without.announcement(), holder.announcement));
-            assertThat(without.isAnyWatched()).as("it can look at others").isTrue();
+            assertThat(without.isAnyWatched()).as("it can watch others").isTrue();
             assertThat(new String(without.announcement(), StandardCharsets.UTF_8))
                     .endsWith("\n");
         }

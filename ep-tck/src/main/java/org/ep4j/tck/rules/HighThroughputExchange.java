@@ -55,11 +55,16 @@ final class HighThroughputExchange implements AutoCloseable {
     /** A whole round: dispatch, the cached dispatch where asked for, and combine, everything compared. */
     void round() {
         DispatchResult result = dispatch();
-        verifier.dispatch(result, table, options.carried());
+        verify(result);
         if (options.cached()) {
             cachedDispatch(result.handle());
         }
         combine(result.handle());
+    }
+
+    /** Compares the result of {@link #dispatch}. */
+    void verify(DispatchResult result) {
+        verifier.dispatch(result, table, options.carried());
     }
 
     DispatchResult dispatch() {

@@ -2,15 +2,15 @@ package org.ep4j.engine.membership;
 
 import java.util.concurrent.locks.LockSupport;
 
-/** How long a loop that polls rests between two looks: first not at all, then ever longer. For one wait. */
-final class Pace {
+/** Pause of a thread between two polls: first it spins, then it yields, then it sleeps. For one wait. */
+final class Backoff {
     private static final int SPINS = 100;
     private static final int YIELDS = 200;
     private static final long PARK_NANOS = 100_000;
 
     private int polls;
 
-    /** Rests a little. */
+    /** Pauses before the next poll. */
     @SuppressWarnings("ThreadPriorityCheck") // giving up the processor is what lets the awaited rank run
     void pause() {
         polls++;
