@@ -94,9 +94,9 @@ public interface EpBuffer extends AutoCloseable {
      * operations alike. Collective over the ranks that are alive and not masked. Unfinished operations are discarded.
      *
      * <p>A rank that was only stopped for longer than the heartbeat timeout counts as lost by the others. A buffer in host memory
-     * whose ranks are all connected by host-shm is moved into fresh memory, which such a rank cannot reach when it continues, if
-     * those that continue are more than half of the ranks that are not proved dead (a masked rank whose process runs is one of them:
-     * it has not agreed, and might continue with others); ask for {@link #combineInput} and
+     * whose ranks are all connected by host-shm is moved into fresh memory, which such a rank cannot reach when it continues. The
+     * ranks that continue must be more than half of those that took part until now and are not proved dead; a masked rank whose
+     * process runs is counted among these, since it might continue with others. Ask for {@link #combineInput} and
      * {@link #lowLatencyCombineInput} again afterwards. Results of operations before can be read until the next recovery. In other
      * buffers, a rank that maps the memory of others is not cut off, so that it can still write when it continues, and those that
      * reach at least half of the ranks that are alive continue.
