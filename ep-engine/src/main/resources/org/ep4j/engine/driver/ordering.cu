@@ -36,7 +36,7 @@ EP_KERNEL(ordering, 256) {
       late = 0;
       u64 start = nanoseconds();
       while (load_acquire(op.flag) < op.base + round) {
-        if (nanoseconds() - start > op.limit) {
+        if ((i64)(nanoseconds() - start) > (i64)op.limit) {  // clocks of GPUs may step back
           late = 1;
           break;
         }

@@ -140,7 +140,7 @@ EP_DEVICE bool await_gathered(const Op& op, u64 number) {
     pause();
     if (failed(op)) return false;
     // That block has the deadline itself, and says who did not come.
-    if ((nanoseconds() - start) / 2 <= op.deadline) continue;
+    if (!is_late(nanoseconds(), start, 2 * op.deadline)) continue;
     if (first_failure(op)) record(op, WHAT_NO_ROOM, PHASE_BEGIN, HT_ENTER, op.rank, gridDim.x, gridDim.x - 1, number);
     return false;
   }
@@ -189,7 +189,7 @@ EP_DEVICE bool await_opening(const Op& op, u64 opened, u64 number) {
     if (failed(op)) return false;
     const u64 now = nanoseconds();
     const bool aborted = is_aborted(op, op.rank, now, &asked);
-    if (!aborted && now - start <= op.deadline) continue;
+    if (!aborted && !is_late(now, start, op.deadline)) continue;
     const u32 begun = *(volatile u32*)&op.state->done[0];
     if (first_failure(op)) record(op, aborted ? WHAT_ABORTED : WHAT_NO_ROOM, PHASE_BEGIN, HT_ENTER, op.rank, aborted ? number : gridDim.x, begun, number);
     return false;

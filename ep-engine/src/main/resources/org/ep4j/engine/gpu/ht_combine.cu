@@ -265,7 +265,7 @@ EP_DEVICE bool await_round(const Op& op, u64 round, u64 number) {
   while (load_acquire(rounds_closed(op)) < round) {
     pause();
     if (failed(op)) return false;
-    if ((nanoseconds() - start) / 4 <= op.deadline) continue;
+    if (!is_late(nanoseconds(), start, 4 * op.deadline)) continue;
     if (first_failure(op)) record(op, WHAT_NO_ROOM, PHASE_COMBINE_ROWS, HT_ROUND, op.rank, gridDim.x, gridDim.x - 1, number);
     return false;
   }

@@ -670,7 +670,6 @@ EP_DEVICE void combine_received(const Op& op, u64 number, int parts, Receive rec
     if (!slots_there(op, all, number, token)) break;
     receive(all, number, token, (int)(item % parts));
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) op.state->ll_combine_taken[number & 1] = number + 1;
 }
 
 template <class Receive>
@@ -687,6 +686,7 @@ EP_DEVICE void combine_receive(const Op& op, int parts, Receive receive) {
   const bool there = true;
 #endif
   if (!refused && there) combine_received(op, number, parts, receive);
+  if (!refused) free_bank(op, EP_DONE_LL_COMBINE_RECEIVE, state->ll_combine_taken, number);
   if (clerk) {
     wait_for_previous();
     launch_dependents();

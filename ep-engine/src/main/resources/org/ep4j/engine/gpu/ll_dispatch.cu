@@ -17,6 +17,8 @@
 #define EP_DONE_LL_COMBINE 9
 #define EP_DONE_LL_DISPATCH_END 10
 #define EP_DONE_LL_COMBINE_END 11
+#define EP_DONE_LL_DISPATCH_RECEIVE 13
+#define EP_DONE_LL_COMBINE_RECEIVE 14
 
 enum WireFormat { WIRE_BF16, WIRE_FP8, WIRE_FP8_POW2, WIRE_FP8_UE8M0 };
 
@@ -109,6 +111,15 @@ EP_DEVICE void encode(i64 format, Vec v, int channel, bool inside, u32* scales, 
 EP_DEVICE u64 emptied(const u64* taken) {
   const u64 even = taken[0] ? taken[0] : 1, odd = taken[1];
   return even < odd ? even : odd;
+}
+
+// Marks the bank of an operation as emptied when the last block of a receiving kernel comes here, since a kernel that runs beside this one may give
+// credit. Also after a failure: what is left of the operation is not read any more. Called by all threads of all blocks.
+EP_DEVICE void free_bank(const Op& op, int slot, u64* taken, u64 number) {
+  sync_block();
+  if (threadIdx.x != 0 || add_acq_rel(&op.state->done[slot], 1) != gridDim.x - 1) return;
+  op.state->done[slot] = 0;
+  taken[number & 1] = number + 1;
 }
 
 // Tells all ranks what this one has received until now: the kernels before this one have ended. Called by a wave.
@@ -993,8 +1004,7 @@ EP_KERNEL_BESIDE(ll_dispatch_receive, 4 * EP_LL_GROUP + EP_LL_COUNTERS) {
         good = receive_messages(op, number, source, block / EP_RANKS, parts, shared, &counted);
       }
     }
-    // Also after a failure the bank is free: what is left of the operation is not read any more.
-    if (block == 0 && threadIdx.x == 0) state->ll_dispatch_taken[number & 1] = number + 1;
+    free_bank(op, EP_DONE_LL_DISPATCH_RECEIVE, state->ll_dispatch_taken, number);
     if (!good && threadIdx.x == 0) ((LowLatencyHandleHead*)op.handle)->incomplete = 1;
   }
   if (clerk) {

@@ -257,6 +257,9 @@ EP_DEVICE void refuse(const Op& op, u32* flag, u64 what, u64 peer, u64 expected,
 // Whether a word that is waited for has come so far: a counter or flag, which holds a number, or a packed one, which has it in its upper half.
 EP_DEVICE bool reached(u64 seen, u64 number, bool packed) { return packed ? (u32)(seen >> 32) == (u32)number : seen >= number; }
 
+// Whether a wait that began at "start" takes longer than "limit". Signed: clocks of GPUs may step back.
+EP_DEVICE bool is_late(u64 now, u64 start, u64 limit) { return (i64)(now - start) > (i64)limit; }
+
 // Whether the host ends waits for a rank. Host memory is far away, and thousands of threads may wait: one of them looks every 100 us, and when it gives
 // up, "failed" tells the others. "asked" is when this thread last wanted to look, or began to wait; a different time for each, so that all come to it.
 EP_DEVICE bool is_aborted(const Op& op, i64 source, u64 now, u64* asked) {
@@ -290,7 +293,7 @@ EP_DEVICE bool await_word(const Op& op, const u64* p, bool packed, u64* seen, in
     u64 now = nanoseconds();
     if (failed(op)) return false;
     const bool aborted = is_aborted(op, source, now, &asked);
-    if (aborted || now - start > op.deadline) {
+    if (aborted || is_late(now, start, op.deadline)) {
       // This thread may have been off the processor meanwhile.
       *seen = load_acquire(p);
       if (reached(*seen, number, packed)) return true;

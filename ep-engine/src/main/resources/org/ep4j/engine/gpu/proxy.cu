@@ -19,7 +19,7 @@ EP_DEVICE bool fifo_push_one(const Op& op, const Fifo& fifo, i64 peer, u64 word0
       const u64 now = nanoseconds();
       if (failed(op)) return false;
       const bool aborted = is_aborted(op, peer, now, &asked);
-      if (aborted || now - start > op.deadline) {
+      if (aborted || is_late(now, start, op.deadline)) {
         // This thread may have been off the processor meanwhile.
         if (fifo_has_room(fifo, index, &tail)) break;
         if (first_failure(op)) record(op, WHAT_RING, phase, 0, peer, index + 1 - fifo.commands, tail, fifo.commands);
