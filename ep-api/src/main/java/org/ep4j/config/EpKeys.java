@@ -61,8 +61,9 @@ public final class EpKeys {
                     "ep.plan.rails",
                     true,
                     "true: high throughput posts a token only once to each domain (ranks that map each other's memory,"
-                            + " such as the ranks of another host): to the rank that has the sender's index there,"
-                            + " which forwards it; false: it posts the token to every rank that the token is for")
+                            + " such as the ranks of another host): to the rank whose position in that domain is the"
+                            + " sender's position in its own (modulo the size of that domain); this rank forwards it."
+                            + " false: it posts the token to every rank that the token is for")
             .agreedByAllRanks();
 
     /** Lanes of a pair over NICs. */

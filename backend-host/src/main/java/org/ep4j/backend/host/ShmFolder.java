@@ -20,7 +20,7 @@ record ShmFolder(Path path) {
             "ep.shm.dir",
             "",
             "the path of a folder",
-            "folder for shared memory files; empty means /dev/shm if it exists, otherwise the folder for temporary"
+            "folder for shared memory files, and for the lock files by which ranks detect that a peer has died; empty means /dev/shm if it exists, otherwise the folder for temporary"
                     + " files",
             text -> text.isBlank() ? Optional.empty() : Optional.of(Path.of(text)),
             false);

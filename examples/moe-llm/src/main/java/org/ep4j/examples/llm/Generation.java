@@ -13,7 +13,8 @@ import org.ep4j.Recovery;
 
 /** Generates the continuations of this rank's prompts, step by step with the other ranks. */
 final class Generation {
-    private static final Duration RECOVERY = Duration.ofMinutes(1);
+    /** Longer than an operation on a GPU may take: a rank that is inside one takes part after it. */
+    private static final Duration RECOVERY = Duration.ofMinutes(2);
     private static final int PRODUCT_RUNS = 5;
 
     /** In one step of so many, a GPU waits for each kind of work, so that its time is known. */
