@@ -68,12 +68,11 @@ public interface EpBuffer extends AutoCloseable {
     /**
      * Leaves a rank out from the next operation on. All other ranks must do the same before their next operation.
      *
-     * <p>A rank that has not finished the earlier operations may still write for them. In a buffer in host memory, such a rank
-     * is cut off if it is reached by posting through efa or ibrc-multiqp: nothing that it writes arrives any more, in any buffer
-     * of the group, and {@link #clearMask} cannot take it back. In a buffer in host memory whose ranks are all connected by
-     * host-shm, this call is a {@link #recover} without such a rank. Any other rank that maps this rank's memory, any rank of a
-     * buffer in GPU memory and any rank reached by nvshmem-ibgda are not cut off: the caller must make sure that such a rank has
-     * no operation in flight and begins none.
+     * <p>A rank that has not finished the earlier operations may still write for them. Such a rank is cut off if it is reached
+     * by posting through efa or ibrc-multiqp: nothing that it writes arrives any more, in any buffer of the group, and
+     * {@link #clearMask} cannot take it back. In a buffer in host memory whose ranks are all connected by host-shm, this call is a
+     * {@link #recover} without such a rank. Any other rank that maps this rank's memory and any rank reached by nvshmem-ibgda are
+     * not cut off: the caller must make sure that such a rank has no operation in flight and begins none.
      *
      * @throws EpArgumentException when {@code rank} is this one or not a rank
      * @throws EpNoMajorityException as {@link #recover}

@@ -27,9 +27,14 @@ final class Abort {
         write(0, 0);
     }
 
-    /** Ends waits for a rank that has left. */
+    /** Ends waits for a rank that has left or was given up. */
     void waitsFor(int rank) {
         write(1 + rank, 1);
+    }
+
+    /** Lets later operations wait again for a rank. */
+    void noneFor(int rank) {
+        write(1 + rank, 0);
     }
 
     private synchronized void write(int word, long value) {

@@ -71,5 +71,10 @@ final class DeviceRemotes implements RemoteTable {
 
     /** What kernels have put is waited for with what the host has, by {@link DevicePosted#drain}. */
     @Override
-    public void finish(Duration deadline) {}
+    public boolean finish(Duration deadline) {
+        return true;
+    }
+
+    @Override
+    public void recovered(Mask mask) {}
 }

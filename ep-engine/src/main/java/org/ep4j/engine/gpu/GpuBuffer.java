@@ -15,6 +15,7 @@ import org.ep4j.DispatchResult;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.EpStateException;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest;
@@ -25,7 +26,6 @@ import org.ep4j.engine.buffer.EngineBuffer;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.sync.Deadline;
-import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.spi.Bootstrap;
 
@@ -149,6 +149,11 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         return all;
     }
 
+    /** State that its kernels keep in device memory. */
+    DeviceState deviceState() {
+        return deviceState;
+    }
+
     @Override
     public int highThroughputProcessors() {
         return state.highThroughputProcessors();
@@ -162,12 +167,10 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     @Override
     public void mask(int rank) {
         requireOther(rank);
-        operations.exclusive(timeout, () -> mask(state.waits().mask().with(rank)));
-    }
-
-    private void mask(Mask mask) {
-        state.waits().mask(mask);
-        deviceState.mask(mask);
+        operations.exclusive(timeout, () -> {
+            recoverer.mask(rank);
+            deviceState.mask(state.waits().mask());
+        });
     }
 
     @Override
@@ -184,15 +187,32 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         requireOpen();
         AtomicReference<Recovery> result = new AtomicReference<>();
         operations.exclusive(longest, () -> {
-            result.set(recoverer.recover(operations.completed(), Deadline.in(longest)));
+            Deadline deadline = Deadline.in(longest);
+            requirePosted(longest);
+            result.set(recoverer.recover(operations.completed(), deadline));
             deviceState.mask(state.waits().mask());
-            operations.recovered();
+            operations.recovered(state.waits().mask(), state.ranks());
         });
         Recovery recovery = result.get();
         if (recovery == null) {
             throw new EpStateException("the recovery ended without a result");
         }
         return recovery;
+    }
+
+    /** Nothing that an operation before has put into rings may be posted after the recovery. */
+    private void requirePosted(Duration longest) {
+        posting.wake();
+        if (!posting.finish(longest)) {
+            throw new EpTimeoutException(
+                    "threads that post for the GPU have not taken all of its commands within " + longest.toMillis()
+                            + " ms: they are inside a call of the backend; see what threads named ep4j-proxy do (jstack), and"
+                            + " call recover again",
+                    "recover",
+                    -1,
+                    1,
+                    0);
+        }
     }
 
     @Override

@@ -14,6 +14,7 @@ import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
 import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.sync.Mask;
 import org.ep4j.engine.sync.Waits;
 import org.jspecify.annotations.Nullable;
 
@@ -305,8 +306,14 @@ final class Operations {
         return sequence - recovered - failures.failed(recovered, sequence);
     }
 
-    /** Counts anew. */
-    void recovered() {
+    /** Counts anew, and lets kernels wait again for the ranks that the recovery has kept. */
+    void recovered(Mask mask, int ranks) {
+        posting.recovered(mask);
+        for (int r = 0; r < ranks; r++) {
+            if (!mask.has(r)) {
+                abort.noneFor(r);
+            }
+        }
         failures.takeUnreported();
         recovered = sequence;
     }

@@ -1,6 +1,7 @@
 package org.ep4j.engine.gpu;
 
 import java.time.Duration;
+import org.ep4j.engine.sync.Mask;
 
 /** Host threads that post for a GPU, as the operations of a buffer know them. */
 interface Posting {
@@ -16,7 +17,12 @@ interface Posting {
         public void restart(Duration deadline) {}
 
         @Override
-        public void finish(Duration deadline) {}
+        public boolean finish(Duration deadline) {
+            return true;
+        }
+
+        @Override
+        public void recovered(Mask mask) {}
     };
 
     /** An operation is about to be queued. */
@@ -33,6 +39,13 @@ interface Posting {
      */
     void restart(Duration deadline);
 
-    /** Lets commands be taken that kernels have put, as far as that happens until the deadline. */
-    void finish(Duration deadline);
+    /**
+     * Waits until all commands that kernels have put are taken.
+     *
+     * @return false if some were not at the deadline
+     */
+    boolean finish(Duration deadline);
+
+    /** Posts again to ranks that were given up and that a recovery has kept. No kernel runs, and no command is left. */
+    void recovered(Mask mask);
 }

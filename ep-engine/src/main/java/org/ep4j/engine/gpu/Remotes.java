@@ -65,7 +65,7 @@ final class Remotes implements RemoteTable {
 
     private final List<Source> sources;
 
-    /** By rank: nothing comes from it any more. */
+    /** By rank: given up, so that nothing is posted to it and nothing of it is shown to kernels until a recovery keeps it. */
     private final AtomicBoolean[] silent;
 
     /** By rank and counter: what has come, and what of it kernels have been shown; each entry is its source's thread's. */
@@ -188,12 +188,19 @@ final class Remotes implements RemoteTable {
     private final class Sink implements CommandSink {
         @Override
         public void write(int ring, int peer, long target, long source, long bytes) {
-            posted(peer).write(peer, target, source, bytes);
+            HostPosted posted = posted(peer);
+            if (!silent[peer].get()) {
+                posted.write(peer, target, source, bytes);
+            }
         }
 
+        /** A counter that follows a write which has failed must not say that the write is there. */
         @Override
         public void advance(int ring, int peer, int counter, long value) {
-            posted(peer).advance(peer, counter, value);
+            HostPosted posted = posted(peer);
+            if (!silent[peer].get()) {
+                posted.advance(peer, counter, value);
+            }
         }
 
         private HostPosted posted(int peer) {
@@ -313,16 +320,29 @@ final class Remotes implements RemoteTable {
     }
 
     @Override
-    public void finish(Duration deadline) {
+    public void recovered(Mask mask) {
+        for (int r = 0; r < silent.length; r++) {
+            if (!mask.has(r)) {
+                silent[r].set(false);
+            }
+        }
+    }
+
+    @Override
+    public boolean finish(Duration deadline) {
         long end = System.nanoTime() + deadline.toNanos();
         threads.wake();
         for (int i = 0; i < ringCount; i++) {
             long put = copies.read(heads.memory().address() + (long) i * HEAD_BYTES, 8)
                     .getLong();
-            while (rings.get(i).tail() < put && System.nanoTime() - end < 0) {
+            while (rings.get(i).tail() < put) {
+                if (System.nanoTime() - end >= 0) {
+                    return false;
+                }
                 LockSupport.parkNanos(PAUSE_NANOS);
             }
         }
+        return true;
     }
 
     private void end() {

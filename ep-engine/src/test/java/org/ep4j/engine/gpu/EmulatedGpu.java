@@ -25,7 +25,7 @@ final class EmulatedGpu {
         return TYPE.equals("hip") ? EmulatedHip.open(ordinal) : EmulatedCuda.open(ordinal);
     }
 
-    /** Lets time pass for kernels that wait for what others do, on all emulated GPUs of this process. */
+    /** Sets the clock forward, or back, for kernels that wait for what others do, on all emulated GPUs of this process. */
     static void pass(Duration time) {
         NativeLibrary.getInstance(System.getenv("EP_CUDA_DRIVER"))
                 .getFunction("emulatedPass")

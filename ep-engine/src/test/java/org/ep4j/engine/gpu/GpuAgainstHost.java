@@ -95,6 +95,11 @@ final class GpuAgainstHost implements AutoCloseable {
         }
     }
 
+    /** Runs a scenario on all ranks of the group on emulated GPUs. */
+    void onGpu(Scenario scenario) {
+        run(gpu, scenario);
+    }
+
     private List<Map<String, String>> run(List<Rank> ranks, Scenario scenario) {
         return all(ranks.size(), r -> {
             Rank rank = ranks.get(r);

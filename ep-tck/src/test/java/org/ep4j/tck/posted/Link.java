@@ -42,6 +42,12 @@ final class Link {
     private int writes;
     private boolean broken;
 
+    /** The next write finds no room. */
+    private boolean refuses;
+
+    /** The counter was advanced after which a write finds no room. */
+    private boolean advanced;
+
     /** The peer takes nothing any more, and does not say so. */
     private boolean stuck;
 
@@ -49,15 +55,17 @@ final class Link {
      * What a link does not do for ever.
      *
      * @param cut writes after which it breaks; 0 means never
+     * @param refused counter after whose first advance one write finds no room; -1 for none
      * @param queue writes that may be under way; 0 means any number
      * @param stuck counter whose first advance is the last thing that the peer takes; -1 for none
      * @param patience how long a write waits for room
      */
-    record Limits(int cut, int queue, int stuck, Duration patience) {
+    record Limits(int cut, int refused, int queue, int stuck, Duration patience) {
         /** From settings; the link to the next rank is the one that breaks or is stuck. */
         static Limits of(EpConfig config, boolean next) {
             return new Limits(
                     next ? config.get(PostedThreadsProvider.CUT) : 0,
+                    next ? config.get(PostedThreadsProvider.REFUSED) : -1,
                     config.get(PostedThreadsProvider.QUEUE),
                     next ? config.get(PostedThreadsProvider.STUCK) : -1,
                     config.get(PostedThreadsProvider.PATIENCE));
@@ -85,6 +93,10 @@ final class Link {
         writes++;
         broken |= writes == limits.cut();
         checkReachable();
+        if (refuses) {
+            refuses = false;
+            throw noRoom(pending.size());
+        }
         awaitRoom();
         WRITTEN.addAndGet(bytes);
         pending.add(new Write(target, source, bytes));
@@ -101,13 +113,7 @@ final class Link {
             if (left <= 0) {
                 int waiting = pending.size();
                 cut();
-                throw new EpTimeoutException(
-                        "rank " + peer.rank() + " took nothing for "
-                                + limits.patience().toMillis() + " ms",
-                        "post",
-                        peer.rank(),
-                        0,
-                        waiting);
+                throw noRoom(waiting);
             }
             try {
                 TimeUnit.NANOSECONDS.timedWait(this, left);
@@ -117,6 +123,15 @@ final class Link {
             }
             checkReachable();
         }
+    }
+
+    private EpTimeoutException noRoom(int waiting) {
+        return new EpTimeoutException(
+                "rank " + peer.rank() + " took nothing for " + limits.patience().toMillis() + " ms",
+                "post",
+                peer.rank(),
+                0,
+                waiting);
     }
 
     private static void check(Endpoint endpoint, long offset, long bytes, String what) {
@@ -129,6 +144,8 @@ final class Link {
     synchronized void advance(int counter, long value) {
         checkReachable();
         ADVANCED.incrementAndGet(counter);
+        refuses |= counter == limits.refused() && !advanced;
+        advanced |= counter == limits.refused();
         pending.add(new Advance(counter, value));
     }
 

@@ -47,6 +47,17 @@ class PostedGpuFailuresTest extends OnEmulatedGpus {
         stuck(" held", Duration.ofSeconds(40));
     }
 
+    @Test
+    void aPeerIsPostedToAgainAfterARecoveryThatKeepsIt() {
+        Runs.run(Paths.POSTED, RefusedFromRankZero.class.getName(), 2, "RefusedWriteScenario", "", 5, gpu(Map.of()));
+    }
+
+    @Test
+    void maskCutsOffARankThatMayStillWrite() {
+        Runs.run(
+                Paths.POSTED, RefusedFromRankZero.class.getName(), 2, "RefusedWriteScenario", "mask", 5, gpu(Map.of()));
+    }
+
     /** A queue of two writes, behind which rings are full most of the time. */
     @Test
     void aSlowPeerGetsEverything() {

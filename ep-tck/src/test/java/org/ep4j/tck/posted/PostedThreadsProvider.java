@@ -49,6 +49,15 @@ public final class PostedThreadsProvider implements EpBackendProvider {
             Integer.MAX_VALUE,
             "writes after which the link to the next rank breaks; 0 means never");
 
+    /** Which write of this rank fails, once. */
+    static final ConfigKey<Integer> REFUSED = ConfigKey.integer(
+            "ep.posted-threads.refused",
+            -1,
+            -1,
+            HostPosted.COUNTERS - 1,
+            "counter after whose first advance one write to the next rank finds no room, while the link stays as it is; -1"
+                    + " for none");
+
     /** How many writes fit between a rank and a peer. */
     static final ConfigKey<Integer> QUEUE = ConfigKey.integer(
             "ep.posted-threads.queue",
@@ -88,7 +97,7 @@ public final class PostedThreadsProvider implements EpBackendProvider {
 
     @Override
     public List<ConfigKey<?>> configKeys() {
-        return List.of(HOST, INSIDE, SEED, CUT, QUEUE, STUCK, PATIENCE, REGISTERS);
+        return List.of(HOST, INSIDE, SEED, CUT, REFUSED, QUEUE, STUCK, PATIENCE, REGISTERS);
     }
 
     @Override

@@ -15,6 +15,7 @@ import org.ep4j.Recovery;
 final class Generation {
     /** Longer than an operation on a GPU may take: a rank that is inside one takes part after it. */
     private static final Duration RECOVERY = Duration.ofMinutes(2);
+
     private static final int PRODUCT_RUNS = 5;
 
     /** In one step of so many, a GPU waits for each kind of work, so that its time is known. */

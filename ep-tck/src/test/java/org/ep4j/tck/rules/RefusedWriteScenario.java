@@ -1,0 +1,70 @@
+package org.ep4j.tck.rules;
+
+import java.time.Duration;
+import java.util.Set;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpException;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.Recovery;
+import org.ep4j.tck.crew.Params;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.crew.Scenario;
+import org.ep4j.testing.Guard;
+
+/**
+ * One write of rank 0 in a low-latency combine fails, and its path works before and after it. No counter says that the row is there,
+ * so the combine fails on rank 1. After a recovery with both ranks exchanges succeed again.
+ */
+final class RefusedWriteScenario implements Scenario {
+    private static final Duration BRIEF = Duration.ofSeconds(2);
+
+    @Override
+    public void run(RankContext context) {
+        Params params = context.params();
+        EpBuffer buffer = context.buffer(new Setup(params, context.size()).shape());
+        Checks.refused(EpException.class, "a combine of which a write fails", () -> {
+            Brief.lowLatencyCombine(context, buffer, params, context.isRank(0) ? Guard.minute() : BRIEF);
+            // Rank 0 may have received its rows before.
+            Checks.that(context.isRank(0), "rank 1 has combined rows that were not sent");
+            LifecycleScenario.lowLatency(context, buffer, params);
+        });
+        context.meet();
+        if (params.has("mask")) {
+            maskOnRankZero(context, buffer);
+        } else {
+            recoverTwice(context, buffer);
+        }
+        context.meet();
+    }
+
+    /** Rank 1 may still write for the combine. */
+    private static void maskOnRankZero(RankContext context, EpBuffer buffer) {
+        if (context.isRank(0)) {
+            buffer.mask(1);
+            for (int round = 0; round < 3; round++) {
+                LifecycleScenario.lowLatency(context, buffer, Params.parse("seed=" + round));
+                LifecycleScenario.highThroughput(context, buffer, Params.parse("seed=" + round));
+            }
+        }
+        context.meet();
+        EpPeerLostException gone = Checks.refused(
+                EpPeerLostException.class,
+                "taking back a rank that was cut off",
+                () -> buffer.clearMask(Guard.minute()));
+        if (context.isRank(0)) {
+            Checks.equal("peer()", gone.peer(), 1);
+            Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of(1));
+        }
+    }
+
+    private static void recoverTwice(RankContext context, EpBuffer buffer) {
+        for (int recovery = 0; recovery < 2; recovery++) {
+            Recovery both = buffer.recover(Guard.minute());
+            Checks.equal("ranks that recovery masked", both.masked(), Set.of());
+            for (int round = 0; round < 3; round++) {
+                LifecycleScenario.lowLatency(context, buffer, Params.parse("seed=" + round));
+                LifecycleScenario.highThroughput(context, buffer, Params.parse("seed=" + round));
+            }
+        }
+    }
+}
