@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
-import org.ep4j.CombinePrecision;
 import org.ep4j.DataType;
 import org.ep4j.EpEvent;
 import org.ep4j.EpShape;
@@ -34,10 +33,12 @@ final class WaitingKernelsTest {
         for (int i = 0; i < ids.length; i++) {
             ids[i] = i % SHAPE.experts();
         }
+        Tensor weights = rank.floats(new float[ids.length], TOKENS, SHAPE.topK());
         return rank.buffer()
                 .dispatch(LowLatencyDispatchRequest.of(
                                 rank.tensor(DataType.BF16, new byte[0], TOKENS, SHAPE.hidden()),
                                 rank.ints(ids, TOKENS, SHAPE.topK()))
+                        .topkWeights(weights)
                         .options(OpOptions.DEFAULT.asynchronous())
                         .build());
     }
@@ -72,7 +73,6 @@ final class WaitingKernelsTest {
                         rank.tensor(DataType.BF16, new byte[0], experts, SHAPE.lowLatencyRows(2), SHAPE.hidden());
                 rank.buffer()
                         .combine(LowLatencyCombineRequest.of(outputs, result.handle())
-                                .precision(CombinePrecision.RANK_PARTIAL)
                                 .build());
                 assertThat(taken(rank)).as("after the combine").containsExactly(0, 2, 0, 2);
             });

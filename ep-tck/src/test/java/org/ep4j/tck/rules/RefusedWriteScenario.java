@@ -30,17 +30,17 @@ final class RefusedWriteScenario implements Scenario {
         });
         context.meet();
         if (params.has("mask")) {
-            maskOnRankZero(context, buffer);
+            maskRankZero(context, buffer);
         } else {
             recoverTwice(context, buffer);
         }
         context.meet();
     }
 
-    /** Rank 1 may still write for the combine. */
-    private static void maskOnRankZero(RankContext context, EpBuffer buffer) {
-        if (context.isRank(0)) {
-            buffer.mask(1);
+    /** Rank 0 has not sent all of the combine, so it may still write. */
+    private static void maskRankZero(RankContext context, EpBuffer buffer) {
+        if (context.isRank(1)) {
+            buffer.mask(0);
             for (int round = 0; round < 3; round++) {
                 LifecycleScenario.lowLatency(context, buffer, Params.parse("seed=" + round));
                 LifecycleScenario.highThroughput(context, buffer, Params.parse("seed=" + round));
@@ -51,9 +51,9 @@ final class RefusedWriteScenario implements Scenario {
                 EpPeerLostException.class,
                 "taking back a rank that was cut off",
                 () -> buffer.clearMask(Guard.minute()));
-        if (context.isRank(0)) {
-            Checks.equal("peer()", gone.peer(), 1);
-            Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of(1));
+        if (context.isRank(1)) {
+            Checks.equal("peer()", gone.peer(), 0);
+            Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of(0));
         }
     }
 
