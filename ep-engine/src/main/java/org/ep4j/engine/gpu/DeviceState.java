@@ -7,7 +7,6 @@ import org.ep4j.engine.sync.Mask;
 /** {@code struct State} of {@code op.cu} as the host reaches it: while no kernel runs. */
 final class DeviceState {
     private static final int NUMBERS = 0;
-    private static final int TAKEN = 56;
     private static final int MASK_DIGEST = 88;
     private static final int GATHERED = 112;
     private static final int FAILED = GATHERED + 8;
@@ -32,12 +31,6 @@ final class DeviceState {
     long[] numbers() {
         ByteBuffer words = copies.read(address() + NUMBERS, 24);
         return new long[] {words.getLong(), words.getLong(), words.getLong()};
-    }
-
-    /** By bank of symmetric memory, of dispatch and then of combine: one more than the newest operation that is received. */
-    long[] taken() {
-        ByteBuffer words = copies.read(address() + TAKEN, 32);
-        return new long[] {words.getLong(), words.getLong(), words.getLong(), words.getLong()};
     }
 
     void numbers(long highThroughput, long dispatch, long combine) {

@@ -10,6 +10,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
+import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.Recovery;
 import org.ep4j.engine.layout.Block;
@@ -116,6 +117,7 @@ public final class Recoverer {
                     continue;
                 }
                 long[] head = peers.readBlock(Block.RECOVER, round, r);
+                requireRound(head[0], r);
                 heads.put(r, head);
                 Set<Integer> theirs = readSet(r);
                 agreed &= theirs.equals(lost);
@@ -134,6 +136,14 @@ public final class Recoverer {
                         peers.rank(),
                         "recover");
             }
+        }
+    }
+
+    private void requireRound(long published, int rank) {
+        if (published != round) {
+            throw new EpException("what " + peers.label(rank) + " published for the recovery is of round " + published
+                    + ", but its counter says round " + round
+                    + ": its counter has arrived before the data, a defect of the backend; close the buffer");
         }
     }
 

@@ -513,7 +513,7 @@ EP_DEVICE void combine_send(const Op& op, char* shared, Send send) {
 #endif
   }
   send(near, all);
-  if (blockIdx.x == 0 && (int)threadIdx.x >= threads - EP_LANES) give_credit(op);
+  if (blockIdx.x == 0 && (int)threadIdx.x >= threads - EP_LANES) give_credit(op, LL_COMBINE_CREDIT, number);
 #if EP_POSTED && !EP_DEVICE_POSTED
   if (last_block(op, EP_DONE_LL_COMBINE_END)) end_combine(op, number);
 #endif
@@ -670,6 +670,8 @@ EP_DEVICE void combine_received(const Op& op, u64 number, int parts, Receive rec
     if (!slots_there(op, all, number, token)) break;
     receive(all, number, token, (int)(item % parts));
   }
+  // Other blocks may still read, see give_credit.
+  if (blockIdx.x == 0 && threadIdx.x == 0) op.state->ll_combine_taken[number & 1] = number + 1;
 }
 
 template <class Receive>
@@ -686,7 +688,6 @@ EP_DEVICE void combine_receive(const Op& op, int parts, Receive receive) {
   const bool there = true;
 #endif
   if (!refused && there) combine_received(op, number, parts, receive);
-  if (!refused) free_bank(op, EP_DONE_LL_COMBINE_RECEIVE, state->ll_combine_taken, number);
   if (clerk) {
     wait_for_previous();
     launch_dependents();

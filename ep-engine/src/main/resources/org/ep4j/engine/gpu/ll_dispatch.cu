@@ -17,8 +17,6 @@
 #define EP_DONE_LL_COMBINE 9
 #define EP_DONE_LL_DISPATCH_END 10
 #define EP_DONE_LL_COMBINE_END 11
-#define EP_DONE_LL_DISPATCH_RECEIVE 13
-#define EP_DONE_LL_COMBINE_RECEIVE 14
 
 enum WireFormat { WIRE_BF16, WIRE_FP8, WIRE_FP8_POW2, WIRE_FP8_UE8M0 };
 
@@ -113,18 +111,12 @@ EP_DEVICE u64 emptied(const u64* taken) {
   return even < odd ? even : odd;
 }
 
-// Marks the bank of an operation as emptied when the last block of a receiving kernel comes here, since a kernel that runs beside this one may give
-// credit. Also after a failure: what is left of the operation is not read any more. Called by all threads of all blocks.
-EP_DEVICE void free_bank(const Op& op, int slot, u64* taken, u64 number) {
-  sync_block();
-  if (threadIdx.x != 0 || add_acq_rel(&op.state->done[slot], 1) != gridDim.x - 1) return;
-  op.state->done[slot] = 0;
-  taken[number & 1] = number + 1;
-}
-
-// Tells all ranks what this one has received until now: the kernels before this one have ended. Called by a wave.
-EP_DEVICE void give_credit(const Op& op) {
-  const u64 dispatch = emptied(op.state->ll_dispatch_taken), combine = emptied(op.state->ll_combine_taken);
+// Tells all ranks what this one has received until now. The kernels before the sending one that calls this have ended; the one that receives the
+// same operation may run beside it and have marked the bank, from which its other blocks still read, so that operation is left out. Called by a wave.
+EP_DEVICE void give_credit(const Op& op, int counter, u64 number) {
+  u64 dispatch = emptied(op.state->ll_dispatch_taken), combine = emptied(op.state->ll_combine_taken);
+  if (counter == LL_DISPATCH_CREDIT && dispatch >= number) dispatch = number - 1;
+  if (counter == LL_COMBINE_CREDIT && combine >= number) combine = number - 1;
   for (int r = lane(); r < EP_RANKS; r += EP_LANES) {
     if (is_masked(op, r)) continue;
 #if EP_DEVICE_POSTED
@@ -158,7 +150,7 @@ EP_DEVICE u64 least_credit(const Op& op, int counter) {
 EP_DEVICE bool await_credits(const Op& op, int counter, u64 number, int phase) {
   bool good = true;
   // Two ranks that wait for each other must both have said what they have.
-  if (warp() == 0) give_credit(op);
+  if (warp() == 0) give_credit(op, counter, number);
   for (int r = threadIdx.x; r < EP_RANKS; r += blockDim.x) good &= is_masked(op, r) || await(op, counter, r, number - 2, phase);
   return all_threads(good);
 }
@@ -692,7 +684,7 @@ EP_KERNEL_BESIDE(ll_dispatch_send, EP_LL_ENCODERS + EP_LANES) {
 #endif
   if (last && !router) announce_counts(near, tables, peer, messages, number, threads);
   if (last && warp() == 0) announce_dispatch(near, tables, peer, number);
-  if (blockIdx.x == 0 && warp() == 0) give_credit(op);
+  if (blockIdx.x == 0 && warp() == 0) give_credit(op, LL_DISPATCH_CREDIT, number);
 #if EP_DEVICE_POSTED
   if (last) {
     sync_block();
@@ -1004,7 +996,8 @@ EP_KERNEL_BESIDE(ll_dispatch_receive, 4 * EP_LL_GROUP + EP_LL_COUNTERS) {
         good = receive_messages(op, number, source, block / EP_RANKS, parts, shared, &counted);
       }
     }
-    free_bank(op, EP_DONE_LL_DISPATCH_RECEIVE, state->ll_dispatch_taken, number);
+    // Also after a failure the bank is free: what is left of the operation is not read any more. Other blocks may still read, see give_credit.
+    if (block == 0 && threadIdx.x == 0) state->ll_dispatch_taken[number & 1] = number + 1;
     if (!good && threadIdx.x == 0) ((LowLatencyHandleHead*)op.handle)->incomplete = 1;
   }
   if (clerk) {
