@@ -670,8 +670,6 @@ EP_DEVICE void combine_received(const Op& op, u64 number, int parts, Receive rec
     if (!slots_there(op, all, number, token)) break;
     receive(all, number, token, (int)(item % parts));
   }
-  // Other blocks may still read, see give_credit.
-  if (blockIdx.x == 0 && threadIdx.x == 0) op.state->ll_combine_taken[number & 1] = number + 1;
 }
 
 template <class Receive>
@@ -688,6 +686,8 @@ EP_DEVICE void combine_receive(const Op& op, int parts, Receive receive) {
   const bool there = true;
 #endif
   if (!refused && there) combine_received(op, number, parts, receive);
+  // As in ll_dispatch_receive: after a failure too, and other blocks may still read, see give_credit.
+  if (!refused && blockIdx.x == 0 && threadIdx.x == 0) state->ll_combine_taken[number & 1] = number + 1;
   if (clerk) {
     wait_for_previous();
     launch_dependents();
