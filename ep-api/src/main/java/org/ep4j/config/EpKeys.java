@@ -207,7 +207,8 @@ public final class EpKeys {
             0,
             4096,
             "number of multiprocessors (SMs) of a GPU that move rows in low latency; 0 uses all, or this buffer's"
-                    + " share if the process has other buffers on the GPU");
+                    + " share if the process has other buffers on the GPU, or if ranks of the group in other processes use the"
+                    + " GPU");
 
     /** Where a GPU's window lies. */
     public static final ConfigKey<String> WINDOW = ConfigKey.choice(

@@ -15,8 +15,8 @@ public interface EpBackend extends AutoCloseable {
     boolean allocates();
 
     /**
-     * True when this backend allocates, beside symmetric memory, the memory by which GPUs exchange with the peers that they
-     * post to: buffers of an {@link #expose} for it, which gets no memory, are {@link DevicePosted}.
+     * True when this backend allocates the window, the memory by which GPUs exchange with the peers that they post to, whether
+     * it allocates symmetric memory or not: buffers of an {@link #expose} for it, which gets no memory, are {@link DevicePosted}.
      */
     default boolean allocatesWindow() {
         return false;
