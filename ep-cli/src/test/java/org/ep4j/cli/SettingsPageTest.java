@@ -24,7 +24,7 @@ final class SettingsPageTest {
                 NVSHMEM, UCCL or MSCCL++. (In UCCL, an in-flight limit covers all peers that a GPU reaches through a NIC. In ep4j the limits
                 apply to each peer, except `ep.efa.max-inflight-bytes`, which covers all peers together.) An unknown `ep.*` name in the builder or among the system
                 properties is refused, and the error names the nearest known one. An unknown `EP_*` environment variable is ignored,
-                since other software uses such names; `./ep doctor` warns of it. Settings that must be the same on all ranks are compared
+                since other software uses such names; `./ep doctor` warns of it, unless the variable is known to be DeepEP's. Settings that must be the same on all ranks are compared
                 when ranks join.
 
                 Durations are written as `50us`, `500ms`, `30s`, `5m` or `1h` and must be greater than zero; sizes are written as `4096`, `64MiB` or `2GiB`.
