@@ -4,12 +4,12 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * What {@link EpBuffer#recover} agreed on. Equal on all survivors, unless an earlier call failed on some of them only: these also
- * count the operations before that call.
+ * What {@link EpBuffer#recover} agreed on. Equal on all survivors, unless an earlier call returned on some of them only: the others
+ * count from an earlier operation, and the smallest number means the same operation on all.
  *
  * @param masked ranks that are left out now
- * @param completed operations that each survivor had completed since the buffer was created or last recovered, by rank;
- *     where they differ, the ranks with more go back to the smallest
+ * @param completed operations that each survivor had completed since {@code recover} last returned on this rank (since the buffer was
+ *     created, if it never did), by rank; if they differ, the ranks with more go back to the smallest
  */
 public record Recovery(Set<Integer> masked, Map<Integer, Long> completed) {
     /** Copies both. */

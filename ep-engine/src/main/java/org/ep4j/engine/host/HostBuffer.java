@@ -46,7 +46,7 @@ final class HostBuffer extends EngineBuffer {
 
     private final Operations operations;
     private final RowSum sum;
-    /** Operations completed since the buffer was created; in a buffer that does not move, since it recovered last. */
+    /** Operations completed since {@link #recover} last returned. */
     private long completed;
 
     /** Number of the last high-throughput operation that succeeded, or after which the buffer recovered. */
@@ -285,12 +285,11 @@ final class HostBuffer extends EngineBuffer {
         requireOpen();
         AtomicReference<Recovery> result = new AtomicReference<>();
         operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> {
-            if (moving.isPresent()) {
-                result.set(moving.get().recover(completed, deadline));
-            } else {
-                result.set(recoverer.recover(completed, deadline));
-                completed = 0;
-            }
+            result.set(
+                    moving.isPresent()
+                            ? moving.get().recover(completed, deadline)
+                            : recoverer.recover(completed, deadline));
+            completed = 0;
         });
         return present(result);
     }

@@ -23,11 +23,10 @@ public final class MovingRecoverer {
     private final Waits waits;
     private final BufferMembership membership;
     private final FreshMemory memory;
+    private final Progress progress = new Progress();
+
     /** Ranks that have no part in the newest memory. */
     private Set<Integer> excluded = Set.of();
-
-    /** By rank: operations that it had completed when {@link #recover} last returned here. */
-    private Map<Integer, Long> reported = Map.of();
 
     /**
      * What it takes to recover in this way.
@@ -60,16 +59,11 @@ public final class MovingRecoverer {
     /**
      * See {@link org.ep4j.EpBuffer#recover}.
      *
-     * @param completed operations that this rank has completed since the buffer was created
+     * @param completed operations that this rank has completed since this method last returned
      */
     public Recovery recover(long completed, Deadline deadline) {
-        Map<Integer, Long> totals = move(completed, deadline);
-        Map<Integer, Long> since = new TreeMap<>();
-        // Ranks may have been through different recoveries, if one ended while another rank gave it up; totals do not
-        // differ by that.
-        totals.forEach((rank, total) -> since.put(rank, total - reported.getOrDefault(rank, 0L)));
-        reported = totals;
-        return new Recovery(excluded, since);
+        Map<Integer, Long> positions = move(completed, deadline);
+        return new Recovery(excluded, progress.recovered(positions));
     }
 
     /**
@@ -95,7 +89,7 @@ public final class MovingRecoverer {
         }
     }
 
-    /** Moves the buffer; gives the completed operations of each member. */
+    /** Moves the buffer; gives the position of each member. */
     private Map<Integer, Long> move(long completed, Deadline deadline) {
         return membership.recover(
                 waits.mask().toSet(),
@@ -152,7 +146,7 @@ public final class MovingRecoverer {
         for (long number : numbers.begun()) {
             mine.putLong(number);
         }
-        return mine.putLong(completed).array();
+        return mine.putLong(progress.position(completed)).array();
     }
 
     /** A millisecond at least, so that a step which begins late still reports the missing rank. */

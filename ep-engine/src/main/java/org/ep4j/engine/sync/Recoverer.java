@@ -38,6 +38,7 @@ public final class Recoverer {
     private final Peers<?> peers;
     private final Waits waits;
     private final Bootstrap bootstrap;
+    private final Progress progress = new Progress();
     /** Numbers of operations after which all ranks began anew, see {@link Numbers#restart}. */
     private long[] restarted = new long[3];
 
@@ -95,7 +96,11 @@ public final class Recoverer {
         return begun[kind] > restarted[kind] && !peers.reached(counter, rank, begun[kind]);
     }
 
-    /** See {@link org.ep4j.EpBuffer#recover}. */
+    /**
+     * See {@link org.ep4j.EpBuffer#recover}.
+     *
+     * @param completed operations that this rank has completed since this method last returned
+     */
     public Recovery recover(long completed, Deadline deadline) {
         Set<Integer> lost = new TreeSet<>(waits.mask().toSet());
         boolean confirming = false;
@@ -206,7 +211,7 @@ public final class Recoverer {
     private Set<Integer> publish(Set<Integer> lost, long completed, boolean confirming) {
         Set<Integer> union = new TreeSet<>(lost);
         long[] begun = numbers.begun();
-        long[] words = {round, begun[0], begun[1], begun[2], completed, confirming ? 1 : 0, 0, 0};
+        long[] words = {round, begun[0], begun[1], begun[2], progress.position(completed), confirming ? 1 : 0, 0, 0};
         int[] held = new int[peers.ranks()];
         lost.forEach(r -> held[r] = 1);
         for (int r = 0; r < peers.ranks(); r++) {
@@ -236,12 +241,12 @@ public final class Recoverer {
 
     private Recovery adopt(Set<Integer> lost, Map<Integer, long[]> heads, Deadline deadline) {
         long[] most = new long[4];
-        Map<Integer, Long> completed = new TreeMap<>();
+        Map<Integer, Long> positions = new TreeMap<>();
         heads.forEach((rank, words) -> {
             for (int i = 1; i < most.length; i++) {
                 most[i] = Math.max(most[i], words[i]);
             }
-            completed.put(rank, words[4]);
+            positions.put(rank, words[4]);
         });
         requireMost(lost, deadline);
         for (int rank : lost) {
@@ -253,7 +258,7 @@ public final class Recoverer {
         waits.mask(Mask.of(lost));
         waits.recovered(round);
         number(most[1], most[2], most[3]);
-        return new Recovery(lost, completed);
+        return new Recovery(lost, progress.recovered(positions));
     }
 
     /**

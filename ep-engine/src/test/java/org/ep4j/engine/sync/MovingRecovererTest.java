@@ -192,7 +192,7 @@ final class MovingRecovererTest {
             assertThat(end(one)).isEqualTo(new Recovery(Set.of(), Map.of(0, 6L, 1, 5L, 2, 6L)));
         }
         var second = List.of(
-                ranks.get(0).recover(8), ranks.get(1).recover(8), ranks.get(2).recover(8));
+                ranks.get(0).recover(2), ranks.get(1).recover(3), ranks.get(2).recover(2));
         for (CompletableFuture<Recovery> one : second) {
             assertThat(end(one)).isEqualTo(new Recovery(Set.of(), Map.of(0, 2L, 1, 3L, 2, 2L)));
         }
@@ -230,11 +230,36 @@ final class MovingRecovererTest {
         assertThat(end(two)).isEqualTo(end(zero));
 
         ranks.get(1).beforeNumbers = () -> {};
-        List<CompletableFuture<Recovery>> again =
-                ranks.stream().map(rank -> rank.recover(10)).toList();
+        var again = List.of(
+                ranks.get(0).recover(0), ranks.get(1).recover(10), ranks.get(2).recover(0));
         assertThat(end(again.get(0)).completed()).containsOnly(Map.entry(0, 0L), Map.entry(1, 0L), Map.entry(2, 0L));
         assertThat(end(again.get(2))).isEqualTo(end(again.get(0)));
         assertThat(end(again.get(1)).completed()).containsOnly(Map.entry(0, 10L), Map.entry(1, 10L), Map.entry(2, 10L));
+    }
+
+    /** Rank 0 has gone back to the number of rank 2, which dies before rank 1 has that number. */
+    @Test
+    void ranksGoBackToTheNumberOfARankThatDiedMeanwhile() throws Exception {
+        CountDownLatch left = new CountDownLatch(1);
+        ranks.get(1).beforeNumbers = () -> Thread.currentThread().interrupt();
+        ranks.get(2).beforeNumbers = () -> await(left);
+        CompletableFuture<Recovery> zero = ranks.get(0).recover(10);
+        CompletableFuture<Recovery> one = ranks.get(1).recover(11);
+        CompletableFuture<Recovery> two = ranks.get(2).recover(4);
+        assertThatThrownBy(() -> end(one)).hasCauseInstanceOf(EpStateException.class);
+        left.countDown();
+        assertThat(end(zero)).isEqualTo(new Recovery(Set.of(), Map.of(0, 10L, 1, 11L, 2, 4L)));
+        assertThat(end(two)).isEqualTo(end(zero));
+        ((InProcessBootstrap) bootstraps.get(2)).fail("lost in a test");
+
+        ranks.get(1).beforeNumbers = () -> {};
+        var again = List.of(ranks.get(0).recover(0), ranks.get(1).recover(11));
+        assertThat(end(again.get(0)))
+                .as("from operation 4 on")
+                .isEqualTo(new Recovery(Set.of(2), Map.of(0, 0L, 1, 7L)));
+        assertThat(end(again.get(1)))
+                .as("from operation 0 on")
+                .isEqualTo(new Recovery(Set.of(2), Map.of(0, 4L, 1, 11L)));
     }
 
     @Test
