@@ -31,7 +31,10 @@ public interface EpBuffer extends AutoCloseable {
      */
     DispatchLayout layout(Tensor topkIds);
 
-    /** High throughput: sends every token once to every rank that holds one of its experts. Collective. */
+    /**
+     * High throughput: sends every token once to every rank that holds one of its experts. Collective. A combine may follow on
+     * all ranks, or on none.
+     */
     DispatchResult dispatch(DispatchRequest request);
 
     /** High throughput: brings rows back to the ranks of their tokens and sums them. Collective. */

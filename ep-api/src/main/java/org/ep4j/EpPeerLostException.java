@@ -28,7 +28,7 @@ public final class EpPeerLostException extends EpException {
         return peer;
     }
 
-    /** What this rank was doing, for example {@code dispatch counts}. */
+    /** What this rank was doing, for example {@code dispatch rows}. */
     public String phase() {
         return phase;
     }

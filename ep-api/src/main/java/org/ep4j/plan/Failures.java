@@ -27,7 +27,9 @@ final class Failures {
 
         String text() {
             return from.label() + " -> " + to.label() + (pairs > 1 ? " and " + (pairs - 1) + " like it" : "") + ": "
-                    + (reasons.isEmpty() ? "no backend on the class path" : reasons);
+                    + (reasons.isEmpty()
+                            ? "no backend on the class path; add a backend such as org.ep4j:backend-host"
+                            : reasons);
         }
     }
 

@@ -272,7 +272,7 @@ class PlannerTest {
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("12 pairs of ranks have no path:")
                 .hasMessageContaining(
-                        "rank 0 (a, pid 100, host:0) -> rank 1 (a, pid 101, host:0) and 11 like it: no backend on the class path")
+                        "rank 0 (a, pid 100, host:0) -> rank 1 (a, pid 101, host:0) and 11 like it: no backend on the class path; add a backend such as org.ep4j:backend-host")
                 .hasMessageContaining("add a backend");
     }
 

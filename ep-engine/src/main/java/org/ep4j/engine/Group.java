@@ -127,6 +127,8 @@ final class Group implements EpGroup {
             number = created++;
             name = "buffer-" + number;
         }
+        // Named after the call: a rank that never calls it is named in an error of the others.
+        String step = "createBuffer " + number + ": shape";
         Duration setup = config.get(EpKeys.SETUP_TIMEOUT);
         BufferSize size;
         Optional<GpuWindow> window;
@@ -134,12 +136,11 @@ final class Group implements EpGroup {
             size = bufferSize(shape);
             window = window(shape);
         } catch (RuntimeException e) {
-            agreement.refuse(name + "-shape", e, setup);
+            agreement.refuse(step, e, setup);
             throw e;
         }
         try {
-            checkSameShape(
-                    agreement.exchange(name + "-shape", describe(shape).getBytes(StandardCharsets.UTF_8), setup));
+            checkSameShape(agreement.exchange(step, describe(shape).getBytes(StandardCharsets.UTF_8), setup));
             paths.check();
         } catch (RuntimeException e) {
             window.ifPresent(GpuWindow::close);
@@ -381,7 +382,7 @@ final class Group implements EpGroup {
         String tag;
         synchronized (this) {
             checkOpen();
-            tag = "barrier-" + barriers++;
+            tag = "barrier " + barriers++;
         }
         Set<Integer> lost = lostRanks();
         while (true) {

@@ -27,4 +27,19 @@ public final class ExpertIds {
                                 ? "; is the buffer in ByteOrder.nativeOrder()? In the other order this is " + turned
                                 : ""));
     }
+
+    /**
+     * The refusal of more selections of an expert than there is room for.
+     *
+     * @param token index of the first token that selects the expert twice
+     * @param most selections of one expert for which there is room
+     */
+    public static EpArgumentException duplicates(long token, long expert, int most) {
+        return new EpArgumentException(
+                "topkIds[" + token + "]",
+                "a list with expert " + expert + " twice",
+                "a list of different experts, since no expert may have more than maxLowLatencyTokens = " + most
+                        + " selections, and this one has more",
+                "select an expert once for a token");
+    }
 }

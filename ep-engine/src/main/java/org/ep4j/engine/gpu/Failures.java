@@ -6,7 +6,6 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.LongStream;
-import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.EpOverflowException;
 import org.ep4j.EpShape;
@@ -208,12 +207,7 @@ final class Failures {
                 ExpertIds.outOfRange(
                         record.getLong(EXPECTED), record.getLong(SEEN), record.getLong(VALUE), shape.experts());
             case DUPLICATES ->
-                new EpArgumentException(
-                        "topkIds",
-                        "more than " + shape.maxLowLatencyTokens() + " selections of expert "
-                                + record.getLong(EXPECTED),
-                        "at most maxLowLatencyTokens = " + shape.maxLowLatencyTokens() + " selections of one expert",
-                        "name an expert once in a token's list, or create a buffer for more tokens");
+                ExpertIds.duplicates(record.getLong(SEEN), record.getLong(EXPECTED), shape.maxLowLatencyTokens());
             case OVERFLOW ->
                 new EpOverflowException("rank " + peer + " would receive " + record.getLong(SEEN)
                         + " rows, its buffer holds maxReceivedTokens = " + record.getLong(EXPECTED)

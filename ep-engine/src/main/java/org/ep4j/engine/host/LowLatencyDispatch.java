@@ -14,6 +14,7 @@ import org.ep4j.EpArgumentException;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.Tensor;
+import org.ep4j.engine.buffer.ExpertIds;
 import org.ep4j.engine.buffer.LowLatencyFormat;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
@@ -137,13 +138,22 @@ final class LowLatencyDispatch {
         int[] selections = new int[state.shape().experts()];
         for (int id : routing.ids()) {
             if (id >= 0 && ++selections[id] > most) {
-                throw new EpArgumentException(
-                        "topkIds",
-                        "more than " + most + " selections of expert " + id,
-                        "at most maxLowLatencyTokens = " + most + " selections of one expert",
-                        "name an expert once in a token's list, or create a buffer for more tokens");
+                throw duplicates(routing.ids(), id, most);
             }
         }
+    }
+
+    /** No more than {@code most} tokens come here, so one of them names the expert twice. */
+    private EpArgumentException duplicates(int[] ids, int expert, int most) {
+        int topK = state.shape().topK();
+        int token = 0;
+        while (Arrays.stream(ids, token * topK, (token + 1) * topK)
+                        .filter(id -> id == expert)
+                        .count()
+                < 2) {
+            token++;
+        }
+        return ExpertIds.duplicates(token, expert, most);
     }
 
     /** Receives; the bank is free for the second-next dispatch afterwards. */

@@ -1,5 +1,7 @@
 package org.ep4j.engine.sync;
 
+import java.util.ArrayList;
+import java.util.List;
 import org.ep4j.EpMismatchException;
 
 /**
@@ -10,8 +12,17 @@ public final class OperationNames {
     /** Kinds of high-throughput operations, from 1. */
     private static final String[] KINDS = {"dispatch", "cached dispatch", "combine rows", "combine selections"};
 
-    /** Of the options of a high-throughput dispatch. */
-    private static final long FNUZ = 4;
+    private static final List<String> DISPATCH_OPTIONS = List.of("FP8 rows", "weights", "FNUZ codes");
+
+    private static final List<String> COMBINE_OPTIONS = List.of("weights");
+
+    /** By {@code LowLatencyFormat.code()}. */
+    private static final List<String> FORMATS = List.of("BF16", "FP8", "FP8_POW2", "FP8_UE8M0");
+
+    private static final List<String> LL_COMBINE_OPTIONS = List.of("partial sums", "log format");
+
+    /** Above the format in the options of a low-latency dispatch. */
+    private static final int LL_DISPATCH_SHIFT = 8;
 
     private OperationNames() {}
 
@@ -34,9 +45,38 @@ public final class OperationNames {
     }
 
     private static String describe(long[] words) {
-        return kind(words[1]) + " (options 0x" + Long.toHexString(words[2])
-                + ((words[2] & FNUZ) == 0 ? "" : ", FP8 rows in FNUZ codes")
-                + (words[3] == 0 ? "" : ", routing of dispatch " + words[3]) + ")";
+        List<String> details = new ArrayList<>(options(words[1] <= 2 ? DISPATCH_OPTIONS : COMBINE_OPTIONS, words[2]));
+        if (words[3] != 0) {
+            details.add("routing of dispatch " + words[3]);
+        }
+        return kind(words[1]) + (details.isEmpty() ? "" : " (" + String.join(", ", details) + ")");
+    }
+
+    /** Names of the options that are set; a bit without a name as a number. */
+    private static List<String> options(List<String> names, long bits) {
+        List<String> set = new ArrayList<>();
+        for (int bit = 0; bit < names.size(); bit++) {
+            if ((bits >> bit & 1) != 0) {
+                set.add(names.get(bit));
+            }
+        }
+        long rest = bits >> names.size();
+        if (rest != 0) {
+            set.add("options 0x" + Long.toHexString(rest << names.size()));
+        }
+        return set;
+    }
+
+    private static String describeLowLatency(boolean dispatch, long[] words) {
+        List<String> details = new ArrayList<>();
+        if (dispatch) {
+            details.add(FORMATS.get((int) words[1] & 3));
+            details.addAll(options(COMBINE_OPTIONS, words[1] >> LL_DISPATCH_SHIFT));
+        } else {
+            details.add("of dispatch " + words[4]);
+            details.addAll(options(LL_COMBINE_OPTIONS, words[1]));
+        }
+        return "number " + words[0] + " (" + String.join(", ", details) + ")";
     }
 
     /** Two heads of low-latency blocks that differ. */
@@ -45,10 +85,9 @@ public final class OperationNames {
             return masks(who, mask);
         }
         String name = dispatch ? "low-latency dispatch" : "low-latency combine";
-        return new EpMismatchException(who + " calls " + name + " number " + theirs[0] + " (options 0x"
-                + Long.toHexString(theirs[1]) + ", dispatch " + theirs[4] + "), this rank number " + mine[0]
-                + " (options 0x" + Long.toHexString(mine[1]) + ", dispatch " + mine[4]
-                + "); all ranks must call the operations of a buffer in the same order with the same options");
+        return new EpMismatchException(who + " calls " + name + " " + describeLowLatency(dispatch, theirs)
+                + ", this rank " + describeLowLatency(dispatch, mine)
+                + "; all ranks must call the operations of a buffer in the same order with the same options");
     }
 
     private static EpMismatchException masks(String who, Mask mask) {

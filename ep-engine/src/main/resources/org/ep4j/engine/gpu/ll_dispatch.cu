@@ -192,7 +192,8 @@ EP_DEVICE void refuse_id(const Op& op) {
   }
 }
 
-// Ends the operation: "tables.selected" of some experts is above what there is room for. Looks for the one that came there first.
+// Ends the operation: "tables.selected" of some experts is above what there is room for. Looks for the one that came there first, and for the first
+// token that names it twice.
 EP_DEVICE void refuse_duplicates(const Op& op, const Tables& tables) {
   int expert = 0;
   for (i64 i = op.tokens * EP_TOPK - 1; i >= 0; i--) {
@@ -200,7 +201,12 @@ EP_DEVICE void refuse_duplicates(const Op& op, const Tables& tables) {
     if (id < 0 || owner_of(op, tables, id) < 0) continue;
     if (add(&tables.selected[id], -1) == EP_MAX_LL_TOKENS + 1) expert = id;
   }
-  refuse(op, &op.state->ll_refused[op.bank], WHAT_DUPLICATES, op.rank, expert, 0, 0);
+  i64 token = 0;
+  for (int named = 0; token < op.tokens; token++, named = 0) {
+    for (int k = 0; k < EP_TOPK; k++) named += selection(op, token * EP_TOPK + k) == expert;
+    if (named > 1) break;
+  }
+  refuse(op, &op.state->ll_refused[op.bank], WHAT_DUPLICATES, op.rank, expert, token, 0);
 }
 
 // Counts selections of tokens before "end". Called by all threads of a block.

@@ -37,14 +37,14 @@ struct State {
   u32 masked[EP_RANKS];    // 1 for ranks that are left out
 };
 
-// In host memory; the first failure since the host looked. Order of org.ep4j.engine.gpu.FailureRecord.
+// In host memory; the first failure since the host looked. Order of org.ep4j.engine.gpu.What.
 enum What { WHAT_NOTHING, WHAT_WAIT, WHAT_MISMATCH, WHAT_BAD_ID, WHAT_OVERFLOW, WHAT_DUPLICATES, WHAT_ABORTED, WHAT_OUT_TOO_SMALL, WHAT_VOID_HANDLE, WHAT_NO_ROOM, WHAT_RING };
 struct Failure {
   u64 what;
   u64 phase;
   u64 counter;   // WAIT
   u64 peer;      // WAIT, MISMATCH; OVERFLOW: the rank that would receive too much
-  u64 expected;  // WAIT; RING: commands taken; MISMATCH: word of the block; OVERFLOW: EP_CAPACITY; BAD_ID: token; DUPLICATES: expert; NO_ROOM: blocks
+  u64 expected;  // WAIT; RING: commands taken; MISMATCH: word of the block; OVERFLOW: EP_CAPACITY; BAD_ID: token; DUPLICATES: expert (seen: token); NO_ROOM: blocks
   u64 seen;      // WAIT; RING; OVERFLOW, OUT_TOO_SMALL: rows; BAD_ID: place in the token's list; NO_ROOM: blocks that began
   u64 value;     // BAD_ID: the id; WAIT: number of the operation
   u64 sequence;  // of the call on this rank, see Op

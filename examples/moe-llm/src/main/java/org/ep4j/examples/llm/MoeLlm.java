@@ -198,7 +198,12 @@ public final class MoeLlm implements Callable<Integer> {
             } else {
                 require(json.isEmpty() && kill.isEmpty(), "--json and --kill go without a launcher, with --ranks");
                 Console console = new Console(out, System.err, texts, 1, tokens, model.isPresent());
-                new Rank(job, console.of(Integer.parseInt(environment.get("RANK")))).run(environment);
+                int rank = Integer.parseInt(environment.get("RANK"));
+                if (rank == 0) {
+                    int size = Integer.parseInt(environment.getOrDefault("WORLD_SIZE", "1"));
+                    console.line(describe(job, size, Runtime.getRuntime().maxMemory()));
+                }
+                new Rank(job, console.of(rank)).run(environment);
                 console.summary();
             }
             return CommandLine.ExitCode.OK;
@@ -317,7 +322,7 @@ public final class MoeLlm implements Callable<Integer> {
     private int launch(Job job, List<String> texts) throws InterruptedException {
         long heap = heap(job);
         Console console = new Console(System.out, System.err, texts, ranks, tokens, model.isPresent());
-        console.line(describe(job, heap));
+        console.line(describe(job, ranks, heap));
         List<Listener> listeners = new ArrayList<>();
         for (int rank = 0; rank < ranks; rank++) {
             listeners.add(console.of(rank));
@@ -372,11 +377,11 @@ public final class MoeLlm implements Callable<Integer> {
         return heap;
     }
 
-    private String describe(Job job, long heap) {
+    private String describe(Job job, int size, long heap) {
         ModelConfig c = job.config();
         return (model.isPresent() ? model.get().toString() : "a random model, for speed alone") + ": hidden "
                 + c.hidden() + ", "
-                + c.layers() + " layers, " + c.experts() + " experts, top-" + c.topK() + "; " + ranks
+                + c.layers() + " layers, " + c.experts() + " experts, top-" + c.topK() + "; " + size
                 + (alone ? " rank without exchange, " : " ranks, ") + job.threads() + " threads and " + (heap >> 20)
                 + " MiB each";
     }
