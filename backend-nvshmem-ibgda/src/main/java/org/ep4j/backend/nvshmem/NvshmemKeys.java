@@ -32,8 +32,9 @@ final class NvshmemKeys {
     static final ConfigKey<Boolean> MAPS = ConfigKey.flag(
                     "ep.nvshmem.maps",
                     false,
-                    "whether the memory of GPUs of the same host is mapped through NVSHMEM; if false, kernels write to"
-                            + " it with NVSHMEM puts, as to other hosts, which is slower")
+                    "whether ranks of one host that nvshmem-ibgda connects map each other's memory through NVSHMEM (by"
+                            + " default ipc-nvlink connects these); if false, kernels write to it with NVSHMEM puts, as"
+                            + " to other hosts, which is slower")
             .agreedByAllRanks();
 
     static final ConfigKey<Long> CHUNK = ConfigKey.bytes(
