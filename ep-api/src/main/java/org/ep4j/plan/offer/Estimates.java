@@ -8,10 +8,10 @@ public final class Estimates {
      */
     public static final double GPU_LINK_EFFICIENCY = 0.88;
 
-    /** Part of the rate of NICs that large exchanges reach: 44 to 46 of 50 GB/s (DeepEP, UCCL-EP, ConnectX-7 400G). */
+    /** Part of the rate of NICs that large exchanges reach: mostly 43 to 46 of 50 GB/s (DeepEP, UCCL-EP, ConnectX-7 400G). */
     public static final double NIC_EFFICIENCY = 0.9;
 
-    /** The same with one message for each token: 38 to 43 of 50 GB/s (DeepEP and NCCL EP low latency, ConnectX-7 400G). */
+    /** The same with one message for each token: mostly 36 to 43 of 50 GB/s (DeepEP and NCCL EP, ConnectX-7 400G). */
     public static final double NIC_EFFICIENCY_MESSAGES = 0.81;
 
     /** One small store and its flag over GPU links, microseconds: half of a round trip of 2 to 3 us, measured on H200. */
@@ -23,10 +23,10 @@ public final class Estimates {
     /** One crossing of an RDMA network, microseconds (NCCL {@code graph/tuning.cc}, NET). */
     public static final double NETWORK_MICROS = 2.7;
 
-    /** One crossing of a network by EFA's reliable datagrams, microseconds: an assumption; only its order matters. */
+    /** One crossing of a network by EFA's reliable datagrams, microseconds: an assumption. */
     public static final double EFA_MICROS = 15;
 
-    /** One message through sockets, microseconds: an assumption; only its order matters. */
+    /** One message through sockets, microseconds: an assumption. */
     public static final double SOCKET_MICROS = 30;
 
     /** Most that one rank moves through sockets, GB/s: an assumption, two streams of one core each. */

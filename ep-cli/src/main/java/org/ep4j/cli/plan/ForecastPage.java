@@ -39,7 +39,7 @@ public final class ForecastPage {
         line("# Accuracy of forecasts");
         line("");
         line(
-                "`./ep plan` predicts the time of a dispatch or combine. This page compares its predictions with published measurements and with own ones.");
+                "`./ep plan` predicts the time of a dispatch or combine. This page compares its predictions with published measurements and with this project's own.");
         line(
                 "`./ep forecast-page > docs/planning/forecast-accuracy.md` writes it, and a test compares it with the model.");
         line("");
@@ -66,21 +66,22 @@ public final class ForecastPage {
         line("experts with probability 1 - C(E-n, K) / C(E, K). Group-limited routing is computed in the same way.");
         line("");
         line(
-                "In high throughput a token goes once to each host (or NVLink domain) that holds one of its experts. It goes");
+                "In high throughput with one message per rank, a token goes once to each host (or NVLink domain) that holds one of its");
         line(
-                "to the rank that has the same index there as the sender has in its own; this rank forwards it inside that host (or");
+                "experts. It goes to the rank that has the same index there as the sender has in its own; this rank forwards it inside");
         line(
-                "domain). In the model a combine of one row per rank goes the same way backwards: the forwarding rank adds the rows of its");
+                "that host (or domain). In the model a combine of one row per rank goes the same way backwards: the forwarding rank adds");
         line(
-                "domain and sends one sum. ep4j's own combine sends every row directly, so between hosts it takes longer than predicted.");
-        line("In low latency a token goes directly to each rank. The model has one constant");
+                "the rows of its domain and sends one sum. ep4j's own combine sends every row directly, so between hosts it takes longer");
         line(
-                "for each kind of resource, and no constant cost per row. The NIC constants were fitted to the ConnectX-7 figures");
+                "than predicted. In low latency, and with one message per expert, each message goes directly to its rank. The model has");
         line(
-                "below; the constants of GPU links and the fixed time of an operation were fitted to measurements on 4 H200. For the");
+                "one constant for each kind of resource (for NICs, one for each mode), and no constant cost per row. The NIC constants");
         line(
-                "figures that constants were fitted to, the tables test only the byte counts and the form of the model. For all other");
-        line("figures they also test the constants.");
+                "were fitted to the ConnectX-7 figures below; the constants of GPU links and the fixed time of an operation were fitted");
+        line(
+                "to measurements on 4 H200. For the figures that constants were fitted to, the tables test only the byte counts and the");
+        line("form of the model. For all other figures they also test the constants.");
         line("");
         line("| constant | value | source |");
         line("|---|---|---|");
@@ -88,10 +89,10 @@ public final class ForecastPage {
                 "| GPU links, fraction of nominal bandwidth | %.2f | each of 4 H200 sends 326 GB/s at the same time; NCCL's nominal value for 18 links is 370.8 GB/s |",
                 Estimates.GPU_LINK_EFFICIENCY);
         line(
-                "| NICs, fraction in high throughput | %.2f | 44 to 46 of 50 GB/s in DeepEP and UCCL-EP |",
+                "| NICs, fraction in high throughput | %.2f | 43 to 46 of 50 GB/s per NIC in DeepEP (V1 on H800, V2) and UCCL-EP (MI300X) where NICs are the limit, except three figures at 16 ranks (37 to 41 GB/s) |",
                 Estimates.NIC_EFFICIENCY);
         line(
-                "| NICs, fraction in low latency | %.2f | 38 to 43 of 50 GB/s in DeepEP and NCCL EP |",
+                "| NICs, fraction in low latency | %.2f | 36 to 43 of 50 GB/s per NIC in DeepEP and NCCL EP, except the dispatch at 16 ranks in two tables of DeepEP (31 and 32 GB/s) |",
                 Estimates.NIC_EFFICIENCY_MESSAGES);
         line(
                 "| fixed time of an operation | %.1f us | 20.7 us for 4.97 MB per rank on H200; 15.2 us of them are the transfer at 326 GB/s |",
@@ -102,15 +103,13 @@ public final class ForecastPage {
         line(
                 "| RDMA network; PCIe hop | %.1f us, %.1f us | NCCL `graph/tuning.cc` |",
                 Estimates.NETWORK_MICROS, Estimates.PCI_MICROS);
-        line(
-                "| EFA; sockets | %.0f us, %.0f us | assumed; only their order matters |",
-                Estimates.EFA_MICROS, Estimates.SOCKET_MICROS);
+        line("| EFA; sockets | %.0f us, %.0f us | assumed |", Estimates.EFA_MICROS, Estimates.SOCKET_MICROS);
         line(
                 "| host memory, for staging | %.1f GB/s per host | half of eight channels of DDR4-3200 |",
                 Estimates.STAGING_GIGABYTES);
         line("");
         line(
-                "Nominal link bandwidths are taken from `graph/topo.h` of NCCL and RCCL: NVLink 20.6 GB/s (40.1 on Blackwell), xGMI 48 GB/s (MI300, MI350).");
+                "Nominal link bandwidths are taken from `graph/topo.h` of NCCL and RCCL: NVLink 20.6 GB/s per link (40.1 on Blackwell), xGMI 48 GB/s (MI300, MI350).");
         line("");
         line(
                 "Not in the model: work of the GPU (casts, sums, copies, too few SMs), message rates of NICs and host threads,");
@@ -126,13 +125,14 @@ public final class ForecastPage {
         List<Double> ratios = all.stream().map(Comparison::ratio).sorted().toList();
         line(
                 "%d figures. Ratio = predicted time / measured time: below 1, the prediction is faster than the measurement."
-                        + " Median ratio %.2f; %d %% of the figures are within 10 %%, %d %% within 25 %%.",
+                        + " Median ratio %.2f; %d %% of the figures are within 10 %% (a factor of 1.1 either way), %d %% within 25 %%.",
                 all.size(), ratios.get(ratios.size() / 2), within(all, 0.1), within(all, 0.25));
         line("");
         line(
                 "Units: `us` is the time of the operation. `GB/s` counts all messages of a rank, including those to itself.");
         line(
                 "`GB/s per host` counts a token once for each host that it goes to, including its own. A GB is 1e9 bytes.");
+        line("`limited by` names the slowest resource in the model.");
         line("");
         line("| mode, ranks | figures | median ratio | within 10 % | within 25 % |");
         line("|---|---|---|---|---|");
@@ -221,8 +221,10 @@ public final class ForecastPage {
                     row.bottleneck());
         }
         line("");
-        line("%s", series.note());
-        line("");
+        if (!series.note().isEmpty()) {
+            line("%s", series.note());
+            line("");
+        }
     }
 
     private static String messages(Series series) {

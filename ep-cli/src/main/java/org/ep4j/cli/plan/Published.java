@@ -71,7 +71,7 @@ record Published(List<Hardware> hardware, List<Series> series) {
      * @param unit what the figures are
      * @param require backends that alone were used, comma-separated; empty for what the plan chooses
      * @param rows the figures
-     * @param note where the model misses, and why
+     * @param note where the model misses, and why; empty for none
      */
     record Series(
             String source,
