@@ -47,7 +47,7 @@ final class GpuBenchOptions {
             split = ",",
             description =
                     "GPU: numbers of multiprocessors that move rows in high throughput, each measured separately; low"
-                            + " latency is measured with the first one only. By default the engine chooses.")
+                            + " latency does not depend on them and is measured once. By default the engine chooses.")
     List<Integer> sms = new ArrayList<>();
 
     @Option(
