@@ -73,7 +73,7 @@ final class RendezvousClient {
                             accepted.silence(),
                             settings.clock());
                 } catch (SocketTimeoutException e) {
-                    if (connected && handshake.compareTo(RendezvousServer.HANDSHAKE) < 0) {
+                    if (connected && handshake.compareTo(settings.handshake()) < 0) {
                         handshake = handshake.multipliedBy(2);
                     }
                     // An attempt that only the overall deadline cut short tells less than the one before.

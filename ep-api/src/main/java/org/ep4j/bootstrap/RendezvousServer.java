@@ -26,9 +26,6 @@ import org.ep4j.config.EpKeys;
 final class RendezvousServer {
     private static final Logger LOG = System.getLogger(RendezvousServer.class.getName());
 
-    /** Longest time for one handshake, which takes seconds where many ranks start on few processors. */
-    static final Duration HANDSHAKE = Duration.ofSeconds(15);
-
     /** Handshakes at once beyond one for each rank. */
     static final int SPARE_HANDSHAKES = 32;
 
@@ -148,7 +145,7 @@ final class RendezvousServer {
                     Sockets.close(socket);
                     break;
                 }
-                Deadline deadline = settings.deadline(HANDSHAKE);
+                Deadline deadline = settings.deadline(settings.handshake());
                 admitHandshake(socket);
                 daemon("ep4j-rendezvous-handshake", () -> handshake(socket, deadline));
             } catch (IOException e) {
@@ -186,7 +183,7 @@ final class RendezvousServer {
             refused(who, Sockets.describe(e));
             tell(socket, Sockets.describe(e), deadline);
         } catch (SocketTimeoutException e) {
-            refused(who, "its handshake was not done after " + HANDSHAKE.toSeconds() + " s");
+            refused(who, "its handshake was not done after " + settings.handshake().toSeconds() + " s");
         } catch (IOException e) {
             if (!listener.isClosed()) {
                 refused(who, socket.isClosed() ? "it waited while too many others came" : Sockets.describe(e));

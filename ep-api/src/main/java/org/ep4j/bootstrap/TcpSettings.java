@@ -33,6 +33,9 @@ record TcpSettings(
         Duration silence,
         Duration linger,
         NanoClock clock) {
+    /** A handshake takes seconds where many ranks start on few processors. */
+    private static final Duration SHORTEST_HANDSHAKE = Duration.ofSeconds(15);
+
     /** Most ranks; bounds what the server allocates. */
     static final int MAX_SIZE = 1 << 16;
 
@@ -83,6 +86,12 @@ record TcpSettings(
 
     TcpSettings withSecret(String other) {
         return new TcpSettings(rank, size, host, port, other, setupTimeout, heartbeat, silence, linger, clock);
+    }
+
+    /** Longest time for one handshake: longer on machines that are given more time to start. */
+    Duration handshake() {
+        Duration quarter = setupTimeout.dividedBy(4);
+        return quarter.compareTo(SHORTEST_HANDSHAKE) > 0 ? quarter : SHORTEST_HANDSHAKE;
     }
 
     Deadline deadline(Duration wait) {

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import java.io.IOException;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -21,6 +22,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Whoever must not come in is told why, is logged in one line, and keeps nobody else out. */
 @Tag("verify")
@@ -216,10 +219,12 @@ class TcpRefusalTest {
         goodRanksForm();
     }
 
-    @Test
-    void aSilentAndADrippingStrangerAreCutOffByTheHandshakesDeadline() throws IOException {
+    @ParameterizedTest
+    @CsvSource({"10, 15", "60, 15", "100, 25"})
+    void aSilentAndADrippingStrangerAreCutOffByTheHandshakesDeadline(long setup, long handshake) throws IOException {
         TestClock clock = new TestClock();
-        RendezvousServer other = RendezvousServer.start(TcpGroup.clock(zero, clock));
+        RendezvousServer other = RendezvousServer.start(
+                TcpGroup.clock(TcpGroup.timeout(zero, Duration.ofSeconds(setup)), clock));
         try (Socket silent = TcpGroup.connect(other.port());
                 Socket dripping = TcpGroup.connect(other.port())) {
             Guard.until("both are in their handshakes", () -> other.handshakes() == 2);
@@ -227,14 +232,14 @@ class TcpRefusalTest {
             byte[] hello = new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce(), Proof.nonce()).bytes();
             for (int i = 0; i < hello.length / 2; i++) {
                 dripping.getOutputStream().write(hello[i]);
-                clock.advance(RendezvousServer.HANDSHAKE.dividedBy(hello.length / 2 - 1));
+                clock.advance(Duration.ofSeconds(handshake).dividedBy(hello.length / 2 - 1));
             }
             assertThat(ended(silent)).isTrue();
             assertThat(ended(dripping)).isTrue();
             Guard.until(
                     "both are logged",
                     () -> log.lines().stream()
-                                    .filter(l -> l.contains("its handshake was not done after 15 s"))
+                                    .filter(l -> l.contains("its handshake was not done after " + handshake + " s"))
                                     .count()
                             == 2);
         } finally {

@@ -12,6 +12,7 @@ import java.util.TreeMap;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.config.EpKeys;
 import org.ep4j.tck.oracle.Patience;
 
 /**
@@ -45,6 +46,8 @@ public final class ProcessCrew implements RankCrew {
         environment.put("WORLD_SIZE", Integer.toString(size));
         environment.put("LOCAL_WORLD_SIZE", Integer.toString(size));
         environment.put("MASTER_ADDR", "127.0.0.1");
+        environment.put(
+                EpKeys.SETUP_TIMEOUT.environmentName(), Patience.here(START).toSeconds() + "s");
         environment.put("EP_BOOTSTRAP_SECRET", new BigInteger(160, new SecureRandom()).toString(36));
         try (KeptPort port = KeptPort.take()) {
             environment.put("MASTER_PORT", Integer.toString(port.number()));
