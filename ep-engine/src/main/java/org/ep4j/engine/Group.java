@@ -33,7 +33,6 @@ import org.ep4j.engine.host.HostBuffers;
 import org.ep4j.engine.membership.BufferMembership;
 import org.ep4j.engine.membership.LivenessLocks;
 import org.ep4j.engine.memory.HostDevice;
-import org.ep4j.engine.memory.TrackedMemory;
 import org.ep4j.engine.sync.MovingRecoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
@@ -55,6 +54,7 @@ final class Group implements EpGroup {
     private final Agreement agreement;
     private final UsablePaths paths;
     private final Optional<LivenessLocks> locks;
+    private final boolean locksReachAll;
     private final Map<String, EpBuffer> buffers = new LinkedHashMap<>();
     private int created;
     private int barriers;
@@ -64,6 +64,7 @@ final class Group implements EpGroup {
      * A group that has been joined.
      *
      * @param locks of a group of several ranks, closed with {@code bootstrap}
+     * @param locksReachAll whether {@link LivenessLocks#reachesAll} is true on all ranks
      */
     Group(
             Bootstrap bootstrap,
@@ -71,7 +72,8 @@ final class Group implements EpGroup {
             EpPlan plan,
             EpDevice device,
             OpenBackends backends,
-            Optional<LivenessLocks> locks) {
+            Optional<LivenessLocks> locks,
+            boolean locksReachAll) {
         this.bootstrap = bootstrap;
         this.config = config;
         this.plan = plan;
@@ -80,6 +82,7 @@ final class Group implements EpGroup {
         this.agreement = new Agreement(bootstrap);
         this.paths = new UsablePaths(plan, bootstrap.rank());
         this.locks = locks;
+        this.locksReachAll = locksReachAll;
     }
 
     @Override
@@ -198,7 +201,7 @@ final class Group implements EpGroup {
             List<SymmetricBuffer> exposed = new ArrayList<>();
             Optional<GpuWindow> window = placed.or(() -> allocatedWindow(name, shape, setup, exposed));
             long bytes = size.symmetric() - window.map(w -> w.layout().bytes()).orElse(0L);
-            Optional<MovableMemory> movable = movable(name, bytes, setup);
+            Optional<MovableMemory> movable = movable(number, name, bytes, setup);
             Optional<MovingRecoverer.Resources> way;
             Runnable freeMemory;
             try {
@@ -216,7 +219,18 @@ final class Group implements EpGroup {
             };
             buffer = device instanceof GpuDevice gpu
                     ? GpuBuffers.create(
-                            this, gpu, bootstrap, name, shape, size, paths.rails(), symmetric, window, free, config)
+                            this,
+                            gpu,
+                            bootstrap,
+                            name,
+                            shape,
+                            size,
+                            paths.rails(),
+                            symmetric,
+                            window,
+                            free,
+                            way,
+                            config)
                     : HostBuffers.create(
                             this,
                             bootstrap,
@@ -241,14 +255,38 @@ final class Group implements EpGroup {
         return buffer;
     }
 
-    /** The memory of a buffer that moves when it recovers: in host memory that all ranks map by one backend. */
-    private Optional<MovableMemory> movable(String name, long bytes, Duration setup) {
-        if (!(device instanceof HostDevice host) || locks.isEmpty()) {
+    /** The memory of a buffer that moves when it recovers: all ranks map it by one backend. The same on all ranks. */
+    private Optional<MovableMemory> movable(int number, String name, long bytes, Duration setup) {
+        boolean onHost = device instanceof HostDevice;
+        if (locks.isEmpty() || !(onHost || locksReachAll)) {
             return Optional.empty();
         }
-        return MovableMemory.backend(plan, backends)
-                .map(backend -> MovableMemory.create(
-                        name, bytes, BufferMembership.bytes(size()), rank(), backend, host, backends, setup));
+        return MovableMemory.backend(plan, backends).map(backend -> {
+            long controlBytes = BufferMembership.bytes(size());
+            MovableMemory.Control control = onHost
+                    ? MovableMemory.Control.of(backend, name, controlBytes, size(), setup)
+                    : shared(number, name, controlBytes, setup);
+            return MovableMemory.create(name, bytes, rank(), backend, device, backends, control);
+        });
+    }
+
+    /** Memory of GPUs cannot be read by the host, so their ranks agree through the files of their locks. */
+    private MovableMemory.Control shared(int number, String name, long bytes, Duration setup) {
+        String step = name + "-control";
+        LivenessLocks.Shared shared;
+        try {
+            shared = locks.orElseThrow().share(number, bytes, rank(), size());
+        } catch (RuntimeException e) {
+            agreement.refuse(step, e, setup);
+            throw e;
+        }
+        try {
+            agreement.exchange(step, new byte[0], setup);
+        } catch (RuntimeException e) {
+            shared.close();
+            throw e;
+        }
+        return new MovableMemory.Control(shared.memory(), shared::close);
     }
 
     private MovingRecoverer.Resources recoveryResources(int number, String name, MovableMemory memory, Duration setup) {
@@ -257,7 +295,7 @@ final class Group implements EpGroup {
         try {
             way = new MovingRecoverer.Resources(
                     new BufferMembership(
-                            number, memory.control(size()), locks.orElseThrow(), bootstrap, NanoClock.SYSTEM),
+                            number, memory.control(), locks.orElseThrow(), bootstrap, NanoClock.SYSTEM),
                     memory);
         } catch (RuntimeException e) {
             agreement.refuse(step, e, setup);
@@ -343,11 +381,7 @@ final class Group implements EpGroup {
             letGo(exposed, freeLocal);
             backends.release();
         };
-        if (device instanceof HostDevice host) {
-            TrackedMemory tracked = host.track(local, unmap);
-            return tracked::close;
-        }
-        return unmap;
+        return MovableMemory.track(device, local, unmap);
     }
 
     private static void letGo(List<SymmetricBuffer> exposed, Runnable freeLocal) {

@@ -119,14 +119,17 @@ final class Joining {
             agreement.refuse("open", e, setup);
             throw e;
         }
+        boolean reach = locks.map(l -> l.reachesAll(bootstrap.size())).orElse(false);
+        boolean allReach;
         try {
-            agreement.exchange("open", new byte[0], setup);
+            allReach = agreement.exchange("open", new byte[] {(byte) (reach ? 1 : 0)}, setup).stream()
+                    .allMatch(flag -> flag[0] == 1);
             locks.ifPresent(LivenessLocks::removeName);
         } catch (RuntimeException e) {
             closeAll(open);
             throw e;
         }
-        return new Group(bootstrap, config, plan, device, new OpenBackends(open), locks);
+        return new Group(bootstrap, config, plan, device, new OpenBackends(open), locks, allReach);
     }
 
     /** From here on a rank finds dead peers of its host by itself. */

@@ -9,6 +9,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpDevice;
 import org.ep4j.EpException;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
@@ -18,6 +19,7 @@ import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PathKind;
 import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.RecoverableBackend;
 import org.ep4j.spi.SymmetricBuffer;
@@ -31,9 +33,9 @@ final class MovableMemory implements FreshMemory {
     private final long bytes;
     private final int rank;
     private final RecoverableBackend backend;
-    private final HostDevice device;
+    private final EpDevice device;
     private final OpenBackends backends;
-    private final SymmetricBuffer control;
+    private final Control control;
     /** What frees each memory, the newest first. */
     private final Deque<Runnable> memories = new ArrayDeque<>();
 
@@ -42,9 +44,9 @@ final class MovableMemory implements FreshMemory {
             long bytes,
             int rank,
             RecoverableBackend backend,
-            HostDevice device,
+            EpDevice device,
             OpenBackends backends,
-            SymmetricBuffer control) {
+            Control control) {
         this.name = name;
         this.bytes = bytes;
         this.rank = rank;
@@ -68,36 +70,63 @@ final class MovableMemory implements FreshMemory {
     }
 
     /**
-     * Makes the memory through which ranks agree. Collective over all ranks.
+     * Host memory through which the ranks of a buffer agree.
+     *
+     * @param memory by rank
+     * @param free gives it back
+     */
+    record Control(List<HostMemory> memory, Runnable free) {
+        /** Memory of the backend itself. Collective over all ranks. */
+        static Control of(RecoverableBackend backend, String name, long bytes, int ranks, Duration setup) {
+            SymmetricBuffer buffer = backend.expose(name + "-control", bytes, Optional.empty(), setup);
+            MappedPeers peers = mapped(backend, buffer);
+            return new Control(
+                    IntStream.range(0, ranks)
+                            .mapToObj(r -> HostMemory.of(peers.peer(r)))
+                            .toList(),
+                    buffer::close);
+        }
+    }
+
+    /**
+     * For a buffer whose first memory is not there yet.
      *
      * @param bytes of the buffer's symmetric memory
-     * @param controlBytes of the memory through which ranks agree
+     * @param control closed with this
      */
     static MovableMemory create(
             String name,
             long bytes,
-            long controlBytes,
             int rank,
             RecoverableBackend backend,
-            HostDevice device,
+            EpDevice device,
             OpenBackends backends,
-            Duration setup) {
-        SymmetricBuffer control = backend.expose(name + "-control", controlBytes, Optional.empty(), setup);
+            Control control) {
         return new MovableMemory(name, bytes, rank, backend, device, backends, control);
     }
 
     /** The memory through which ranks agree, by rank. */
-    List<HostMemory> control(int ranks) {
-        MappedPeers peers = mapped(control);
-        return IntStream.range(0, ranks)
-                .mapToObj(r -> HostMemory.of(peers.peer(r)))
-                .toList();
+    List<HostMemory> control() {
+        return control.memory();
     }
 
-    private MappedPeers mapped(SymmetricBuffer buffer) {
+    private static MappedPeers mapped(EpBackend backend, SymmetricBuffer buffer) {
         return buffer.as(MappedPeers.class)
                 .orElseThrow(() -> new EpException(
                         "buffers of " + backend.id() + " do not map peers as its paths promise, a defect of it"));
+    }
+
+    /**
+     * Keeps memory of the host as long as tensors of it are in use; a GPU's is freed at once.
+     *
+     * @return frees it
+     */
+    static Runnable track(EpDevice device, DeviceMemory memory, Runnable free) {
+        if (device instanceof HostDevice host) {
+            TrackedMemory tracked = host.track(memory, free);
+            return tracked::close;
+        }
+        return free;
     }
 
     /** Adds the buffer's first memory. */
@@ -110,7 +139,7 @@ final class MovableMemory implements FreshMemory {
         SymmetricBuffer buffer =
                 backend.exposeAmong(members, ranks, name + "-epoch-" + epoch, bytes, Optional.empty(), longest);
         try {
-            MappedPeers peers = mapped(buffer);
+            MappedPeers peers = mapped(backend, buffer);
             Map<Integer, DeviceMemory> mapped = new TreeMap<>();
             for (int r : ranks) {
                 if (r != rank) {
@@ -119,11 +148,10 @@ final class MovableMemory implements FreshMemory {
             }
             DeviceMemory local = buffer.local();
             backends.retain();
-            TrackedMemory tracked = device.track(local, () -> {
+            memories.push(track(device, local, () -> {
                 buffer.close();
                 backends.release();
-            });
-            memories.push(tracked::close);
+            }));
             return new SymmetricMemory(rank, local, mapped, Map.of(), Map.of());
         } catch (RuntimeException e) {
             buffer.close();
@@ -148,6 +176,6 @@ final class MovableMemory implements FreshMemory {
         while (!memories.isEmpty()) {
             memories.pop().run();
         }
-        control.close();
+        control.free().run();
     }
 }

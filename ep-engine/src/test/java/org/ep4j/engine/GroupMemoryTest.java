@@ -48,7 +48,8 @@ final class GroupMemoryTest {
                 plan,
                 new LoudDevice(),
                 new OpenBackends(Map.of("a", new LoudBackend("a", false), "b", new LoudBackend("b", true))),
-                Optional.empty())) {
+                Optional.empty(),
+                false)) {
             EpShape shape = EpShape.builder(64, 8, 2).maxTokens(4).build();
             assertThatThrownBy(() -> group.createBuffer(shape)).hasMessageContaining("b has no room");
         }

@@ -2,6 +2,7 @@ package org.ep4j.engine.gpu;
 
 import java.time.Duration;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicReference;
 import org.ep4j.BufferSize;
@@ -26,7 +27,9 @@ import org.ep4j.engine.buffer.EngineBuffer;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.MovingRecoverer;
 import org.ep4j.engine.sync.Recoverer;
+import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.spi.Bootstrap;
 
 /** A buffer whose device is a GPU. */
@@ -42,9 +45,14 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     private final HighThroughput highThroughput;
     private final LowLatency lowLatency;
     private final Recoverer recoverer;
+    /** Of a buffer whose ranks all map each other's memory. */
+    private final Optional<MovingRecoverer> moving;
+
     private final Posting posting;
     private final Duration timeout;
     private final Runnable free;
+    /** Numbers of operations after which all ranks began anew. Used inside {@link Operations#exclusive}. */
+    private long[] restarted = new long[3];
 
     GpuBuffer(
             EpGroup group,
@@ -57,6 +65,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
             HighThroughput highThroughput,
             LowLatency lowLatency,
             Posting posting,
+            Optional<MovingRecoverer.Resources> way,
             Duration timeout,
             Runnable free) {
         super(group, name, state.shape(), state.placement(), size, state.waits());
@@ -68,7 +77,9 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         this.posting = posting;
         this.timeout = timeout;
         this.free = free;
-        recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap);
+        Numbers numbers = new Numbers();
+        recoverer = new Recoverer(numbers, state.peers(), state.waits(), bootstrap);
+        moving = way.map(w -> new MovingRecoverer(numbers, state.peers(), state.waits(), w));
     }
 
     @Override
@@ -119,7 +130,8 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     public Tensor combineInput() {
         requireHighThroughput();
         var layout = state.symmetricLayout();
-        return state.symmetricTensor(
+        return GpuState.tensor(
+                state.symmetric(),
                 layout.combineArea(),
                 DataType.BF16,
                 layout.combineInputBytes() / layout.rowBytes(),
@@ -143,7 +155,11 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         Map<Integer, DeviceMemory> all = new TreeMap<>();
         for (int r = 0; r < state.ranks(); r++) {
             if (!state.peers().isPostedTo(r)) {
-                all.put(r, state.peers().memory(r).memory());
+                DeviceMemory memory = state.peers().memory(r).memory();
+                // A rank that the buffer has moved away from has none.
+                if (memory.byteSize() > 0) {
+                    all.put(r, memory);
+                }
             }
         }
         return all;
@@ -168,15 +184,32 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     public void mask(int rank) {
         requireOther(rank);
         operations.exclusive(timeout, () -> {
-            recoverer.mask(rank);
+            if (moving.isPresent()) {
+                mask(moving.get(), rank);
+            } else {
+                recoverer.mask(rank);
+            }
             deviceState.mask(state.waits().mask());
         });
+    }
+
+    private void mask(MovingRecoverer recovery, int rank) {
+        long[] begun = deviceState.numbers();
+        // A dispatch of low latency is an order for a combine, in which the rank may write here.
+        boolean combined = begun[1] - restarted[1] == begun[2] - restarted[2];
+        recovery.mask(
+                rank,
+                operations.allSucceeded() && lowLatency.isAllReceived() && combined,
+                operations.completed(),
+                Deadline.in(timeout));
     }
 
     @Override
     public void clearMask(Duration longest) {
         requireOpen();
         operations.exclusive(longest, () -> {
+            state.waits().requireMember("clear mask");
+            moving.ifPresent(m -> m.requireTakenBack(maskedRanks()));
             recoverer.clearMask(name(), longest);
             deviceState.mask(state.waits().mask());
         });
@@ -189,7 +222,11 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         operations.exclusive(longest, () -> {
             Deadline deadline = Deadline.in(longest);
             requirePosted(longest);
-            result.set(recoverer.recover(operations.completed(), deadline));
+            long completed = operations.completed();
+            result.set(
+                    moving.isPresent()
+                            ? moving.get().recover(completed, deadline)
+                            : recoverer.recover(completed, deadline));
             deviceState.mask(state.waits().mask());
             operations.recovered(state.waits().mask(), state.ranks());
         });
@@ -257,12 +294,28 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         }
 
         @Override
+        public void moved(SymmetricMemory fresh, long high) {
+            operations.moved(fresh);
+            highThroughput.moved();
+        }
+
+        /** Results of low latency, and of others that are not rows, are in this rank's own memory, which stays. */
+        @Override
+        public void freed() {
+            highThroughput.freed();
+        }
+
+        @Override
         public void restart(long high, long dispatch, long combine) {
             deviceState.numbers(high, dispatch, combine);
+            restarted = new long[] {high, dispatch, combine};
             lowLatency.reset();
             for (int r = 0; r < state.ranks(); r++) {
-                state.peers().tell(r, Counter.LL_DISPATCH_CREDIT, dispatch);
-                state.peers().tell(r, Counter.LL_COMBINE_CREDIT, combine);
+                // One that is masked may have no part in the memory.
+                if (!state.waits().mask().has(r)) {
+                    state.peers().tell(r, Counter.LL_DISPATCH_CREDIT, dispatch);
+                    state.peers().tell(r, Counter.LL_COMBINE_CREDIT, combine);
+                }
             }
         }
     }

@@ -7,7 +7,6 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Optional;
-import java.util.stream.IntStream;
 import org.ep4j.BufferSize;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
@@ -21,6 +20,7 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.sync.Deadline;
+import org.ep4j.engine.sync.MovingRecoverer;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
@@ -69,6 +69,7 @@ public final class GpuBuffers {
      * @param given memory of all ranks
      * @param window by which it exchanges with peers that are not mapped, if there are any; freed with the memory
      * @param freeSymmetric gives the memory back; called once, also when this call fails
+     * @param way of a buffer that moves when it recovers
      */
     public static EpBuffer create(
             EpGroup group,
@@ -81,6 +82,7 @@ public final class GpuBuffers {
             SymmetricMemory given,
             Optional<GpuWindow> window,
             Runnable freeSymmetric,
+            Optional<MovingRecoverer.Resources> way,
             EpConfig config) {
         Deque<Runnable> owned = new ArrayDeque<>();
         owned.push(freeSymmetric);
@@ -88,7 +90,8 @@ public final class GpuBuffers {
         try {
             SymmetricMemory symmetric =
                     window.map(w -> Remotes.shared(given, w)).orElse(given);
-            return make(group, device, bootstrap, name, shape, size, rails, symmetric, window, owned, free, config);
+            return make(
+                    group, device, bootstrap, name, shape, size, rails, symmetric, window, owned, free, way, config);
         } catch (RuntimeException | LinkageError e) {
             free.run();
             throw e;
@@ -116,6 +119,7 @@ public final class GpuBuffers {
             Optional<GpuWindow> window,
             Deque<Runnable> owned,
             Runnable free,
+            Optional<MovingRecoverer.Resources> way,
             EpConfig config) {
         int ranks = group.size();
         int rank = group.rank();
@@ -140,7 +144,6 @@ public final class GpuBuffers {
                 placement,
                 peers,
                 waits,
-                symmetric.local(),
                 local,
                 allocate(device, local.highThroughputBytes(), owned),
                 allocate(device, 2 * local.lowLatencyBytes(), owned),
@@ -161,17 +164,9 @@ public final class GpuBuffers {
                 ? new DeviceRemotes(device, copies, group.plan(), rank, w, posted.get(), rails, owned)
                 : new Remotes(device, copies, group.plan(), symmetric, w, peers.layout(), rails, config, abort, owned));
         Launcher launcher = new Launcher(device, module, KernelSource.kernels(source));
+        PeerTable table = new PeerTable(device, copies, ranks, window);
+        owned.push(table::close);
         Arguments common = new Arguments()
-                .set(
-                        Param.PEERS,
-                        table(
-                                device,
-                                copies,
-                                IntStream.range(0, ranks)
-                                        .mapToLong(r -> address(symmetric, r, window))
-                                        .toArray(),
-                                owned))
-                .set(Param.LOCAL, symmetric.local().address())
                 .set(Param.STATE, deviceState.address())
                 .set(Param.FAILURE, failures.deviceAddress())
                 .set(Param.ABORT, abort.deviceAddress())
@@ -183,9 +178,21 @@ public final class GpuBuffers {
                 .set(Param.REMOTES, remotes.map(RemoteTable::tableAddress).orElse(0L))
                 .set(Param.WINDOW, window.map(GpuWindow::address).orElse(0L))
                 .set(Param.WORDS, window.map(w -> w.counters().address()).orElse(0L));
+        table.set(symmetric, common);
         Posting posting = remotes.map(r -> (Posting) r).orElse(Posting.NONE);
         Operations operations = new Operations(
-                device, launcher, failures, deviceState, abort, waits, processors, posting, common, timeout, CLEANER);
+                device,
+                launcher,
+                failures,
+                deviceState,
+                abort,
+                waits,
+                processors,
+                posting,
+                table,
+                common,
+                timeout,
+                CLEANER);
         owned.push(operations::free);
         HighThroughput highThroughput = new HighThroughput(state, CLEANER);
         owned.push(highThroughput::close);
@@ -202,6 +209,7 @@ public final class GpuBuffers {
                 highThroughput,
                 lowLatency,
                 posting,
+                way,
                 timeout,
                 free);
     }
@@ -226,17 +234,6 @@ public final class GpuBuffers {
                 .orElse(() -> {});
     }
 
-    /** Of a rank's memory as kernels store into it. */
-    private static long address(SymmetricMemory symmetric, int rank, Optional<GpuWindow> window) {
-        if (rank == symmetric.rank()) {
-            return symmetric.local().address();
-        }
-        DeviceMemory mapped = symmetric.mapped().get(rank);
-        return mapped != null
-                ? mapped.address()
-                : window.map(GpuWindow::address).orElse(0L);
-    }
-
     private static DeviceMemory allocate(GpuDevice device, long bytes, Deque<Runnable> owned) {
         return own(device.allocate(bytes), owned);
     }
@@ -244,14 +241,6 @@ public final class GpuBuffers {
     private static DeviceMemory own(DeviceAllocation allocation, Deque<Runnable> owned) {
         owned.push(allocation::close);
         return allocation.memory();
-    }
-
-    private static long table(GpuDevice device, Copies copies, long[] values, Deque<Runnable> owned) {
-        DeviceMemory memory = own(device.allocatePrivate(8L * values.length), owned);
-        ByteBuffer words = ByteBuffer.allocateDirect(8 * values.length).order(ByteOrder.nativeOrder());
-        words.asLongBuffer().put(values);
-        copies.write(memory.address(), words.position(words.capacity()));
-        return memory.address();
     }
 
     /** A number for every expert. */

@@ -19,7 +19,6 @@ import org.ep4j.engine.sync.Waits;
  * @param placement experts
  * @param peers symmetric memory of all ranks, for setting up and recovering
  * @param waits how failed waits are told
- * @param symmetric this rank's symmetric memory
  * @param layout of the results
  * @param highThroughput memory of high-throughput results
  * @param lowLatency memory of low-latency results, two banks one after the other
@@ -33,7 +32,6 @@ record GpuState(
         ExpertPlacement placement,
         Peers<DeviceWords> peers,
         Waits waits,
-        DeviceMemory symmetric,
         LocalLayout layout,
         DeviceMemory highThroughput,
         DeviceMemory lowLatency,
@@ -88,11 +86,12 @@ record GpuState(
         return tensor(lowLatency, bank * layout.lowLatencyBytes() + layout.offset(region), type, dims);
     }
 
-    Tensor symmetricTensor(long offset, DataType type, long... dims) {
-        return tensor(symmetric, offset, type, dims);
+    /** This rank's symmetric memory: until a recovery moves the buffer, and another one then. */
+    DeviceMemory symmetric() {
+        return peers.symmetric();
     }
 
-    private static Tensor tensor(DeviceMemory memory, long offset, DataType type, long... dims) {
+    static Tensor tensor(DeviceMemory memory, long offset, DataType type, long... dims) {
         long bytes = type.bytes();
         for (long dim : dims) {
             bytes *= dim;

@@ -43,6 +43,16 @@ final class HighThroughput {
         return dispatchCalls;
     }
 
+    /** The buffer has moved: rows of dispatches before are in the memory that it used until now. */
+    void moved() {
+        dispatches.moved(dispatchCalls);
+    }
+
+    /** The memory that the buffer used before it moved last is given back. */
+    void freed() {
+        dispatches.freed();
+    }
+
     long beginCombine() {
         combines.begin(++combineCalls);
         return combineCalls;

@@ -9,7 +9,9 @@ import org.ep4j.CombinePrecision;
 import org.ep4j.CombineRequest;
 import org.ep4j.CombineResult;
 import org.ep4j.DataType;
+import org.ep4j.DeviceMemory;
 import org.ep4j.EpEvent;
+import org.ep4j.EpStateException;
 import org.ep4j.Tensor;
 import org.ep4j.engine.layout.BufferLayout;
 
@@ -34,6 +36,7 @@ final class HighThroughputCombine {
     private final int topK;
     private final boolean partial;
     private final boolean selections;
+    private final DeviceMemory symmetric;
     private final long input;
 
     /** Checks all arguments. */
@@ -46,13 +49,14 @@ final class HighThroughputCombine {
         topK = state.shape().topK();
         selections = handle.byExpert() && request.precision() == CombinePrecision.EXACT;
         partial = handle.byExpert() && !selections;
-        state.checks().combine(request, handle, handle.alignment(), state.symmetric(), layout);
+        symmetric = state.symmetric();
+        state.checks().combine(request, handle, handle.alignment(), symmetric, layout);
         input = selections ? 0 : inPlace() ? offset() : layout.combineArea();
     }
 
     /** Where x lies in this rank's symmetric memory, if it does. */
     private long offset() {
-        return request.x().address() - state.symmetric().address();
+        return request.x().address() - symmetric.address();
     }
 
     /** True when other ranks can read x where it lies. */
@@ -71,6 +75,9 @@ final class HighThroughputCombine {
 
     /** Queues the kernels. */
     CombineResult run(Queue queue, EpEvent event) {
+        if (!symmetric.equals(state.symmetric())) {
+            throw new EpStateException("the buffer recovered while combine was called; call combine again");
+        }
         handle.usedBy(queue);
         long number = mode.beginCombine();
         Tensor out = request.out()

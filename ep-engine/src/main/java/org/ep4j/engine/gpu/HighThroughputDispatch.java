@@ -2,6 +2,7 @@ package org.ep4j.engine.gpu;
 
 import java.util.Optional;
 import org.ep4j.DataType;
+import org.ep4j.DeviceMemory;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
 import org.ep4j.EpArgumentException;
@@ -176,8 +177,10 @@ final class HighThroughputDispatch {
             Tensor out = request.out().get();
             return rows -> Tensor.of(out.memory(), type, rows, hidden);
         }
+        // That of now: the rows do not move with the buffer.
+        DeviceMemory symmetric = state.symmetric();
         return byExpert()
                 ? rows -> state.tensor(HighThroughput.EXPANDED, type, rows, hidden)
-                : rows -> state.symmetricTensor(state.symmetricLayout().rows(), type, rows, hidden);
+                : rows -> GpuState.tensor(symmetric, state.symmetricLayout().rows(), type, rows, hidden);
     }
 }

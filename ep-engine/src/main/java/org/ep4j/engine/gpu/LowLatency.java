@@ -71,6 +71,11 @@ final class LowLatency {
         }));
     }
 
+    /** True if nothing that was sent with the hook has still to be received. */
+    boolean isAllReceived() {
+        return dispatches.isAllReceived() && combines.isAllReceived();
+    }
+
     /** After a recovery nothing is in flight. */
     void reset() {
         dispatches.reset();
@@ -122,6 +127,10 @@ final class LowLatency {
 
         boolean isPending(long call) {
             return calls - call < 2 && pending[(int) (call & 1)];
+        }
+
+        private boolean isAllReceived() {
+            return !pending[0] && !pending[1];
         }
 
         /** The receiving half of a call is queued. */

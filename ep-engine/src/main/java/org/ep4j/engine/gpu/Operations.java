@@ -15,6 +15,7 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.sync.Mask;
+import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.engine.sync.Waits;
 import org.jspecify.annotations.Nullable;
 
@@ -41,6 +42,7 @@ final class Operations {
     private final Waits waits;
     private final Processors processors;
     private final Posting posting;
+    private final PeerTable table;
     private final Arguments common;
     private final Duration defaultTimeout;
     private final OwnStream ownStream;
@@ -54,6 +56,9 @@ final class Operations {
     private long lastStream;
     private long sequence;
     private long recorded;
+    /** Numbers of recorded operations up to this one are of memory that the buffer does not use any more. */
+    private long recordedBeforeMove;
+
     private long recovered;
     private boolean ringsHaveHoles;
     private volatile boolean closing;
@@ -68,6 +73,7 @@ final class Operations {
             Waits waits,
             Processors processors,
             Posting posting,
+            PeerTable table,
             Arguments common,
             Duration defaultTimeout,
             Cleaner cleaner) {
@@ -79,6 +85,7 @@ final class Operations {
         this.waits = waits;
         this.processors = processors;
         this.posting = posting;
+        this.table = table;
         this.common = common;
         this.defaultTimeout = defaultTimeout;
         this.events = new EventRing(device, cleaner);
@@ -104,6 +111,7 @@ final class Operations {
         lock(timeout);
         try {
             checkOpen();
+            waits.requireReady();
             settle();
             mendRings();
             report();
@@ -182,6 +190,11 @@ final class Operations {
         lock(timeout);
         try {
             checkOpen();
+            waits.requireReady();
+            if (numbers.get(0) <= recordedBeforeMove) {
+                throw new EpStateException("the buffer has recovered into fresh memory since the graph was recorded, whose"
+                        + " operations use the memory before; record the graph again");
+            }
             settle();
             mendRings();
             report();
@@ -318,6 +331,17 @@ final class Operations {
         recovered = sequence;
     }
 
+    /** Lets operations use fresh memory from now on. Called inside {@link #exclusive}. */
+    void moved(SymmetricMemory fresh) {
+        table.set(fresh, common);
+        recordedBeforeMove = recorded == 0 ? 0 : Replays.RECORDED + recorded;
+    }
+
+    /** True if all operations since the last recovery ended well. Called inside {@link #exclusive}. */
+    boolean allSucceeded() {
+        return completed() == sequence - recovered;
+    }
+
     /** Waits for the end of an operation and throws what it ended with. */
     void await(OperationEvent event, Duration deadline) {
         awaitDevice(event, deadline);
@@ -333,6 +357,7 @@ final class Operations {
             replays.ended(event.last());
         }
         failures.check(event.first(), event.last());
+        waits.requireMember("the end of an operation");
     }
 
     /** What is queued next wakes whoever posts. */
@@ -395,7 +420,7 @@ final class Operations {
 
     private void endWaitsForTheGone() {
         // Somebody whose operation ended may have seen the buffer open still, and let the waits go on.
-        if (closing || waits.isAnyLost()) {
+        if (closing || waits.isAnyLost() || waits.isLeftOut()) {
             abort.all();
         }
         waits.left().forEach(abort::waitsFor);

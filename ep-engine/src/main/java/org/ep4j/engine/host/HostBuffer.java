@@ -31,6 +31,7 @@ import org.ep4j.engine.sync.Deadline;
 import org.ep4j.engine.sync.MovingRecoverer;
 import org.ep4j.engine.sync.Receipt;
 import org.ep4j.engine.sync.Recoverer;
+import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.spi.Bootstrap;
 
 /** A buffer whose device is the host. */
@@ -177,7 +178,7 @@ final class HostBuffer extends EngineBuffer {
                         throw new EpStateException(
                                 "what this receive() was for is void: the buffer has recovered since");
                     }
-                    requireReady();
+                    state.waits().requireReady();
                     try {
                         body.run(deadline);
                         flow.succeed();
@@ -192,7 +193,7 @@ final class HostBuffer extends EngineBuffer {
             Object request, OpOptions options, Function<Deadline, T> work, Function<AsyncResults.Later<T>, T> wrap) {
         AtomicReference<T> value = new AtomicReference<>();
         EpEvent event = operations.submit(options, deadline -> {
-            requireReady();
+            state.waits().requireReady();
             long before = highThroughput.number();
             try {
                 value.set(work.apply(deadline));
@@ -214,15 +215,7 @@ final class HostBuffer extends EngineBuffer {
 
     /** A rank that the others have left out must not go on with what it has read. */
     private void requireMember(String phase) {
-        moving.ifPresent(m -> m.membership().requireMember(phase));
-    }
-
-    /** Before an operation: ranks may use different memory until a recovery that has begun is complete. */
-    private void requireReady() {
-        if (moving.isPresent() && moving.get().membership().isRecovering()) {
-            throw new EpStateException(
-                    "recover of this buffer has begun and is not complete; call recover again before the next operation");
-        }
+        state.waits().requireMember(phase);
     }
 
     /** What an operation that has ended well left behind. */
@@ -323,7 +316,7 @@ final class HostBuffer extends EngineBuffer {
     private final class Numbers implements Recoverer.Numbers {
         /** Results of low latency are in this rank's own memory, which stays. */
         @Override
-        public void moved(long high) {
+        public void moved(SymmetricMemory fresh, long high) {
             highThroughput.dispatches().moved(high);
             highThroughput.combines().moved(high);
         }

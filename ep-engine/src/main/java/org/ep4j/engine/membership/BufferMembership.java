@@ -9,6 +9,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.ep4j.EpNoMajorityException;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.memory.Words;
 import org.ep4j.spi.Bootstrap;
@@ -19,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The membership of one buffer on one rank: agrees with the other ranks on the members of the next epoch, through memory that all
  * of them map, and lets the buffer move into fresh memory among these members. It has no thread of its own: a rank answers the
- * others while it is in {@link #recover} itself. For the thread that runs the buffer's operations.
+ * others while it is in {@link #recover} itself. For one thread at a time, but for {@link #isLeftOut} and {@link #requireMember}.
  */
 public final class BufferMembership {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
@@ -36,7 +37,7 @@ public final class BufferMembership {
     private final MessageCodec codec;
     private final MembershipAgreement agreement;
 
-    /** By rank: the version of the last message that was read, and the message. */
+    /** By rank: the version of the last message that was read, and the message. Guarded by this object. */
     private final long[] read;
 
     private final @Nullable AgreementMessage[] latest;
@@ -45,7 +46,7 @@ public final class BufferMembership {
     private AcceptorRecord stored;
 
     /** The epoch whose memory the buffer uses. */
-    private long epochInUse;
+    private volatile long epochInUse;
 
     /** The newest epoch into whose memory this rank has tried to move: each is tried once. */
     private long epochTried;
@@ -213,7 +214,7 @@ public final class BufferMembership {
     }
 
     /** Reads what the other ranks have written since the last time, without an answer. */
-    private void readSlots() {
+    private synchronized void readSlots() {
         for (int r = 0; r < read.length; r++) {
             long version = slots.version(r, ControlSlots.AGREEMENT);
             if (version > read[r]) {
@@ -226,9 +227,14 @@ public final class BufferMembership {
         }
     }
 
+    /** The newest message of a rank that was read. */
+    private synchronized @Nullable AgreementMessage latest(int rank) {
+        return latest[rank];
+    }
+
     private void receive() {
-        for (int r = 0; r < latest.length; r++) {
-            AgreementMessage message = latest[r];
+        for (int r = 0; r < slots.ranks(); r++) {
+            AgreementMessage message = latest(r);
             if (message != null) {
                 agreement.receive(r, message);
             }
@@ -307,19 +313,39 @@ public final class BufferMembership {
      * @throws EpPeerLostException naming this rank
      */
     public void requireMember(String phase) {
-        readSlots();
-        for (AgreementMessage message : latest) {
-            if (message != null
-                    && message.epoch() > epochInUse
-                    && !message.acceptor().membership().has(self)) {
-                throw expelled(phase);
-            }
+        if (isLeftOut()) {
+            throw expelled(phase);
         }
     }
 
-    /** True from a call of {@link #recover} until one has succeeded: the buffer's memory may differ between ranks. */
-    public boolean isRecovering() {
+    /** Whether the others have left this rank out, as far as is known now. */
+    public boolean isLeftOut() {
+        readSlots();
+        for (int r = 0; r < slots.ranks(); r++) {
+            AgreementMessage message = latest(r);
+            if (message != null
+                    && message.epoch() > epochInUse
+                    && !message.acceptor().membership().has(self)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    boolean isRecovering() {
         return recovering;
+    }
+
+    /**
+     * Refuses an operation from a call of {@link #recover} until one has succeeded: the buffer's memory may differ between ranks.
+     *
+     * @throws EpStateException then
+     */
+    public void requireReady() {
+        if (isRecovering()) {
+            throw new EpStateException(
+                    "recover of this buffer has begun and is not complete; call recover again before the next operation");
+        }
     }
 
     /**
@@ -329,7 +355,7 @@ public final class BufferMembership {
      */
     public Optional<List<Integer>> excludedBy(int rank) {
         readSlots();
-        AgreementMessage message = latest[rank];
+        AgreementMessage message = latest(rank);
         if (message == null || message.epoch() < epochInUse) {
             return Optional.empty();
         }

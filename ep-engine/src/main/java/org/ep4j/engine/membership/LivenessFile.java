@@ -8,6 +8,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
+import org.ep4j.Device;
+import org.ep4j.DeviceMemory;
 
 /**
  * An open file with a lock (flock(2)) that one rank holds as long as its process lives. A POSIX lock, which is all that
@@ -26,6 +28,15 @@ final class LivenessFile implements AutoCloseable {
     private static final int LOCK_EX = 2;
     private static final int LOCK_NB = 4;
     private static final int LOCK_UN = 8;
+
+    /** {@code asm-generic/mman-common.h}. */
+    private static final int PROT_READ_WRITE = 3;
+
+    private static final int MAP_SHARED = 1;
+    private static final long MAP_FAILED = -1;
+
+    /** {@code linux/falloc.h}: gives pages back and leaves the size of the file as it is. */
+    private static final int PUNCH_HOLE_KEEP_SIZE = 3;
 
     /** Content of the file of a rank that has left in good order. */
     private static final byte[] LEFT = {'L'};
@@ -114,6 +125,57 @@ final class LivenessFile implements AutoCloseable {
         return bytes;
     }
 
+    /** A part of a file in the memory of this process, which stays when the file is closed. */
+    static final class Mapping implements AutoCloseable {
+        private final Calls calls;
+        private final DeviceMemory memory;
+
+        private Mapping(Calls calls, DeviceMemory memory) {
+            this.calls = calls;
+            this.memory = memory;
+        }
+
+        DeviceMemory memory() {
+            return memory;
+        }
+
+        /** Not to be called twice. */
+        @Override
+        public void close() {
+            calls.munmap(memory.address(), memory.byteSize());
+        }
+    }
+
+    /**
+     * Takes memory for a part of the file, which is zero if it was not written yet.
+     *
+     * @throws IOException if there is no room for it
+     */
+    void allocate(long offset, long bytes) throws IOException {
+        int errno = calls.posix_fallocate(descriptor, offset, bytes);
+        if (errno != 0) {
+            throw new IOException("posix_fallocate of " + bytes + " bytes failed with errno " + errno);
+        }
+    }
+
+    /**
+     * Maps a part of the file. It can be used once the rank that the file belongs to has {@linkplain #allocate allocated} it.
+     *
+     * @param offset a multiple of a page
+     */
+    Mapping map(long offset, long bytes) throws IOException {
+        long address = calls.mmap(0, bytes, PROT_READ_WRITE, MAP_SHARED, descriptor, offset);
+        if (address == MAP_FAILED) {
+            throw new IOException("mmap of " + bytes + " bytes failed with errno " + Native.getLastError());
+        }
+        return new Mapping(calls, new DeviceMemory(address, bytes, Device.HOST));
+    }
+
+    /** Gives the memory of a part back. A process that still maps it may write there and takes new memory then. */
+    void free(long offset, long bytes) {
+        calls.fallocate(descriptor, PUNCH_HOLE_KEEP_SIZE, offset, bytes);
+    }
+
     /** True when the rank that held the lock has left in good order. */
     boolean isMarkedLeft() {
         byte[] content = new byte[LEFT.length];
@@ -149,5 +211,13 @@ final class LivenessFile implements AutoCloseable {
         native long pread(int descriptor, byte[] to, long count, long offset);
 
         native long pwrite(int descriptor, byte[] from, long count, long offset);
+
+        native int posix_fallocate(int descriptor, long offset, long bytes);
+
+        native int fallocate(int descriptor, int mode, long offset, long bytes);
+
+        native long mmap(long address, long bytes, int protection, int flags, int descriptor, long offset);
+
+        native int munmap(long address, long bytes);
     }
 }

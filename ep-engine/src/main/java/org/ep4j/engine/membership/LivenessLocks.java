@@ -19,6 +19,7 @@ import java.util.UUID;
 import java.util.concurrent.ThreadLocalRandom;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpStateException;
+import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.MemberState;
 
 /**
@@ -32,7 +33,8 @@ import org.ep4j.spi.MemberState;
  * common folder, or on a system other than Linux. Safe for several threads.
  *
  * <p>The file also keeps what the rank has promised in agreements on memberships, for each of its buffers, so that its peers can read
- * it when the process has ended.
+ * it when the process has ended. Where all ranks have opened all files, they can be the memory through which the ranks of a buffer
+ * agree, see {@link #share}.
  */
 public final class LivenessLocks implements AutoCloseable {
     private static final Logger LOG = System.getLogger("org.ep4j");
@@ -46,6 +48,9 @@ public final class LivenessLocks implements AutoCloseable {
     private static final int HEAD = 3 * Long.BYTES;
 
     private static final int LINE = 64;
+
+    /** Where the memory of buffers begins in a file; records are before it. */
+    private static final long MEMORY = 64L << 20;
 
     private final String host;
     private final List<Path> folders;
@@ -204,6 +209,10 @@ public final class LivenessLocks implements AutoCloseable {
      * @param length most bytes of the record
      */
     synchronized void reserve(int buffer, int length) {
+        if (offset(buffer + 1, 0, length) > MEMORY) {
+            throw new EpResourceException("buffer " + buffer + " is one more than this group can make, all that were closed"
+                    + " among them; join again");
+        }
         own.ifPresent(file -> {
             try {
                 file.write(offset(buffer, 0, length), new byte[2 * copyBytes(length)]);
@@ -276,6 +285,83 @@ public final class LivenessLocks implements AutoCloseable {
             LOG.log(Level.DEBUG, "the record of rank " + rank + " cannot be read", e);
             return Optional.empty();
         }
+    }
+
+    /** True if this rank has a file and has opened those of all others: they are on one host and share a folder. */
+    public synchronized boolean reachesAll(int ranks) {
+        return own.isPresent() && files.size() == ranks - 1;
+    }
+
+    /** Memory of one buffer in the files of all ranks. */
+    public final class Shared implements AutoCloseable {
+        private final int buffer;
+        private final long bytes;
+        private final List<LivenessFile.Mapping> mappings;
+        private boolean freed;
+
+        private Shared(int buffer, long bytes, List<LivenessFile.Mapping> mappings) {
+            this.buffer = buffer;
+            this.bytes = bytes;
+            this.mappings = mappings;
+        }
+
+        /** By rank. That of a rank is there when it has returned from {@link LivenessLocks#share}. */
+        public List<HostMemory> memory() {
+            return mappings.stream()
+                    .map(mapping -> HostMemory.of(mapping.memory()))
+                    .toList();
+        }
+
+        /** Gives this rank's part back and unmaps the others, which stay as they are. A second call does nothing. */
+        @Override
+        public void close() {
+            synchronized (LivenessLocks.this) {
+                if (!freed) {
+                    freed = true;
+                    mappings.forEach(LivenessFile.Mapping::close);
+                    own.ifPresent(file -> file.free(memoryOffset(buffer, bytes), bytes));
+                }
+            }
+        }
+    }
+
+    /**
+     * Takes zeroed memory for a buffer in this rank's file and maps that in all files.
+     *
+     * @param buffer number of the buffer, the same on all ranks and used once
+     * @param bytes of each rank, the same for all buffers; a multiple of a page
+     * @param rank this rank
+     * @param ranks all of which {@link #reachesAll} is true on
+     * @throws EpResourceException if there is no room for it
+     */
+    public synchronized Shared share(int buffer, long bytes, int rank, int ranks) {
+        if (closed || own.isEmpty()) {
+            throw new EpStateException("the group is closed; join again");
+        }
+        long offset = memoryOffset(buffer, bytes);
+        List<LivenessFile.Mapping> mappings = new ArrayList<>();
+        try {
+            own.get().allocate(offset, bytes);
+            for (int r = 0; r < ranks; r++) {
+                LivenessFile file = r == rank ? own.get() : files.get(r);
+                if (file == null) {
+                    throw new IllegalStateException("the file of rank " + r + " is not open");
+                }
+                mappings.add(file.map(offset, bytes));
+            }
+        } catch (IOException e) {
+            mappings.forEach(LivenessFile.Mapping::close);
+            own.get().free(offset, bytes);
+            throw new EpResourceException(
+                    "no room for the memory through which the ranks of a buffer agree, in the folder of shared memory: " + e
+                            + "; free memory there",
+                    e);
+        }
+        return new Shared(buffer, bytes, mappings);
+    }
+
+    private static long memoryOffset(int buffer, long bytes) {
+        return MEMORY + buffer * bytes;
     }
 
     private static int copyBytes(int length) {

@@ -46,16 +46,6 @@ public final class MovingRecoverer {
         waits.membership(membership);
     }
 
-    /** The agreement on who takes part. */
-    public BufferMembership membership() {
-        return membership;
-    }
-
-    /** Ranks that have no part in the buffer's memory any more and cannot be taken back. */
-    public Set<Integer> excluded() {
-        return excluded;
-    }
-
     /**
      * See {@link org.ep4j.EpBuffer#recover}.
      *
@@ -135,7 +125,7 @@ public final class MovingRecoverer {
         peers.moveTo(fresh);
         excluded = Set.copyOf(out);
         waits.mask(Mask.of(out));
-        numbers.moved(most[0]);
+        numbers.moved(fresh, most[0]);
         numbers.restart(most[0], most[1], most[2]);
         waits.restart(most[0], most[1], most[2]);
         return byRank;

@@ -89,7 +89,8 @@ public final class Peers<W extends Words> {
 
     /**
      * Continues in fresh memory, in which all counters are 0; of ranks that all map each other. Nothing of the memory before is
-     * written or read from here on. Ranks that are not in the fresh memory have to be masked.
+     * written or read from here on. Ranks that are not in the fresh memory have to be masked. While no other thread uses this
+     * object but to read results.
      */
     public void moveTo(SymmetricMemory fresh) {
         if (!postedTo.isEmpty() || !postedFrom.isEmpty()) {

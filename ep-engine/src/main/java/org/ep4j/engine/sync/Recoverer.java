@@ -53,8 +53,8 @@ public final class Recoverer {
         /** Numbers the next operations after these, with nothing in flight. */
         void restart(long highThroughput, long dispatch, long combine);
 
-        /** The buffer has moved into fresh memory, and the operations before it have these numbers. */
-        default void moved(long highThroughput) {}
+        /** The buffer has moved into fresh memory, and the high-throughput operations before it have numbers up to this one. */
+        default void moved(SymmetricMemory fresh, long highThroughput) {}
 
         /** The memory that was used before the last move is given back. */
         default void freed() {}

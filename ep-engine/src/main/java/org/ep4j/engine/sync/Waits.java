@@ -62,6 +62,29 @@ public final class Waits {
         membership = Optional.of(ofBuffer);
     }
 
+    /**
+     * Refuses an operation while a recovery has begun and is not complete.
+     *
+     * @throws EpStateException then
+     */
+    public void requireReady() {
+        membership.ifPresent(BufferMembership::requireReady);
+    }
+
+    /**
+     * Ends an operation of a rank that the others have left out.
+     *
+     * @throws EpPeerLostException naming this rank
+     */
+    public void requireMember(String phase) {
+        membership.ifPresent(ofBuffer -> ofBuffer.requireMember(phase));
+    }
+
+    /** Whether the others have left this rank out, as far as is known now. For any thread. */
+    public boolean isLeftOut() {
+        return membership.isPresent() && membership.get().isLeftOut();
+    }
+
     public Mask mask() {
         return mask;
     }
@@ -196,7 +219,7 @@ public final class Waits {
     }
 
     private void checkMembers(Counter counter, int source, long expected, String phase) {
-        membership.ifPresent(ofBuffer -> ofBuffer.requireMember(phase));
+        requireMember(phase);
         for (int r = 0; r < peers.ranks(); r++) {
             if (r == peers.rank() || mask.has(r)) {
                 continue;
@@ -219,7 +242,7 @@ public final class Waits {
         if (counter == Counter.RECOVER) {
             return;
         }
-        membership.ifPresent(ofBuffer -> ofBuffer.requireMember(phase));
+        requireMember(phase);
         // A rank that went another way may recover from that already: the cause is told, not the consequence.
         for (Counter other : BEGINNINGS) {
             if (begun.containsKey(counter)
@@ -298,6 +321,10 @@ public final class Waits {
 
     /** The same for a wait that this host ended: a rank that is lost is the reason, also where what was waited for came after all. */
     public EpException ended(Counter counter, int source, long expected, Duration timeout, String phase) {
+        if (isLeftOut()) {
+            // Which ranks it has lost is a consequence.
+            return failure(counter, source, expected, timeout, phase);
+        }
         for (int r = 0; r < peers.ranks(); r++) {
             if (isLost(r)) {
                 return new EpPeerLostException(

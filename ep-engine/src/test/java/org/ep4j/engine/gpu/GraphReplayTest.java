@@ -29,6 +29,7 @@ import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
+import org.ep4j.engine.threads.ThreadsBackendProvider;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
@@ -54,11 +55,12 @@ final class GraphReplayTest {
         private final Tensor ids;
         private final DispatchRequest request;
 
-        private Rank(Bootstrap bootstrap, int number) {
+        private Rank(Bootstrap bootstrap, int number, boolean moves) {
             group = EpGroup.join(
                     bootstrap,
                     EpConfig.builder(Map.of(), Map.of())
                             .set("ep.device", EmulatedGpu.TYPE + ":" + number)
+                            .set(ThreadsBackendProvider.MOVES.name(), Boolean.toString(moves))
                             .build());
             buffer = group.createBuffer(SHAPE);
             device = (GpuDevice) group.device();
@@ -123,6 +125,10 @@ final class GraphReplayTest {
     }
 
     private static void onRanks(int ranks, Consumer<Rank> work) {
+        onRanks(ranks, false, work);
+    }
+
+    private static void onRanks(int ranks, boolean moves, Consumer<Rank> work) {
         EmulatedGpu.require();
         List<Bootstrap> bootstraps = Bootstraps.inProcess(ranks);
         List<CompletableFuture<Void>> all = new ArrayList<>();
@@ -133,7 +139,7 @@ final class GraphReplayTest {
             Thread thread = new Thread(
                     () -> {
                         try {
-                            Rank rank = new Rank(bootstraps.get(number), number);
+                            Rank rank = new Rank(bootstraps.get(number), number, moves);
                             work.accept(rank);
                             rank.leave();
                             one.complete(null);
@@ -221,6 +227,37 @@ final class GraphReplayTest {
                 rank.buffer.recover(LONG);
                 rank.replay(graph).await(LONG);
             }
+        });
+    }
+
+    @Test
+    void refusesGraphOfMemoryThatTheBufferHasLeft() {
+        onRanks(2, true, rank -> {
+            try (GpuGraph graph = rank.record(1)) {
+                rank.replay(graph).await(LONG);
+                rank.buffer.recover(LONG);
+                assertThatThrownBy(() -> rank.replay(graph))
+                        .isInstanceOf(EpStateException.class)
+                        .hasMessageContaining("record the graph again");
+            }
+            try (GpuGraph again = rank.record(1)) {
+                rank.replay(again).await(LONG);
+            }
+        });
+    }
+
+    @Test
+    void keepsRowsOfADispatchUntilTheBufferHasMovedTwice() {
+        onRanks(2, true, rank -> {
+            DispatchResult result = rank.buffer.dispatch(rank.request);
+            result.event().await(LONG);
+            Tensor rows = result.x();
+            rank.buffer.recover(LONG);
+            assertThat(result.x()).isEqualTo(rows);
+            rank.buffer.recover(LONG);
+            assertThatThrownBy(result::x)
+                    .isInstanceOf(EpStateException.class)
+                    .hasMessageContaining("recovered twice");
         });
     }
 

@@ -16,6 +16,7 @@ import org.ep4j.engine.driver.MemoryHandle;
 import org.ep4j.engine.driver.SharedMemory;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.EpBackendProvider;
@@ -27,6 +28,7 @@ import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RecoverableBackend;
 import org.ep4j.spi.SpiVersion;
 import org.ep4j.spi.SymmetricBuffer;
 
@@ -42,6 +44,10 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
     private static final ConfigKey<Boolean> PROBED =
             ConfigKey.flag("ep.threads.probed", true, "false lets the probe fail with an exception");
 
+    /** Whether buffers move into fresh memory when they recover. */
+    public static final ConfigKey<Boolean> MOVES =
+            ConfigKey.flag("ep.threads.moves", false, "true lets buffers move into fresh memory when they recover");
+
     @Override
     public String id() {
         return ID;
@@ -54,7 +60,7 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
 
     @Override
     public List<ConfigKey<?>> configKeys() {
-        return List.of(PROBED);
+        return List.of(PROBED, MOVES);
     }
 
     @Override
@@ -74,10 +80,16 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
 
     @Override
     public EpBackend open(OpenContext context) {
-        return new Backend(context);
+        return context.config().get(MOVES) ? new MovingBackend(context) : new Backend(context);
     }
 
-    private record Backend(OpenContext context) implements EpBackend {
+    private static class Backend implements EpBackend {
+        private final OpenContext context;
+
+        Backend(OpenContext context) {
+            this.context = context;
+        }
+
         @Override
         public String id() {
             return ID;
@@ -90,46 +102,49 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
 
         @Override
         public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
-            return context.device().id().equals(Device.HOST)
-                    ? onHost(name, bytes, deadline)
-                    : onGpus(name, bytes, deadline);
+            return expose(context.bootstrap(), context.ranks(), name, bytes, deadline);
         }
 
-        private Buffer onHost(String name, long bytes, Duration deadline) {
+        SymmetricBuffer expose(Bootstrap members, List<Integer> ranks, String name, long bytes, Duration deadline) {
+            return context.device().id().equals(Device.HOST)
+                    ? onHost(members, ranks, name, bytes, deadline)
+                    : onGpus(members, ranks, name, bytes, deadline);
+        }
+
+        private Buffer onHost(Bootstrap members, List<Integer> ranks, String name, long bytes, Duration deadline) {
             DeviceAllocation own = context.device().allocate(bytes);
             byte[] address =
                     ByteBuffer.allocate(8).putLong(own.memory().address()).array();
             Map<Integer, DeviceMemory> peers = new TreeMap<>(Map.of(context.rank(), own.memory()));
-            List<byte[]> all = context.bootstrap().allGather(name, address, deadline);
+            List<byte[]> all = members.allGather(name, address, deadline);
             for (int i = 0; i < all.size(); i++) {
-                if (isMapped(i)) {
+                if (isMapped(ranks.get(i))) {
                     long at = ByteBuffer.wrap(all.get(i)).getLong();
-                    peers.put(context.ranks().get(i), new DeviceMemory(at, bytes, Device.HOST));
+                    peers.put(ranks.get(i), new DeviceMemory(at, bytes, Device.HOST));
                 }
             }
             return new Buffer(own.memory(), peers, own::close);
         }
 
-        private Buffer onGpus(String name, long bytes, Duration deadline) {
+        private Buffer onGpus(Bootstrap members, List<Integer> ranks, String name, long bytes, Duration deadline) {
             GpuSharing sharing =
                     GpuSharing.of(context.device(), context.device().id().type());
             SharedMemory own = sharing.allocate(bytes, MemoryHandle.Kind.PROCESS);
             List<SharedMemory> mapped = new ArrayList<>(List.of(own));
             Map<Integer, DeviceMemory> peers = new TreeMap<>(Map.of(context.rank(), own.memory()));
-            List<byte[]> all = context.bootstrap().allGather(name, own.handle().encode(), deadline);
+            List<byte[]> all = members.allGather(name, own.handle().encode(), deadline);
             for (int i = 0; i < all.size(); i++) {
-                if (isMapped(i)) {
+                if (isMapped(ranks.get(i))) {
                     SharedMemory peer = sharing.map(MemoryHandle.decode(all.get(i)));
                     mapped.add(peer);
-                    peers.put(context.ranks().get(i), peer.memory());
+                    peers.put(ranks.get(i), peer.memory());
                 }
             }
-            context.bootstrap().barrier(name + "-mapped", deadline);
+            members.barrier(name + "-mapped", deadline);
             return new Buffer(own.memory(), peers, () -> mapped.forEach(SharedMemory::close));
         }
 
-        private boolean isMapped(int index) {
-            int peer = context.ranks().get(index);
+        private boolean isMapped(int peer) {
             return peer != context.rank()
                     && context.plan().path(context.rank(), peer).backend().equals(ID);
         }
@@ -137,6 +152,23 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
         @Override
         public void close() {
             // Buffers are closed by themselves.
+        }
+    }
+
+    private static final class MovingBackend extends Backend implements RecoverableBackend {
+        MovingBackend(OpenContext context) {
+            super(context);
+        }
+
+        @Override
+        public SymmetricBuffer exposeAmong(
+                Bootstrap members,
+                List<Integer> ranks,
+                String name,
+                long bytes,
+                Optional<ExposedMemory> memory,
+                Duration deadline) {
+            return expose(members, ranks, name, bytes, deadline);
         }
     }
 

@@ -18,6 +18,7 @@ import org.ep4j.tck.crew.RankReport;
 import org.ep4j.tck.crew.ThreadCrew;
 import org.ep4j.tck.oracle.Patience;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -31,6 +32,12 @@ import org.junit.jupiter.params.provider.ValueSource;
 public abstract class MappedMemoryTck {
     private static final System.Logger LOG = System.getLogger("org.ep4j.tck");
     private static final String HEAP = "256m";
+
+    /** A rank on a busy machine must not be silent for so long. */
+    private static final Map<String, String> HEARTBEATS =
+            Map.of("EP_BOOTSTRAP_HEARTBEAT", "200ms", "EP_BOOTSTRAP_HEARTBEAT_TIMEOUT", "4s");
+
+    private static final String STOPPED_RANK = "org.ep4j.tck.rules.StoppedRankScenario";
 
     private final String backend;
     private final String type;
@@ -75,9 +82,14 @@ public abstract class MappedMemoryTck {
      */
     protected static List<RankReport> run(
             RankCrew crew, Class<?> scenario, Map<String, String> parameters, int ranks, String device) {
+        return run(crew, scenario.getName(), parameters, ranks, device);
+    }
+
+    private static List<RankReport> run(
+            RankCrew crew, String scenario, Map<String, String> parameters, int ranks, String device) {
         return crew.run(new Job(
-                scenario.getSimpleName() + parameters + "-" + ranks + "-" + device,
-                scenario.getName(),
+                scenario + parameters + "-" + ranks + "-" + device,
+                scenario,
                 parameters,
                 ranks,
                 Map.of(EpKeys.DEVICE.name(), device),
@@ -148,6 +160,14 @@ public abstract class MappedMemoryTck {
                         .extracting(RankReport::end)
                         .containsExactly(RankReport.End.DONE, RankReport.End.DONE, RankReport.End.KILLED);
             }
+        }
+    }
+
+    /** The stopped rank continues later, finds out that it was left out, and does no harm. */
+    @Test
+    final void ranksContinueWithRightRowsWithoutOneThatIsStopped() {
+        try (RankCrew crew = new ProcessCrew(3, HEAP, HEARTBEATS)) {
+            allDone(run(crew, STOPPED_RANK, Map.of("rounds", "6"), 3, type + ":0"));
         }
     }
 }

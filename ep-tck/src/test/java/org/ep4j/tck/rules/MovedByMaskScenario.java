@@ -14,14 +14,14 @@ import org.ep4j.testing.Guard;
 
 /**
  * The last rank does not come to an operation, so the others leave it out by hand: the buffer moves away from it, since it may still come.
- * It does come, and learns that it was left out.
+ * It does come, and learns that it was left out. Parameters are those of the exchange.
  */
 final class MovedByMaskScenario implements Scenario {
     private static final Duration BRIEF = Duration.ofSeconds(2);
 
     @Override
     public void run(RankContext context) {
-        Params params = Params.parse("");
+        Params params = context.params();
         EpBuffer buffer = context.buffer(new Setup(params, context.size()).shape());
         int late = context.size() - 1;
         try (HighThroughputExchange exchange = new HighThroughputExchange(
