@@ -73,12 +73,13 @@ public interface EpBuffer extends AutoCloseable {
      *
      * <p>A rank that has not finished the earlier operations may still write for them. Such a rank is cut off if it is reached
      * by posting through efa or ibrc-multiqp: nothing that it writes arrives any more, in any buffer of the group, and
-     * {@link #clearMask} cannot take it back. In a buffer in host memory whose ranks are all connected by host-shm, this call is a
-     * {@link #recover} without such a rank. Any other rank that maps this rank's memory and any rank reached by nvshmem-ibgda are
-     * not cut off: the caller must make sure that such a rank has no operation in flight and begins none.
+     * {@link #clearMask} cannot take it back. In a buffer that {@linkplain #recover moves}, this call is a recovery without such a
+     * rank. Any other rank that maps this rank's memory, and any rank reached by nvshmem-ibgda, cannot be cut off: this call fails
+     * if such a rank may not have finished and is not proved dead, and the rank must begin no operation while it is masked.
      *
      * @throws EpArgumentException when {@code rank} is this one or not a rank
      * @throws EpNoMajorityException as {@link #recover}
+     * @throws EpStateException when the rank may still write to this rank's memory
      */
     void mask(int rank);
 
@@ -95,17 +96,19 @@ public interface EpBuffer extends AutoCloseable {
      * Aligns the survivors after an operation failed: they agree on the lost ranks, mask them, and number their next
      * operations alike. Collective over the ranks that are alive and not masked. Unfinished operations are discarded.
      *
-     * <p>A rank that was only stopped for longer than the heartbeat timeout counts as lost by the others. A buffer in host memory
-     * whose ranks are all connected by host-shm is moved into fresh memory, which such a rank cannot reach when it continues. The
+     * <p>A rank that was only stopped for longer than the heartbeat timeout counts as lost by the others. A buffer <i>moves</i> if all
+     * of its ranks are on one host and connected by one backend alone: by host-shm in host memory, or by ipc-nvlink or rocm on GPUs.
+     * It continues in fresh memory, which such a rank cannot reach when it continues. The
      * ranks that continue must be more than half of those that took part until now and are not proved dead; a masked rank whose
      * process runs is counted among these, since it might continue with others. Ask for {@link #combineInput} and
-     * {@link #lowLatencyCombineInput} again afterwards. Results of operations before can be read until the next recovery. In other
-     * buffers, a rank that maps the memory of others is not cut off, so that it can still write when it continues, and those that
-     * reach at least half of the ranks that are alive continue.
+     * {@link #lowLatencyCombineInput} again afterwards, and record graphs again. Results of operations before can be read until the
+     * next recovery. In other buffers, those that reach at least half of the ranks that are alive continue, in the same memory: a lost
+     * rank is cut off from it, or must be proved dead.
      *
      * @throws EpPeerLostException naming this rank when the others go on without it
      * @throws EpNoMajorityException when too few ranks would continue; this call may be repeated
-     * @throws EpTimeoutException when a rank that is alive does not take part
+     * @throws EpTimeoutException when a rank that is alive does not take part, or nothing proves that a lost rank has ended that
+     *     could still write to this rank's memory; this call may be repeated
      */
     Recovery recover(Duration deadline);
 

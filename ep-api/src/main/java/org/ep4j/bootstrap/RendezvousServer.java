@@ -183,7 +183,9 @@ final class RendezvousServer {
             refused(who, Sockets.describe(e));
             tell(socket, Sockets.describe(e), deadline);
         } catch (SocketTimeoutException e) {
-            refused(who, "its handshake was not done after " + settings.handshake().toSeconds() + " s");
+            refused(
+                    who,
+                    "its handshake was not done after " + settings.handshake().toSeconds() + " s");
         } catch (IOException e) {
             if (!listener.isClosed()) {
                 refused(who, socket.isClosed() ? "it waited while too many others came" : Sockets.describe(e));

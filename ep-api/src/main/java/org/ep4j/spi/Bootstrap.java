@@ -46,6 +46,14 @@ public interface Bootstrap extends AutoCloseable {
         return false;
     }
 
+    /**
+     * True if a member is known to do nothing any more: it may neither write nor read memory of others. A member that is only silent
+     * may. Never goes back to false. Does not block.
+     */
+    default boolean isProvedDead(int rank) {
+        return provesLosses() && state(rank) == MemberState.LOST;
+    }
+
     /** Grows whenever some {@link #state} changes; one volatile read, cheap enough for a polling loop. */
     long stateChanges();
 

@@ -223,8 +223,8 @@ class TcpRefusalTest {
     @CsvSource({"10, 15", "60, 15", "100, 25"})
     void aSilentAndADrippingStrangerAreCutOffByTheHandshakesDeadline(long setup, long handshake) throws IOException {
         TestClock clock = new TestClock();
-        RendezvousServer other = RendezvousServer.start(
-                TcpGroup.clock(TcpGroup.timeout(zero, Duration.ofSeconds(setup)), clock));
+        RendezvousServer other =
+                RendezvousServer.start(TcpGroup.clock(TcpGroup.timeout(zero, Duration.ofSeconds(setup)), clock));
         try (Socket silent = TcpGroup.connect(other.port());
                 Socket dripping = TcpGroup.connect(other.port())) {
             Guard.until("both are in their handshakes", () -> other.handshakes() == 2);

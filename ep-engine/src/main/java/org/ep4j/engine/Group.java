@@ -294,8 +294,7 @@ final class Group implements EpGroup {
         MovingRecoverer.Resources way;
         try {
             way = new MovingRecoverer.Resources(
-                    new BufferMembership(
-                            number, memory.control(), locks.orElseThrow(), bootstrap, NanoClock.SYSTEM),
+                    new BufferMembership(number, memory.control(), locks.orElseThrow(), bootstrap, NanoClock.SYSTEM),
                     memory);
         } catch (RuntimeException e) {
             agreement.refuse(step, e, setup);

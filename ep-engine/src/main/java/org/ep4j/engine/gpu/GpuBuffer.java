@@ -185,23 +185,20 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         requireOther(rank);
         operations.exclusive(timeout, () -> {
             if (moving.isPresent()) {
-                mask(moving.get(), rank);
+                moving.get().mask(rank, allSucceeded(), operations.completed(), Deadline.in(timeout));
             } else {
-                recoverer.mask(rank);
+                recoverer.mask(rank, allSucceeded());
             }
             deviceState.mask(state.waits().mask());
         });
     }
 
-    private void mask(MovingRecoverer recovery, int rank) {
+    /** True if other ranks have done their part of all operations that this rank has begun. */
+    private boolean allSucceeded() {
         long[] begun = deviceState.numbers();
-        // A dispatch of low latency is an order for a combine, in which the rank may write here.
+        // A dispatch of low latency is an order for a combine, in which other ranks write here.
         boolean combined = begun[1] - restarted[1] == begun[2] - restarted[2];
-        recovery.mask(
-                rank,
-                operations.allSucceeded() && lowLatency.isAllReceived() && combined,
-                operations.completed(),
-                Deadline.in(timeout));
+        return combined && operations.allSucceeded() && lowLatency.isAllReceived();
     }
 
     @Override

@@ -192,8 +192,9 @@ final class Operations {
             checkOpen();
             waits.requireReady();
             if (numbers.get(0) <= recordedBeforeMove) {
-                throw new EpStateException("the buffer has recovered into fresh memory since the graph was recorded, whose"
-                        + " operations use the memory before; record the graph again");
+                throw new EpStateException(
+                        "the buffer has recovered into fresh memory since the graph was recorded, whose"
+                                + " operations use the memory before; record the graph again");
             }
             settle();
             mendRings();

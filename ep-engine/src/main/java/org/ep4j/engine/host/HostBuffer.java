@@ -258,7 +258,7 @@ final class HostBuffer extends EngineBuffer {
             if (moving.isPresent()) {
                 moving.get().mask(rank, allSucceeded(), completed, deadline);
             } else {
-                recoverer.mask(rank);
+                recoverer.mask(rank, allSucceeded());
             }
         });
     }

@@ -203,6 +203,15 @@ public final class LivenessLocks implements AutoCloseable {
     }
 
     /**
+     * Whether a rank is proved to do nothing any more.
+     *
+     * @param state what the bootstrap knows of the rank
+     */
+    synchronized boolean hasEnded(int rank, MemberState state) {
+        return (lossIsProof && state == MemberState.LOST) || state(rank) == MemberState.LOST;
+    }
+
+    /**
      * Takes room for the record of a buffer, so that it can be stored when it has to be.
      *
      * @param buffer number of the buffer, the same on all ranks
@@ -210,8 +219,8 @@ public final class LivenessLocks implements AutoCloseable {
      */
     synchronized void reserve(int buffer, int length) {
         if (offset(buffer + 1, 0, length) > MEMORY) {
-            throw new EpResourceException("buffer " + buffer + " is one more than this group can make, all that were closed"
-                    + " among them; join again");
+            throw new EpResourceException("buffer " + buffer
+                    + " is one more than this group can make, all that were closed" + " among them; join again");
         }
         own.ifPresent(file -> {
             try {
@@ -353,8 +362,8 @@ public final class LivenessLocks implements AutoCloseable {
             mappings.forEach(LivenessFile.Mapping::close);
             own.get().free(offset, bytes);
             throw new EpResourceException(
-                    "no room for the memory through which the ranks of a buffer agree, in the folder of shared memory: " + e
-                            + "; free memory there",
+                    "no room for the memory through which the ranks of a buffer agree, in the folder of shared memory: "
+                            + e + "; free memory there",
                     e);
         }
         return new Shared(buffer, bytes, mappings);

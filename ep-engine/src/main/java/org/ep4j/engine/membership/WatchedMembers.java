@@ -74,6 +74,11 @@ public final class WatchedMembers implements Bootstrap {
     }
 
     @Override
+    public boolean isProvedDead(int rank) {
+        return watch.locks.hasEnded(ranks.get(rank), bootstrap.state(rank));
+    }
+
+    @Override
     public long stateChanges() {
         return bootstrap.stateChanges() + watch.changes.get();
     }

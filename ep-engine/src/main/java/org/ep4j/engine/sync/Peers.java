@@ -235,6 +235,12 @@ public final class Peers<W extends Words> {
         }
     }
 
+    /** Whether {@link #disconnect} keeps out what {@code peer} writes, so that it can neither write nor read this rank's memory. */
+    boolean canCutOff(int peer) {
+        HostPosted posted = postedFrom.get(peer);
+        return posted != null && posted.cutsOff();
+    }
+
     /** True once it was disconnected. */
     public boolean isDisconnected(int peer) {
         return disconnected.contains(peer);

@@ -12,6 +12,8 @@ import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.EpStateException;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.Recovery;
 import org.ep4j.engine.layout.Block;
 import org.ep4j.engine.layout.BufferLayout;
@@ -68,12 +70,32 @@ public final class Recoverer {
         this.bootstrap = bootstrap;
     }
 
-    /** See {@link org.ep4j.EpBuffer#mask}. */
-    public void mask(int rank) {
-        if (!waits.mask().has(rank) && peers.isPostedFrom(rank) && mayStillPost(rank)) {
-            peers.disconnect(rank);
+    /**
+     * See {@link org.ep4j.EpBuffer#mask}.
+     *
+     * @param finished whether all operations that this rank has begun have ended well: then the rank has done its part of them,
+     *     and neither writes nor reads here
+     * @throws EpStateException if it has not, and can neither be cut off nor is proved dead
+     */
+    public void mask(int rank, boolean finished) {
+        if (!waits.mask().has(rank)) {
+            if (peers.canCutOff(rank)) {
+                if (mayStillPost(rank)) {
+                    peers.disconnect(rank);
+                }
+            } else if (!finished && mayRun(rank)) {
+                throw new EpStateException(
+                        peers.label(rank) + " may still be in an operation that this rank has begun, and"
+                                + " cannot be kept from writing to this rank's memory; let all ranks call recover first, or end its"
+                                + " process and call mask again");
+            }
         }
         waits.mask(waits.mask().with(rank));
+    }
+
+    /** False if a rank can do nothing any more, or has left, which it does when it has done its part. */
+    private boolean mayRun(int rank) {
+        return !bootstrap.isProvedDead(rank) && bootstrap.state(rank) != MemberState.LEFT;
     }
 
     /**
@@ -249,6 +271,7 @@ public final class Recoverer {
             positions.put(rank, words[4]);
         });
         requireMost(lost, deadline);
+        requireKeptOut(lost, deadline);
         for (int rank : lost) {
             // One that was masked before was seen to then.
             if (!waits.mask().has(rank)) {
@@ -287,6 +310,30 @@ public final class Recoverer {
                         "recover");
             }
             LockSupport.parkNanos(PAUSE_NANOS);
+        }
+    }
+
+    /**
+     * Waits until the processes have ended of lost ranks that cannot be cut off: the memory of the buffer is used again, and they could
+     * still write to it or read it. One that was masked before was seen to then.
+     */
+    private void requireKeptOut(Set<Integer> lost, Deadline deadline) {
+        for (int rank : lost) {
+            while (!waits.mask().has(rank) && !peers.canCutOff(rank) && mayRun(rank)) {
+                waits.requireRunning();
+                if (deadline.passed()) {
+                    throw new EpTimeoutException(
+                            peers.label(rank) + " is lost, but nothing proves within "
+                                    + deadline.whole().toMillis()
+                                    + " ms that its process has ended, and it cannot be kept from writing to this rank's"
+                                    + " memory; end its process (kill -9) and call recover again, or join a new group",
+                            "recover",
+                            rank,
+                            1,
+                            0);
+                }
+                LockSupport.parkNanos(PAUSE_NANOS);
+            }
         }
     }
 

@@ -255,9 +255,7 @@ final class GraphReplayTest {
             rank.buffer.recover(LONG);
             assertThat(result.x()).isEqualTo(rows);
             rank.buffer.recover(LONG);
-            assertThatThrownBy(result::x)
-                    .isInstanceOf(EpStateException.class)
-                    .hasMessageContaining("recovered twice");
+            assertThatThrownBy(result::x).isInstanceOf(EpStateException.class).hasMessageContaining("recovered twice");
         });
     }
 

@@ -120,11 +120,11 @@ class PeersTest {
         Waits waits = new Waits(peers, Bootstraps.inProcess(2).get(0), 1);
         Recoverer recoverer = new Recoverer(
                 numbers(begun), peers, waits, Bootstraps.inProcess(2).get(0));
-        recoverer.mask(1);
+        recoverer.mask(1, false);
         assertThat(posted.calls).containsExactly("disconnect 1");
         assertThat(peers.isDisconnected(1)).isTrue();
         assertThat(waits.mask().has(1)).isTrue();
-        recoverer.mask(1);
+        recoverer.mask(1, false);
         assertThat(posted.calls).hasSize(1);
     }
 
@@ -136,7 +136,7 @@ class PeersTest {
                 peers,
                 waits,
                 Bootstraps.inProcess(2).get(0));
-        recoverer.mask(1);
+        recoverer.mask(1, false);
         assertThat(posted.calls).isEmpty();
     }
 
@@ -146,7 +146,7 @@ class PeersTest {
         List<Bootstrap> ranks = Bootstraps.inProcess(2);
         Waits waits = new Waits(peers, ranks.get(0), 1);
         Recoverer recoverer = new Recoverer(numbers(new long[3]), peers, waits, ranks.get(0));
-        recoverer.mask(1);
+        recoverer.mask(1, false);
         posted.lost = true;
         LostAfterOne back = new LostAfterOne(0);
         try (DeviceAllocation other = new HostDevice().allocate(layout.bytes())) {

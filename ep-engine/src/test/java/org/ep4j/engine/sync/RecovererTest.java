@@ -3,12 +3,17 @@ package org.ep4j.engine.sync;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpException;
 import org.ep4j.EpShape;
+import org.ep4j.EpStateException;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.Recovery;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.engine.layout.Block;
@@ -17,6 +22,7 @@ import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.MemberState;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -89,5 +95,105 @@ final class RecovererTest {
         assertThatThrownBy(() -> recover(0))
                 .isInstanceOf(EpException.class)
                 .hasMessageContaining("is of round 0, but its counter says round 1");
+    }
+
+    /** Knows that rank 1 is lost, as a rank that is silent is, and whether its process has ended. */
+    private final class Suspicion implements Bootstrap {
+        private final Bootstrap bootstrap = bootstraps.get(0);
+        private final AtomicInteger asked = new AtomicInteger();
+        private volatile boolean proved;
+
+        @Override
+        public int rank() {
+            return bootstrap.rank();
+        }
+
+        @Override
+        public int size() {
+            return bootstrap.size();
+        }
+
+        @Override
+        public List<byte[]> allGather(String tag, byte[] own, Duration deadline) {
+            return bootstrap.allGather(tag, own, deadline);
+        }
+
+        @Override
+        public MemberState state(int rank) {
+            return rank == 1 ? MemberState.LOST : MemberState.ALIVE;
+        }
+
+        @Override
+        public boolean isProvedDead(int rank) {
+            asked.incrementAndGet();
+            return rank == 1 && proved;
+        }
+
+        @Override
+        public long stateChanges() {
+            return 1;
+        }
+
+        @Override
+        public Bootstrap subgroup(String name, List<Integer> ranks) {
+            return bootstrap.subgroup(name, ranks);
+        }
+
+        @Override
+        public void close() {
+            bootstrap.close();
+        }
+    }
+
+    private Recoverer recoverer(Waits waits, Bootstrap bootstrap) {
+        return new Recoverer(
+                new Recoverer.Numbers() {
+                    @Override
+                    public long[] begun() {
+                        return new long[] {4, 0, 0};
+                    }
+
+                    @Override
+                    public void restart(long highThroughput, long dispatch, long combine) {}
+                },
+                mine,
+                waits,
+                bootstrap);
+    }
+
+    @Test
+    void waitsForTheEndOfALostRankThatMapsTheMemory() {
+        Suspicion bootstrap = new Suspicion();
+        Recoverer recoverer = recoverer(new Waits(mine, bootstrap, 2), bootstrap);
+        CompletableFuture<Recovery> recovery =
+                CompletableFuture.supplyAsync(() -> recoverer.recover(4, Deadline.in(Guard.minute())));
+        Guard.until("it waits", () -> bootstrap.asked.get() > 3);
+        assertThat(recovery).isNotDone();
+        bootstrap.proved = true;
+        assertThat(recovery.join().masked()).containsExactly(1);
+    }
+
+    @Test
+    void refusesToUseMemoryAgainThatALostRankMayWrite() {
+        Suspicion bootstrap = new Suspicion();
+        Waits waits = new Waits(mine, bootstrap, 2);
+        assertThatThrownBy(() -> recoverer(waits, bootstrap).recover(4, Deadline.in(Duration.ofMillis(20))))
+                .isInstanceOf(EpTimeoutException.class)
+                .hasMessageContaining("end its process");
+        assertThat(waits.mask().has(1)).isFalse();
+    }
+
+    @Test
+    void refusesToMaskARankThatMayWriteInAnOperation() {
+        Suspicion bootstrap = new Suspicion();
+        Waits waits = new Waits(mine, bootstrap, 2);
+        Recoverer recoverer = recoverer(waits, bootstrap);
+        assertThatThrownBy(() -> recoverer.mask(1, false))
+                .isInstanceOf(EpStateException.class)
+                .hasMessageContaining("call recover first");
+        assertThat(waits.mask().has(1)).isFalse();
+        bootstrap.proved = true;
+        recoverer.mask(1, false);
+        assertThat(waits.mask().has(1)).isTrue();
     }
 }

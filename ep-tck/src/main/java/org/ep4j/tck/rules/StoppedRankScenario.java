@@ -64,8 +64,8 @@ final class StoppedRankScenario implements Scenario {
             }
             exchange(context, buffer, round);
         }
-        EpPeerLostException kept = Checks.refused(
-                EpPeerLostException.class, "taking the rank back", () -> buffer.clearMask(LONG));
+        EpPeerLostException kept =
+                Checks.refused(EpPeerLostException.class, "taking the rank back", () -> buffer.clearMask(LONG));
         Checks.equal("the rank that cannot be taken back", kept.peer(), stopped);
     }
 
