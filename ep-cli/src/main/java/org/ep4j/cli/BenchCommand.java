@@ -41,8 +41,8 @@ import picocli.CommandLine.Spec;
                     + " time of its slowest rank. In the same rounds every rank copies the same bytes from memory to"
                     + " memory; the time of this copy is the ceiling. GB are 1e9 bytes; logical bytes include those"
                     + " that a rank sends to itself, wire bytes do not.",
-            "On GPUs, times come from the GPU itself, and the ceiling is a kernel that moves the same rows from and to"
-                    + " places that are known in advance."
+            "On GPUs, times come from the GPU itself, rounds use four sets of data and routing in turn, and the ceiling"
+                    + " is a kernel that moves the same rows from and to places that are known in advance."
         })
 final class BenchCommand implements Callable<Integer> {
     /** Row orders, as they are written on the command line. */
@@ -117,7 +117,8 @@ final class BenchCommand implements Callable<Integer> {
             negatable = true,
             defaultValue = "true",
             fallbackValue = "true",
-            description = "Compare every element of the last round with the reference. On by default.")
+            description = "Compare every element of the last round with the reference; on GPUs, of a separate round"
+                    + " before the measurement, with at most 256 tokens per rank. On by default.")
     private boolean validate;
 
     @Option(
