@@ -48,7 +48,7 @@ final class PlanCommand implements Callable<Integer> {
             names = "--merge",
             paramLabel = "FILE",
             description =
-                    "Output of ibv_devinfo -v from the same machine, for the states, rates and GIDs of its" + " ports.")
+                    "Output of ibv_devinfo -v from the machine of --file, for the states, rates and GIDs of its ports.")
     private Optional<Path> merge = Optional.empty();
 
     @Option(
