@@ -215,6 +215,8 @@ final class Group implements EpGroup {
             SymmetricMemory symmetric = made.get(0);
             Runnable free = () -> {
                 forget(name);
+                // Who awaits an operation of a buffer that is closed may still ask whether this rank was left out.
+                way.ifPresent(w -> w.membership().close());
                 movable.ifPresentOrElse(MovableMemory::close, freeMemory);
             };
             buffer = device instanceof GpuDevice gpu

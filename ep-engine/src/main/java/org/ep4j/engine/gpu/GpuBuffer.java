@@ -292,8 +292,8 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
 
         @Override
         public void moved(SymmetricMemory fresh, long high) {
-            operations.moved(fresh);
             highThroughput.moved();
+            operations.moved(fresh);
         }
 
         /** Results of low latency, and of others that are not rows, are in this rank's own memory, which stays. */
@@ -306,6 +306,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         public void restart(long high, long dispatch, long combine) {
             deviceState.numbers(high, dispatch, combine);
             restarted = new long[] {high, dispatch, combine};
+            operations.restarted();
             lowLatency.reset();
             for (int r = 0; r < state.ranks(); r++) {
                 // One that is masked may have no part in the memory.

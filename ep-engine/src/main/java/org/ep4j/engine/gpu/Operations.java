@@ -61,6 +61,7 @@ final class Operations {
 
     private long recovered;
     private boolean ringsHaveHoles;
+    private boolean anyFailed;
     private volatile boolean closing;
     private volatile boolean closed;
 
@@ -239,6 +240,8 @@ final class Operations {
     }
 
     private void takeFailure() {
+        // Also one of a graph that is not known here, which counts as no operation.
+        anyFailed = true;
         boolean broken = failures.isBroken();
         boolean ring = failures.isOfRing();
         if (broken && last != null) {
@@ -338,9 +341,14 @@ final class Operations {
         recordedBeforeMove = recorded == 0 ? 0 : Replays.RECORDED + recorded;
     }
 
-    /** True if all operations since the last recovery ended well. Called inside {@link #exclusive}. */
+    /** Ranks began anew: what operations before owed each other is void. Called inside {@link #exclusive}. */
+    void restarted() {
+        anyFailed = false;
+    }
+
+    /** True if no operation has failed since ranks last began anew. Called inside {@link #exclusive}. */
     boolean allSucceeded() {
-        return completed() == sequence - recovered;
+        return !anyFailed;
     }
 
     /** Waits for the end of an operation and throws what it ended with. */

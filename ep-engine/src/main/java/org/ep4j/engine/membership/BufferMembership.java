@@ -47,6 +47,8 @@ public final class BufferMembership {
 
     /** The epoch whose memory the buffer uses. */
     private volatile long epochInUse;
+    /** Guarded by this object. */
+    private boolean closed;
 
     /** The newest epoch into whose memory this rank has tried to move: each is tried once. */
     private long epochTried;
@@ -215,6 +217,9 @@ public final class BufferMembership {
 
     /** Reads what the other ranks have written since the last time, without an answer. */
     private synchronized void readSlots() {
+        if (closed) {
+            return;
+        }
         for (int r = 0; r < read.length; r++) {
             long version = slots.version(r, ControlSlots.AGREEMENT);
             if (version > read[r]) {
@@ -316,6 +321,11 @@ public final class BufferMembership {
         if (isLeftOut()) {
             throw expelled(phase);
         }
+    }
+
+    /** Reads no message from here on: the memory of the slots is given back. For any thread. */
+    public synchronized void close() {
+        closed = true;
     }
 
     /** Whether the others have left this rank out, as far as is known now. */

@@ -52,6 +52,9 @@ public final class LivenessLocks implements AutoCloseable {
     /** Where the memory of buffers begins in a file; records are before it. */
     private static final long MEMORY = 64L << 20;
 
+    /** Of Linux kernels: a mapping begins on a page. */
+    private static final long LARGEST_PAGE = 64 << 10;
+
     private final String host;
     private final List<Path> folders;
     private Optional<LivenessFile> own = Optional.empty();
@@ -208,7 +211,7 @@ public final class LivenessLocks implements AutoCloseable {
      * @param state what the bootstrap knows of the rank
      */
     synchronized boolean hasEnded(int rank, MemberState state) {
-        return (lossIsProof && state == MemberState.LOST) || state(rank) == MemberState.LOST;
+        return (lossIsProof && state == MemberState.LOST) || state(rank) != MemberState.ALIVE;
     }
 
     /**
@@ -370,7 +373,8 @@ public final class LivenessLocks implements AutoCloseable {
     }
 
     private static long memoryOffset(int buffer, long bytes) {
-        return MEMORY + buffer * bytes;
+        long apart = (bytes + LARGEST_PAGE - 1) & -LARGEST_PAGE;
+        return MEMORY + buffer * apart;
     }
 
     private static int copyBytes(int length) {

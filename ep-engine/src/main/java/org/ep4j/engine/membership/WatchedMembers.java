@@ -75,7 +75,7 @@ public final class WatchedMembers implements Bootstrap {
 
     @Override
     public boolean isProvedDead(int rank) {
-        return watch.locks.hasEnded(ranks.get(rank), bootstrap.state(rank));
+        return bootstrap.isProvedDead(rank) || watch.locks.hasEnded(ranks.get(rank), bootstrap.state(rank));
     }
 
     @Override

@@ -260,6 +260,17 @@ final class GraphReplayTest {
     }
 
     @Test
+    void anEventOfABufferThatMovesCanBeAwaitedAfterItsClose() {
+        onRanks(2, true, rank -> {
+            DispatchResult result = rank.buffer.dispatch(rank.request);
+            result.event().await(LONG);
+            rank.meet();
+            rank.buffer.close();
+            result.event().await(LONG);
+        });
+    }
+
+    @Test
     void aRefusedOperationOfAReplayIsToldByTheReplay() {
         onRanks(1, rank -> {
             try (GpuGraph graph = rank.record(2)) {

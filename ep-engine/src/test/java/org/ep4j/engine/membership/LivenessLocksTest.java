@@ -50,6 +50,9 @@ final class LivenessLocksTest {
             holder.leave();
             Guard.until("the lock is free", () -> mine.state(1) != MemberState.ALIVE);
             assertThat(mine.state(1)).isEqualTo(MemberState.LEFT);
+            assertThat(mine.hasEnded(1, MemberState.LOST))
+                    .as("its connection was lost before it left")
+                    .isTrue();
             assertThat(mine.isAnyWatched()).isFalse();
         }
     }
