@@ -177,7 +177,7 @@ final class HighThroughputDispatch {
             Tensor out = request.out().get();
             return rows -> Tensor.of(out.memory(), type, rows, hidden);
         }
-        // That of now: the rows do not move with the buffer.
+        // The memory in use now: rows do not move with the buffer.
         DeviceMemory symmetric = state.symmetric();
         return byExpert()
                 ? rows -> state.tensor(HighThroughput.EXPANDED, type, rows, hidden)

@@ -317,7 +317,7 @@ public final class LivenessLocks implements AutoCloseable {
             this.mappings = mappings;
         }
 
-        /** By rank. That of a rank is there when it has returned from {@link LivenessLocks#share}. */
+        /** The memory of all ranks, by rank. The part of a rank can be used once that rank has returned from {@link LivenessLocks#share}. */
         public List<HostMemory> memory() {
             return mappings.stream()
                     .map(mapping -> HostMemory.of(mapping.memory()))

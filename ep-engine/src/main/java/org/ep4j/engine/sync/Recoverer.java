@@ -273,7 +273,7 @@ public final class Recoverer {
         requireMost(lost, deadline);
         requireKeptOut(lost, deadline);
         for (int rank : lost) {
-            // One that was masked before was seen to then.
+            // A rank that was masked before was cut off, or had ended, then.
             if (!waits.mask().has(rank)) {
                 peers.disconnect(rank);
             }
@@ -315,7 +315,7 @@ public final class Recoverer {
 
     /**
      * Waits until the processes have ended of lost ranks that cannot be cut off: the memory of the buffer is used again, and they could
-     * still write to it or read it. One that was masked before was seen to then.
+     * still write to it or read it. A rank that was masked before was cut off, or had ended, then.
      */
     private void requireKeptOut(Set<Integer> lost, Deadline deadline) {
         for (int rank : lost) {
