@@ -226,7 +226,7 @@ public final class EpKeys {
             "release",
             List.of("release", "relaxed"),
             "how an AMD GPU publishes data to GPUs that it reaches over xGMI: release first writes back the GPU's"
-                    + " caches; relaxed does not, and is refused unless the shared memory is uncached");
+                    + " caches; relaxed does not, and is refused unless the memory that these GPUs share is uncached");
 
     /** Rings of each proxy thread. */
     public static final ConfigKey<Integer> PROXY_RINGS = ConfigKey.integer(
