@@ -40,8 +40,8 @@ import picocli.CommandLine.Spec;
                     + " rule ends as PASS, FAIL, UNSUPPORTED (the backend does not declare the capability),"
                     + " NOT_APPLICABLE, UNAVAILABLE (this machine lacks what the backend needs) or UNTESTED."
                     + " EP_TCK_REQUIRE=NAME turns an unavailable backend into a failure.",
-            "Problems that concern every rule are reported once, before any rule runs: invalid settings, and ranks of"
-                    + " a kind that the backend does not connect."
+            "Problems that concern every rule are reported once, before any rule runs: invalid settings, and ranks"
+                    + " that the backend does not connect, for example because they are threads."
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {
