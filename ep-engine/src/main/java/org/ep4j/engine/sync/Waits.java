@@ -169,8 +169,9 @@ public final class Waits {
         long start = System.nanoTime();
         try {
             poll(counter, source, expected, deadline, phase);
-        } catch (EpPeerLostException e) {
-            // Another counter can tell of a loss first, after this one came: look once more.
+        } catch (EpPeerLostException | EpTimeoutException e) {
+            // It may have come since the last look: before the source was lost, or finished the operation and called
+            // recover.
             if (!peers.hasReached(counter, source, expected)) {
                 throw e;
             }

@@ -39,6 +39,10 @@ final class WaitsTest {
         private boolean lost;
         private int late = -1;
         private long last;
+        /** The sources finish what is waited for and call recover, between two looks. */
+        private boolean recovers;
+
+        private boolean finished;
 
         @Override
         public void write(int peer, long target, long source, long bytes) {}
@@ -48,6 +52,10 @@ final class WaitsTest {
 
         @Override
         public long seen(int counter, int source) {
+            if (recovers) {
+                finished |= counter == BufferLayout.number(Counter.RECOVER);
+                return finished ? last : 0;
+            }
             if (counter == late) {
                 return lost ? last : 0;
             }
@@ -140,6 +148,20 @@ final class WaitsTest {
     @Test
     void aCounterThatCameBeforeItsSourceWasLostIsEnough() {
         assertThat(awaited(5)).isPositive();
+    }
+
+    @Test
+    void aCounterThatCameBeforeItsSourceCalledRecoverIsEnough() {
+        backend.recovers = true;
+        assertThat(awaited(5)).isNotNegative();
+    }
+
+    @Test
+    void aCounterThatDidNotComeBeforeItsSourceCalledRecoverIsNot() {
+        backend.recovers = true;
+        assertThatThrownBy(() -> awaited(6))
+                .isInstanceOf(EpTimeoutException.class)
+                .hasMessageContainingAll("has given up and recovers", "expected 6");
     }
 
     @Test
