@@ -218,7 +218,7 @@ public enum DoctorCode {
             "EP-PCI-003",
             "ACS does not redirect between devices",
             "ACS control of the PCI bridges above GPUs and NICs",
-            "switches that redirect send traffic between GPU and NIC up to the root complex, at a fraction of the"
+            "if a switch redirects, traffic between GPU and NIC goes up to the root complex, at a fraction of the"
                     + " bandwidth",
             "turn ACS off: setpci -s BRIDGE ECAP_ACS+0x6.w=0000 after every boot, or in the firmware",
             "NCCL user guide, troubleshooting, PCI Access Control Services"),
