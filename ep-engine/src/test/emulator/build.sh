@@ -25,7 +25,8 @@ hash_of() {
 }
 own=ep-engine/src/test/emulator
 hash=$(hash_of "$own")
-kernels=$(hash_of "$own" ep-engine/src/test/hip-on-cuda backend-nvshmem-ibgda/src/test/emulated)
+kernels=$(hash_of "$own" ep-engine/src/test/hip-on-cuda ep-engine/src/main/resources/org/ep4j/engine/gpu/cuda.cu \
+  backend-nvshmem-ibgda/src/test/emulated)
 if [ "$(cat "$target/built" 2>/dev/null)" = "$hash $kernels" ] && [ -d "$target/cache/" ]; then
   exit 0
 fi

@@ -15,7 +15,8 @@ command -v g++ >/dev/null || {
   echo "ep4j: no g++, so tests of the hip device are skipped (Debian: apt-get install g++)" >&2
   exit 1
 }
-options=(-std=c++17 -O2 -g -Wall -Wextra -Werror -fPIC -fvisibility=hidden -shared)
+# Kernels are cached by the name and the size of their compiler, which must not depend on where this checkout lies.
+options=(-std=c++17 -O2 -Wall -Wextra -Werror -fPIC -fvisibility=hidden -shared)
 # Under other names first: another build may use the old ones.
 part=$(mktemp -d "$target/part.XXXXXX")
 trap 'rm -rf "$part"' EXIT

@@ -87,10 +87,11 @@ final class CudaCompiler {
      */
     byte[] link(String name, String source, DeviceCode code, String architecture, Supplier<NvJitLink> linker) {
         List<String> parts = new ArrayList<>(options(code, architecture));
-        parts.add("nvrtc " + nvrtc.version() + " " + nvrtc.installation().compiler());
+        parts.add("nvrtc " + nvrtc.version() + " "
+                + KernelCache.identity(nvrtc.installation().compiler()));
         parts.add(code.version());
         new TreeMap<>(code.headers()).forEach((file, text) -> parts.add(file + "\n" + text));
-        code.libraries().forEach(library -> parts.add(library.toString()));
+        code.libraries().forEach(library -> parts.add(KernelCache.identity(library)));
         parts.add(whole(source, code));
         return cache.get(
                 parts,
@@ -121,7 +122,8 @@ final class CudaCompiler {
         List<String> options = new ArrayList<>(OPTIONS);
         options.addAll(architecture);
         List<String> parts = new ArrayList<>(options);
-        parts.add("nvrtc " + nvrtc.version() + " " + nvrtc.installation().compiler());
+        parts.add("nvrtc " + nvrtc.version() + " "
+                + KernelCache.identity(nvrtc.installation().compiler()));
         parts.add(whole);
         return cache.get(parts, () -> nvrtc.compile(name, whole, options));
     }

@@ -75,6 +75,19 @@ public final class KernelCache {
         });
     }
 
+    /**
+     * Tells a compiler's library from others by its real file name, which often has the whole version, and its size. Where it lies does not
+     * matter: the same installation may be mounted elsewhere tomorrow.
+     */
+    public static String identity(Path library) {
+        try {
+            Path real = library.toRealPath();
+            return real.getFileName() + " of " + Files.size(real) + " bytes";
+        } catch (IOException e) {
+            return library.toString();
+        }
+    }
+
     private static String key(List<String> parts) {
         MessageDigest digest = sha256();
         for (String part : parts) {

@@ -71,7 +71,7 @@ final class HipCompiler {
         String whole = KernelSource.in(macros, "hip.cu", source);
         List<String> parts = new ArrayList<>(OPTIONS);
         parts.add(target);
-        parts.add("hiprtc " + version + " " + installation.compiler());
+        parts.add("hiprtc " + version + " " + KernelCache.identity(installation.compiler()));
         parts.add(whole);
         synchronized (ONE_AT_A_TIME) {
             return cache.get(

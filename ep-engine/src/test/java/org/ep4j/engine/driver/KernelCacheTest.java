@@ -258,6 +258,22 @@ final class KernelCacheTest {
     }
 
     @Test
+    void compilersAreToldApartByRealNameAndSizeNotByFolder() throws IOException {
+        Path one = Files.createDirectories(folder.resolve("one"));
+        Path two = Files.createDirectories(folder.resolve("two"));
+        Files.writeString(one.resolve("libnvrtc.so.13.0.48"), "code", StandardCharsets.UTF_8);
+        Files.writeString(two.resolve("libnvrtc.so.13.0.48"), "code", StandardCharsets.UTF_8);
+        Files.writeString(two.resolve("libnvrtc.so.13.0.88"), "code", StandardCharsets.UTF_8);
+        Path link = Files.createSymbolicLink(one.resolve("libnvrtc.so.13"), Path.of("libnvrtc.so.13.0.48"));
+        String identity = KernelCache.identity(link);
+
+        assertThat(KernelCache.identity(two.resolve("libnvrtc.so.13.0.48"))).isEqualTo(identity);
+        assertThat(KernelCache.identity(two.resolve("libnvrtc.so.13.0.88"))).isNotEqualTo(identity);
+        Files.writeString(two.resolve("libnvrtc.so.13.0.48"), "more code", StandardCharsets.UTF_8);
+        assertThat(KernelCache.identity(two.resolve("libnvrtc.so.13.0.48"))).isNotEqualTo(identity);
+    }
+
+    @Test
     void theFolderIsThatOfTheEnvironment() {
         assertThat(writtenBy(
                         Map.of("EP_CACHE_DIR", folder + "/a", "XDG_CACHE_HOME", folder + "/b", "HOME", "/nowhere")))
