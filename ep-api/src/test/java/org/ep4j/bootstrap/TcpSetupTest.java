@@ -19,6 +19,7 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.NanoClock;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -249,7 +250,9 @@ class TcpSetupTest {
     @Test
     void aLargeGroupForms() {
         int size = 128;
-        List<Bootstrap> group = TcpGroup.form(size);
+        // Of threads that wait by a clock that stands still each looks at it a thousand times a second: hundreds do
+        // nothing else.
+        List<Bootstrap> group = TcpGroup.form(TcpGroup.clock(TcpGroup.settings(0, size, 0), NanoClock.SYSTEM));
         List<List<String>> seen = ranks.all(size, r -> BootstrapContract.gather(group.get(r), "t", "" + r));
         assertThat(seen)
                 .allSatisfy(texts -> assertThat(texts).hasSize(size).last().isEqualTo("127"));
@@ -258,7 +261,7 @@ class TcpSetupTest {
 
     @Test
     void aLargeGroupFormsAmongManySilentStrangers() throws IOException {
-        TcpSettings zero = TcpGroup.settings(0, 32, 0);
+        TcpSettings zero = TcpGroup.clock(TcpGroup.settings(0, 32, 0), NanoClock.SYSTEM);
         RendezvousServer server = RendezvousServer.start(zero);
         List<Socket> strangers = new ArrayList<>();
         try (LogCapture log = new LogCapture()) {
