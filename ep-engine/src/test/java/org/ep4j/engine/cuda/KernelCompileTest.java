@@ -192,7 +192,7 @@ final class KernelCompileTest {
 
     @ParameterizedTest(name = "{0} for {1}")
     @MethodSource("hip")
-    void hipKernelsCompileByClang(String name, String architecture) throws IOException, InterruptedException {
+    void hipKernelsCompileByClang(String name, String architecture) {
         byte[] code = TestCompilers.hip(
                 work, name, KernelSource.in("hip.cu", sources(architecture).get(name)), architecture);
         assertThat(machine(code)).isEqualTo(AMD_MACHINE);
@@ -212,7 +212,7 @@ final class KernelCompileTest {
     /** {@code buffer_wbl2} writes the second-level cache back; {@code s_waitcnt vmcnt(0)} waits for what a wave has loaded and stored. */
     @ParameterizedTest
     @MethodSource("amd")
-    void relaxedStoresPublishWithoutWritingCachesBack(String architecture) throws IOException, InterruptedException {
+    void relaxedStoresPublishWithoutWritingCachesBack(String architecture) {
         String kernel = """
                 struct Op { Vec* data; u64* counter; u64 number; };
                 EP_KERNEL(publish, 256) {
@@ -233,8 +233,7 @@ final class KernelCompileTest {
     @Tag("all")
     @ParameterizedTest
     @MethodSource("amd")
-    void kernelsWithRelaxedStoresWriteCachesBackLessOften(String architecture)
-            throws IOException, InterruptedException {
+    void kernelsWithRelaxedStoresWriteCachesBackLessOften(String architecture) {
         String source = sources(architecture).get("large");
         long released =
                 writeBacks(TestCompilers.hipAssembly(work, "large", KernelSource.in("hip.cu", source), architecture));

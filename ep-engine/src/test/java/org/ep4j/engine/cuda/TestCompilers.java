@@ -3,6 +3,7 @@ package org.ep4j.engine.cuda;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -12,43 +13,39 @@ import java.util.Map;
 import java.util.Optional;
 import org.ep4j.engine.driver.KernelCache;
 import org.ep4j.engine.hip.HipOptions;
+import org.ep4j.testing.Tier;
 
-/** NVIDIA's and AMD's compilers that the build unpacks; they need no GPU. */
+/**
+ * NVIDIA's and AMD's compilers that the build unpacks; they need no GPU. What has been compiled once is kept with the kernels of the emulator,
+ * by all that decides about it; the tier "all" compiles everything.
+ */
 final class TestCompilers {
+    private static final KernelCache CACHE =
+            Tier.all() ? new KernelCache(Optional.empty()) : KernelCache.of(System.getenv());
+
     private TestCompilers() {}
 
-    /** Kernels through the same code as in production, with a real NVRTC and without a cache. */
+    /** Kernels through the same code as in production, with a real NVRTC. */
     static CudaCompiler cuda() {
         Path folder = folder("nvrtc");
         NvrtcInstallation found =
                 NvrtcInstallation.find(Map.of(NvrtcInstallation.VARIABLE, folder.toString()), Path.of("/"), 13_000);
-        return new CudaCompiler(new Nvrtc(found), new KernelCache(Optional.empty()));
+        return new CudaCompiler(new Nvrtc(found), CACHE);
     }
 
     /** Machine code of an AMD GPU, by the compiler that HIPRTC is made of and with the options of production. */
-    static byte[] hip(Path work, String name, String source, String architecture)
-            throws IOException, InterruptedException {
+    static byte[] hip(Path work, String name, String source, String architecture) {
         return hip(work, name, source, architecture, List.of());
     }
 
     /** As above, as text. */
-    static String hipAssembly(Path work, String name, String source, String architecture)
-            throws IOException, InterruptedException {
+    static String hipAssembly(Path work, String name, String source, String architecture) {
         return new String(hip(work, name, source, architecture, List.of("-S")), StandardCharsets.UTF_8);
     }
 
-    private static byte[] hip(Path work, String name, String source, String architecture, List<String> more)
-            throws IOException, InterruptedException {
+    private static byte[] hip(Path work, String name, String source, String architecture, List<String> more) {
         Path folder = folder("llvm");
-        Path clang = executable(folder.resolve("clang"));
-        executable(folder.resolve("lld"));
-        link(folder, "ld.lld", "lld");
-        link(folder, "libLLVM.so.20.1", "libLLVM.so");
-        link(folder, "libclang-cpp.so.20.1", "libclang-cpp.so");
-        Path text = Files.writeString(work.resolve(name + ".hip"), source);
-        Path code = work.resolve(name + "." + architecture);
-        List<String> command = new ArrayList<>(List.of(
-                clang.toString(),
+        List<String> options = new ArrayList<>(List.of(
                 "-x",
                 "hip",
                 "--offload-arch=" + architecture,
@@ -59,11 +56,36 @@ final class TestCompilers {
                 "-Wall",
                 "-Werror",
                 "-Wno-unused-function"));
-        command.addAll(HipOptions.all());
-        command.addAll(more);
-        command.addAll(List.of("-o", code.toString(), text.toString()));
-        run(folder, command);
-        return Files.readAllBytes(code);
+        options.addAll(HipOptions.all());
+        options.addAll(more);
+        List<String> parts = new ArrayList<>(options);
+        for (String file : List.of("clang", "lld", "libLLVM.so", "libclang-cpp.so")) {
+            parts.add(KernelCache.identity(folder.resolve(file)));
+        }
+        parts.add(source);
+        return CACHE.get(parts, () -> compile(folder, options, work, name, source));
+    }
+
+    private static byte[] compile(Path folder, List<String> options, Path work, String name, String source) {
+        try {
+            Path clang = executable(folder.resolve("clang"));
+            executable(folder.resolve("lld"));
+            link(folder, "ld.lld", "lld");
+            link(folder, "libLLVM.so.20.1", "libLLVM.so");
+            link(folder, "libclang-cpp.so.20.1", "libclang-cpp.so");
+            Path text = Files.writeString(work.resolve(name + ".hip"), source);
+            Path code = work.resolve(name + ".code");
+            List<String> command = new ArrayList<>(List.of(clang.toString()));
+            command.addAll(options);
+            command.addAll(List.of("-o", code.toString(), text.toString()));
+            run(folder, command);
+            return Files.readAllBytes(code);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted", e);
+        }
     }
 
     /** Machine code by the toolkit's nvcc, where it is on the path. */
