@@ -2,6 +2,11 @@
 
 ep_min_java=17
 
+# Options of JVMs in emulated guests: little is run often enough there to be worth the time of the optimizing compiler, and the classes
+# were verified where they were built and tested.
+# shellcheck disable=SC2034
+ep_guest_java_options="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+
 ep_fail() {
   echo "ep4j: $*" >&2
   exit 1

@@ -98,7 +98,7 @@ public interface EpBuffer extends AutoCloseable {
      *
      * <p>A rank that was only stopped for longer than the heartbeat timeout counts as lost by the others. A buffer <i>moves</i> if all
      * of its ranks are on one host and connected by one backend alone: by host-shm in host memory, or by ipc-nvlink or rocm on GPUs
-     * whose ranks can open files in a common folder ({@code /dev/shm} or that for temporary files).
+     * whose ranks can open files in a common folder (that of {@code host-shm}, {@code /dev/shm} or {@code /tmp}).
      * It continues in fresh memory, which such a rank cannot reach when it continues. The
      * ranks that continue must be more than half of those that took part until now and are not proved dead; a masked rank whose
      * process runs is counted among these, since it might continue with others. Ask for {@link #combineInput} and

@@ -250,8 +250,9 @@ class TcpSetupTest {
     @Test
     void aLargeGroupForms() {
         int size = 128;
-        // Of threads that wait by a clock that stands still each looks at it a thousand times a second: hundreds do
-        // nothing else.
+        // With a manual clock, each waiting thread wakes up every millisecond to look at the time; with hundreds of
+        // threads
+        // that takes both cores.
         List<Bootstrap> group = TcpGroup.form(TcpGroup.clock(TcpGroup.settings(0, size, 0), NanoClock.SYSTEM));
         List<List<String>> seen = ranks.all(size, r -> BootstrapContract.gather(group.get(r), "t", "" + r));
         assertThat(seen)

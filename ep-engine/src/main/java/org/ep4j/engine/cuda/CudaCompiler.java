@@ -91,7 +91,7 @@ final class CudaCompiler {
                 + KernelCache.identity(nvrtc.installation().compiler()));
         parts.add(code.version());
         new TreeMap<>(code.headers()).forEach((file, text) -> parts.add(file + "\n" + text));
-        code.libraries().forEach(library -> parts.add(KernelCache.identity(library)));
+        code.libraries().forEach(library -> parts.add(KernelCache.content(library)));
         parts.add(whole(source, code));
         return cache.get(
                 parts,

@@ -88,6 +88,15 @@ public final class KernelCache {
         }
     }
 
+    /** Hash of a file that becomes a part of the code, such as a library that is linked into it; its path if it cannot be read. */
+    public static String content(Path file) {
+        try {
+            return HexFormat.of().formatHex(sha256().digest(Files.readAllBytes(file)));
+        } catch (IOException e) {
+            return file.toString();
+        }
+    }
+
     private static String key(List<String> parts) {
         MessageDigest digest = sha256();
         for (String part : parts) {

@@ -274,6 +274,20 @@ final class KernelCacheTest {
     }
 
     @Test
+    void librariesThatAreLinkedAreToldApartByTheirContent() throws IOException {
+        Path one = Files.writeString(folder.resolve("libnvshmem_device.a"), "code", StandardCharsets.UTF_8);
+        Path two = Files.createDirectory(folder.resolve("two"));
+        Path same = Files.writeString(two.resolve("libnvshmem_device.a"), "code", StandardCharsets.UTF_8);
+        String content = KernelCache.content(one);
+
+        assertThat(KernelCache.content(same)).isEqualTo(content);
+        Files.writeString(same, "edoc", StandardCharsets.UTF_8);
+        assertThat(KernelCache.content(same)).isNotEqualTo(content);
+        assertThat(KernelCache.content(folder.resolve("none")))
+                .isEqualTo(folder.resolve("none").toString());
+    }
+
+    @Test
     void theFolderIsThatOfTheEnvironment() {
         assertThat(writtenBy(
                         Map.of("EP_CACHE_DIR", folder + "/a", "XDG_CACHE_HOME", folder + "/b", "HOME", "/nowhere")))
