@@ -54,7 +54,7 @@ final class ArchitectureTest {
     private static final String BACKENDS = "org.ep4j.backend..";
     private static final String TCK = "org.ep4j.tck..";
     private static final String CLI = "org.ep4j.cli..";
-    private static final int MOST_LINES = 600;
+    private static final int MOST_LINES = 800;
 
     private static final JavaClasses CLASSES = new ClassFileImporter()
             .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
@@ -241,7 +241,7 @@ final class ArchitectureTest {
     }
 
     @Test
-    void noSourceFileIsLongerThan600Lines() throws IOException {
+    void noSourceFileIsLongerThan800Lines() throws IOException {
         List<Path> sources;
         try (Stream<Path> all = Files.walk(Repository.root())) {
             sources = all.filter(
