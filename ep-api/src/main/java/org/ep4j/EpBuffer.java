@@ -96,12 +96,13 @@ public interface EpBuffer extends AutoCloseable {
      * Aligns the survivors after an operation failed: they agree on the lost ranks, mask them, and number their next
      * operations alike. Collective over the ranks that are alive and not masked. Unfinished operations are discarded.
      *
-     * <p>A rank that was only stopped for longer than the heartbeat timeout counts as lost by the others. A buffer <i>moves</i> if all
-     * of its ranks are on one host and connected by one backend alone: by host-shm in host memory, or by ipc-nvlink or rocm on GPUs
-     * whose ranks can open files in a common folder (that of {@code host-shm}, {@code /dev/shm} or {@code /tmp}).
+     * <p>A rank that was only stopped for longer than the heartbeat timeout counts as lost by the others. A buffer <i>moves</i> if it is in
+     * host memory, or if its ranks are GPUs of one host that are all connected by ipc-nvlink, or all by rocm, and can open files in a
+     * common folder (that of {@code host-shm}, {@code /dev/shm} or {@code /tmp}).
      * It continues in fresh memory, which such a rank cannot reach when it continues. The
      * ranks that continue must be more than half of those that took part until now and are not proved dead; a masked rank whose
-     * process runs is counted among these, since it might continue with others. Ask for {@link #combineInput} and
+     * process runs is counted among these, since it might continue with others. Nothing proves to ranks on one host that a rank on
+     * another host is dead if no rank there is alive. Ask for {@link #combineInput} and
      * {@link #lowLatencyCombineInput} again afterwards, and record graphs again. Results of operations before can be read until the
      * next recovery. In other buffers, those that reach at least half of the ranks that are alive continue, in the same memory: a lost
      * rank is cut off from it, or must be proved dead.

@@ -184,6 +184,14 @@ public final class EpKeys {
             "silence on a rendezvous connection after which the other side is considered lost, at least twice"
                     + " ep.bootstrap.heartbeat; rank 0's value applies to all ranks");
 
+    /** Whether a rank continues without ranks that are lost and not proved dead. */
+    public static final ConfigKey<Boolean> RECOVER_ALONE = ConfigKey.flag(
+                    "ep.recover.alone",
+                    false,
+                    "true lets EpBuffer.recover count lost ranks as dead that nothing proves dead, as after the loss of a whole host;"
+                            + " if their processes live, they may continue on their own too")
+            .agreedByAllRanks();
+
     /** How long the TCP rendezvous outlives rank 0's bootstrap. */
     public static final ConfigKey<Duration> BOOTSTRAP_LINGER = ConfigKey.duration(
             "ep.bootstrap.linger",
@@ -280,6 +288,7 @@ public final class EpKeys {
                 BOOTSTRAP_PORT,
                 BOOTSTRAP_HEARTBEAT,
                 BOOTSTRAP_HEARTBEAT_TIMEOUT,
+                RECOVER_ALONE,
                 BOOTSTRAP_LINGER,
                 SMS,
                 LOW_LATENCY_SMS,

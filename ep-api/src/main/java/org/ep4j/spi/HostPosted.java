@@ -1,6 +1,7 @@
 package org.ep4j.spi;
 
 import java.time.Duration;
+import org.ep4j.EpTimeoutException;
 
 /**
  * Capability of a {@link SymmetricBuffer} whose peers' memory this rank writes by posting to a NIC from host threads. The
@@ -53,9 +54,22 @@ public interface HostPosted {
      * Waits until the sources of everything that was posted to {@code peer} may be written again, and none of it is lost by
      * closing this rank's buffer.
      *
-     * @throws org.ep4j.EpTimeoutException at the deadline
+     * @throws EpTimeoutException at the deadline
      */
     void drain(int peer, Duration deadline);
+
+    /**
+     * Whether nothing that was posted to {@code peer} is in flight, so that a small write and an advance find room now. Waits for a moment
+     * at most (less than a millisecond), and not for other threads that use the connection: then false.
+     */
+    default boolean isIdle(int peer) {
+        try {
+            drain(peer, Duration.ZERO);
+            return true;
+        } catch (EpTimeoutException e) {
+            return false;
+        }
+    }
 
     /**
      * Cuts off a peer that is alive but excluded: when this returns, nothing that it has posted or will post arrives in this

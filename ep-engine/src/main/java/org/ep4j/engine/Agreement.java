@@ -5,7 +5,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.IntUnaryOperator;
 import org.ep4j.EpException;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.spi.Bootstrap;
 
@@ -15,9 +17,17 @@ final class Agreement {
     private static final byte REFUSED = 1;
 
     private final Bootstrap bootstrap;
+    private final IntUnaryOperator names;
 
     Agreement(Bootstrap bootstrap) {
         this.bootstrap = bootstrap;
+        this.names = IntUnaryOperator.identity();
+    }
+
+    /** Of some ranks of the group, in the order of their bootstrap. */
+    Agreement(Bootstrap bootstrap, List<Integer> ranks) {
+        this.bootstrap = bootstrap;
+        this.names = ranks::get;
     }
 
     /**
@@ -29,19 +39,29 @@ final class Agreement {
     List<byte[]> exchange(String step, byte[] mine, Duration deadline) {
         List<byte[]> bodies = new ArrayList<>();
         List<String> refusals = new ArrayList<>();
-        List<byte[]> all = bootstrap.allGather(step, join(OK, mine), deadline);
+        List<byte[]> all;
+        try {
+            all = bootstrap.allGather(step, join(OK, mine), deadline);
+        } catch (EpTimeoutException e) {
+            throw e.peer() < 0 ? e : named(e);
+        }
         for (int r = 0; r < all.size(); r++) {
             byte[] body = Arrays.copyOfRange(all.get(r), 1, all.get(r).length);
             if (all.get(r)[0] == OK) {
                 bodies.add(body);
             } else {
-                refusals.add("rank " + r + ": " + new String(body, StandardCharsets.UTF_8));
+                refusals.add("rank " + names.applyAsInt(r) + ": " + new String(body, StandardCharsets.UTF_8));
             }
         }
         if (!refusals.isEmpty()) {
             throw new EpUnavailableException("stopped by other ranks, " + String.join("; ", refusals));
         }
         return bodies;
+    }
+
+    private EpTimeoutException named(EpTimeoutException e) {
+        return new EpTimeoutException(
+                String.valueOf(e.getMessage()), e.phase(), names.applyAsInt(e.peer()), e.expected(), e.seen());
     }
 
     /** This rank could not do its part, for a reason that it throws itself; the others are told. */

@@ -13,7 +13,6 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
 import org.ep4j.BufferSize;
-import org.ep4j.DeviceMemory;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpDevice;
 import org.ep4j.EpGroup;
@@ -31,14 +30,15 @@ import org.ep4j.engine.gpu.Publishing;
 import org.ep4j.engine.gpu.WindowPlacement;
 import org.ep4j.engine.host.HostBuffers;
 import org.ep4j.engine.membership.BufferMembership;
+import org.ep4j.engine.membership.ControlSlots;
 import org.ep4j.engine.membership.LivenessLocks;
 import org.ep4j.engine.memory.HostDevice;
+import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.MovingRecoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpBackend;
-import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.MemberState;
 import org.ep4j.spi.NanoClock;
@@ -54,7 +54,8 @@ final class Group implements EpGroup {
     private final Agreement agreement;
     private final UsablePaths paths;
     private final Optional<LivenessLocks> locks;
-    private final boolean locksReachAll;
+    private final boolean buffersMove;
+    private final MemoryMaker maker;
     private final Map<String, EpBuffer> buffers = new LinkedHashMap<>();
     private int created;
     private int barriers;
@@ -64,7 +65,7 @@ final class Group implements EpGroup {
      * A group that has been joined.
      *
      * @param locks of a group of several ranks, closed with {@code bootstrap}
-     * @param locksReachAll whether {@link LivenessLocks#reachesAll} is true on all ranks
+     * @param buffersMove whether buffers move into fresh memory when they recover; the same on all ranks
      */
     Group(
             Bootstrap bootstrap,
@@ -73,7 +74,7 @@ final class Group implements EpGroup {
             EpDevice device,
             OpenBackends backends,
             Optional<LivenessLocks> locks,
-            boolean locksReachAll) {
+            boolean buffersMove) {
         this.bootstrap = bootstrap;
         this.config = config;
         this.plan = plan;
@@ -81,8 +82,9 @@ final class Group implements EpGroup {
         this.backends = backends;
         this.agreement = new Agreement(bootstrap);
         this.paths = new UsablePaths(plan, bootstrap.rank());
+        this.maker = new MemoryMaker(device, backends, paths);
         this.locks = locks;
-        this.locksReachAll = locksReachAll;
+        this.buffersMove = buffersMove;
     }
 
     @Override
@@ -197,27 +199,26 @@ final class Group implements EpGroup {
             int number, String name, EpShape shape, BufferSize size, Optional<GpuWindow> placed, Duration setup) {
         EpBuffer buffer;
         try {
-            List<SymmetricMemory> made = new ArrayList<>();
             List<SymmetricBuffer> exposed = new ArrayList<>();
             Optional<GpuWindow> window = placed.or(() -> allocatedWindow(name, shape, setup, exposed));
             long bytes = size.symmetric() - window.map(w -> w.layout().bytes()).orElse(0L);
             Optional<MovableMemory> movable = movable(number, name, bytes, setup);
             Optional<MovingRecoverer.Resources> way;
-            Runnable freeMemory;
+            MemoryMaker.Made made;
             try {
                 way = movable.map(memory -> recoveryResources(number, name, memory, setup));
-                freeMemory = symmetricMemory(name, bytes, window, setup, made, exposed);
+                made = maker.make(bytes, window, exposed, everybody(name, setup));
             } catch (RuntimeException e) {
                 movable.ifPresent(MovableMemory::close);
                 throw e;
             }
-            movable.ifPresent(memory -> memory.first(freeMemory));
-            SymmetricMemory symmetric = made.get(0);
+            movable.ifPresent(memory -> memory.first(made.free()));
+            SymmetricMemory symmetric = made.memory();
             Runnable free = () -> {
                 forget(name);
                 // Who awaits an operation of a buffer that is closed may still ask whether this rank was left out.
                 way.ifPresent(w -> w.membership().close());
-                movable.ifPresentOrElse(MovableMemory::close, freeMemory);
+                movable.ifPresentOrElse(MovableMemory::close, made.free());
             };
             buffer = device instanceof GpuDevice gpu
                     ? GpuBuffers.create(
@@ -257,24 +258,46 @@ final class Group implements EpGroup {
         return buffer;
     }
 
-    /** The memory of a buffer that moves when it recovers: all ranks map it by one backend. The same on all ranks. */
+    private MemoryMaker.Members everybody(String name, Duration setup) {
+        return new MemoryMaker.Members(
+                IntStream.range(0, size()).boxed().toList(),
+                agreement,
+                name + "-allocated",
+                () -> setup,
+                (backend, bytes, memory) -> backend.expose(name, bytes, memory, setup));
+    }
+
+    /** The memory of a buffer that moves when it recovers. */
     private Optional<MovableMemory> movable(int number, String name, long bytes, Duration setup) {
-        boolean onHost = device instanceof HostDevice;
-        if (locks.isEmpty() || !(onHost || locksReachAll)) {
+        if (!buffersMove) {
             return Optional.empty();
         }
-        return MovableMemory.backend(plan, backends).map(backend -> {
-            long controlBytes = BufferMembership.bytes(size());
-            MovableMemory.Control control = onHost
-                    ? MovableMemory.Control.of(backend, name, controlBytes, size(), setup)
-                    : shared(number, name, controlBytes, setup);
-            return MovableMemory.create(name, bytes, rank(), backend, device, backends, control);
-        });
+        String control = name + "-control";
+        long controlBytes = BufferMembership.bytes(size());
+        return Optional.of(new MovableMemory(
+                name,
+                bytes,
+                plan,
+                maker,
+                device instanceof HostDevice
+                        ? exposed(control, controlBytes, setup)
+                        : shared(number, control, controlBytes, setup)));
+    }
+
+    private MovableMemory.Control exposed(String name, long bytes, Duration setup) {
+        MemoryMaker.Made made = maker.make(bytes, Optional.empty(), List.of(), everybody(name, setup));
+        Map<Integer, HostMemory> mapped = new TreeMap<>();
+        made.memory().mapped().forEach((r, memory) -> mapped.put(r, HostMemory.of(memory)));
+        return new MovableMemory.Control(
+                new ControlSlots.Memory(
+                        HostMemory.of(made.memory().local()),
+                        mapped,
+                        made.memory().postedTo()),
+                made.free());
     }
 
     /** Memory of GPUs cannot be read by the host, so their ranks agree through the files of their locks. */
-    private MovableMemory.Control shared(int number, String name, long bytes, Duration setup) {
-        String step = name + "-control";
+    private MovableMemory.Control shared(int number, String step, long bytes, Duration setup) {
         LivenessLocks.Shared shared;
         try {
             shared = locks.orElseThrow().share(number, bytes, rank(), size());
@@ -288,7 +311,7 @@ final class Group implements EpGroup {
             shared.close();
             throw e;
         }
-        return new MovableMemory.Control(shared.memory(), shared::close);
+        return new MovableMemory.Control(ControlSlots.Memory.mapped(rank(), shared.memory()), shared::close);
     }
 
     private MovingRecoverer.Resources recoveryResources(int number, String name, MovableMemory memory, Duration setup) {
@@ -296,7 +319,15 @@ final class Group implements EpGroup {
         MovingRecoverer.Resources way;
         try {
             way = new MovingRecoverer.Resources(
-                    new BufferMembership(number, memory.control(), locks.orElseThrow(), bootstrap, NanoClock.SYSTEM),
+                    new BufferMembership(
+                            number,
+                            memory.control(),
+                            locks.orElseThrow(),
+                            bootstrap,
+                            NanoClock.SYSTEM,
+                            new BufferMembership.Silence(
+                                    config.get(EpKeys.TIMEOUT).plus(config.get(EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT)),
+                                    config.get(EpKeys.RECOVER_ALONE))),
                     memory);
         } catch (RuntimeException e) {
             agreement.refuse(step, e, setup);
@@ -324,87 +355,6 @@ final class Group implements EpGroup {
 
     private synchronized void forget(String name) {
         buffers.remove(name);
-    }
-
-    /**
-     * Gets this rank's symmetric memory and reaches its peers'. Backends let go of memory before it is freed, here too when this
-     * call fails: a NIC may still write to what it has registered.
-     *
-     * @param exposed has the window's buffer, where a backend has allocated it; gets the others
-     * @return frees it
-     */
-    private Runnable symmetricMemory(
-            String name,
-            long bytes,
-            Optional<GpuWindow> window,
-            Duration setup,
-            List<SymmetricMemory> made,
-            List<SymmetricBuffer> exposed) {
-        Map<String, SymmetricBuffer> byBackend = new TreeMap<>();
-        Optional<EpBackend> allocator =
-                backends.byId().values().stream().filter(EpBackend::allocates).findFirst();
-        DeviceMemory local;
-        Runnable freeWindow = () -> window.ifPresent(GpuWindow::close);
-        Runnable freeLocal;
-        try {
-            if (allocator.isPresent()) {
-                SymmetricBuffer own = allocator.get().expose(name, bytes, Optional.empty(), setup);
-                exposed.add(own);
-                byBackend.put(allocator.get().id(), own);
-                local = own.local();
-                freeLocal = freeWindow;
-            } else {
-                var allocation = device.allocate(bytes);
-                local = allocation.memory();
-                freeLocal = () -> {
-                    allocation.close();
-                    freeWindow.run();
-                };
-            }
-        } catch (RuntimeException e) {
-            letGo(exposed, freeWindow);
-            throw e;
-        }
-        try {
-            ExposedMemory registered = window.map(GpuWindow::exposed).orElseGet(() -> ExposedMemory.of(local));
-            made.add(paths.reach(
-                    local, register(name, setup, registered, exposed, byBackend), window.flatMap(GpuWindow::posted)));
-        } catch (RuntimeException e) {
-            try {
-                letGo(exposed, freeLocal);
-            } catch (RuntimeException other) {
-                e.addSuppressed(other);
-            }
-            throw e;
-        }
-        backends.retain();
-        Runnable unmap = () -> {
-            letGo(exposed, freeLocal);
-            backends.release();
-        };
-        return MovableMemory.track(device, local, unmap);
-    }
-
-    private static void letGo(List<SymmetricBuffer> exposed, Runnable freeLocal) {
-        exposed.forEach(SymmetricBuffer::close);
-        freeLocal.run();
-    }
-
-    private Map<String, SymmetricBuffer> register(
-            String name,
-            Duration setup,
-            ExposedMemory memory,
-            List<SymmetricBuffer> exposed,
-            Map<String, SymmetricBuffer> byBackend) {
-        for (EpBackend backend : backends.byId().values()) {
-            if (!byBackend.containsKey(backend.id()) && !backend.allocatesWindow()) {
-                SymmetricBuffer registered =
-                        backend.expose(name, memory.memory().byteSize(), Optional.of(memory), setup);
-                exposed.add(registered);
-                byBackend.put(backend.id(), registered);
-            }
-        }
-        return byBackend;
     }
 
     @Override

@@ -28,6 +28,7 @@ import org.ep4j.engine.membership.WatchedMembers;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.NicChoice;
+import org.ep4j.plan.PathKind;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
 import org.ep4j.plan.RankProfile;
@@ -39,6 +40,7 @@ import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.OpenContext;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.RecoverableBackend;
 import org.ep4j.topology.PciAddress;
 
 /** One rank's way into a group: probe, exchange profiles, plan, open. */
@@ -119,17 +121,31 @@ final class Joining {
             agreement.refuse("open", e, setup);
             throw e;
         }
-        boolean reach = locks.map(l -> l.reachesAll(bootstrap.size())).orElse(false);
-        boolean allReach;
+        boolean mayMove = mayMove(plan, open);
+        boolean buffersMove;
         try {
-            allReach = agreement.exchange("open", new byte[] {(byte) (reach ? 1 : 0)}, setup).stream()
+            buffersMove = agreement.exchange("open", new byte[] {(byte) (mayMove ? 1 : 0)}, setup).stream()
                     .allMatch(flag -> flag[0] == 1);
             locks.ifPresent(LivenessLocks::removeName);
         } catch (RuntimeException e) {
             closeAll(open);
             throw e;
         }
-        return new Group(bootstrap, config, plan, device, new OpenBackends(open), locks, allReach);
+        return new Group(bootstrap, config, plan, device, new OpenBackends(open), locks, buffersMove);
+    }
+
+    /** Whether buffers can move as far as this rank knows: all ranks have to. */
+    private boolean mayMove(EpPlan plan, Map<String, EpBackend> open) {
+        if (locks.isEmpty() || !open.values().stream().allMatch(RecoverableBackend.class::isInstance)) {
+            return false;
+        }
+        boolean onHost = plan.profiles().stream()
+                .allMatch(profile -> profile.device().type().equals(Device.HOST.type()));
+        boolean mapped = plan.groups().stream()
+                .map(group -> group.example().offer().kind())
+                .allMatch(kind -> kind == PathKind.MAPPED || kind == PathKind.LOCAL);
+        // GPUs agree through the files of locks, and their windows for posting do not move.
+        return onHost || (mapped && locks.get().reachesAll(bootstrap.size()));
     }
 
     /** From here on a rank finds dead peers of its host by itself. */

@@ -4,89 +4,38 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
-import java.util.stream.IntStream;
-import org.ep4j.DeviceMemory;
-import org.ep4j.EpDevice;
 import org.ep4j.EpException;
-import org.ep4j.engine.memory.HostDevice;
-import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.memory.TrackedMemory;
+import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.membership.ControlSlots;
 import org.ep4j.engine.sync.FreshMemory;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PathKind;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpBackend;
-import org.ep4j.spi.MappedPeers;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.RecoverableBackend;
 import org.ep4j.spi.SymmetricBuffer;
 
 /**
- * The memory of a buffer whose ranks all map each other's through one backend: the newest, the one before it, and that through which
- * ranks agree on who goes on. What a rank gives back here stays as it is for other processes that have it mapped.
+ * The memory of a buffer that moves: the newest, the one before it, and that through which ranks agree on who goes on. What a rank gives
+ * back here stays as it is for other processes that have it mapped.
  */
 final class MovableMemory implements FreshMemory {
     private final String name;
     private final long bytes;
-    private final int rank;
-    private final RecoverableBackend backend;
-    private final EpDevice device;
-    private final OpenBackends backends;
+    private final EpPlan plan;
+    private final MemoryMaker maker;
     private final Control control;
     /** What frees each memory, the newest first. */
     private final Deque<Runnable> memories = new ArrayDeque<>();
 
-    private MovableMemory(
-            String name,
-            long bytes,
-            int rank,
-            RecoverableBackend backend,
-            EpDevice device,
-            OpenBackends backends,
-            Control control) {
-        this.name = name;
-        this.bytes = bytes;
-        this.rank = rank;
-        this.backend = backend;
-        this.device = device;
-        this.backends = backends;
-        this.control = control;
-    }
-
-    /** The backend by which all ranks of a plan map each other's memory, if there is one and its buffers can move. */
-    static Optional<RecoverableBackend> backend(EpPlan plan, OpenBackends backends) {
-        boolean mapped = plan.groups().stream()
-                .map(group -> group.example().offer().kind())
-                .allMatch(kind -> kind == PathKind.MAPPED || kind == PathKind.LOCAL);
-        return mapped && backends.byId().size() == 1
-                ? backends.byId().values().stream()
-                        .filter(b -> b.allocates() && b instanceof RecoverableBackend)
-                        .map(RecoverableBackend.class::cast)
-                        .findFirst()
-                : Optional.empty();
-    }
-
     /**
-     * Host memory through which the ranks of a buffer agree.
+     * Memory through which the ranks of a buffer agree.
      *
-     * @param memory by rank
      * @param free gives it back
      */
-    record Control(List<HostMemory> memory, Runnable free) {
-        /** Memory of the backend itself. Collective over all ranks. */
-        static Control of(RecoverableBackend backend, String name, long bytes, int ranks, Duration setup) {
-            SymmetricBuffer buffer = backend.expose(name + "-control", bytes, Optional.empty(), setup);
-            MappedPeers peers = mapped(backend, buffer);
-            return new Control(
-                    IntStream.range(0, ranks)
-                            .mapToObj(r -> HostMemory.of(peers.peer(r)))
-                            .toList(),
-                    buffer::close);
-        }
-    }
+    record Control(ControlSlots.Memory memory, Runnable free) {}
 
     /**
      * For a buffer whose first memory is not there yet.
@@ -94,39 +43,17 @@ final class MovableMemory implements FreshMemory {
      * @param bytes of the buffer's symmetric memory
      * @param control closed with this
      */
-    static MovableMemory create(
-            String name,
-            long bytes,
-            int rank,
-            RecoverableBackend backend,
-            EpDevice device,
-            OpenBackends backends,
-            Control control) {
-        return new MovableMemory(name, bytes, rank, backend, device, backends, control);
+    MovableMemory(String name, long bytes, EpPlan plan, MemoryMaker maker, Control control) {
+        this.name = name;
+        this.bytes = bytes;
+        this.plan = plan;
+        this.maker = maker;
+        this.control = control;
     }
 
-    /** The memory through which ranks agree, by rank. */
-    List<HostMemory> control() {
+    /** The memory through which ranks agree. */
+    ControlSlots.Memory control() {
         return control.memory();
-    }
-
-    private static MappedPeers mapped(EpBackend backend, SymmetricBuffer buffer) {
-        return buffer.as(MappedPeers.class)
-                .orElseThrow(() -> new EpException(
-                        "buffers of " + backend.id() + " do not map peers as its paths promise, a defect of it"));
-    }
-
-    /**
-     * Keeps memory of the host as long as tensors of it are in use; a GPU's is freed at once.
-     *
-     * @return frees it
-     */
-    static Runnable track(EpDevice device, DeviceMemory memory, Runnable free) {
-        if (device instanceof HostDevice host) {
-            TrackedMemory tracked = host.track(memory, free);
-            return tracked::close;
-        }
-        return free;
     }
 
     /** Adds the buffer's first memory. */
@@ -136,27 +63,55 @@ final class MovableMemory implements FreshMemory {
 
     @Override
     public SymmetricMemory make(Bootstrap members, List<Integer> ranks, long epoch, Duration longest) {
-        SymmetricBuffer buffer =
-                backend.exposeAmong(members, ranks, name + "-epoch-" + epoch, bytes, Optional.empty(), longest);
+        Deadline end = Deadline.in(longest);
+        Agreement agreement = new Agreement(members, ranks);
+        MemoryMaker.Made made;
         try {
-            MappedPeers peers = mapped(backend, buffer);
-            Map<Integer, DeviceMemory> mapped = new TreeMap<>();
-            for (int r : ranks) {
-                if (r != rank) {
-                    mapped.put(r, peers.peer(r));
-                }
-            }
-            DeviceMemory local = buffer.local();
-            backends.retain();
-            memories.push(track(device, local, () -> {
-                buffer.close();
-                backends.release();
-            }));
-            return new SymmetricMemory(rank, local, mapped, Map.of(), Map.of());
+            made = maker.make(
+                    bytes,
+                    Optional.empty(),
+                    List.of(),
+                    new MemoryMaker.Members(
+                            ranks,
+                            agreement,
+                            "allocated",
+                            end::left,
+                            (backend, size, memory) ->
+                                    expose(backend, members, ranks, epoch, size, memory, end.left())));
         } catch (RuntimeException e) {
-            buffer.close();
+            // Members that do not use the backend which has failed.
+            agreement.refuse("made", e, end.left());
             throw e;
         }
+        try {
+            agreement.exchange("made", new byte[0], end.left());
+        } catch (RuntimeException e) {
+            made.free().run();
+            throw e;
+        }
+        memories.push(made.free());
+        return made.memory();
+    }
+
+    private SymmetricBuffer expose(
+            EpBackend backend,
+            Bootstrap members,
+            List<Integer> ranks,
+            long epoch,
+            long size,
+            Optional<ExposedMemory> memory,
+            Duration longest) {
+        if (!(backend instanceof RecoverableBackend recoverable)) {
+            throw new EpException(backend.id() + " cannot make fresh memory, and the buffer was made to move");
+        }
+        List<Integer> users = plan.ranksUsing(backend.id());
+        List<Integer> left = ranks.stream().filter(users::contains).toList();
+        Bootstrap among = left.equals(ranks)
+                ? members
+                : members.subgroup(
+                        "backend-" + backend.id(),
+                        left.stream().map(ranks::indexOf).toList());
+        return recoverable.exposeAmong(among, left, name + "-epoch-" + epoch, size, memory, longest);
     }
 
     @Override

@@ -1,5 +1,6 @@
 package org.ep4j.engine;
 
+import java.util.Collection;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
@@ -70,12 +71,17 @@ final class UsablePaths {
      * This rank's memory and its peers', reached as the plan says.
      *
      * @param window by which kernels post, where they do
+     * @param ranks whose memory is reached
      */
-    SymmetricMemory reach(DeviceMemory local, Map<String, SymmetricBuffer> byBackend, Optional<DevicePosted> window) {
+    SymmetricMemory reach(
+            DeviceMemory local,
+            Map<String, SymmetricBuffer> byBackend,
+            Optional<DevicePosted> window,
+            Collection<Integer> ranks) {
         Map<Integer, DeviceMemory> mapped = new TreeMap<>();
         Map<Integer, HostPosted> postedTo = new TreeMap<>();
         Map<Integer, HostPosted> postedFrom = new TreeMap<>();
-        for (int r = 0; r < plan.ranks(); r++) {
+        for (int r : ranks) {
             if (r == rank) {
                 continue;
             }

@@ -2,13 +2,18 @@ package org.ep4j.engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
@@ -16,6 +21,7 @@ import org.ep4j.EpDevice;
 import org.ep4j.EpEvent;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpShape;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
 import org.ep4j.engine.memory.HostDevice;
@@ -28,13 +34,14 @@ import org.ep4j.spi.EpBackend;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.SymmetricBuffer;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The order in which the memory of a buffer goes. */
 @Tag("verify")
 final class GroupMemoryTest {
-    private final List<String> events = new ArrayList<>();
+    private final List<String> events = Collections.synchronizedList(new ArrayList<>());
 
     @Test
     void memoryThatABackendHasRegisteredIsFreedAfterwardsWhenAnotherBackendFails() {
@@ -47,13 +54,63 @@ final class GroupMemoryTest {
                 EpConfig.builder(Map.of(), Map.of()).build(),
                 plan,
                 new LoudDevice(),
-                new OpenBackends(Map.of("a", new LoudBackend("a", false), "b", new LoudBackend("b", true))),
+                new OpenBackends(Map.of(
+                        "a",
+                        new LoudBackend("a", false),
+                        "b",
+                        new LoudBackend("b", false),
+                        "c",
+                        new LoudBackend("c", true))),
                 Optional.empty(),
                 false)) {
             EpShape shape = EpShape.builder(64, 8, 2).maxTokens(4).build();
-            assertThatThrownBy(() -> group.createBuffer(shape)).hasMessageContaining("b has no room");
+            assertThatThrownBy(() -> group.createBuffer(shape)).hasMessageContaining("c has no room");
         }
-        assertThat(events).containsExactly("allocated", "a registered", "a deregistered", "freed");
+        assertThat(events)
+                .as("the newest goes first")
+                .containsExactly(
+                        "allocated", "a registered", "b registered", "b deregistered", "a deregistered", "freed");
+    }
+
+    @Test
+    void noRankRegistersMemoryIfOneOfThemHasTooLittle() throws Exception {
+        List<RankProfile> profiles = IntStream.range(0, 2)
+                .mapToObj(r -> new RankProfile(r, "h", "h", 1 + r, Device.HOST, Map.of(), Map.of()))
+                .toList();
+        PathOffer local = new PathOffer(PathKind.LOCAL, 1, 1, List.of());
+        PathOffer mapped = new PathOffer(PathKind.MAPPED, 1, 1, List.of());
+        EpPlan plan = EpPlan.of(
+                profiles,
+                List.of(
+                        new PairPath(0, 0, "local", local, List.of()),
+                        new PairPath(0, 1, "a", mapped, List.of()),
+                        new PairPath(1, 0, "a", mapped, List.of()),
+                        new PairPath(1, 1, "local", local, List.of())));
+        List<Bootstrap> both = Bootstraps.inProcess(2);
+        EpShape shape = EpShape.builder(64, 8, 2).maxTokens(4).build();
+        List<CompletableFuture<Throwable>> failures = new ArrayList<>();
+        for (Bootstrap bootstrap : both) {
+            LoudDevice device = new LoudDevice();
+            device.full = bootstrap.rank() == 1;
+            failures.add(CompletableFuture.supplyAsync(() -> {
+                try (Group group = new Group(
+                        bootstrap,
+                        EpConfig.builder(Map.of(), Map.of()).build(),
+                        plan,
+                        device,
+                        new OpenBackends(Map.of("a", new LoudBackend("a", false))),
+                        Optional.empty(),
+                        false)) {
+                    return catchThrowable(() -> group.createBuffer(shape));
+                }
+            }));
+        }
+        assertThat(failures.get(0).get(Guard.minute().toSeconds(), TimeUnit.SECONDS))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContaining("rank 1: the device is full");
+        assertThat(failures.get(1).get(Guard.minute().toSeconds(), TimeUnit.SECONDS))
+                .isInstanceOf(EpResourceException.class);
+        assertThat(events).containsExactly("allocated", "freed");
     }
 
     private final class LoudBackend implements EpBackend {
@@ -100,6 +157,7 @@ final class GroupMemoryTest {
 
     private final class LoudDevice implements EpDevice {
         private final HostDevice host = new HostDevice();
+        private boolean full;
 
         @Override
         public Device id() {
@@ -108,6 +166,9 @@ final class GroupMemoryTest {
 
         @Override
         public DeviceAllocation allocate(long bytes) {
+            if (full) {
+                throw new EpResourceException("the device is full");
+            }
             DeviceAllocation allocation = host.allocate(bytes);
             events.add("allocated");
             return new DeviceAllocation() {

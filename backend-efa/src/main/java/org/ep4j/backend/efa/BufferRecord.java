@@ -9,6 +9,9 @@ import org.ep4j.engine.collective.Packing;
  * @param data its memory
  */
 record BufferRecord(int number, Region data) {
+    /** Of a rank that has no part in the buffer. */
+    static final BufferRecord ABSENT = new BufferRecord(-1, Region.ABSENT);
+
     byte[] encode() {
         return Packing.pack(out -> {
             out.putInt(number);

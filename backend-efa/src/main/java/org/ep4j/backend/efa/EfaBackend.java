@@ -5,6 +5,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.ep4j.DeviceMemory;
 import org.ep4j.engine.collective.Collective;
@@ -12,16 +13,17 @@ import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.ExposeArguments;
 import org.ep4j.engine.collective.OpenBuffers;
 import org.ep4j.engine.memory.Resources;
-import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.RecoverableBackend;
 import org.ep4j.spi.RegistersDeviceMemory;
 import org.ep4j.spi.SymmetricBuffer;
 import org.ep4j.spi.TrafficSource;
 
 /** The backend, open on one rank. Owns NICs, endpoints, a thread, and the buffers that it made. */
-final class EfaBackend implements EpBackend, RegistersDeviceMemory, TrafficSource {
+final class EfaBackend implements RecoverableBackend, RegistersDeviceMemory, TrafficSource {
     /** What is under way when a buffer closes has this long to arrive. */
     static final Duration LINGER = Duration.ofSeconds(2);
 
@@ -69,16 +71,34 @@ final class EfaBackend implements EpBackend, RegistersDeviceMemory, TrafficSourc
 
     @Override
     public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
+        return expose(collective, name, bytes, memory, deadline);
+    }
+
+    @Override
+    public SymmetricBuffer exposeAmong(
+            Bootstrap members,
+            List<Integer> ranks,
+            String name,
+            long bytes,
+            Optional<ExposedMemory> memory,
+            Duration deadline) {
+        return expose(collective.among(members, ranks), name, bytes, memory, deadline);
+    }
+
+    private SymmetricBuffer expose(
+            Collective among, String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
         buffers.checkOpen();
         ExposedMemory given = memory.orElseGet(
                 () -> ExposedMemory.of(new DeviceMemory(0, 0, context.device().id())));
-        Exposure.Exposed exposed = new Exposure(collective, places, numbers)
+        Exposure.Exposed exposed = new Exposure(among, places, numbers)
                 .run(
                         name,
                         () -> ExposeArguments.checkRegistered(id(), bytes, memory, this::refusal),
                         given,
                         Deadline.in(deadline));
-        return buffers.add(new EfaBuffer(name, context.rank(), given.memory(), exposed, links, buffers::remove));
+        Map<Integer, Link> members = new TreeMap<>(links);
+        members.keySet().retainAll(among.ranks());
+        return buffers.add(new EfaBuffer(name, context.rank(), given.memory(), exposed, members, buffers::remove));
     }
 
     @Override

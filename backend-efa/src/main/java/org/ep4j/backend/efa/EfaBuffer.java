@@ -1,7 +1,9 @@
 package org.ep4j.backend.efa;
 
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.LockSupport;
@@ -24,6 +26,9 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
      * break the connection for all other buffers, and their operations would fail anyhow.
      */
     private static final Duration PATIENCE = Duration.ofMillis(500);
+
+    /** Time for one of several peers to take what is in flight. */
+    private static final Duration TURN = Duration.ofMillis(5);
 
     private static final long PAUSE_NANOS = 50_000;
 
@@ -71,7 +76,7 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
         Link link = link(peer);
         PostedArguments.checkRange("target", target, bytes, memory.byteSize(), this);
         PostedArguments.checkRange("source", source, bytes, memory.byteSize(), this);
-        if (bytes > 0) {
+        if (bytes > 0 && !hasClosed(link)) {
             Region theirs = exposed.theirs().get(link.peer().index());
             link.write(exposed.data(), theirs, target, source, bytes);
         }
@@ -81,8 +86,10 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
     public void advance(int peer, int counter, long value) {
         Link link = link(peer);
         PostedArguments.checkCounter(counter);
-        int index = link.peer().index();
-        link.advance(exposed.numbers().get(index), counter, sent[index], value);
+        if (!hasClosed(link)) {
+            int index = link.peer().index();
+            link.advance(exposed.numbers().get(index), counter, sent[index], value);
+        }
     }
 
     @Override
@@ -120,6 +127,14 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
         link(peer).end("this rank has left it out and cut it off");
     }
 
+    /**
+     * True if a peer has closed this buffer: nobody reads what is written there, and a write to memory that is not registered any more breaks
+     * the link for all buffers.
+     */
+    private boolean hasClosed(Link link) {
+        return exposed.counters().isClosed(link.peer().index());
+    }
+
     private Link link(int peer) {
         checkOpen();
         return PostedArguments.link(links, peer, rank, EfaProvider.ID);
@@ -131,36 +146,63 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
         }
     }
 
-    /** As {@link SymmetricBuffer#close}; first gives what is under way a short time to arrive. */
+    @Override
+    public boolean isIdle(int peer) {
+        return link(peer).isIdle();
+    }
+
+    /**
+     * As {@link SymmetricBuffer#close}; first gives what is in flight a short time to arrive. A connection to a peer that takes nothing
+     * for so long ends: it would read this memory when the peer continues.
+     */
     @Override
     public void close() {
         if (open.compareAndSet(true, false)) {
-            Deadline end = Deadline.in(EfaBackend.LINGER);
-            for (Link link : links.values()) {
-                if (linger(link, () -> link.drain(end.left()))) {
-                    linger(
-                            link,
-                            () -> link.farewell(
-                                    exposed.numbers().get(link.peer().index()), end));
-                }
+            for (Link link : sayFarewell(Deadline.in(EfaBackend.LINGER))) {
+                link.endUnlessDrained("it took nothing, and this rank has closed " + this + " with writes in flight");
             }
-            links.values().forEach(link -> linger(link, () -> link.drain(end.left())));
             awaitPeers();
             exposed.resources().close();
             onClose.accept(this);
         }
     }
 
-    private static boolean linger(Link link, Runnable call) {
-        if (link.isLost()) {
-            return false;
+    /**
+     * Tells all peers, each once it has taken all before: one that takes nothing must not keep the others from hearing it.
+     *
+     * @return links of those that have not taken all
+     */
+    private Set<Link> sayFarewell(Deadline end) {
+        Set<Link> waiting = new HashSet<>(links.values());
+        Set<Link> informed = new HashSet<>();
+        while (true) {
+            waiting.removeIf(link -> isDone(link, informed));
+            if (waiting.isEmpty()) {
+                return waiting;
+            }
+            if (end.passed()) {
+                waiting.forEach(link -> LOGGER.log(
+                        System.Logger.Level.WARNING,
+                        this + " is closed while writes to " + link.peer().label() + " are in flight"));
+                return waiting;
+            }
         }
+    }
+
+    private boolean isDone(Link link, Set<Link> informed) {
         try {
-            call.run();
-            return true;
-        } catch (EpTimeoutException | EpPeerLostException e) {
-            LOGGER.log(System.Logger.Level.WARNING, "closed while writes were under way: {0}", e.getMessage());
+            link.drain(TURN);
+            if (informed.contains(link)) {
+                return true;
+            }
+            link.farewell(exposed.numbers().get(link.peer().index()), Deadline.in(TURN));
+            informed.add(link);
             return false;
+        } catch (EpTimeoutException e) {
+            return false;
+        } catch (EpPeerLostException e) {
+            LOGGER.log(System.Logger.Level.DEBUG, "closed without a word to the peer: {0}", e.getMessage());
+            return true;
         }
     }
 

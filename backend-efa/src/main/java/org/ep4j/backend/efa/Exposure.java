@@ -42,7 +42,7 @@ final class Exposure {
         List<Local> mine = new ArrayList<>(1);
         boolean done = false;
         try {
-            List<BufferRecord> told = collective
+            List<BufferRecord> given = collective
                     .step("expose/" + name, deadline, () -> {
                         check.run();
                         Local local = register(memory, resources);
@@ -53,7 +53,8 @@ final class Exposure {
                     .map(BufferRecord::decode)
                     .toList();
             collective.requireEqualSizes(
-                    name, told.stream().map(one -> one.data().bytes()).toList());
+                    name, given.stream().map(one -> one.data().bytes()).toList());
+            List<BufferRecord> told = collective.byOpened(given, BufferRecord.ABSENT);
             Local local = mine.get(0);
             Exposed exposed = new Exposed(
                     local.data().mine(),
@@ -71,7 +72,7 @@ final class Exposure {
     }
 
     private Local register(ExposedMemory memory, Resources resources) {
-        Counters counters = new Counters(collective.ranks().size());
+        Counters counters = new Counters(collective.opened());
         int number = buffers.add(counters);
         resources.add(() -> buffers.remove(number));
         return new Local(number, counters, places.register(memory, resources));

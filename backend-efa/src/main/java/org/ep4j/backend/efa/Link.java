@@ -35,6 +35,9 @@ final class Link {
 
     private static final int TELL_TAKEN = CREDIT / 4;
 
+    /** What an idle network needs for a small write. */
+    private static final long MOMENT_NANOS = 100_000;
+
     /** Polls for a last immediate to leave before a connection closes; it is not waited for. */
     private static final int LAST_POLLS = 64;
 
@@ -236,15 +239,58 @@ final class Link {
         return false;
     }
 
-    /** Waits until the sources of what was posted may be written again, and all that was ended by an advance has arrived. */
+    /**
+     * Waits until the sources of what was posted may be written again, and all that was ended by an advance has arrived; and for other
+     * threads that use the link.
+     */
     void drain(Duration duration) {
-        lock.lock();
+        Deadline deadline = Deadline.in(duration);
+        if (!deadline.tryLock(lock)) {
+            throw new EpTimeoutException(
+                    peer.label() + " was not free for too long: another thread waits for it to take what was posted",
+                    "the end of all writes",
+                    peer.rank(),
+                    0,
+                    0);
+        }
         try {
             checkAlive();
-            await(Deadline.in(duration).nanoTime(), "the end of all writes", () -> pending() == 0);
+            await(deadline.nanoTime(), "the end of all writes", () -> pending() == 0);
         } finally {
             lock.unlock();
         }
+    }
+
+    /**
+     * Whether nothing is in flight, and some writes and an advance would not wait. Lets what other threads have posted arrive for a moment,
+     * in which they post nothing more.
+     */
+    boolean isIdle() {
+        if (!lock.tryLock()) {
+            return false;
+        }
+        try {
+            checkAlive();
+            long end = System.nanoTime() + MOMENT_NANOS;
+            do {
+                progress();
+                checkAlive();
+            } while (pending() > 0 && System.nanoTime() - end < 0);
+            return pending() == 0 && batch - done <= Records.COUNT / 2 && posted - accepted <= CREDIT / 2;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Ends the link if something is in flight, so that nothing reads its source any more. */
+    void endUnlessDrained(String why) {
+        hold(() -> {
+            takeNews();
+            if (lost == null && pending() > 0) {
+                cut();
+                lose(why);
+            }
+        });
     }
 
     /** Finds out whether the peer can be reached on all rails, which also connects them. */
@@ -445,7 +491,10 @@ final class Link {
             for (int i = 0; i < LAST_TAKES && lost == null && poll(); i++) {
                 // Takes in what is there.
             }
+            // It may only have been stopped, and waits for this rank when it continues.
+            cut();
             lose(why);
+            lost = text(why);
         });
         tryProgress();
     }
@@ -464,12 +513,16 @@ final class Link {
     private void lose(String why) {
         if (lost == null) {
             arrivals.settle();
-            lost = peer.label() + " cannot be reached: " + why;
+            lost = text(why);
             wire.close();
             for (Rail rail : rails) {
                 rail.flow().abandon();
             }
         }
+    }
+
+    private String text(String why) {
+        return peer.label() + " cannot be reached: " + why;
     }
 
     private void checkAlive() {

@@ -12,6 +12,9 @@ import java.util.List;
  * @param keys by place
  */
 record Region(long address, long bytes, List<Keys> keys) {
+    /** Of a rank that has no part in a buffer. */
+    static final Region ABSENT = new Region(0, 0, List.of());
+
     Region {
         keys = List.copyOf(keys);
     }

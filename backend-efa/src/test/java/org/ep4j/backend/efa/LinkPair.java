@@ -3,9 +3,13 @@ package org.ep4j.backend.efa;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.SplittableRandom;
+import org.ep4j.Device;
+import org.ep4j.DeviceMemory;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.Resources;
 import org.ep4j.engine.memory.WordMemory;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.testing.Guard;
@@ -101,6 +105,17 @@ final class LinkPair {
 
     long seen(int side, int counter) {
         return counters[side].get(1 - side, counter);
+    }
+
+    /** A buffer in the memory of a side. */
+    EfaBuffer buffer(int side) {
+        return new EfaBuffer(
+                "b",
+                side,
+                new DeviceMemory(data[side].address(), BYTES, Device.HOST),
+                new Exposure.Exposed(regions[side], List.of(regions), List.of(0, 0), counters[side], new Resources()),
+                Map.of(1 - side, links[side]),
+                closed -> {});
     }
 
     boolean closedByPeer(int side) {

@@ -4,6 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
@@ -86,6 +90,115 @@ final class LinkTest {
                 .hasMessageContainingAll("the end of all writes", "1 writes under way");
     }
 
+    @Test
+    void onAnIdleLinkAWriteAndAnAdvanceDoNotWaitForAPeerThatHasStopped() {
+        LinkPair pair = impatientPair();
+        Runnable takesNothing = () -> {};
+        pair.fabric().pump(1, takesNothing);
+        int advances = 0;
+        while (becomesIdle(pair.link(0))) {
+            pair.write(0, 0, 0, 64);
+            pair.advance(0, 0, ++advances);
+        }
+        assertThat(advances).isBetween(Records.COUNT / 4, Records.COUNT - 1);
+        pair.fabric().pump(1, pair.link(1)::tryProgress);
+        assertThat(becomesIdle(pair.link(0))).isTrue();
+        assertThat(pair.seen(1, 0)).isEqualTo(advances);
+    }
+
+    private static boolean becomesIdle(Link link) {
+        for (int i = 0; i < 10_000; i++) {
+            if (link.isIdle()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Test
+    void isNotIdleWhileAnotherThreadUsesTheLink() {
+        LinkPair pair = pair();
+        Link link = pair.link(0);
+        link.hold(() ->
+                assertThat(CompletableFuture.supplyAsync(link::isIdle).join()).isFalse());
+        assertThat(link.isIdle()).isTrue();
+    }
+
+    /** Its memory is given back, so nothing may read it when the peer continues. */
+    @Test
+    void aBufferThatClosesEndsALinkWhosePeerTakesNothing() {
+        LinkPair pair = pair();
+        EfaBuffer buffer = pair.buffer(0);
+        pair.fabric().stick();
+        buffer.write(1, 0, 0, 64);
+        buffer.close();
+        assertThatThrownBy(() -> pair.write(0, 0, 0, 8))
+                .isInstanceOf(EpPeerLostException.class)
+                .hasMessageContaining("closed efa buffer \"b\" of rank 0 with writes in flight");
+    }
+
+    /** As of another buffer that is in use. */
+    @Test
+    void aBufferThatClosesKeepsALinkThatAnotherThreadUses() throws Exception {
+        LinkPair pair = new LinkPair(7, LinkPair.Shape.of(2));
+        EfaBuffer buffer = pair.buffer(0);
+        AtomicBoolean done = new AtomicBoolean();
+        CountDownLatch begun = new CountDownLatch(1);
+        CompletableFuture<Void> other = CompletableFuture.runAsync(() -> {
+            while (!done.get()) {
+                pair.write(0, 0, 0, 64);
+                begun.countDown();
+            }
+        });
+        assertThat(begun.await(Guard.minute().toSeconds(), TimeUnit.SECONDS)).isTrue();
+        buffer.close();
+        done.set(true);
+        other.get();
+        assertThat(pair.link(0).isLost()).isFalse();
+        progress(pair, 1);
+        assertThat(pair.closedByPeer(1)).isTrue();
+    }
+
+    @Test
+    void aBufferThatClosesKeepsALinkOnWhichNothingIsInFlight() {
+        LinkPair pair = pair();
+        EfaBuffer buffer = pair.buffer(0);
+        buffer.write(1, 0, 0, 64);
+        buffer.close();
+        pair.write(0, 0, 0, 8);
+        progress(pair, 1);
+        assertThat(pair.closedByPeer(1)).isTrue();
+    }
+
+    @Test
+    void aDrainWaitsForOtherThreadsNoLongerThanItsDeadline() {
+        LinkPair pair = pair();
+        Link link = pair.link(0);
+        link.hold(() -> assertThatThrownBy(() -> CompletableFuture.runAsync(() -> link.drain(Duration.ofMillis(5)))
+                        .join())
+                .hasCauseInstanceOf(EpTimeoutException.class)
+                .hasMessageContaining("rank 1 was not free for too long: another thread"));
+        link.drain(LONG);
+    }
+
+    @Test
+    void nothingIsWrittenForABufferThatThePeerHasClosed() {
+        LinkPair pair = pair();
+        EfaBuffer buffer = pair.buffer(0);
+        buffer.write(1, 0, 0, 64);
+        buffer.advance(1, 0, 1);
+        buffer.drain(1, LONG);
+        long landed = pair.fabric().landed();
+        pair.link(1).farewell(0, Deadline.in(LONG));
+        progress(pair, 0);
+        buffer.write(1, 0, 0, 64);
+        buffer.advance(1, 0, 2);
+        buffer.drain(1, LONG);
+        progress(pair, 1);
+        assertThat(pair.seen(1, 0)).isEqualTo(1);
+        assertThat(pair.fabric().landed()).as("but the farewell").isEqualTo(landed + 1);
+    }
+
     /** As by a thread that got no processor until its deadline. */
     @Test
     void whatHasEndedIsTakenInAfterTheDeadlineToo() {
@@ -144,6 +257,17 @@ final class LinkTest {
         assertThatThrownBy(() -> pair.advance(1, 0, 1))
                 .isInstanceOf(EpPeerLostException.class)
                 .hasMessageContaining("left the group");
+    }
+
+    /** As of one that was taken for lost while its process was stopped. */
+    @Test
+    void aPeerThatWasGivenUpLearnsOfIt() {
+        LinkPair pair = pair();
+        pair.link(0).peerGone("it is lost");
+        progress(pair, 1);
+        assertThatThrownBy(() -> pair.write(1, 0, 0, 8))
+                .isInstanceOf(EpPeerLostException.class)
+                .hasMessageContaining("has closed the connection");
     }
 
     @Test

@@ -1,5 +1,6 @@
 package org.ep4j.backend.ibrc;
 
+import java.util.List;
 import org.ep4j.engine.collective.Packing;
 
 /**
@@ -11,6 +12,10 @@ import org.ep4j.engine.collective.Packing;
  * @param counters its counters
  */
 record BufferRecord(long bytes, int number, MemoryRecord data, MemoryRecord counters) {
+    /** Of a rank that has no part in the buffer. */
+    static final BufferRecord ABSENT =
+            new BufferRecord(0, -1, new MemoryRecord(0, List.of()), new MemoryRecord(0, List.of()));
+
     byte[] encode() {
         return Packing.pack(out -> {
             out.putLong(bytes).putInt(number);

@@ -33,8 +33,9 @@ final class Buffers implements LinkMemory.Counts {
                 return number;
             }
         }
-        throw new EpResourceException(Immediate.BUFFERS + " buffers are open on this rank, and " + IbrcProvider.ID
-                + " has no more; close some");
+        throw new EpResourceException(
+                Immediate.BUFFERS + " registrations of buffers are open on this rank, the most that " + IbrcProvider.ID
+                        + " has; close buffers. One in host memory takes two, and three after a recovery");
     }
 
     synchronized void remove(int number) {

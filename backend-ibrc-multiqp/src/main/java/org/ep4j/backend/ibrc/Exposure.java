@@ -1,6 +1,7 @@
 package org.ep4j.backend.ibrc;
 
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.engine.collective.Collective;
@@ -16,14 +17,31 @@ final class Exposure {
     private final Ports ports;
     private final Buffers buffers;
     private final boolean relaxedOrdering;
+    private final Collection<Link> links;
+    private final ClosedCounters closed;
     private final Resources data = new Resources();
     private final Resources counted = new Resources();
+    private boolean answered;
 
-    Exposure(Collective collective, Ports ports, Buffers buffers, boolean relaxedOrdering) {
+    /**
+     * For one buffer.
+     *
+     * @param links to the other ranks of the buffer
+     * @param closed gets the counters if this fails when peers may have been told of them
+     */
+    Exposure(
+            Collective collective,
+            Ports ports,
+            Buffers buffers,
+            boolean relaxedOrdering,
+            Collection<Link> links,
+            ClosedCounters closed) {
         this.collective = collective;
         this.ports = ports;
         this.buffers = buffers;
         this.relaxedOrdering = relaxedOrdering;
+        this.links = links;
+        this.closed = closed;
     }
 
     /**
@@ -55,17 +73,22 @@ final class Exposure {
         List<Local> mine = new ArrayList<>(1);
         boolean done = false;
         try {
-            List<BufferRecord> told = collective
-                    .step("expose/" + name, deadline, () -> {
-                        check.run();
-                        mine.add(register(memory));
-                        return mine.get(0).record().encode();
-                    })
+            List<BufferRecord> given = collective
+                    .step(
+                            "expose/" + name,
+                            deadline,
+                            () -> {
+                                check.run();
+                                mine.add(register(memory));
+                                return mine.get(0).record().encode();
+                            },
+                            () -> answered = true)
                     .stream()
                     .map(BufferRecord::decode)
                     .toList();
             collective.requireEqualSizes(
-                    name, told.stream().map(BufferRecord::bytes).toList());
+                    name, given.stream().map(BufferRecord::bytes).toList());
+            List<BufferRecord> told = collective.byOpened(given, BufferRecord.ABSENT);
             Local local = mine.get(0);
             Exposed exposed = new Exposed(
                     Regions.ofData(
@@ -86,7 +109,13 @@ final class Exposure {
         } finally {
             if (!done) {
                 data.close();
-                counted.close();
+                if (mine.isEmpty() || answered) {
+                    // No rank has the buffer.
+                    counted.close();
+                } else {
+                    // Peers that have finished this step say farewell.
+                    closed.keep(mine.get(0).farewells(), links, counted);
+                }
             }
         }
     }
@@ -99,7 +128,7 @@ final class Exposure {
             Ports.Keys counterKeys) {}
 
     private Local register(ExposedMemory memory) {
-        int ranks = collective.ranks().size();
+        int ranks = collective.opened();
         long bytes = Farewells.bytes(ranks);
         WordMemory held = WordMemory.allocate(bytes);
         counted.hold(held);

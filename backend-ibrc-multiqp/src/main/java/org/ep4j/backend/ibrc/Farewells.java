@@ -2,6 +2,8 @@ package org.ep4j.backend.ibrc;
 
 import java.time.Duration;
 import java.util.Collection;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
@@ -20,6 +22,9 @@ final class Farewells {
 
     /** Data stays registered for peers that have not closed yet so long; their operations would fail anyhow. */
     static final Duration PATIENCE = Duration.ofMillis(500);
+
+    /** Time for one of several peers to take what is under way. */
+    private static final Duration TURN = Duration.ofMillis(5);
 
     private static final long PAUSE_NANOS = 50_000;
 
@@ -42,34 +47,44 @@ final class Farewells {
         words.putLongRelease(one(), 1);
     }
 
-    /** Tells the peer of a link, once all before has arrived there. */
-    void say(Link link, Region counters, int self, Deadline end) {
-        try {
-            if (linger(link, end)) {
-                link.write(counters, word(self), one(), Long.BYTES, end.left());
-                linger(link, end);
+    /** Tells all peers, each once all before has arrived there: one that takes nothing must not keep the others from hearing it. */
+    void say(Collection<Link> links, Region counters, int self, Deadline end) {
+        Set<Link> waiting = new HashSet<>(links);
+        Set<Link> informed = new HashSet<>();
+        while (true) {
+            waiting.removeIf(link -> isDone(link, informed, counters, self));
+            if (waiting.isEmpty()) {
+                return;
             }
-        } catch (EpPeerLostException | EpTimeoutException e) {
-            LOGGER.log(System.Logger.Level.DEBUG, "closed without a word to the peer: {0}", e.getMessage());
+            if (end.passed()) {
+                waiting.forEach(link -> LOGGER.log(
+                        System.Logger.Level.WARNING,
+                        "a buffer is closed while writes to " + link.peer().label() + " are in flight"));
+                return;
+            }
         }
     }
 
-    /**
-     * Gives what is under way some time to arrive; then nobody waits for it any more.
-     *
-     * @return true when it has arrived
-     */
-    private static boolean linger(Link link, Deadline end) {
-        if (link.isLost()) {
-            return false;
-        }
+    private boolean isDone(Link link, Set<Link> informed, Region counters, int self) {
         try {
-            link.drain(end.left());
-            return true;
-        } catch (EpTimeoutException | EpPeerLostException e) {
-            LOGGER.log(System.Logger.Level.WARNING, "closed while writes were under way: {0}", e.getMessage());
+            link.drain(TURN);
+            if (informed.contains(link)) {
+                return true;
+            }
+            link.write(counters, word(self), one(), Long.BYTES, TURN);
+            informed.add(link);
             return false;
+        } catch (EpTimeoutException e) {
+            return false;
+        } catch (EpPeerLostException e) {
+            LOGGER.log(System.Logger.Level.DEBUG, "closed without a word to the peer: {0}", e.getMessage());
+            return true;
         }
+    }
+
+    /** True if a peer has closed the buffer: its memory will soon not be registered any more. */
+    boolean hasClosed(Link link) {
+        return words.getLongAcquire(word(link.peer().index())) != 0;
     }
 
     /**
@@ -78,16 +93,19 @@ final class Farewells {
      */
     boolean complete(Collection<Link> links) {
         long end = System.nanoTime() + PATIENCE.toNanos();
-        while (true) {
-            boolean all = links.stream()
-                    .allMatch(link -> link.isLost()
-                            || words.getLongAcquire(word(link.peer().index())) != 0);
-            if (all || System.nanoTime() - end >= 0) {
-                links.forEach(Link::settle);
-                return all;
+        while (!isComplete(links)) {
+            if (System.nanoTime() - end >= 0) {
+                return false;
             }
             LockSupport.parkNanos(PAUSE_NANOS);
         }
+        return true;
+    }
+
+    /** As {@link #complete}, without waiting. */
+    boolean isComplete(Collection<Link> links) {
+        return links.stream().allMatch(link -> link.isLost() || hasClosed(link))
+                && links.stream().allMatch(Link::trySettle);
     }
 
     private long word(int index) {

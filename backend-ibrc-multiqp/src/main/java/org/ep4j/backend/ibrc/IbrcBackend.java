@@ -5,6 +5,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.ep4j.DeviceMemory;
 import org.ep4j.engine.collective.Collective;
@@ -12,16 +13,17 @@ import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.ExposeArguments;
 import org.ep4j.engine.collective.OpenBuffers;
 import org.ep4j.engine.memory.Resources;
-import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.RecoverableBackend;
 import org.ep4j.spi.RegistersDeviceMemory;
 import org.ep4j.spi.SymmetricBuffer;
 import org.ep4j.spi.TrafficSource;
 
 /** The backend, open on one rank. Owns ports, queue pairs, threads, and the buffers that it made. */
-final class IbrcBackend implements EpBackend, RegistersDeviceMemory, TrafficSource {
+final class IbrcBackend implements RecoverableBackend, RegistersDeviceMemory, TrafficSource {
     /** What is under way when a buffer closes has this long to be acknowledged by the NICs of the peers. */
     static final Duration LINGER = Duration.ofSeconds(2);
 
@@ -31,8 +33,8 @@ final class IbrcBackend implements EpBackend, RegistersDeviceMemory, TrafficSour
     private final Map<Integer, Link> links;
     private final Buffers numbers;
     private final Looks looks = new Looks();
+    private final ClosedCounters closed = new ClosedCounters();
     private final boolean atomics;
-    private final Resources resources;
     private final ProgressThreads threads;
     private final OpenBuffers<IbrcBuffer> buffers;
 
@@ -50,7 +52,7 @@ final class IbrcBackend implements EpBackend, RegistersDeviceMemory, TrafficSour
         this.links = Map.copyOf(links);
         this.numbers = numbers;
         this.atomics = atomics;
-        this.resources = resources;
+        resources.add(closed::close);
         this.buffers = new OpenBuffers<>(collective, context.rank());
         this.threads = new ProgressThreads(context, ports, List.copyOf(links.values()), resources);
         threads.start();
@@ -68,9 +70,28 @@ final class IbrcBackend implements EpBackend, RegistersDeviceMemory, TrafficSour
 
     @Override
     public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
+        return expose(collective, name, bytes, memory, deadline);
+    }
+
+    @Override
+    public SymmetricBuffer exposeAmong(
+            Bootstrap members,
+            List<Integer> ranks,
+            String name,
+            long bytes,
+            Optional<ExposedMemory> memory,
+            Duration deadline) {
+        return expose(collective.among(members, ranks), name, bytes, memory, deadline);
+    }
+
+    private SymmetricBuffer expose(
+            Collective among, String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
         buffers.checkOpen();
-        Exposure exposure =
-                new Exposure(collective, ports, numbers, context.config().get(IbrcKeys.RELAXED_ORDERING));
+        closed.release();
+        Map<Integer, Link> members = new TreeMap<>(links);
+        members.keySet().retainAll(among.ranks());
+        Exposure exposure = new Exposure(
+                among, ports, numbers, context.config().get(IbrcKeys.RELAXED_ORDERING), members.values(), closed);
         ExposedMemory given = memory.orElseGet(
                 () -> ExposedMemory.of(new DeviceMemory(0, 0, context.device().id())));
         Exposure.Exposed exposed = exposure.run(
@@ -84,10 +105,10 @@ final class IbrcBackend implements EpBackend, RegistersDeviceMemory, TrafficSour
                 collective.ranks().indexOf(context.rank()),
                 given.memory(),
                 exposed,
-                links,
+                members,
                 looks,
                 atomics,
-                resources,
+                closed,
                 buffers::remove));
     }
 

@@ -8,7 +8,6 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpStateException;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.memory.PostedArguments;
-import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.SymmetricBuffer;
 import org.jspecify.annotations.Nullable;
@@ -26,7 +25,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
 
     private final Looks looks;
     private final boolean atomics;
-    private final Resources backend;
+    private final ClosedCounters closed;
     private final Consumer<IbrcBuffer> onClose;
     private final AtomicBoolean open = new AtomicBoolean(true);
     private final long[][] sent;
@@ -40,7 +39,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
      * @param looks of all buffers of the backend
      * @param atomics false when this rank counts immediates, for which it has to look
      * @param self index of this rank
-     * @param backend gets what has to stay until the backend closes
+     * @param closed gets the counters while peers may still write to them
      */
     IbrcBuffer(
             String name,
@@ -51,7 +50,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
             Map<Integer, Link> links,
             Looks looks,
             boolean atomics,
-            Resources backend,
+            ClosedCounters closed,
             Consumer<IbrcBuffer> onClose) {
         this.name = name;
         this.rank = rank;
@@ -60,7 +59,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
         this.links = Map.copyOf(links);
         this.looks = looks;
         this.atomics = atomics;
-        this.backend = backend;
+        this.closed = closed;
         this.self = self;
         this.onClose = onClose;
         int ranks = exposed.numbers().size();
@@ -85,7 +84,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
         Link link = link(peer);
         PostedArguments.checkRange("target", target, bytes, memory.byteSize(), this);
         PostedArguments.checkRange("source", source, bytes, memory.byteSize(), this);
-        if (bytes > 0) {
+        if (bytes > 0 && !hasClosed(link)) {
             link.write(exposed.data(), target, source, bytes);
         }
     }
@@ -94,8 +93,10 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     public void advance(int peer, int counter, long value) {
         Link link = link(peer);
         PostedArguments.checkCounter(counter);
-        int index = link.peer().index();
-        link.advance(exposed.counters(), exposed.numbers().get(index), counter, sent[index], value);
+        if (!hasClosed(link)) {
+            int index = link.peer().index();
+            link.advance(exposed.counters(), exposed.numbers().get(index), counter, sent[index], value);
+        }
     }
 
     @Override
@@ -119,6 +120,14 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
         link(peer).end("this rank has left it out and cut it off");
     }
 
+    /**
+     * True if a peer has closed this buffer: nobody reads what is written there, and a write to memory that is not registered any more breaks
+     * the link for all buffers.
+     */
+    private boolean hasClosed(Link link) {
+        return exposed.farewells().hasClosed(link);
+    }
+
     private Link link(int peer) {
         checkOpen();
         Link link = peer >= 0 && peer < linkOf.length ? linkOf[peer] : null;
@@ -131,18 +140,23 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
         }
     }
 
+    @Override
+    public boolean isIdle(int peer) {
+        return link(peer).isIdle();
+    }
+
     /** As {@link SymmetricBuffer#close}; first gives NICs and peers a short time to be done with what is under way. */
     @Override
     public void close() {
         if (open.compareAndSet(true, false)) {
             Deadline end = Deadline.in(IbrcBackend.LINGER);
-            links.values().forEach(link -> exposed.farewells().say(link, exposed.counters(), self, end));
+            exposed.farewells().say(links.values(), exposed.counters(), self, end);
             boolean apart = exposed.farewells().complete(links.values());
             exposed.registered().close();
             if (apart) {
                 exposed.words().close();
             } else {
-                backend.add(exposed.words()::close);
+                closed.keep(exposed.farewells(), links.values(), exposed.words());
             }
             onClose.accept(this);
         }

@@ -12,6 +12,7 @@ import java.util.function.BooleanSupplier;
 import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.Pause;
 import org.ep4j.spi.LinkTraffic;
 import org.jspecify.annotations.Nullable;
@@ -32,6 +33,9 @@ final class Link {
 
     /** Polls for all that is there: of 64 completions each, more than queue pairs of the default depth hold. */
     private static final int TAKES = 1 << 12;
+
+    /** What an idle network needs for a small write. */
+    private static final long MOMENT_NANOS = 100_000;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final LinkPeer peer;
@@ -248,14 +252,39 @@ final class Link {
         }
     }
 
-    /** Waits until everything that was posted has arrived. */
+    /** Waits until everything that was posted has arrived, and for other threads that use the link. */
     void drain(Duration duration) {
-        lock.lock();
+        if (!Deadline.in(duration).tryLock(lock)) {
+            throw new EpTimeoutException(
+                    peer.label() + " was not free for too long: another thread waits for it to take what was posted",
+                    "the end of all writes",
+                    peer.rank(),
+                    0,
+                    0);
+        }
         try {
             checkAlive();
             patience.begin(duration);
             sender.flush();
             await("the end of all writes", () -> ready() && lanes.pending() == 0);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Whether nothing is in flight. Lets what other threads have posted arrive for a moment, in which they post nothing more. */
+    boolean isIdle() {
+        if (!lock.tryLock()) {
+            return false;
+        }
+        try {
+            checkAlive();
+            long end = System.nanoTime() + MOMENT_NANOS;
+            do {
+                progress(1);
+                checkAlive();
+            } while (lanes.pending() > 0 && System.nanoTime() - end < 0);
+            return ready() && lanes.pending() == 0;
         } finally {
             lock.unlock();
         }
@@ -319,9 +348,17 @@ final class Link {
         return failovers.isEmpty() ? "" : ", " + failovers.get(failovers.size() - 1);
     }
 
-    /** Takes in what has arrived, so that no immediate of it comes later. */
-    void settle() {
-        hold(this::takeIn);
+    /** Takes in what has arrived, so that no immediate of it comes later, unless another thread uses the link. Returns whether it was free. */
+    boolean trySettle() {
+        if (!lock.tryLock()) {
+            return false;
+        }
+        try {
+            takeIn();
+            return true;
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** Keeps everybody else from it while a call runs. */

@@ -3,12 +3,16 @@ package org.ep4j.backend.ibrc;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLongArray;
+import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
+import org.ep4j.DeviceMemory;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.Resources;
 import org.ep4j.testing.Guard;
 
 /** Two links over a fake fabric, that send each other random writes and check every byte. For one thread. */
@@ -26,6 +30,7 @@ final class LinkPair implements AutoCloseable {
     private final Random random;
     private final FakeFabric fabric;
     private final int rails;
+    private final boolean atomics;
     private final Side[] sides = new Side[2];
     private int buffer;
 
@@ -36,15 +41,23 @@ final class LinkPair implements AutoCloseable {
         final Region counterRegion;
         final Link link;
         final long[] sent = new long[64];
+        final Buffers.Counted counted;
         final Arrivals arrivals;
         long sentRounds;
         long checkedRounds;
 
-        Side(HostMemory data, Region dataRegion, Region counterRegion, Link link, Arrivals arrivals) {
+        Side(
+                HostMemory data,
+                Region dataRegion,
+                Region counterRegion,
+                Link link,
+                Buffers.Counted counted,
+                Arrivals arrivals) {
             this.data = data;
             this.dataRegion = dataRegion;
             this.counterRegion = counterRegion;
             this.link = link;
+            this.counted = counted;
             this.arrivals = arrivals;
         }
     }
@@ -52,6 +65,7 @@ final class LinkPair implements AutoCloseable {
     LinkPair(Random random, int rails, int lanes, boolean atomics, LinkSettings settings) {
         this.random = random;
         this.rails = rails;
+        this.atomics = atomics;
         int receives = atomics ? 0 : DEPTH;
         this.fabric = new FakeFabric(random, lanes, rails, DEPTH, receives);
         Words words = new Words(lanes, rails);
@@ -82,6 +96,7 @@ final class LinkPair implements AutoCloseable {
                     region(data, side),
                     region(counters, side),
                     link,
+                    counted,
                     Arrivals.of(counted, link, atomics));
         }
     }
@@ -98,6 +113,29 @@ final class LinkPair implements AutoCloseable {
 
     Link link(int side) {
         return sides[side].link;
+    }
+
+    /** A buffer in the memory of a side, which the peer closes with {@code farewells}. */
+    IbrcBuffer buffer(int side, Farewells farewells) {
+        Side own = sides[side];
+        return new IbrcBuffer(
+                "b",
+                side,
+                side,
+                new DeviceMemory(own.dataRegion.address(), 2L * SLOTS * SLOT, Device.HOST),
+                new Exposure.Exposed(
+                        own.dataRegion,
+                        own.counterRegion,
+                        own.counted,
+                        farewells,
+                        List.of(buffer, buffer),
+                        new Resources(),
+                        new Resources()),
+                Map.of(1 - side, own.link),
+                new Looks(),
+                atomics,
+                new ClosedCounters(),
+                closed -> {});
     }
 
     void breakRail(int rail) {

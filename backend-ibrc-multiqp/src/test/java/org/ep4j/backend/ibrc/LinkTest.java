@@ -17,6 +17,7 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.Resources;
@@ -67,6 +68,22 @@ class LinkTest {
         LinkMemory memory = new LinkMemory(
                 words, layout, region(control, true), local, 0, 1, (buffer, source, counter, delta) -> {});
         return new Link(new LinkPeer(1, 1, "rank 1", 0), memory, settings, true, lanes, RAILS, wire);
+    }
+
+    @Test
+    void aDrainWaitsForOtherThreadsNoLongerThanItsDeadline() {
+        link.hold(() -> assertThatThrownBy(() -> CompletableFuture.runAsync(() -> link.drain(Duration.ofMillis(5)))
+                        .join())
+                .hasCauseInstanceOf(EpTimeoutException.class)
+                .hasMessageContaining("rank 1 was not free for too long: another thread"));
+        link.drain(Guard.minute());
+    }
+
+    @Test
+    void isNotIdleWhileAnotherThreadUsesTheLink() {
+        link.hold(() ->
+                assertThat(CompletableFuture.supplyAsync(link::isIdle).join()).isFalse());
+        assertThat(link.isIdle()).isTrue();
     }
 
     @AfterEach

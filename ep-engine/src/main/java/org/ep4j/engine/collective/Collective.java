@@ -30,6 +30,8 @@ public final class Collective {
     private final Bootstrap bootstrap;
     private final EpPlan plan;
     private final List<Integer> ranks;
+    /** Ranks that opened the backend. */
+    private final List<Integer> all;
 
     /**
      * Over the ranks that open a backend.
@@ -37,14 +39,15 @@ public final class Collective {
      * @param backend its id, for messages and tags
      */
     public Collective(String backend, OpenContext context) {
-        this(backend, context.bootstrap(), context.plan(), context.ranks());
+        this(backend, context.bootstrap(), context.plan(), context.ranks(), context.ranks());
     }
 
-    private Collective(String backend, Bootstrap bootstrap, EpPlan plan, List<Integer> ranks) {
+    private Collective(String backend, Bootstrap bootstrap, EpPlan plan, List<Integer> ranks, List<Integer> all) {
         this.backend = backend;
         this.bootstrap = bootstrap;
         this.plan = plan;
         this.ranks = List.copyOf(ranks);
+        this.all = List.copyOf(all);
     }
 
     /**
@@ -54,7 +57,27 @@ public final class Collective {
      * @param some ascending
      */
     public Collective among(Bootstrap members, List<Integer> some) {
-        return new Collective(backend, members, plan, some);
+        return new Collective(backend, members, plan, some, all);
+    }
+
+    /** Number of ranks that opened the backend, whether they take part or not. */
+    public int opened() {
+        return all.size();
+    }
+
+    /**
+     * What ranks gave, by the index of a rank among those that opened the backend.
+     *
+     * @param given in the order of {@link #ranks()}
+     * @param absent for ranks that take no part
+     */
+    public <T> List<T> byOpened(List<T> given, T absent) {
+        return all.stream()
+                .map(rank -> {
+                    int index = ranks.indexOf(rank);
+                    return index < 0 ? absent : given.get(index);
+                })
+                .toList();
     }
 
     /** Ranks that take part, ascending. */
@@ -87,6 +110,15 @@ public final class Collective {
      *     another rank
      */
     public List<byte[]> step(String step, Deadline deadline, Supplier<byte[]> work) {
+        return step(step, deadline, work, () -> {});
+    }
+
+    /**
+     * As {@link #step(String, Deadline, Supplier)}.
+     *
+     * @param answered runs when all ranks have answered, also if a rank has failed. If the step then throws here, it throws on all ranks
+     */
+    public List<byte[]> step(String step, Deadline deadline, Supplier<byte[]> work, Runnable answered) {
         byte[] mine;
         @Nullable Throwable failure = null;
         try {
@@ -105,6 +137,7 @@ public final class Collective {
             }
             throw inPlanRanks(step, e);
         }
+        answered.run();
         if (failure != null) {
             throw rethrow(failure);
         }

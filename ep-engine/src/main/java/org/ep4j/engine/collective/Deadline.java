@@ -1,6 +1,8 @@
 package org.ep4j.engine.collective;
 
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Lock;
 
 /**
  * A point in time that several steps share.
@@ -13,6 +15,24 @@ public record Deadline(long nanoTime) {
         // A duration beyond 100 years would overflow the clock.
         Duration bounded = duration.compareTo(Duration.ofDays(36_500)) > 0 ? Duration.ofDays(36_500) : duration;
         return new Deadline(System.nanoTime() + bounded.toNanos());
+    }
+
+    /** Takes a lock unless the time is over before another thread releases it. Returns whether this thread holds it. */
+    public boolean tryLock(Lock lock) {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return lock.tryLock(nanoTime - System.nanoTime(), TimeUnit.NANOSECONDS);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
     }
 
     /** True when it is over. */

@@ -42,7 +42,7 @@ final class HostBuffer extends EngineBuffer {
     private final HighThroughput highThroughput;
     private final LowLatency lowLatency;
     private final Recoverer recoverer;
-    /** Of a buffer whose ranks all map each other's memory. */
+    /** Of a buffer that moves into fresh memory when it recovers. */
     private final Optional<MovingRecoverer> moving;
 
     private final Operations operations;

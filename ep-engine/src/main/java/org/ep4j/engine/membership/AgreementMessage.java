@@ -14,6 +14,7 @@ import java.util.List;
  * @param dead members that are proved dead; not to be changed. Their final records are part of the next two values
  * @param deadPromised the highest ballot in the final records of {@code dead}
  * @param deadAccepted the newest vote in the final records of {@code dead}
+ * @param deadUnread whether the final record of one of {@code dead} is not known
  */
 record AgreementMessage(
         long version,
@@ -22,7 +23,8 @@ record AgreementMessage(
         List<Standing> suspects,
         BitSet dead,
         long deadPromised,
-        Vote deadAccepted) {
+        Vote deadAccepted,
+        boolean deadUnread) {
     AgreementMessage {
         suspects = List.copyOf(suspects);
     }

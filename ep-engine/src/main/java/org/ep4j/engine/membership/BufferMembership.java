@@ -1,7 +1,9 @@
 package org.ep4j.engine.membership;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -11,15 +13,14 @@ import org.ep4j.EpNoMajorityException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.memory.Words;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
 import org.ep4j.spi.NanoClock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The membership of one buffer on one rank: agrees with the other ranks on the members of the next epoch, through memory that all
- * of them map, and lets the buffer move into fresh memory among these members. It has no thread of its own: a rank answers the
+ * The membership of one buffer on one rank: agrees with the other ranks on the members of the next epoch, through memory that they
+ * map or post to, and lets the buffer move into fresh memory among these members. It has no thread of its own: a rank answers the
  * others while it is in {@link #recover} itself. For one thread at a time, but for {@link #isLeftOut} and {@link #requireMember}.
  */
 public final class BufferMembership {
@@ -27,6 +28,9 @@ public final class BufferMembership {
 
     /** Longer than a message takes between processes that share a processor, which yield while they poll. */
     private static final long ATTEMPT_NANOS = 4_000_000;
+
+    /** Between attempts of operations to send what is owed to ranks that were left out. */
+    private static final long OWED_NANOS = 20_000_000;
 
     private final int self;
     private final int buffer;
@@ -42,6 +46,10 @@ public final class BufferMembership {
 
     private final @Nullable AgreementMessage[] latest;
     private final boolean[] proved;
+    /** By rank: when a message of it was read last. Guarded by this object. */
+    private final long[] heard;
+
+    private final Silence silence;
     private byte[] sent = {};
     private AcceptorRecord stored;
 
@@ -54,6 +62,32 @@ public final class BufferMembership {
     private long epochTried;
 
     private boolean recovering;
+    /**
+     * From when on ranks count as silent: when the recovery that is under way began, or this rank had been stopped itself. Guarded by this
+     * object.
+     */
+    private long listening;
+
+    /** When this rank last looked for messages. Guarded by this object. */
+    private long looked;
+
+    /** When this rank last read what others have stored. Guarded by this object. */
+    private long storedRead = Long.MIN_VALUE / 2;
+
+    /** What it read then. Guarded by this object. */
+    private List<Membership> storedLast = List.of();
+
+    /** Whether a rank on this host has stored a membership without this rank. */
+    private volatile boolean leftOut;
+
+    /** When an operation last tried to send what is owed. */
+    private long owedAt = Long.MIN_VALUE / 2;
+
+    /** When this rank last sent its state. */
+    private long sentAt;
+    /** Ranks that were sent a membership without them. */
+    private final BitSet notified = new BitSet();
+
     /** Throws if the wait that is under way has to end for another reason than its deadline. */
     private Runnable check = () -> {};
 
@@ -61,25 +95,33 @@ public final class BufferMembership {
      * In epoch 0, with all ranks.
      *
      * @param buffer number of the buffer, the same on all ranks and used once in the life of {@code locks}
-     * @param memory by rank: {@link #bytes} of memory that is used for nothing else
+     * @param memory {@link #bytes} of each rank, used for nothing else
      * @param locks prove which ranks are dead, and keep the records
      * @param bootstrap of all ranks
+     * @param silence when a rank is given up of which nothing proves that it is dead
      * @throws org.ep4j.EpResourceException if there is no room for this rank's record
      */
     public BufferMembership(
-            int buffer, List<? extends Words> memory, LivenessLocks locks, Bootstrap bootstrap, NanoClock clock) {
+            int buffer,
+            ControlSlots.Memory memory,
+            LivenessLocks locks,
+            Bootstrap bootstrap,
+            NanoClock clock,
+            Silence silence) {
         this.self = bootstrap.rank();
         this.buffer = buffer;
+        this.silence = silence;
         this.slots = new ControlSlots(self, memory);
         this.locks = locks;
         this.bootstrap = bootstrap;
         this.clock = clock;
-        int ranks = memory.size();
+        int ranks = memory.ranks();
         this.codec = new MessageCodec(ranks);
         this.agreement = new MembershipAgreement(self, Membership.first(ranks), ATTEMPT_NANOS);
         this.read = new long[ranks];
         this.latest = new AgreementMessage[ranks];
         this.proved = new boolean[ranks];
+        this.heard = new long[ranks];
         this.stored = agreement.record();
         locks.reserve(buffer, codec.recordBytes());
     }
@@ -101,6 +143,15 @@ public final class BufferMembership {
     public NanoClock clock() {
         return clock;
     }
+
+    /**
+     * When a rank is given up of which nothing proves that it is dead.
+     *
+     * @param longest time without a message of it, once the rendezvous is lost, which tells of the heartbeats of others. Longer than
+     *     an operation may take, since a rank sends no message while it is in one
+     * @param alone true takes ranks for dead that are lost and not proved dead: the user vouches for it
+     */
+    public record Silence(Duration longest, boolean alone) {}
 
     /** What moves the buffer into fresh memory. */
     public interface Move<T> {
@@ -136,7 +187,10 @@ public final class BufferMembership {
      * @throws EpTimeoutException if a rank that is not known to be lost does not take part
      */
     public <T> T recover(Set<Integer> masked, long end, long millis, Runnable check, Move<T> move) {
+        listen(recovering);
         recovering = true;
+        // Before the first message, which says whom this rank wants to leave out.
+        slots.findUnreachable();
         this.check = check;
         for (int r = 0; r < slots.ranks(); r++) {
             if (masked.contains(r)) {
@@ -153,27 +207,62 @@ public final class BufferMembership {
                     .filter(membership::has)
                     .boxed()
                     .toList();
-            try {
-                T made = move.run(new SlotBootstrap(this, epochTried, members), members, epochTried);
+            Optional<T> made = attempt(move, members, end, millis);
+            if (made.isPresent()) {
                 epochInUse = epochTried;
                 recovering = false;
-                return made;
-            } catch (RuntimeException e) {
-                // What failed may be a consequence: a member that gives up the move removes what others were about to
-                // map.
-                if (!isOver(epochTried)) {
-                    throw e;
+                try {
+                    sendLast(members, end);
+                } catch (RuntimeException e) {
+                    // The buffer is closed, or this thread interrupted: this rank has moved all the same.
+                    LOG.log(System.Logger.Level.DEBUG, "messages to members are owed after a move", e);
                 }
-                if (clock.nanoTime() - end >= 0) {
-                    throw new EpTimeoutException(
-                            "recover was not complete after " + millis + " ms: " + e.getMessage() + "; call it again",
-                            "recover",
-                            -1,
-                            epochTried + 1,
-                            epochTried);
-                }
-                LOG.log(System.Logger.Level.DEBUG, "the move to epoch " + epochTried + " is given up", e);
+                return made.get();
             }
+        }
+    }
+
+    /** Moves; gives nothing if there has to be another agreement. */
+    private <T> Optional<T> attempt(Move<T> move, List<Integer> members, long end, long millis) {
+        try {
+            return Optional.of(move.run(new SlotBootstrap(this, epochTried, members), members, epochTried));
+        } catch (RuntimeException e) {
+            // What failed may be a consequence: a member that gives up the move removes what others were about to map.
+            if (!isOver(epochTried)) {
+                sendLast(members, end);
+                throw e;
+            }
+            if (clock.nanoTime() - end >= 0) {
+                throw new EpTimeoutException(
+                        "recover was not complete after " + millis + " ms: " + e.getMessage() + "; call it again",
+                        "recover",
+                        -1,
+                        epochTried + 1,
+                        epochTried);
+            }
+            LOG.log(System.Logger.Level.DEBUG, "the move to epoch " + epochTried + " is given up", e);
+            return Optional.empty();
+        }
+    }
+
+    /** Ranks count as silent from now on at the earliest; from before if an earlier call of recover has just failed. */
+    private synchronized void listen(boolean again) {
+        long now = clock.nanoTime();
+        if (!again || now - looked > 2 * heartbeat()) {
+            listening = now;
+        }
+        looked = now;
+    }
+
+    /** The others may still wait for what this rank has sent last. */
+    private void sendLast(List<Integer> members, long end) {
+        Backoff backoff = new Backoff();
+        while (members.stream().anyMatch(r -> slots.owes(r) && state(r) == MemberState.ALIVE)
+                && clock.nanoTime() - end < 0) {
+            check.run();
+            backoff.pause();
+            // Others may need this rank's answers meanwhile.
+            isOver(epochTried);
         }
     }
 
@@ -220,11 +309,18 @@ public final class BufferMembership {
         if (closed) {
             return;
         }
+        long now = clock.nanoTime();
+        if (now - looked > 2 * heartbeat()) {
+            // This rank did nothing meanwhile, so it knows of no silence.
+            listening = now;
+        }
+        looked = now;
         for (int r = 0; r < read.length; r++) {
             long version = slots.version(r, ControlSlots.AGREEMENT);
             if (version > read[r]) {
                 Optional<byte[]> message = slots.read(r, ControlSlots.AGREEMENT, version);
                 if (message.isPresent()) {
+                    heard[r] = now;
                     read[r] = version;
                     latest[r] = codec.message(message.get());
                 }
@@ -246,22 +342,67 @@ public final class BufferMembership {
         }
     }
 
+    /**
+     * The memberships that other ranks on this host know, which may run. A rank that has left this one out may have no other way to say so.
+     * Each is a read of a file, so what was read a moment ago is given again.
+     */
+    private synchronized List<Membership> storedMemberships() {
+        long now = clock.nanoTime();
+        if (now - storedRead < ATTEMPT_NANOS) {
+            return storedLast;
+        }
+        storedRead = now;
+        List<Membership> all = new ArrayList<>();
+        for (int r = 0; r < read.length; r++) {
+            if (slots.isPosted(r)) {
+                locks.storedRecord(r, buffer, codec.recordBytes())
+                        .ifPresent(bytes -> all.add(finalRecord(bytes).membership()));
+            }
+        }
+        storedLast = List.copyOf(all);
+        return storedLast;
+    }
+
     /** Takes over what is known of the other ranks. */
     private void updateSuspicions() {
+        storedMemberships().forEach(agreement::takeOver);
         for (int r = 0; r < proved.length; r++) {
             if (r == self || proved[r]) {
                 continue;
             }
-            MemberState state = bootstrap.state(r);
-            if (state != MemberState.ALIVE) {
-                agreement.suspect(r, state == MemberState.LEFT ? Standing.LEFT : Standing.SILENT);
+            MemberState state = state(r);
+            if (agreement.suspicion(r) == Standing.MASKED && state != MemberState.LEFT) {
+                // It stays left out, whatever it sends.
+                LOG.log(System.Logger.Level.TRACE, "a masked rank is {0}", state);
+            } else if (state != MemberState.ALIVE) {
+                agreement.suspect(
+                        r,
+                        state == MemberState.LEFT
+                                ? Standing.LEFT
+                                : slots.isUnreachable(r) ? Standing.UNREACHABLE : Standing.SILENT);
+            } else if (agreement.suspicion(r) == Standing.SILENT) {
+                // It has sent something since.
+                agreement.suspect(r, Standing.MEMBER);
             }
-            Optional<byte[]> last = locks.finalRecord(r, state, buffer, codec.recordBytes());
+            MemberState known = bootstrap.state(r);
+            Optional<byte[]> last = locks.finalRecord(r, known, buffer, codec.recordBytes());
             if (last.isPresent()) {
                 agreement.proveDead(r, finalRecord(last.get()));
                 proved[r] = true;
+            } else if (silence.alone() && !locks.watches(r) && (known == MemberState.LOST || isSilent(r))) {
+                // One that cannot be reached may still be heard by others.
+                agreement.vouchDead(r);
+                proved[r] = true;
             }
         }
+    }
+
+    /** Whether nothing is heard of a rank, and neither the rendezvous nor a lock would tell if it had died. */
+    private synchronized boolean isSilent(int rank) {
+        long since = Math.max(listening, heard[rank]);
+        return bootstrap.state(0) != MemberState.ALIVE
+                && !locks.watches(rank)
+                && clock.nanoTime() - since > silence.longest().toNanos();
     }
 
     private AcceptorRecord finalRecord(byte[] bytes) {
@@ -280,15 +421,28 @@ public final class BufferMembership {
         }
         AgreementMessage message = agreement.message();
         byte[] bytes = codec.encode(message);
-        if (Arrays.equals(bytes, Long.BYTES, bytes.length, sent, Math.min(Long.BYTES, sent.length), sent.length)) {
+        boolean same =
+                Arrays.equals(bytes, Long.BYTES, bytes.length, sent, Math.min(Long.BYTES, sent.length), sent.length);
+        long now = clock.nanoTime();
+        if (same && now - sentAt < heartbeat()) {
+            slots.sendOwed();
             return;
         }
         sent = bytes;
+        sentAt = now;
+        Membership membership = agreement.membership();
         for (int r = 0; r < slots.ranks(); r++) {
-            if (r != self) {
+            // A rank that was left out may have closed the buffer since.
+            if (r != self && !notified.get(r)) {
                 slots.send(r, ControlSlots.AGREEMENT, message.version(), bytes);
+                notified.set(r, !membership.has(r) && !slots.owes(r));
             }
         }
+    }
+
+    /** Ranks that wait in a recovery send their state again and again, so that they do not count as silent. */
+    private long heartbeat() {
+        return silence.longest().toNanos() / 8;
     }
 
     /** Called again and again while this rank waits inside a move: answers the others, and ends the move if it cannot succeed. */
@@ -299,9 +453,12 @@ public final class BufferMembership {
         }
     }
 
-    /** What is known of a rank. */
+    /** What is known of a rank in a recovery. */
     MemberState state(int rank) {
-        return bootstrap.state(rank);
+        MemberState state = bootstrap.state(rank);
+        return state == MemberState.ALIVE && rank != self && (slots.isUnreachable(rank) || isSilent(rank))
+                ? MemberState.LOST
+                : state;
     }
 
     boolean provesLosses() {
@@ -339,7 +496,10 @@ public final class BufferMembership {
                 return true;
             }
         }
-        return false;
+        if (storedMemberships().stream().anyMatch(one -> one.epoch() > epochInUse && !one.has(self))) {
+            leftOut = true;
+        }
+        return leftOut;
     }
 
     boolean isRecovering() {
@@ -347,7 +507,8 @@ public final class BufferMembership {
     }
 
     /**
-     * Refuses an operation from a call of {@link #recover} until one has succeeded: the buffer's memory may differ between ranks.
+     * Begins an operation: refuses it from a call of {@link #recover} until one has succeeded, since the buffer's memory may differ between
+     * ranks. Not during {@link #recover}.
      *
      * @throws EpStateException then
      */
@@ -355,6 +516,11 @@ public final class BufferMembership {
         if (isRecovering()) {
             throw new EpStateException(
                     "recover of this buffer has begun and is not complete; call recover again before the next operation");
+        }
+        // A rank that was left out may have begun to take messages since. One that has not costs a moment.
+        if (slots.owesAny() && clock.nanoTime() - owedAt > OWED_NANOS) {
+            slots.sendOwed();
+            owedAt = clock.nanoTime();
         }
     }
 
@@ -430,7 +596,7 @@ public final class BufferMembership {
                         + with.size() + " of " + living + " that are not proved dead, and more than half are needed;"
                         + " ranks " + String.join(", ", against)
                         + " may run and continue without this one. Wait for them or end their processes, then call"
-                        + " recover again; or close the buffer",
+                        + " recover again; or close the buffer. A group that is joined with ep.recover.alone=true takes lost ranks for dead",
                 with.size(),
                 living);
     }

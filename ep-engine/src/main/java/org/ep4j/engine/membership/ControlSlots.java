@@ -5,19 +5,26 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.zip.CRC32C;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.memory.Words;
+import org.ep4j.spi.HostPosted;
 
 /**
- * Slots in memory that ranks map, through which they agree on a membership and exchange what it takes to move a buffer. The memory
- * of each rank has slots for each other rank, which only that other rank writes, again and again. The memory is that of the buffer's first epoch
- * and stays for the buffer's life: no rank writes the slots of another one, so a rank that was left out can do no harm here.
+ * Slots in memory that ranks map or post to, through which they agree on a membership and exchange what it takes to move a buffer. The
+ * memory of each rank has slots for each other rank, which only that other rank writes, again and again. It stays for the buffer's life: no
+ * rank writes the slots of another one, so a rank that was left out can do no harm here.
  *
- * <p>A slot has a version, a length, a checksum and bytes. The version is 0 while its writer is at work. If the writer's process
- * ends in the middle of that, the message counts as lost.
+ * <p>A slot has a version, a length, a checksum and bytes; a message whose checksum does not match has not arrived whole. A rank that maps
+ * the memory sets the version to 0 while it writes. A rank that posts has one message to a peer in flight at a time; the next one is
+ * {@linkplain #sendOwed owed} until then, so that nothing here waits for a peer that has stopped, unless another buffer's thread fills
+ * the queue to it at that moment. For one thread.
  */
-final class ControlSlots {
+public final class ControlSlots {
     /** The slot of {@link AgreementMessage}s. */
     static final int AGREEMENT = 0;
 
@@ -35,27 +42,87 @@ final class ControlSlots {
     private static final int LINE = 64;
     private static final int PAGE = 4096;
 
+    /** The counter that is advanced to post what was written; nothing looks at it. */
+    private static final int COUNTER = 0;
+
+    private static final System.Logger LOG = System.getLogger("org.ep4j");
+
     private final int self;
-    private final List<Words> memory;
+    private final Memory memory;
     private final Words own;
     private final int slotBytes;
+    private final Map<Integer, Posting> postings = new TreeMap<>();
 
     /**
-     * Over the memory of all ranks.
+     * Memory of all ranks, zeroed when it was new.
      *
-     * @param self this rank
-     * @param memory by rank, zeroed when it was new
+     * @param own of this rank
+     * @param mapped of the ranks that this one maps, by rank
+     * @param posted how this rank writes the others, by rank
      */
-    ControlSlots(int self, List<? extends Words> memory) {
-        this.self = self;
-        this.memory = List.copyOf(memory);
-        this.own = memory.get(self);
-        this.slotBytes = slotBytes(memory.size());
+    public record Memory(Words own, Map<Integer, ? extends Words> mapped, Map<Integer, HostPosted> posted) {
+        /** Copies the maps. */
+        public Memory {
+            mapped = Map.copyOf(mapped);
+            posted = Map.copyOf(posted);
+        }
+
+        /** Memory that is mapped, by rank. */
+        public static Memory mapped(int self, List<? extends Words> all) {
+            Map<Integer, Words> others = new TreeMap<>();
+            for (int r = 0; r < all.size(); r++) {
+                if (r != self) {
+                    others.put(r, all.get(r));
+                }
+            }
+            return new Memory(all.get(self), others, Map.of());
+        }
+
+        int ranks() {
+            return 1 + mapped.size() + posted.size();
+        }
     }
 
-    /** Bytes of each rank's memory, a multiple of a page. */
+    /** What is posted to one rank. */
+    private static final class Posting {
+        private final HostPosted posted;
+        /** By slot: the newest message, if it could not be posted yet. */
+        private final Map<Integer, Message> owed = new TreeMap<>();
+
+        private boolean unreachable;
+        private long posts;
+
+        Posting(HostPosted posted) {
+            this.posted = posted;
+        }
+    }
+
+    private static final class Message {
+        private final long version;
+        private final byte[] bytes;
+
+        Message(long version, byte[] bytes) {
+            this.version = version;
+            this.bytes = bytes;
+        }
+    }
+
+    /** Over the memory of all ranks. */
+    ControlSlots(int self, Memory memory) {
+        this.self = self;
+        this.memory = memory;
+        this.own = memory.own();
+        this.slotBytes = slotBytes(memory.ranks());
+        memory.posted().forEach((rank, posted) -> postings.put(rank, new Posting(posted)));
+    }
+
+    /** Bytes of each rank's memory, a multiple of a page: slots, then what is posted to those of others. */
     static long bytes(int ranks) {
-        return ((long) ranks * SLOTS * slotBytes(ranks) + PAGE - 1) & -PAGE;
+        return (2 * slotsBytes(ranks) + PAGE - 1) & -PAGE;
+    }
+
+    private static long slotsBytes(int ranks) {
+        return (long) ranks * SLOTS * slotBytes(ranks);
     }
 
     private static int slotBytes(int ranks) {
@@ -64,7 +131,7 @@ final class ControlSlots {
     }
 
     int ranks() {
-        return memory.size();
+        return memory.ranks();
     }
 
     private long offset(int source, int slot) {
@@ -72,13 +139,92 @@ final class ControlSlots {
     }
 
     /**
-     * Overwrites this rank's slot at another rank.
+     * Overwrites this rank's slot at another rank, at once or by a later {@link #sendOwed}.
      *
      * @param version larger than the version of any earlier message in this slot
      */
     void send(int to, int slot, long version, byte[] bytes) {
-        Words words = memory.get(to);
-        long at = offset(self, slot);
+        Posting posting = postings.get(to);
+        if (posting == null) {
+            Words words = memory.mapped().get(to);
+            if (words == null) {
+                throw new IllegalArgumentException("rank " + to + " has no slots for rank " + self);
+            }
+            write(words, offset(self, slot), version, bytes);
+        } else {
+            posting.owed.put(slot, new Message(version, bytes));
+            sendOwed(to, posting);
+        }
+    }
+
+    /** Posts what could not be posted before. To be called again and again while messages are exchanged. */
+    void sendOwed() {
+        postings.forEach(this::sendOwed);
+    }
+
+    private void sendOwed(int to, Posting posting) {
+        if (posting.owed.isEmpty()) {
+            return;
+        }
+        try {
+            // Also what an operation has posted: a queue that is full would make this rank wait for a peer that has
+            // stopped.
+            if (!posting.posted.isIdle(to)) {
+                return;
+            }
+            for (Map.Entry<Integer, Message> one : posting.owed.entrySet()) {
+                int slot = one.getKey();
+                Message message = one.getValue();
+                long staged = slotsBytes(ranks()) + offset(to, slot);
+                write(own, staged, message.version, message.bytes);
+                posting.posted.write(to, offset(self, slot), staged, HEAD + padded(message.bytes.length));
+            }
+            posting.posts++;
+            posting.posted.advance(to, COUNTER, posting.posts);
+            posting.owed.clear();
+        } catch (EpTimeoutException e) {
+            // Another thread has filled the queue meanwhile.
+            LOG.log(System.Logger.Level.DEBUG, "a message to a rank is owed", e);
+        } catch (EpPeerLostException e) {
+            posting.unreachable = true;
+            posting.owed.clear();
+        }
+    }
+
+    /** Finds out to which ranks nothing can be posted any more. */
+    void findUnreachable() {
+        postings.forEach((to, posting) -> {
+            try {
+                posting.posted.isIdle(to);
+            } catch (EpPeerLostException e) {
+                posting.unreachable = true;
+            }
+        });
+    }
+
+    /** True if messages to a rank are posted. */
+    boolean isPosted(int rank) {
+        return postings.containsKey(rank);
+    }
+
+    /** True if a message to a rank could not be posted yet. */
+    boolean owes(int rank) {
+        Posting posting = postings.get(rank);
+        return posting != null && !posting.owed.isEmpty();
+    }
+
+    /** True if a message to any rank could not be posted yet. */
+    boolean owesAny() {
+        return postings.values().stream().anyMatch(posting -> !posting.owed.isEmpty());
+    }
+
+    /** True if nothing can be posted to a rank any more. */
+    boolean isUnreachable(int rank) {
+        Posting posting = postings.get(rank);
+        return posting != null && posting.unreachable;
+    }
+
+    private static void write(Words words, long at, long version, byte[] bytes) {
         ByteBuffer padded = words(Arrays.copyOf(bytes, padded(bytes.length)));
         words.putLongRelease(at + VERSION, 0);
         VarHandle.storeStoreFence();

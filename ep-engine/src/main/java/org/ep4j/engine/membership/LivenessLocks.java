@@ -272,9 +272,20 @@ public final class LivenessLocks implements AutoCloseable {
         boolean proved = inSameProcess.contains(rank)
                 ? state == MemberState.LEFT || (state == MemberState.LOST && lossIsProof)
                 : state(rank) != MemberState.ALIVE;
-        if (file == null || !proved) {
-            return Optional.empty();
-        }
+        return file == null || !proved ? Optional.empty() : newestRecord(file, rank, buffer, length);
+    }
+
+    /**
+     * The newest record of a buffer that a rank has stored, which may run.
+     *
+     * @return empty if this rank cannot read it; no bytes if the rank has stored none
+     */
+    synchronized Optional<byte[]> storedRecord(int rank, int buffer, int length) {
+        LivenessFile file = files.get(rank);
+        return file == null ? Optional.empty() : newestRecord(file, rank, buffer, length);
+    }
+
+    private static Optional<byte[]> newestRecord(LivenessFile file, int rank, int buffer, int length) {
         try {
             byte[] newest = {};
             long number = 0;
@@ -297,6 +308,11 @@ public final class LivenessLocks implements AutoCloseable {
             LOG.log(Level.DEBUG, "the record of rank " + rank + " cannot be read", e);
             return Optional.empty();
         }
+    }
+
+    /** True if a lock would tell that the process of a rank has ended. */
+    synchronized boolean watches(int rank) {
+        return files.containsKey(rank);
     }
 
     /** True if this rank has a file and has opened those of all others: they are on one host and share a folder. */

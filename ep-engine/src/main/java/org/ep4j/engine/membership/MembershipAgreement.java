@@ -42,11 +42,15 @@ class MembershipAgreement {
 
     /** Final records of the ranks that this rank itself has proved dead, of all epochs. */
     private final Map<Integer, AcceptorRecord> finalRecords = new TreeMap<>();
+    /** Ranks that the user vouches are dead, whose final records nobody can read. */
+    private final BitSet unread = new BitSet();
     /** Members of this epoch that are proved dead and whose final record is part of the next two values. */
     private final BitSet dead = new BitSet();
 
     private long deadPromised = Vote.NO_BALLOT;
     private Vote deadAccepted = Vote.NONE;
+    /** Whether the final record of one of them is not known. */
+    private boolean deadUnread;
 
     /**
      * Starts in an epoch that no other rank of the group has left for longer than this one.
@@ -84,7 +88,7 @@ class MembershipAgreement {
     final AgreementMessage message() {
         version++;
         return new AgreementMessage(
-                version, record(), proposal, Arrays.asList(suspects), dead(), deadPromised, deadAccepted);
+                version, record(), proposal, Arrays.asList(suspects), dead(), deadPromised, deadAccepted, deadUnread);
     }
 
     /** The members of this epoch that are proved dead, by this rank or by others. */
@@ -121,6 +125,18 @@ class MembershipAgreement {
     final void proveDead(int rank, AcceptorRecord last) {
         finalRecords.put(rank, last);
         count(rank, last);
+        evaluate();
+    }
+
+    /** Takes note that the user vouches for the death of a rank whose record nobody can read. */
+    final void vouchDead(int rank) {
+        unread.set(rank);
+        proveDead(rank, new AcceptorRecord(Membership.first(ranks), Vote.NO_BALLOT, Vote.NONE));
+    }
+
+    /** Takes over a membership that was decided, if it is newer. */
+    final void takeOver(Membership decided) {
+        learn(decided);
         evaluate();
     }
 
@@ -285,12 +301,14 @@ class MembershipAgreement {
 
     /**
      * True for more than half of the members that are not proved dead. A dead member whose final record was read leaves
-     * the number of members; it is not counted for the proposal.
+     * the number of members; it is not counted for the proposal. If the record of one of them is not known, all members that live: what it
+     * has accepted with one of these may be decided.
      */
     boolean isQuorum(BitSet answers) {
         BitSet living = (BitSet) answers.clone();
         living.andNot(dead);
-        return 2 * living.cardinality() > membership.size() - dead.cardinality();
+        int all = membership.size() - dead.cardinality();
+        return deadUnread ? living.cardinality() == all : 2 * living.cardinality() > all;
     }
 
     /** True if the ranks that would go on are more than half of the members that are not proved dead. */
@@ -402,6 +420,7 @@ class MembershipAgreement {
         dead.clear();
         deadPromised = Vote.NO_BALLOT;
         deadAccepted = Vote.NONE;
+        deadUnread = false;
         finalRecords.forEach(this::count);
     }
 
@@ -412,6 +431,7 @@ class MembershipAgreement {
             return;
         }
         dead.set(rank);
+        deadUnread |= unread.get(rank);
         // A record of an older epoch: the rank has promised and accepted nothing in this one.
         if (last.membership().epoch() == membership.epoch()) {
             deadPromised = Math.max(deadPromised, last.promised());
@@ -424,5 +444,6 @@ class MembershipAgreement {
         dead.or(message.dead());
         deadPromised = Math.max(deadPromised, message.deadPromised());
         deadAccepted = deadAccepted.newer(message.deadAccepted());
+        deadUnread |= message.deadUnread();
     }
 }

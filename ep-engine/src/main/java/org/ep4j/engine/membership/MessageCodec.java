@@ -19,7 +19,7 @@ final class MessageCodec {
 
     /** Most bytes of a message. */
     int messageBytes() {
-        return LONGS * Long.BYTES + recordBytes() + 4 * (1 + ranks);
+        return LONGS * Long.BYTES + recordBytes() + 4 * (1 + ranks) + 1;
     }
 
     /** Most bytes of a record. */
@@ -38,6 +38,7 @@ final class MessageCodec {
         }
         to.putLong(message.deadPromised());
         put(to, message.deadAccepted());
+        to.put((byte) (message.deadUnread() ? 1 : 0));
         return written(to);
     }
 
@@ -51,7 +52,8 @@ final class MessageCodec {
         for (int r = 0; r < ranks; r++) {
             dead.set(r, from.get() != 0);
         }
-        return new AgreementMessage(version, acceptor, proposal, suspects, dead, from.getLong(), vote(from));
+        return new AgreementMessage(
+                version, acceptor, proposal, suspects, dead, from.getLong(), vote(from), from.get() != 0);
     }
 
     byte[] encode(AcceptorRecord record) {

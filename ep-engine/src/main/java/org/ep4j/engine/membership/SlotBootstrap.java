@@ -31,8 +31,19 @@ final class SlotBootstrap implements Bootstrap {
     private final long epoch;
     private final List<Integer> members;
     private final int self;
-    /** Rounds with each rank, shared with subgroups. */
-    private final long[] rounds;
+    private final Progress progress;
+
+    /** How far the gathers of an epoch are, on this rank. Shared with subgroups. */
+    private static final class Progress {
+        /** By rank: rounds with it. */
+        private final long[] rounds;
+        /** A gather has not ended here: others may still be at it, so there must be no later one. */
+        private boolean broken;
+
+        Progress(int ranks) {
+            rounds = new long[ranks];
+        }
+    }
 
     /**
      * Among the members of an epoch.
@@ -40,15 +51,15 @@ final class SlotBootstrap implements Bootstrap {
      * @param members ranks, ascending
      */
     SlotBootstrap(BufferMembership membership, long epoch, List<Integer> members) {
-        this(membership, epoch, members, new long[membership.slots().ranks()]);
+        this(membership, epoch, members, new Progress(membership.slots().ranks()));
     }
 
-    private SlotBootstrap(BufferMembership membership, long epoch, List<Integer> members, long[] rounds) {
+    private SlotBootstrap(BufferMembership membership, long epoch, List<Integer> members, Progress progress) {
         this.membership = membership;
         this.epoch = epoch;
         this.members = List.copyOf(members);
         this.self = members.indexOf(membership.self());
-        this.rounds = rounds;
+        this.progress = progress;
     }
 
     @Override
@@ -63,6 +74,16 @@ final class SlotBootstrap implements Bootstrap {
 
     @Override
     public List<byte[]> allGather(String tag, byte[] mine, Duration deadline) {
+        if (progress.broken) {
+            throw new EpException("an earlier step of the recovery has not ended on this rank");
+        }
+        progress.broken = true;
+        List<byte[]> all = gather(tag, mine, deadline);
+        progress.broken = false;
+        return all;
+    }
+
+    private List<byte[]> gather(String tag, byte[] mine, Duration deadline) {
         long end = membership.clock().nanoTime() + deadline.toNanos();
         long name = checksum(tag);
         List<ByteArrayOutputStream> got = new ArrayList<>();
@@ -79,15 +100,16 @@ final class SlotBootstrap implements Bootstrap {
                 }
                 ByteBuffer message = ByteBuffer.wrap(receive(i, tag, end, deadline));
                 if (message.getLong() != name) {
-                    throw new EpException("rank " + members.get(i) + " is at another step of the recovery than \"" + tag
-                            + "\", a defect of a backend; close the buffer");
+                    throw new EpException(
+                            "rank " + members.get(i) + " is at another step of the recovery than \"" + tag
+                                    + "\": it has failed at an earlier one, or a backend has a defect; see its log, then call recover again");
                 }
                 lengths[i] = message.getLong();
                 most = Math.max(most, lengths[i]);
                 got.get(i).write(message.array(), message.position(), message.remaining());
             }
             for (int rank : members) {
-                rounds[rank]++;
+                progress.rounds[rank]++;
             }
         }
         List<byte[]> all = new ArrayList<>();
@@ -127,7 +149,7 @@ final class SlotBootstrap implements Bootstrap {
                                 + deadline.toMillis() + " ms",
                         "recover",
                         member,
-                        rounds[rank],
+                        progress.rounds[rank],
                         Math.max(0, (membership.slots().version(rank, slot(rank)) & 0xFFFF_FFFFL) - 1));
             }
             backoff.pause();
@@ -135,12 +157,12 @@ final class SlotBootstrap implements Bootstrap {
     }
 
     private int slot(int rank) {
-        return ControlSlots.EXCHANGE + (int) (rounds[rank] & 1);
+        return ControlSlots.EXCHANGE + (int) (progress.rounds[rank] & 1);
     }
 
     /** Version of the next message to a rank; grows with epoch and round, and an epoch has one move. */
     private long version(int rank) {
-        return (epoch << 32) + rounds[rank] + 1;
+        return (epoch << 32) + progress.rounds[rank] + 1;
     }
 
     private static long checksum(String tag) {
@@ -167,7 +189,7 @@ final class SlotBootstrap implements Bootstrap {
     @Override
     public Bootstrap subgroup(String name, List<Integer> ranks) {
         return new SlotBootstrap(
-                membership, epoch, ranks.stream().map(members::get).toList(), rounds);
+                membership, epoch, ranks.stream().map(members::get).toList(), progress);
     }
 
     @Override

@@ -14,7 +14,7 @@ import org.ep4j.engine.membership.BufferMembership;
 import org.ep4j.spi.Bootstrap;
 
 /**
- * Recovery of a buffer whose ranks map each other's memory: the ranks agree on the members of the next epoch, then move the buffer
+ * Recovery of a buffer that can be made anew among some of its ranks: the ranks agree on the members of the next epoch, then move the buffer
  * into fresh memory among these. A rank that is left out but runs can only reach the memory before, which no member uses any more.
  */
 public final class MovingRecoverer {

@@ -36,12 +36,12 @@ public final class Peers<W extends Words> {
     private final Function<DeviceMemory, W> access;
     private volatile List<W> stored = List.of();
     /** Where peers that post write. */
-    private final W window;
+    private volatile W window;
     /** Where it is told what has come from them. */
-    private final W counters;
+    private volatile W counters;
 
-    private final Map<Integer, PostedPeer> postedTo = new TreeMap<>();
-    private final Map<Integer, HostPosted> postedFrom;
+    private volatile Map<Integer, PostedPeer> postedTo;
+    private volatile Map<Integer, HostPosted> postedFrom;
     private volatile DeviceMemory symmetric;
     /** By counter and rank: what was seen of ranks that post. */
     private final AtomicLongArray heard;
@@ -80,31 +80,44 @@ public final class Peers<W extends Words> {
         long staging = symmetric.window().map(SymmetricMemory.Window::staging).orElse(layout.staging(0));
         long stagingBytes =
                 symmetric.window().map(SymmetricMemory.Window::stagingBytes).orElse(layout.stagingBytes());
-        symmetric
-                .postedTo()
-                .forEach((peer, posted) ->
-                        postedTo.put(peer, new PostedPeer(posted, peer, staging + peer * stagingBytes, stagingBytes)));
+        this.postedTo = postedTo(symmetric, staging, stagingBytes);
         this.postedFrom = symmetric.postedFrom();
     }
 
     /**
-     * Continues in fresh memory, in which all counters are 0; of ranks that all map each other. Nothing of the memory before is
+     * Continues in fresh memory without a window, in which all counters are 0. Nothing of the memory before is
      * written or read from here on. Ranks that are not in the fresh memory have to be masked. While no other thread uses this
      * object but to read results.
      */
     public void moveTo(SymmetricMemory fresh) {
-        if (!postedTo.isEmpty() || !postedFrom.isEmpty()) {
-            throw new IllegalStateException("ranks post to others, and only mapped memory moves");
-        }
         List<W> all = new ArrayList<>();
         W local = access.apply(fresh.local());
         for (int r = 0; r < ranks(); r++) {
-            // A rank that is not there has no bytes: what tries to reach it all the same fails.
-            DeviceMemory mapped = fresh.mapped().getOrDefault(r, fresh.local().slice(0, 0));
-            all.add(r == rank ? local : access.apply(mapped));
+            DeviceMemory mapped = fresh.mapped().get(r);
+            if (r == rank || fresh.postedTo().containsKey(r)) {
+                all.add(local);
+            } else {
+                // A rank that is not there has no bytes: what tries to reach it all the same fails.
+                all.add(access.apply(mapped == null ? fresh.local().slice(0, 0) : mapped));
+            }
         }
         symmetric = fresh.local();
+        window = local;
+        counters = local;
+        for (int i = 0; i < heard.length(); i++) {
+            heard.set(i, 0);
+        }
+        postedTo = postedTo(fresh, layout.staging(0), layout.stagingBytes());
+        postedFrom = fresh.postedFrom();
         stored = List.copyOf(all);
+    }
+
+    private static Map<Integer, PostedPeer> postedTo(SymmetricMemory symmetric, long staging, long bytes) {
+        Map<Integer, PostedPeer> all = new TreeMap<>();
+        symmetric
+                .postedTo()
+                .forEach((peer, posted) -> all.put(peer, new PostedPeer(posted, peer, staging + peer * bytes, bytes)));
+        return all;
     }
 
     /** This rank's own memory, as an address. */

@@ -45,6 +45,9 @@ final class BufferMembershipTest {
     /** A deadline that passes in a test. */
     private static final Duration BRIEF = Duration.ofMillis(300);
 
+    private static final BufferMembership.Silence NEVER_SILENT =
+            new BufferMembership.Silence(Duration.ofDays(1), false);
+
     @TempDir
     private Path folder;
 
@@ -78,7 +81,13 @@ final class BufferMembershipTest {
                 locks.stream().map(LivenessLocks::announcement).toList();
         for (int r = 0; r < ranks; r++) {
             locks.get(r).open(r, announcements);
-            memberships.add(new BufferMembership(7, memory, locks.get(r), bootstraps.get(r), NanoClock.SYSTEM));
+            memberships.add(new BufferMembership(
+                    7,
+                    ControlSlots.Memory.mapped(r, memory),
+                    locks.get(r),
+                    bootstraps.get(r),
+                    NanoClock.SYSTEM,
+                    NEVER_SILENT));
         }
         locks.forEach(LivenessLocks::removeName);
     }

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Random;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
@@ -16,8 +18,8 @@ import org.junit.jupiter.api.Test;
 @Tag("verify")
 final class ControlSlotsTest {
     private final List<HostMemory> memory = List.of(newMemory(), newMemory());
-    private final ControlSlots sender = new ControlSlots(0, memory);
-    private final ControlSlots receiver = new ControlSlots(1, memory);
+    private final ControlSlots sender = new ControlSlots(0, ControlSlots.Memory.mapped(0, memory));
+    private final ControlSlots receiver = new ControlSlots(1, ControlSlots.Memory.mapped(1, memory));
 
     static HostMemory newMemory() {
         return newMemory(2);
@@ -68,15 +70,20 @@ final class ControlSlotsTest {
 
     @Test
     void slotsOfSourcesDoNotOverlap() {
-        sender.send(1, ControlSlots.AGREEMENT, 1, bytes(ControlSlots.EXCHANGE_BYTES, 1));
-        sender.send(1, ControlSlots.EXCHANGE, 1, bytes(ControlSlots.EXCHANGE_BYTES, 2));
-        sender.send(1, ControlSlots.EXCHANGE + 1, 1, bytes(ControlSlots.EXCHANGE_BYTES, 3));
-        receiver.send(1, ControlSlots.AGREEMENT, 1, bytes(ControlSlots.EXCHANGE_BYTES, 4));
-        receiver.send(1, ControlSlots.EXCHANGE + 1, 1, bytes(ControlSlots.EXCHANGE_BYTES, 5));
-        for (int slot = 0; slot < 3; slot++) {
-            assertThat(receiver.read(0, slot, 1)).contains(bytes(ControlSlots.EXCHANGE_BYTES, slot + 1));
+        List<HostMemory> ofThree = Stream.generate(() -> newMemory(3)).limit(3).toList();
+        List<ControlSlots> all = IntStream.range(0, 3)
+                .mapToObj(r -> new ControlSlots(r, ControlSlots.Memory.mapped(r, ofThree)))
+                .toList();
+        for (int source : new int[] {0, 2}) {
+            for (int slot = 0; slot < 3; slot++) {
+                all.get(source).send(1, slot, 1, bytes(ControlSlots.EXCHANGE_BYTES, 3 * source + slot));
+            }
         }
-        assertThat(receiver.read(1, ControlSlots.AGREEMENT, 1)).contains(bytes(ControlSlots.EXCHANGE_BYTES, 4));
-        assertThat(receiver.read(1, ControlSlots.EXCHANGE + 1, 1)).contains(bytes(ControlSlots.EXCHANGE_BYTES, 5));
+        for (int source : new int[] {0, 2}) {
+            for (int slot = 0; slot < 3; slot++) {
+                assertThat(all.get(1).read(source, slot, 1))
+                        .contains(bytes(ControlSlots.EXCHANGE_BYTES, 3 * source + slot));
+            }
+        }
     }
 }

@@ -26,6 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 @EnabledOnOs(OS.LINUX)
 final class LivenessLocksTest {
     private static final String HOST = "this-host";
+    private static final int PAGE = 4096;
 
     @TempDir
     private Path folder;
@@ -96,6 +97,39 @@ final class LivenessLocksTest {
             unaware.get(2).close();
         }
         assertThat(names()).as("the killed process could not remove its name").isOne();
+    }
+
+    @Test
+    void sharesMemoryOfABufferInTheFilesOfAllRanks() {
+        try (LivenessLocks one = locks();
+                LivenessLocks two = locks()) {
+            List<byte[]> all = List.of(one.announcement(), two.announcement());
+            one.open(0, all);
+            assertThat(one.reachesAll(2)).isTrue();
+            assertThat(two.reachesAll(2))
+                    .as("before it has opened the other file")
+                    .isFalse();
+            two.open(1, all);
+            LivenessLocks.Shared mine = one.share(3, PAGE, 0, 2);
+            LivenessLocks.Shared theirs = two.share(3, PAGE, 1, 2);
+            try (LivenessLocks.Shared other = one.share(4, PAGE, 0, 2)) {
+                mine.memory().get(1).putLong(8, 5);
+                theirs.memory().get(0).putLong(PAGE - 8, 6);
+                assertThat(theirs.memory().get(1).getLong(8)).isEqualTo(5);
+                assertThat(mine.memory().get(0).getLong(PAGE - 8)).isEqualTo(6);
+                assertThat(other.memory().get(0).getLong(PAGE - 8)).isZero();
+            }
+            mine.close();
+            assertThat(theirs.memory().get(1).getLong(8))
+                    .as("after the other rank has closed its part")
+                    .isEqualTo(5);
+            theirs.close();
+            try (LivenessLocks.Shared again = one.share(3, PAGE, 0, 2)) {
+                assertThat(again.memory().get(0).getLong(PAGE - 8))
+                        .as("memory that was given back")
+                        .isZero();
+            }
+        }
     }
 
     @Test

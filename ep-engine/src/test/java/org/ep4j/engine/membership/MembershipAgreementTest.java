@@ -169,6 +169,52 @@ final class MembershipAgreementTest {
         assertThat(second.equals(first)).isEqualTo(isStored);
     }
 
+    /**
+     * Rank 0 decides with the votes of 1 and 4, then it and 4 die where nobody can read their records. More than half of the ranks that live
+     * are then too few: the only one of these that has accepted something must answer.
+     */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void deathsWithoutARecordNeedAllLivingRanks(boolean isVouched) {
+        Ranks ranks = new Ranks(5, MembershipAgreement::new);
+        ranks.at(0).suspect(3, Standing.UNREACHABLE);
+        ranks.propose(0);
+        ranks.sendAndReceive(0, 1, 4);
+        ranks.sendAndReceive(0, 1, 4);
+        Membership first = ranks.at(0).membership();
+        assertThat(first.epoch()).isOne();
+        AcceptorRecord none = new AcceptorRecord(Membership.first(5), Vote.NO_BALLOT, Vote.NONE);
+        for (int dead : List.of(0, 4)) {
+            if (isVouched) {
+                // Rank 2 hears of it from rank 3.
+                ranks.at(3).vouchDead(dead);
+            } else {
+                ranks.at(3).proveDead(dead, none);
+            }
+        }
+        ranks.sendAndReceive(3, 2);
+        ranks.propose(3);
+        ranks.sendAndReceive(3, 2);
+        ranks.sendAndReceive(3, 2);
+        assertThat(ranks.at(3).membership().epoch()).isEqualTo(isVouched ? 0 : 1);
+        ranks.sendAndReceive(3, 1, 2);
+        ranks.sendAndReceive(3, 1, 2);
+        assertThat(ranks.at(3).membership().equals(first)).isEqualTo(isVouched);
+    }
+
+    /** Rank 3 is proved dead and rank 2 is only suspected: deaths that are vouched for are another matter. */
+    @Test
+    void aProvedDeathNeedsNotAllLivingRanks() {
+        Ranks ranks = new Ranks(4, MembershipAgreement::new);
+        ranks.at(0).proveDead(3, ranks.at(3).record());
+        ranks.at(0).suspect(2, Standing.SILENT);
+        ranks.propose(0);
+        ranks.sendAndReceive(0, 1);
+        ranks.sendAndReceive(0, 1);
+        assertThat(ranks.at(0).membership().standings())
+                .containsExactly(Standing.MEMBER, Standing.MEMBER, Standing.SILENT, Standing.DEAD);
+    }
+
     /** A rank that suspects all others leaves, and they stay. */
     @Test
     void leavesOutTheRankWithTheMostPairs() {

@@ -43,7 +43,8 @@ final class MessageCodecTest {
                 standings(random, ranks),
                 dead,
                 random.nextLong(),
-                vote(random, ranks));
+                vote(random, ranks),
+                random.nextBoolean());
         assertThat(codec.encode(record).length).isLessThanOrEqualTo(codec.recordBytes());
         assertThat(codec.encode(message).length).isLessThanOrEqualTo(codec.messageBytes());
         assertThat(codec.record(codec.encode(record))).isEqualTo(record);

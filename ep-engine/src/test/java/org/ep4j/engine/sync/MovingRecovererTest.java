@@ -30,6 +30,7 @@ import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.bootstrap.InProcessBootstrap;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.membership.BufferMembership;
+import org.ep4j.engine.membership.ControlSlots;
 import org.ep4j.engine.membership.LivenessLocks;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
@@ -115,7 +116,11 @@ final class MovingRecovererTest {
             memory = new CountedMemory(rank);
             DeviceMemory local = memory.memories.element().memory();
             Map<Integer, DeviceMemory> mapped = new TreeMap<>();
-            IntStream.range(0, RANKS).filter(r -> r != rank).forEach(r -> mapped.put(r, local));
+            Map<Integer, HostMemory> others = new TreeMap<>();
+            IntStream.range(0, RANKS).filter(r -> r != rank).forEach(r -> {
+                mapped.put(r, local);
+                others.put(r, control.get(r));
+            });
             Peers<HostMemory> peers = new Peers<>(
                     RailsTest.plan(List.of(0, 1, 2)),
                     layout,
@@ -123,7 +128,12 @@ final class MovingRecovererTest {
                     HostMemory::of,
                     Deadline.in(Guard.minute()));
             BufferMembership membership = new BufferMembership(
-                    1, control, locks.get(rank), bootstraps.get(rank), () -> System.nanoTime() + later.get());
+                    1,
+                    new ControlSlots.Memory(control.get(rank), others, Map.of()),
+                    locks.get(rank),
+                    bootstraps.get(rank),
+                    () -> System.nanoTime() + later.get(),
+                    new BufferMembership.Silence(Duration.ofDays(1), false));
             Recoverer.Numbers numbers = new Recoverer.Numbers() {
                 @Override
                 public long[] begun() {

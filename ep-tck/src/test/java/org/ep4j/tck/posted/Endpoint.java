@@ -31,11 +31,12 @@ final class Endpoint {
     /**
      * Opens it.
      *
-     * @param free run when all ranks have closed
+     * @param users ranks that open it
+     * @param free run when all users have closed
      */
-    Endpoint(int rank, int ranks, DeviceMemory memory, Runnable free) {
+    Endpoint(int rank, int ranks, int users, DeviceMemory memory, Runnable free) {
         this.free = free;
-        this.users = ranks;
+        this.users = users;
         this.rank = rank;
         this.memory = memory;
         this.access = HostMemory.of(memory);

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
@@ -37,6 +38,7 @@ final class Link {
     private final Endpoint own;
     private final Endpoint peer;
     private final Random random;
+    private final Set<Integer> cut;
     private final List<Posted> pending = new ArrayList<>();
     private final Limits limits;
     private int writes;
@@ -72,7 +74,13 @@ final class Link {
         }
     }
 
-    Link(Endpoint own, Endpoint peer, long seed, Limits limits) {
+    /**
+     * From one rank to another.
+     *
+     * @param cut ranks that this one cannot reach any more through any buffer
+     */
+    Link(Endpoint own, Endpoint peer, long seed, Limits limits, Set<Integer> cut) {
+        this.cut = cut;
         this.limits = limits;
         this.own = own;
         this.peer = peer;
@@ -91,7 +99,9 @@ final class Link {
         check(own, source, bytes, "source");
         check(peer, target, bytes, "target");
         writes++;
-        broken |= writes == limits.cut();
+        if (writes == limits.cut()) {
+            cut.add(peer.rank());
+        }
         checkReachable();
         if (refuses) {
             refuses = false;
@@ -172,7 +182,7 @@ final class Link {
 
     private void checkReachable() {
         broken |= peer.refuses(own.rank());
-        if (broken) {
+        if (broken || cut.contains(peer.rank())) {
             pending.clear();
             throw new EpPeerLostException(
                     "rank " + peer.rank() + " cannot be reached by test0:1 of rank " + own.rank()
@@ -182,8 +192,14 @@ final class Link {
         }
     }
 
-    /** The peer died, or this rank did. */
-    synchronized void cut() {
+    /** The peer died, or this rank did: nothing comes there through any buffer. */
+    void cut() {
+        cut.add(peer.rank());
+        end();
+    }
+
+    /** The buffer is closed. */
+    synchronized void end() {
         broken = true;
         pending.clear();
         notifyAll();

@@ -11,18 +11,25 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
-import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.RecoverableBackend;
 import org.ep4j.spi.RegistersDeviceMemory;
 import org.ep4j.spi.SymmetricBuffer;
 
-/** Registers memory that somebody else allocated; what peers map must outlive this rank's use of it and is its own. */
-record PostedThreadsBackend(OpenContext context) implements EpBackend, RegistersDeviceMemory {
+/**
+ * Registers memory that somebody else allocated; what peers map must outlive this rank's use of it and is its own.
+ *
+ * @param cut ranks that this one cannot reach any more
+ */
+record PostedThreadsBackend(OpenContext context, Set<Integer> cut)
+        implements RecoverableBackend, RegistersDeviceMemory {
     @Override
     public String id() {
         return PostedThreadsProvider.ID;
@@ -35,19 +42,29 @@ record PostedThreadsBackend(OpenContext context) implements EpBackend, Registers
 
     @Override
     public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
-        Endpoint own =
-                allocates() ? allocate(bytes) : endpoint(memory.orElseThrow().memory(), () -> {});
-        List<byte[]> keys = context.bootstrap()
-                .allGather(name, ByteBuffer.allocate(8).putLong(own.key()).array(), deadline);
+        return exposeAmong(context.bootstrap(), context.ranks(), name, bytes, memory, deadline);
+    }
+
+    @Override
+    public SymmetricBuffer exposeAmong(
+            Bootstrap members,
+            List<Integer> ranks,
+            String name,
+            long bytes,
+            Optional<ExposedMemory> memory,
+            Duration deadline) {
+        Endpoint own = allocates()
+                ? allocate(bytes, ranks.size())
+                : endpoint(memory.orElseThrow().memory(), ranks.size(), () -> {});
+        List<byte[]> keys = members.allGather(
+                name, ByteBuffer.allocate(8).putLong(own.key()).array(), deadline);
         Map<Integer, Endpoint> all = new TreeMap<>();
         for (int i = 0; i < keys.size(); i++) {
-            all.put(
-                    context.ranks().get(i),
-                    Endpoint.of(ByteBuffer.wrap(keys.get(i)).getLong()));
+            all.put(ranks.get(i), Endpoint.of(ByteBuffer.wrap(keys.get(i)).getLong()));
         }
         // Nobody closes before all have found it.
-        context.bootstrap().barrier(name + "-found", deadline);
-        return new PostedThreadsBuffer(context, name, own, all);
+        members.barrier(name + "-found", deadline);
+        return new PostedThreadsBuffer(context, name, own, all, cut);
     }
 
     @Override
@@ -76,13 +93,13 @@ record PostedThreadsBackend(OpenContext context) implements EpBackend, Registers
         }
     }
 
-    private Endpoint allocate(long bytes) {
+    private Endpoint allocate(long bytes, int users) {
         DeviceAllocation allocation = context.device().allocate(bytes);
-        return endpoint(allocation.memory(), allocation::close);
+        return endpoint(allocation.memory(), users, allocation::close);
     }
 
-    private Endpoint endpoint(DeviceMemory memory, Runnable free) {
-        return new Endpoint(context.rank(), context.plan().ranks(), memory, free);
+    private Endpoint endpoint(DeviceMemory memory, int users, Runnable free) {
+        return new Endpoint(context.rank(), context.plan().ranks(), users, memory, free);
     }
 
     @Override

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicLongArray;
@@ -30,7 +31,7 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
     private final Random random;
     private volatile boolean closed;
 
-    PostedThreadsBuffer(OpenContext context, String name, Endpoint own, Map<Integer, Endpoint> all) {
+    PostedThreadsBuffer(OpenContext context, String name, Endpoint own, Map<Integer, Endpoint> all, Set<Integer> cut) {
         this.context = context;
         this.own = own;
         this.all = Map.copyOf(all);
@@ -42,7 +43,12 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
                 boolean next = rank == (own.rank() + 1) % context.plan().ranks();
                 links.put(
                         rank,
-                        new Link(own, peer, seed + 31L * own.rank() + rank, Link.Limits.of(context.config(), next)));
+                        new Link(
+                                own,
+                                peer,
+                                seed + 31L * own.rank() + rank,
+                                Link.Limits.of(context.config(), next),
+                                cut));
             }
         });
         Thread courier = new Thread(this::carry, "courier-" + own.rank() + "-" + name);
@@ -163,7 +169,7 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
     public void close() {
         if (!closed) {
             closed = true;
-            links.values().forEach(Link::cut);
+            links.values().forEach(Link::end);
             own.close();
             all.values().forEach(Endpoint::release);
             work.release();

@@ -3,6 +3,7 @@ package org.ep4j.tck.posted;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
@@ -131,6 +132,6 @@ public final class PostedThreadsProvider implements EpBackendProvider {
 
     @Override
     public EpBackend open(OpenContext context) {
-        return new PostedThreadsBackend(context);
+        return new PostedThreadsBackend(context, ConcurrentHashMap.newKeySet());
     }
 }

@@ -1,0 +1,156 @@
+package org.ep4j.engine;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.function.Supplier;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpDevice;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.gpu.GpuWindow;
+import org.ep4j.engine.memory.HostDevice;
+import org.ep4j.engine.memory.TrackedMemory;
+import org.ep4j.engine.sync.SymmetricMemory;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.ExposedMemory;
+import org.ep4j.spi.SymmetricBuffer;
+
+/** Makes symmetric memory of this rank and reaches that of its peers, through the open backends of a group. */
+final class MemoryMaker {
+    private final EpDevice device;
+    private final OpenBackends backends;
+    private final UsablePaths paths;
+
+    /** A step of a backend in which its ranks make memory reachable together. */
+    interface Exposing {
+        /** As {@link EpBackend#expose}. */
+        SymmetricBuffer expose(EpBackend backend, long bytes, Optional<ExposedMemory> memory);
+    }
+
+    /**
+     * Ranks that make memory together.
+     *
+     * @param ranks ascending, this one among them
+     * @param agreement of these ranks
+     * @param step name of the step in which they tell each other that they have allocated memory, unique in the life of the agreement
+     * @param left time that this step may take
+     * @param exposing makes memory reachable among these ranks
+     */
+    record Members(List<Integer> ranks, Agreement agreement, String step, Supplier<Duration> left, Exposing exposing) {
+        Members {
+            ranks = List.copyOf(ranks);
+        }
+    }
+
+    /**
+     * Memory that has been made.
+     *
+     * @param free gives it back; called once
+     */
+    record Made(SymmetricMemory memory, Runnable free) {}
+
+    MemoryMaker(EpDevice device, OpenBackends backends, UsablePaths paths) {
+        this.device = device;
+        this.backends = backends;
+        this.paths = paths;
+    }
+
+    /**
+     * Makes memory. If a rank has too little of it, this call fails at once on all ranks, before anything is registered. Backends let go
+     * of memory before it is freed, here too when this call fails: a NIC may still write to what it has registered.
+     *
+     * @param bytes of this rank's memory, not of the window
+     * @param window by which GPUs exchange with peers that are not mapped; freed with the memory
+     * @param given what a backend has exposed already, which is closed with the memory
+     * @throws org.ep4j.EpUnavailableException if another rank could not allocate its memory, with its reason
+     */
+    Made make(long bytes, Optional<GpuWindow> window, List<SymmetricBuffer> given, Members members) {
+        List<SymmetricBuffer> exposed = new ArrayList<>(given);
+        Map<String, SymmetricBuffer> byBackend = new TreeMap<>();
+        Optional<EpBackend> allocator =
+                backends.byId().values().stream().filter(EpBackend::allocates).findFirst();
+        DeviceMemory local;
+        Runnable freeWindow = () -> window.ifPresent(GpuWindow::close);
+        Runnable freeLocal = freeWindow;
+        try {
+            if (allocator.isPresent()) {
+                SymmetricBuffer own = members.exposing().expose(allocator.get(), bytes, Optional.empty());
+                exposed.add(own);
+                byBackend.put(allocator.get().id(), own);
+                local = own.local();
+            } else {
+                DeviceAllocation allocation = device.allocate(bytes);
+                local = allocation.memory();
+                freeLocal = () -> {
+                    allocation.close();
+                    freeWindow.run();
+                };
+            }
+        } catch (RuntimeException e) {
+            // Where a step of the backend that allocates did not end, ranks may still be at it.
+            if (!(e instanceof EpTimeoutException || e instanceof EpPeerLostException)) {
+                members.agreement().refuse(members.step(), e, members.left().get());
+            }
+            letGo(exposed, freeWindow);
+            throw e;
+        }
+        SymmetricMemory made;
+        try {
+            members.agreement()
+                    .exchange(members.step(), new byte[0], members.left().get());
+            ExposedMemory registered = window.map(GpuWindow::exposed).orElseGet(() -> ExposedMemory.of(local));
+            register(registered, exposed, byBackend, members.exposing());
+            made = paths.reach(local, byBackend, window.flatMap(GpuWindow::posted), members.ranks());
+        } catch (RuntimeException e) {
+            try {
+                letGo(exposed, freeLocal);
+            } catch (RuntimeException other) {
+                e.addSuppressed(other);
+            }
+            throw e;
+        }
+        backends.retain();
+        Runnable freeAll = freeLocal;
+        return new Made(made, track(local, () -> {
+            letGo(exposed, freeAll);
+            backends.release();
+        }));
+    }
+
+    private static void letGo(List<SymmetricBuffer> exposed, Runnable freeLocal) {
+        // NICs let go of memory before it is unmapped.
+        for (int i = exposed.size() - 1; i >= 0; i--) {
+            exposed.get(i).close();
+        }
+        freeLocal.run();
+    }
+
+    private void register(
+            ExposedMemory memory,
+            List<SymmetricBuffer> exposed,
+            Map<String, SymmetricBuffer> byBackend,
+            Exposing exposing) {
+        for (EpBackend backend : backends.byId().values()) {
+            if (!byBackend.containsKey(backend.id()) && !backend.allocatesWindow()) {
+                SymmetricBuffer registered =
+                        exposing.expose(backend, memory.memory().byteSize(), Optional.of(memory));
+                exposed.add(registered);
+                byBackend.put(backend.id(), registered);
+            }
+        }
+    }
+
+    /** Keeps memory of the host as long as tensors of it are in use; a GPU's is freed at once. */
+    private Runnable track(DeviceMemory memory, Runnable free) {
+        if (device instanceof HostDevice host) {
+            TrackedMemory tracked = host.track(memory, free);
+            return tracked::close;
+        }
+        return free;
+    }
+}
