@@ -304,10 +304,14 @@ final class PostedMembershipTest {
         start(3, false);
         lose(2);
         continueWithout(2, 0, 1);
-        long before = posts.get(2);
-        assertThat(before).isPositive();
-        continueWithout(2, 0, 1);
-        assertThat(posts.get(2)).isEqualTo(before);
+        // What found no room is posted by the next recovery.
+        long before = -1;
+        for (int i = 0; i < 5 && posts.get(2) != before; i++) {
+            before = posts.get(2);
+            postings.forEach(one -> one.deliver(2));
+            continueWithout(2, 0, 1);
+        }
+        assertThat(posts.get(2)).isPositive().isEqualTo(before);
         assertThat(memberships.get(2).isLeftOut()).isTrue();
     }
 
