@@ -97,9 +97,9 @@ public interface EpBuffer extends AutoCloseable {
      * operations alike. Collective over the ranks that are alive and not masked. Unfinished operations are discarded.
      *
      * <p>A rank that was only stopped for longer than the heartbeat timeout counts as lost by the others. A buffer <i>moves</i> if it is in
-     * host memory, or if its ranks are GPUs of one host that are all connected by ipc-nvlink, or all by rocm, and can open files in a
-     * common folder (that of {@code host-shm}, {@code /dev/shm} or {@code /tmp}).
-     * It continues in fresh memory, which such a rank cannot reach when it continues. The
+     * host memory, or if its ranks are GPUs of one host that are all connected by ipc-nvlink, or all by rocm. These GPUs' ranks must be able
+     * to open files in one of these folders: {@code /dev/shm}, the JVM's temporary folder, or the one that {@code ep.shm.dir}
+     * names for host-shm. It continues in fresh memory, which such a rank cannot reach when it continues. The
      * ranks that continue must be more than half of those that took part until now and are not proved dead; a masked rank whose
      * process runs is counted among these, since it might continue with others. Nothing proves to ranks on one host that a rank on
      * another host is dead if no rank there is alive. Ask for {@link #combineInput} and

@@ -188,7 +188,7 @@ public final class EpKeys {
     public static final ConfigKey<Boolean> RECOVER_ALONE = ConfigKey.flag(
                     "ep.recover.alone",
                     false,
-                    "true lets EpBuffer.recover count lost ranks as dead that nothing proves dead, as after the loss of a whole host;"
+                    "true lets EpBuffer.recover count lost ranks as dead although nothing proves it, as after the loss of a whole host;"
                             + " if their processes live, they may continue on their own too")
             .agreedByAllRanks();
 

@@ -59,8 +59,9 @@ public interface HostPosted {
     void drain(int peer, Duration deadline);
 
     /**
-     * Whether nothing that was posted to {@code peer} is in flight, so that a small write and an advance find room now. Waits for a moment
-     * at most (less than a millisecond), and not for other threads that use the connection: then false.
+     * Whether nothing that was posted to {@code peer} through any buffer of the backend is in flight: what is posted next arrives after
+     * it, and a small write and an advance find room. Waits for a moment at most (less than a millisecond), and not for other threads
+     * that use the connection: then false.
      */
     default boolean isIdle(int peer) {
         try {

@@ -7,6 +7,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpPeerLostException;
@@ -158,50 +159,51 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
     @Override
     public void close() {
         if (open.compareAndSet(true, false)) {
-            for (Link link : sayFarewell(Deadline.in(EfaBackend.LINGER))) {
-                link.endUnlessDrained("it took nothing, and this rank has closed " + this + " with writes in flight");
-            }
+            sayFarewell(Deadline.in(EfaBackend.LINGER));
             awaitPeers();
             exposed.resources().close();
             onClose.accept(this);
         }
     }
 
-    /**
-     * Tells all peers, each once it has taken all before: one that takes nothing must not keep the others from hearing it.
-     *
-     * @return links of those that have not taken all
-     */
-    private Set<Link> sayFarewell(Deadline end) {
+    /** Tells all peers, each once it has taken all before: one that takes nothing must not keep the others from hearing it. */
+    private void sayFarewell(Deadline end) {
         Set<Link> waiting = new HashSet<>(links.values());
         Set<Link> informed = new HashSet<>();
-        while (true) {
-            waiting.removeIf(link -> isDone(link, informed));
-            if (waiting.isEmpty()) {
-                return waiting;
-            }
-            if (end.passed()) {
-                waiting.forEach(link -> LOGGER.log(
-                        System.Logger.Level.WARNING,
-                        this + " is closed while writes to " + link.peer().label() + " are in flight"));
-                return waiting;
-            }
+        do {
+            waiting.removeIf(link -> isOver(link, () -> link.drainThen(TURN, () -> inform(link, informed))));
+        } while (!waiting.isEmpty() && !end.passed());
+        for (Link link : waiting) {
+            LOGGER.log(
+                    System.Logger.Level.WARNING,
+                    this + " is closed while writes to " + link.peer().label() + " are in flight");
+            isOver(link, () -> {
+                link.drainOrEnd(
+                        PATIENCE,
+                        () -> inform(link, informed),
+                        "it took nothing, and this rank has closed " + this + " with writes in flight");
+                return true;
+            });
         }
     }
 
-    private boolean isDone(Link link, Set<Link> informed) {
-        try {
-            link.drain(TURN);
-            if (informed.contains(link)) {
-                return true;
-            }
+    private void inform(Link link, Set<Link> informed) {
+        if (!informed.contains(link)) {
             link.farewell(exposed.numbers().get(link.peer().index()), Deadline.in(TURN));
             informed.add(link);
-            return false;
+        }
+    }
+
+    private static boolean isOver(Link link, BooleanSupplier last) {
+        try {
+            return last.getAsBoolean();
         } catch (EpTimeoutException e) {
             return false;
         } catch (EpPeerLostException e) {
-            LOGGER.log(System.Logger.Level.DEBUG, "closed without a word to the peer: {0}", e.getMessage());
+            LOGGER.log(
+                    System.Logger.Level.DEBUG,
+                    "closed without a word to " + link.peer().label(),
+                    e);
             return true;
         }
     }

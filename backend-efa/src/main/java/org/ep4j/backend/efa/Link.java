@@ -7,6 +7,7 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import java.util.function.IntSupplier;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
@@ -266,6 +267,7 @@ final class Link {
      * in which they post nothing more.
      */
     boolean isIdle() {
+        checkAlive();
         if (!lock.tryLock()) {
             return false;
         }
@@ -282,15 +284,67 @@ final class Link {
         }
     }
 
-    /** Ends the link if something is in flight, so that nothing reads its source any more. */
-    void endUnlessDrained(String why) {
+    /**
+     * Lets all data arrive that was posted, by other threads too, then posts something and lets it arrive. Other threads post nothing
+     * meanwhile.
+     *
+     * @param quiet ends this if nothing has arrived for so long, or another thread has used the link
+     * @return whether all has arrived
+     */
+    boolean drainThen(Duration quiet, Runnable post) {
+        if (!Deadline.in(quiet).tryLock(lock)) {
+            return false;
+        }
+        try {
+            checkAlive();
+            if (!drainWhileMoving(quiet, this::data)) {
+                return false;
+            }
+            post.run();
+            return drainWhileMoving(quiet, this::pending);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Lets all data arrive that was posted, then posts something. Ends the link if nothing arrives for some time: nothing reads the source
+     * of a write any more.
+     */
+    void drainOrEnd(Duration quiet, Runnable post, String why) {
         hold(() -> {
             takeNews();
-            if (lost == null && pending() > 0) {
+            if (lost == null && !drainWhileMoving(quiet, this::data)) {
                 cut();
                 lose(why);
+            } else if (lost == null) {
+                post.run();
             }
         });
+    }
+
+    private boolean drainWhileMoving(Duration quiet, IntSupplier inFlight) {
+        int before = Integer.MAX_VALUE;
+        long end = 0;
+        boolean late = false;
+        for (int tries = 0; inFlight.getAsInt() > 0; tries++) {
+            if (inFlight.getAsInt() < before) {
+                before = inFlight.getAsInt();
+                end = Deadline.in(quiet).nanoTime();
+                late = false;
+            } else if (late) {
+                return false;
+            } else {
+                // A thread that got no processor meanwhile looks once more.
+                late = end - System.nanoTime() <= 0;
+            }
+            boolean moved = progress();
+            checkAlive();
+            if (!moved) {
+                Pause.after(tries);
+            }
+        }
+        return true;
     }
 
     /** Finds out whether the peer can be reached on all rails, which also connects them. */
@@ -316,6 +370,14 @@ final class Link {
         } finally {
             lock.unlock();
         }
+    }
+
+    private int data() {
+        int data = 0;
+        for (Rail rail : rails) {
+            data += rail.flow().data();
+        }
+        return data;
     }
 
     private int pending() {

@@ -97,6 +97,11 @@ final class RailFlow {
         nic.give(length);
     }
 
+    /** Writes of data under way. */
+    int data() {
+        return large + small;
+    }
+
     /** Another burst may begin. */
     void polled() {
         posted = 0;

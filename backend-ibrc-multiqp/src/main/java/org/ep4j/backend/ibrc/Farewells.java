@@ -5,6 +5,7 @@ import java.util.Collection;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
@@ -47,37 +48,49 @@ final class Farewells {
         words.putLongRelease(one(), 1);
     }
 
-    /** Tells all peers, each once all before has arrived there: one that takes nothing must not keep the others from hearing it. */
-    void say(Collection<Link> links, Region counters, int self, Deadline end) {
+    /**
+     * Tells all peers, each once all before has arrived there: one that takes nothing must not keep the others from hearing it.
+     *
+     * @param why says why a link ends on which nothing arrives for long
+     */
+    void say(Collection<Link> links, Region counters, int self, Deadline end, String why) {
         Set<Link> waiting = new HashSet<>(links);
         Set<Link> informed = new HashSet<>();
-        while (true) {
-            waiting.removeIf(link -> isDone(link, informed, counters, self));
-            if (waiting.isEmpty()) {
-                return;
-            }
-            if (end.passed()) {
-                waiting.forEach(link -> LOGGER.log(
-                        System.Logger.Level.WARNING,
-                        "a buffer is closed while writes to " + link.peer().label() + " are in flight"));
-                return;
-            }
+        do {
+            waiting.removeIf(link -> isOver(
+                    link,
+                    () -> link.drainThen(TURN, () -> {
+                        if (!informed.contains(link)) {
+                            write(link, counters, self);
+                            informed.add(link);
+                        }
+                    })));
+        } while (!waiting.isEmpty() && !end.passed());
+        for (Link link : waiting) {
+            LOGGER.log(
+                    System.Logger.Level.WARNING,
+                    "a buffer is closed while writes to " + link.peer().label() + " are in flight");
+            isOver(link, () -> {
+                link.drainOrEnd(PATIENCE, () -> write(link, counters, self), why);
+                return true;
+            });
         }
     }
 
-    private boolean isDone(Link link, Set<Link> informed, Region counters, int self) {
+    private void write(Link link, Region counters, int self) {
+        link.write(counters, word(self), one(), Long.BYTES, TURN);
+    }
+
+    private static boolean isOver(Link link, BooleanSupplier last) {
         try {
-            link.drain(TURN);
-            if (informed.contains(link)) {
-                return true;
-            }
-            link.write(counters, word(self), one(), Long.BYTES, TURN);
-            informed.add(link);
-            return false;
+            return last.getAsBoolean();
         } catch (EpTimeoutException e) {
             return false;
         } catch (EpPeerLostException e) {
-            LOGGER.log(System.Logger.Level.DEBUG, "closed without a word to the peer: {0}", e.getMessage());
+            LOGGER.log(
+                    System.Logger.Level.DEBUG,
+                    "closed without a word to " + link.peer().label(),
+                    e);
             return true;
         }
     }

@@ -145,12 +145,21 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
         return link(peer).isIdle();
     }
 
-    /** As {@link SymmetricBuffer#close}; first gives NICs and peers a short time to be done with what is under way. */
+    /**
+     * As {@link SymmetricBuffer#close}; first gives NICs and peers a short time to be done with what is in flight. A connection on which
+     * nothing arrives for so long ends: it would read this memory when it works again.
+     */
     @Override
     public void close() {
         if (open.compareAndSet(true, false)) {
             Deadline end = Deadline.in(IbrcBackend.LINGER);
-            exposed.farewells().say(links.values(), exposed.counters(), self, end);
+            exposed.farewells()
+                    .say(
+                            links.values(),
+                            exposed.counters(),
+                            self,
+                            end,
+                            "nothing arrives there, and this rank has closed " + this + " with writes in flight");
             boolean apart = exposed.farewells().complete(links.values());
             exposed.registered().close();
             if (apart) {

@@ -134,7 +134,7 @@ final class IbrcKeys {
     static final ConfigKey<Boolean> RELAXED_ORDERING = ConfigKey.flag(
                     "ep.ibrc.relaxed-ordering",
                     true,
-                    "whether NICs may use PCIe relaxed ordering for data; counters and memory of AMD GPUs are always"
+                    "whether NICs may use PCIe relaxed ordering for data; counters, and memory of AMD GPUs, are always"
                             + " registered without it")
             .orVariable("NVSHMEM_IB_ENABLE_RELAXED_ORDERING");
 

@@ -274,6 +274,7 @@ final class Link {
 
     /** Whether nothing is in flight. Lets what other threads have posted arrive for a moment, in which they post nothing more. */
     boolean isIdle() {
+        checkAlive();
         if (!lock.tryLock()) {
             return false;
         }
@@ -288,6 +289,79 @@ final class Link {
         } finally {
             lock.unlock();
         }
+    }
+
+    /**
+     * Lets all arrive that was posted, by other threads too, then posts something and lets it arrive. Other threads post nothing meanwhile.
+     *
+     * @param quiet ends this if nothing has arrived for so long, or another thread has used the link
+     * @return whether all has arrived
+     */
+    boolean drainThen(Duration quiet, Runnable post) {
+        if (!Deadline.in(quiet).tryLock(lock)) {
+            return false;
+        }
+        try {
+            checkAlive();
+            if (!drainWhileMoving(quiet)) {
+                return false;
+            }
+            post.run();
+            sender.flush();
+            return drainWhileMoving(quiet);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Lets all arrive that was posted, then posts something and lets it arrive. Gives up rails on which nothing arrives for some time, and the link if that does
+     * not help: nothing reads the source of a write any more.
+     */
+    void drainOrEnd(Duration quiet, Runnable post, String why) {
+        hold(() -> {
+            takeNews();
+            if (lost == null && !drainWhileMoving(quiet)) {
+                giveUpStuck(why);
+            }
+            if (lost == null && drainWhileMoving(quiet)) {
+                post.run();
+                sender.flush();
+            }
+            if (lost == null && !drainWhileMoving(quiet)) {
+                lose(why);
+            }
+        });
+    }
+
+    private void giveUpStuck(String why) {
+        for (Rail rail : rails) {
+            if (rail.alive() && Rail.alive(rails) > 1 && rail.pending() > 0) {
+                fail(rail.index(), rail.lane(0), why, true);
+            }
+        }
+    }
+
+    private boolean drainWhileMoving(Duration quiet) {
+        int before = -1;
+        long end = 0;
+        boolean late = false;
+        for (int tries = 0; !ready() || lanes.pending() > 0; tries++) {
+            if (lanes.pending() != before) {
+                before = lanes.pending();
+                end = Deadline.in(quiet).nanoTime();
+                late = false;
+            } else if (late) {
+                return false;
+            } else {
+                // A thread that got no processor meanwhile looks once more.
+                late = end - System.nanoTime() <= 0;
+            }
+            progress(1);
+            checkAlive();
+            Pause.after(tries);
+        }
+        return true;
     }
 
     private boolean ready() {

@@ -39,6 +39,11 @@ final class Rail {
         return count;
     }
 
+    /** Requests in flight. */
+    int pending() {
+        return lanes.stream().mapToInt(lane -> lane.log().pending()).sum();
+    }
+
     List<Lane> lanes() {
         return lanes;
     }

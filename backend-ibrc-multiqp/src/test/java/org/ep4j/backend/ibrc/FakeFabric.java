@@ -50,6 +50,7 @@ final class FakeFabric {
     private final boolean[] broken;
     private final Link[] links = new Link[2];
     private boolean stepping;
+    private boolean stalled;
     private long adds;
 
     FakeFabric(Random random, int lanes, int rails, int depth, int receives) {
@@ -75,6 +76,10 @@ final class FakeFabric {
     }
 
     /** Requests that advanced a counter. */
+    void stall() {
+        stalled = true;
+    }
+
     long adds() {
         return adds;
     }
@@ -89,7 +94,7 @@ final class FakeFabric {
 
     /** Lets something happen. */
     void step() {
-        if (stepping) {
+        if (stepping || stalled) {
             return;
         }
         stepping = true;

@@ -115,6 +115,15 @@ final class LinkPair implements AutoCloseable {
         return sides[side].link;
     }
 
+    /** Nothing more arrives, on any rail, and nothing fails. */
+    void stall() {
+        fabric.stall();
+    }
+
+    void write(int side, int bytes) {
+        sides[side].link.write(sides[side].dataRegion, 0, 0, bytes);
+    }
+
     /** A buffer in the memory of a side, which the peer closes with {@code farewells}. */
     IbrcBuffer buffer(int side, Farewells farewells) {
         Side own = sides[side];

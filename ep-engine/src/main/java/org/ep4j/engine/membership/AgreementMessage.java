@@ -14,7 +14,7 @@ import java.util.List;
  * @param dead members that are proved dead; not to be changed. Their final records are part of the next two values
  * @param deadPromised the highest ballot in the final records of {@code dead}
  * @param deadAccepted the newest vote in the final records of {@code dead}
- * @param deadUnread whether the final record of one of {@code dead} is not known
+ * @param deadUnread those of {@code dead} whose final record is not known; not to be changed
  */
 record AgreementMessage(
         long version,
@@ -24,7 +24,7 @@ record AgreementMessage(
         BitSet dead,
         long deadPromised,
         Vote deadAccepted,
-        boolean deadUnread) {
+        BitSet deadUnread) {
     AgreementMessage {
         suspects = List.copyOf(suspects);
     }

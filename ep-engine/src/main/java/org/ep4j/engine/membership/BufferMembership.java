@@ -229,7 +229,11 @@ public final class BufferMembership {
         } catch (RuntimeException e) {
             // What failed may be a consequence: a member that gives up the move removes what others were about to map.
             if (!isOver(epochTried)) {
-                sendLast(members, end);
+                try {
+                    sendLast(members, end);
+                } catch (RuntimeException other) {
+                    e.addSuppressed(other);
+                }
                 throw e;
             }
             if (clock.nanoTime() - end >= 0) {
@@ -269,8 +273,8 @@ public final class BufferMembership {
     /** Whether a move to an epoch cannot succeed: there is another epoch, or an agreement on one, or a member is lost. */
     private boolean isOver(long epoch) {
         readSlots();
-        updateSuspicions();
         receive();
+        updateSuspicions();
         send();
         Membership membership = agreement.membership();
         return membership.epoch() != epoch
@@ -281,12 +285,11 @@ public final class BufferMembership {
     /** Returns when there is a membership of an epoch that this rank has not tried to move to. */
     private void decide(long end, long millis) {
         Backoff backoff = new Backoff();
-        readSlots();
-        receive();
         agreement.begin(epochTried);
+        readSlots();
         while (true) {
-            updateSuspicions();
             receive();
+            updateSuspicions();
             agreement.tick(clock.nanoTime());
             send();
             if (agreement.isExpelled()) {
@@ -389,7 +392,7 @@ public final class BufferMembership {
             if (last.isPresent()) {
                 agreement.proveDead(r, finalRecord(last.get()));
                 proved[r] = true;
-            } else if (silence.alone() && !locks.watches(r) && (known == MemberState.LOST || isSilent(r))) {
+            } else if (silence.alone() && !locks.watches(r) && (known != MemberState.ALIVE || isSilent(r))) {
                 // One that cannot be reached may still be heard by others.
                 agreement.vouchDead(r);
                 proved[r] = true;
@@ -577,7 +580,8 @@ public final class BufferMembership {
                 missing = r;
             }
         }
-        if (2 * with.size() > living) {
+        int unproved = living + agreement.deadWithoutRecord();
+        if (2 * with.size() > unproved || with.size() == living) {
             return new EpTimeoutException(
                     "recover waited " + millis + " ms for "
                             + (missing < 0
@@ -593,12 +597,12 @@ public final class BufferMembership {
         return new EpNoMajorityException(
                 "this rank (" + self + ") can continue with ranks "
                         + with.stream().map(String::valueOf).collect(Collectors.joining(", ")) + " only, "
-                        + with.size() + " of " + living + " that are not proved dead, and more than half are needed;"
+                        + with.size() + " of " + unproved + " that are not proved dead, and more than half are needed;"
                         + " ranks " + String.join(", ", against)
                         + " may run and continue without this one. Wait for them or end their processes, then call"
                         + " recover again; or close the buffer. A group that is joined with ep.recover.alone=true takes lost ranks for dead",
                 with.size(),
-                living);
+                unproved);
     }
 
     private static String text(Standing suspicion) {

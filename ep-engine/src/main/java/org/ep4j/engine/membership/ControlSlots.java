@@ -3,6 +3,7 @@ package org.ep4j.engine.membership;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -44,6 +45,12 @@ public final class ControlSlots {
 
     /** The counter that is advanced to post what was written; nothing looks at it. */
     private static final int COUNTER = 0;
+
+    /** So many times in a row a connection may be in use before a message waits for {@link #TURN}. */
+    private static final int BUSY_TRIES = 32;
+
+    /** How long a message then waits: long enough for some large writes, and short if the peer has stopped. */
+    private static final Duration TURN = Duration.ofMillis(5);
 
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
@@ -88,6 +95,9 @@ public final class ControlSlots {
         private final HostPosted posted;
         /** By slot: the newest message, if it could not be posted yet. */
         private final Map<Integer, Message> owed = new TreeMap<>();
+
+        /** How often in a row the connection was in use. */
+        private int busy;
 
         private boolean unreachable;
         private long posts;
@@ -170,8 +180,15 @@ public final class ControlSlots {
             // Also what an operation has posted: a queue that is full would make this rank wait for a peer that has
             // stopped.
             if (!posting.posted.isIdle(to)) {
-                return;
+                posting.busy++;
+                if (posting.busy < BUSY_TRIES) {
+                    return;
+                }
+                posting.busy = 0;
+                // Threads of other buffers may keep the connection busy. Meanwhile they post nothing.
+                posting.posted.drain(to, TURN);
             }
+            posting.busy = 0;
             for (Map.Entry<Integer, Message> one : posting.owed.entrySet()) {
                 int slot = one.getKey();
                 Message message = one.getValue();

@@ -49,8 +49,8 @@ class MembershipAgreement {
 
     private long deadPromised = Vote.NO_BALLOT;
     private Vote deadAccepted = Vote.NONE;
-    /** Whether the final record of one of them is not known. */
-    private boolean deadUnread;
+    /** Those of them whose final record is not known. */
+    private final BitSet deadUnread = new BitSet();
 
     /**
      * Starts in an epoch that no other rank of the group has left for longer than this one.
@@ -88,12 +88,18 @@ class MembershipAgreement {
     final AgreementMessage message() {
         version++;
         return new AgreementMessage(
-                version, record(), proposal, Arrays.asList(suspects), dead(), deadPromised, deadAccepted, deadUnread);
+                version, record(), proposal, Arrays.asList(suspects), dead(), deadPromised, deadAccepted, (BitSet)
+                        deadUnread.clone());
     }
 
     /** The members of this epoch that are proved dead, by this rank or by others. */
     final BitSet dead() {
         return (BitSet) dead.clone();
+    }
+
+    /** How many of them count in a quorum, because their final records are not known. */
+    final int deadWithoutRecord() {
+        return deadUnread.cardinality();
     }
 
     /** Why this rank wants to leave another one out; {@link Standing#MEMBER} if it does not. */
@@ -130,6 +136,9 @@ class MembershipAgreement {
 
     /** Takes note that the user vouches for the death of a rank whose record nobody can read. */
     final void vouchDead(int rank) {
+        if (finalRecords.containsKey(rank)) {
+            return;
+        }
         unread.set(rank);
         proveDead(rank, new AcceptorRecord(Membership.first(ranks), Vote.NO_BALLOT, Vote.NONE));
     }
@@ -143,7 +152,7 @@ class MembershipAgreement {
     /** Takes note of a message of another rank. */
     final void receive(int from, AgreementMessage message) {
         AgreementMessage before = heard[from];
-        if (before != null && before.version() >= message.version()) {
+        if (!hears(from) || (before != null && before.version() >= message.version())) {
             return;
         }
         heard[from] = message;
@@ -211,6 +220,19 @@ class MembershipAgreement {
             promised = vote.ballot();
             accepted = vote;
         }
+    }
+
+    /**
+     * False for a rank that is taken for dead without its record: those that have promised to go on without it must not learn from it
+     * afterwards what it has decided.
+     */
+    boolean hears(int rank) {
+        return !deadUnread.get(rank);
+    }
+
+    /** One more rank is taken for dead without its record: votes for a ballot that is older than that do not make fewer ranks a quorum. */
+    void onUnreadDeath() {
+        giveUp();
     }
 
     boolean mayPromise(long ballot) {
@@ -301,14 +323,14 @@ class MembershipAgreement {
 
     /**
      * True for more than half of the members that are not proved dead. A dead member whose final record was read leaves
-     * the number of members; it is not counted for the proposal. If the record of one of them is not known, all members that live: what it
-     * has accepted with one of these may be decided.
+     * the number of members; it is not counted for the proposal. One whose record is not known does not leave it: what it has accepted
+     * with one member that lives may be decided. But all members that live are a quorum, too.
      */
     boolean isQuorum(BitSet answers) {
         BitSet living = (BitSet) answers.clone();
         living.andNot(dead);
         int all = membership.size() - dead.cardinality();
-        return deadUnread ? living.cardinality() == all : 2 * living.cardinality() > all;
+        return 2 * living.cardinality() > all + deadUnread.cardinality() || (all > 0 && living.cardinality() == all);
     }
 
     /** True if the ranks that would go on are more than half of the members that are not proved dead. */
@@ -420,7 +442,7 @@ class MembershipAgreement {
         dead.clear();
         deadPromised = Vote.NO_BALLOT;
         deadAccepted = Vote.NONE;
-        deadUnread = false;
+        deadUnread.clear();
         finalRecords.forEach(this::count);
     }
 
@@ -430,8 +452,14 @@ class MembershipAgreement {
         if (!membership.has(rank)) {
             return;
         }
+        boolean isNew = !dead.get(rank);
         dead.set(rank);
-        deadUnread |= unread.get(rank);
+        if (!unread.get(rank)) {
+            deadUnread.clear(rank);
+        } else if (isNew) {
+            deadUnread.set(rank);
+            onUnreadDeath();
+        }
         // A record of an older epoch: the rank has promised and accepted nothing in this one.
         if (last.membership().epoch() == membership.epoch()) {
             deadPromised = Math.max(deadPromised, last.promised());
@@ -441,9 +469,17 @@ class MembershipAgreement {
 
     /** Takes over what another member says of the dead: deaths and final records are final, for all hosts. */
     void count(AgreementMessage message) {
+        BitSet newUnread = (BitSet) message.deadUnread().clone();
+        newUnread.andNot(dead);
         dead.or(message.dead());
         deadPromised = Math.max(deadPromised, message.deadPromised());
         deadAccepted = deadAccepted.newer(message.deadAccepted());
-        deadUnread |= message.deadUnread();
+        BitSet read = (BitSet) message.dead().clone();
+        read.andNot(message.deadUnread());
+        deadUnread.andNot(read);
+        if (!newUnread.isEmpty()) {
+            deadUnread.or(newUnread);
+            onUnreadDeath();
+        }
     }
 }

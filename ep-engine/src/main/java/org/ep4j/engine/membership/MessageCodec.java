@@ -19,7 +19,7 @@ final class MessageCodec {
 
     /** Most bytes of a message. */
     int messageBytes() {
-        return LONGS * Long.BYTES + recordBytes() + 4 * (1 + ranks) + 1;
+        return LONGS * Long.BYTES + recordBytes() + 4 * (1 + ranks);
     }
 
     /** Most bytes of a record. */
@@ -34,11 +34,11 @@ final class MessageCodec {
         put(to, message.proposal());
         putStandings(to, message.suspects());
         for (int r = 0; r < ranks; r++) {
-            to.put((byte) (message.dead().get(r) ? 1 : 0));
+            to.put((byte)
+                    ((message.dead().get(r) ? 1 : 0) + (message.deadUnread().get(r) ? 2 : 0)));
         }
         to.putLong(message.deadPromised());
         put(to, message.deadAccepted());
-        to.put((byte) (message.deadUnread() ? 1 : 0));
         return written(to);
     }
 
@@ -49,11 +49,14 @@ final class MessageCodec {
         Vote proposal = vote(from);
         List<Standing> suspects = standings(from);
         BitSet dead = new BitSet(ranks);
+        BitSet deadUnread = new BitSet(ranks);
         for (int r = 0; r < ranks; r++) {
-            dead.set(r, from.get() != 0);
+            byte flags = from.get();
+            dead.set(r, (flags & 1) != 0);
+            deadUnread.set(r, (flags & 2) != 0);
         }
         return new AgreementMessage(
-                version, acceptor, proposal, suspects, dead, from.getLong(), vote(from), from.get() != 0);
+                version, acceptor, proposal, suspects, dead, from.getLong(), vote(from), deadUnread);
     }
 
     byte[] encode(AcceptorRecord record) {

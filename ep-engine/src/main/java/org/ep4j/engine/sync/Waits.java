@@ -244,7 +244,24 @@ public final class Waits {
             return;
         }
         requireMember(phase);
-        // A rank that went another way may recover from that already: the cause is told, not the consequence.
+        checkBeginnings(counter, source, expected, phase);
+        Optional<List<Integer>> leftOut = excludedBy(source);
+        if (leftOut.isPresent()) {
+            // A rank that went another way may recover from that already: the cause is told, not the consequence. It
+            // may have come since.
+            checkBeginnings(counter, source, expected, phase);
+            checkLostOf(source, leftOut.get(), counter, expected, phase);
+            throw new EpTimeoutException(
+                    peers.label(source) + " has given up and recovers, so " + phase + " cannot end"
+                            + describe(counter, source, expected) + "; call recover here too",
+                    phase,
+                    source,
+                    expected,
+                    peers.seen(counter, source));
+        }
+    }
+
+    private void checkBeginnings(Counter counter, int source, long expected, String phase) {
         for (Counter other : BEGINNINGS) {
             if (begun.containsKey(counter)
                     && other != counter
@@ -255,17 +272,6 @@ public final class Waits {
                         + describe(counter, source, expected)
                         + "; all ranks must call the operations of a buffer in the same order");
             }
-        }
-        Optional<List<Integer>> leftOut = excludedBy(source);
-        if (leftOut.isPresent()) {
-            checkLostOf(source, leftOut.get(), counter, expected, phase);
-            throw new EpTimeoutException(
-                    peers.label(source) + " has given up and recovers, so " + phase + " cannot end"
-                            + describe(counter, source, expected) + "; call recover here too",
-                    phase,
-                    source,
-                    expected,
-                    peers.seen(counter, source));
         }
     }
 

@@ -17,7 +17,7 @@ import org.ep4j.testing.Tier;
 
 /**
  * NVIDIA's and AMD's compilers that the build unpacks; they need no GPU. What has been compiled once is kept with the kernels of the emulator,
- * by all that decides about it; the tier "all" compiles everything.
+ * by all that decides about it; the tier "all" compiles it anew.
  */
 final class TestCompilers {
     private static final KernelCache CACHE =

@@ -53,6 +53,9 @@ final class AgreementSimulation {
     /** By rank: the ranks that it was shown to be dead. */
     private final List<Set<Integer>> shown = new ArrayList<>();
 
+    /** By rank: the memberships that it has known. */
+    private final List<Set<Membership>> learned = new ArrayList<>();
+
     private final List<InFlight> network = new ArrayList<>();
     private final Map<Long, Membership> decided = new HashMap<>();
     /** Values that were proposed, by epoch. */
@@ -65,6 +68,9 @@ final class AgreementSimulation {
     private final int mostKills;
     /** Whether a newer message replaces those of the same sender that have not arrived, as in a slot of memory. */
     private final boolean isOverwriting;
+
+    /** Whether ranks also take for dead what was killed on another host, without its record. */
+    private final boolean isVouching;
 
     private final boolean isTraced;
     private boolean isHealing;
@@ -80,8 +86,9 @@ final class AgreementSimulation {
         long delay = random.nextBoolean() ? DELAY : DELAY / 20;
         ranks = 1 + random.nextInt(7);
         isOverwriting = random.nextBoolean();
-        mostKills = random.nextInt(ranks);
-        int hosts = 1 + random.nextInt(3);
+        isVouching = random.nextInt(3) == 0;
+        mostKills = isVouching ? ranks - 1 : random.nextInt(ranks);
+        int hosts = 1 + random.nextInt(isVouching ? 6 : 3);
         host = new int[ranks];
         agreement = new MembershipAgreement[ranks];
         isSlow = new boolean[ranks][ranks];
@@ -101,6 +108,7 @@ final class AgreementSimulation {
             agreement[r] = maker.make(r, first, delay);
             stored[r] = agreement[r].record();
             shown.add(new HashSet<>());
+            learned.add(new HashSet<>(Set.of(first)));
         }
     }
 
@@ -287,7 +295,7 @@ final class AgreementSimulation {
         for (int r = 0; r < ranks; r++) {
             if (!killed[r]
                     && kills < mostKills
-                    && (r == rank || (!isAlone && host[r] == host[rank] && random.nextInt(3) > 0))) {
+                    && (r == rank || (!isAlone && (isVouching || host[r] == host[rank]) && random.nextInt(3) > 0))) {
                 kill(r);
             }
         }
@@ -306,13 +314,16 @@ final class AgreementSimulation {
     private void prove(int rank) {
         for (int other = 0; other < ranks; other++) {
             int dead = other;
-            if (isRunning(rank)
-                    && killed[other]
-                    && host[other] == host[rank]
-                    && !shown.get(rank).contains(other)) {
+            if (!isRunning(rank) || !killed[other] || shown.get(rank).contains(other)) {
+                continue;
+            }
+            if (host[other] == host[rank]) {
                 shown.get(rank).add(other);
                 proofs++;
                 step(rank, "is shown that " + other + " is dead", () -> agreement[rank].proveDead(dead, stored[dead]));
+            } else if (isVouching && (isHealing || random.nextBoolean())) {
+                shown.get(rank).add(other);
+                step(rank, "takes " + other + " for dead without a record", () -> agreement[rank].vouchDead(dead));
             }
         }
     }
@@ -360,6 +371,11 @@ final class AgreementSimulation {
     private void check(int rank) {
         Membership membership = agreement[rank].membership();
         Membership known = decided.putIfAbsent(membership.epoch(), membership);
+        if (known != null && isVouching && !known.equals(membership) && isKnownToTheDeadOnly(known)) {
+            decided.put(membership.epoch(), membership);
+            known = null;
+        }
+        learned.get(rank).add(membership);
         require(
                 known == null || known.equals(membership),
                 "two memberships of epoch " + membership.epoch() + ": " + known + " and " + membership);
@@ -373,6 +389,16 @@ final class AgreementSimulation {
                         .add(accepted.value())) {
             requireLiving(rank, accepted.value(), membership);
         }
+    }
+
+    /** Those that take others for dead without their records forget what only these have decided. */
+    private boolean isKnownToTheDeadOnly(Membership membership) {
+        for (int r = 0; r < ranks; r++) {
+            if (!killed[r] && learned.get(r).contains(membership)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Holds of a value when it is proposed; the rank is the one that proposes it. */

@@ -202,6 +202,82 @@ final class MembershipAgreementTest {
         assertThat(ranks.at(3).membership().equals(first)).isEqualTo(isVouched);
     }
 
+    /**
+     * Rank 1 votes for what rank 0 proposes, then learns what 2, 3 and 4 have decided. When these are dead, this vote is one of all that live:
+     * it is older than their deaths.
+     */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void votesFromBeforeADeathWithoutARecordDoNotDecide(boolean isGivenUp) {
+        Ranks ranks = new Ranks(5, (self, first, delay) -> new MembershipAgreement(self, first, delay) {
+            @Override
+            void onUnreadDeath() {
+                if (isGivenUp) {
+                    super.onUnreadDeath();
+                }
+            }
+        });
+        ranks.at(0).suspect(3, Standing.UNREACHABLE);
+        ranks.propose(0);
+        ranks.sendAndReceive(0, 1, 2);
+        ranks.sendAndReceive(0, 1);
+        ranks.at(4).suspect(0, Standing.UNREACHABLE);
+        ranks.propose(4);
+        ranks.sendAndReceive(4, 2, 3);
+        ranks.sendAndReceive(4, 2, 3);
+        ranks.send(4, 1);
+        Membership decided = ranks.at(1).membership();
+        assertThat(decided.epoch()).isOne();
+        for (int dead : List.of(2, 3, 4)) {
+            ranks.at(0).vouchDead(dead);
+        }
+        assertThat(ranks.at(0).membership().epoch()).isEqualTo(isGivenUp ? 0 : 1);
+        ranks.send(1, 0);
+        assertThat(ranks.at(0).membership().equals(decided)).isEqualTo(isGivenUp);
+    }
+
+    /** Ranks 2, 3 and 4 have decided before they died. Rank 1 hears of it when it has voted with rank 0 to go on without them. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void lateMessagesOfTheDeadAreNotHeard(boolean isDeaf) {
+        Ranks ranks = new Ranks(5, (self, first, delay) -> new MembershipAgreement(self, first, delay) {
+            @Override
+            boolean hears(int rank) {
+                return !isDeaf || super.hears(rank);
+            }
+        });
+        ranks.at(4).suspect(0, Standing.UNREACHABLE);
+        ranks.propose(4);
+        ranks.sendAndReceive(4, 2, 3);
+        ranks.sendAndReceive(4, 2, 3);
+        AgreementMessage late = ranks.at(4).message();
+        for (int dead : List.of(2, 3, 4)) {
+            ranks.at(0).vouchDead(dead);
+        }
+        ranks.propose(0);
+        ranks.sendAndReceive(0, 1);
+        ranks.send(0, 1);
+        AgreementMessage vote = ranks.at(1).message();
+        ranks.at(1).receive(4, late);
+        ranks.at(0).receive(1, vote);
+        ranks.send(0, 1);
+        assertThat(ranks.at(0).membership().epoch()).isOne();
+        assertThat(ranks.at(0).membership().equals(ranks.at(1).membership())).isEqualTo(isDeaf);
+    }
+
+    /** Rank 4 of five is taken for dead and rank 3, which has left, never answers: the other three are more than half of all. */
+    @Test
+    void aVouchedDeathTakesNoQuorumAway() {
+        Ranks ranks = new Ranks(5, MembershipAgreement::new);
+        ranks.at(0).vouchDead(4);
+        ranks.at(0).suspect(3, Standing.LEFT);
+        ranks.propose(0);
+        ranks.sendAndReceive(0, 1, 2);
+        ranks.sendAndReceive(0, 1, 2);
+        assertThat(ranks.at(0).membership().standings())
+                .containsExactly(Standing.MEMBER, Standing.MEMBER, Standing.MEMBER, Standing.LEFT, Standing.DEAD);
+    }
+
     /** Rank 3 is proved dead and rank 2 is only suspected: deaths that are vouched for are another matter. */
     @Test
     void aProvedDeathNeedsNotAllLivingRanks() {

@@ -31,8 +31,10 @@ final class MessageCodecTest {
         Random random = new Random(seed);
         MessageCodec codec = new MessageCodec(ranks);
         BitSet dead = new BitSet(ranks);
+        BitSet deadUnread = new BitSet(ranks);
         for (int r = 0; r < ranks; r++) {
             dead.set(r, random.nextBoolean());
+            deadUnread.set(r, random.nextBoolean());
         }
         AcceptorRecord record = new AcceptorRecord(
                 new Membership(random.nextLong(), standings(random, ranks)), random.nextLong(), vote(random, ranks));
@@ -44,7 +46,7 @@ final class MessageCodecTest {
                 dead,
                 random.nextLong(),
                 vote(random, ranks),
-                random.nextBoolean());
+                deadUnread);
         assertThat(codec.encode(record).length).isLessThanOrEqualTo(codec.recordBytes());
         assertThat(codec.encode(message).length).isLessThanOrEqualTo(codec.messageBytes());
         assertThat(codec.record(codec.encode(record))).isEqualTo(record);

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpException;
+import org.ep4j.EpMismatchException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
@@ -38,6 +39,9 @@ final class WaitsTest {
     private static final class Backend implements HostPosted {
         private boolean lost;
         private int late = -1;
+        /** Another counter that the sources advance together with the late one. */
+        private int other = -1;
+
         private long last;
         /** The sources finish what is waited for and call recover, between two looks. */
         private boolean recovers;
@@ -54,7 +58,8 @@ final class WaitsTest {
         public long seen(int counter, int source) {
             if (recovers) {
                 finished |= counter == BufferLayout.number(Counter.RECOVER);
-                return finished ? last : 0;
+                boolean known = counter == late || counter == other || counter == BufferLayout.number(Counter.RECOVER);
+                return finished && known ? last : 0;
             }
             if (counter == late) {
                 return lost ? last : 0;
@@ -162,6 +167,16 @@ final class WaitsTest {
         assertThatThrownBy(() -> awaited(6))
                 .isInstanceOf(EpTimeoutException.class)
                 .hasMessageContainingAll("has given up and recovers", "expected 6");
+    }
+
+    /** The other operation and the recovery arrive between two looks: the first is the cause. */
+    @Test
+    void anOtherOperationThatCameBeforeItsSourceCalledRecoverIsTheReason() {
+        backend.recovers = true;
+        backend.other = BufferLayout.number(Counter.LL_COMBINE);
+        assertThatThrownBy(() -> awaited(6))
+                .isInstanceOf(EpMismatchException.class)
+                .hasMessageContaining("has begun ll_combine number 5 while this rank is in " + PHASE);
     }
 
     @Test

@@ -160,9 +160,7 @@ final class Link {
     }
 
     synchronized void drain() {
-        while (!pending.isEmpty() && !stuck && !peer.refuses(own.rank())) {
-            deliver();
-        }
+        arrive();
         if (!pending.isEmpty()) {
             pending.clear();
             broken = true;
@@ -208,6 +206,14 @@ final class Link {
     /** Nothing is to be delivered. */
     synchronized boolean isIdle() {
         return stuck || pending.isEmpty();
+    }
+
+    /** Lets all arrive that the peer takes; false if something is left. */
+    synchronized boolean arrive() {
+        while (!pending.isEmpty() && !stuck && !peer.refuses(own.rank())) {
+            deliver();
+        }
+        return pending.isEmpty();
     }
 
     /** Lets one piece or counter arrive. */

@@ -27,8 +27,9 @@ import org.ep4j.spi.SymmetricBuffer;
  * Registers memory that somebody else allocated; what peers map must outlive this rank's use of it and is its own.
  *
  * @param cut ranks that this one cannot reach any more
+ * @param open buffers
  */
-record PostedThreadsBackend(OpenContext context, Set<Integer> cut)
+record PostedThreadsBackend(OpenContext context, Set<Integer> cut, Set<PostedThreadsBuffer> open)
         implements RecoverableBackend, RegistersDeviceMemory {
     @Override
     public String id() {
@@ -64,7 +65,9 @@ record PostedThreadsBackend(OpenContext context, Set<Integer> cut)
         }
         // Nobody closes before all have found it.
         members.barrier(name + "-found", deadline);
-        return new PostedThreadsBuffer(context, name, own, all, cut);
+        PostedThreadsBuffer buffer = new PostedThreadsBuffer(this, name, own, all);
+        open.add(buffer);
+        return buffer;
     }
 
     @Override

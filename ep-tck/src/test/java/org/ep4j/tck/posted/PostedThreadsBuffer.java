@@ -23,6 +23,9 @@ import org.ep4j.spi.SymmetricBuffer;
 /** One rank's memory with a link to every other, and a thread that lets arrive what was posted on them. */
 final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPeers {
     private final OpenContext context;
+    /** Open buffers of this rank. */
+    private final Set<PostedThreadsBuffer> open;
+
     private final Endpoint own;
     private final Map<Integer, Endpoint> all;
     private final Map<Integer, Link> links = new TreeMap<>();
@@ -31,8 +34,9 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
     private final Random random;
     private volatile boolean closed;
 
-    PostedThreadsBuffer(OpenContext context, String name, Endpoint own, Map<Integer, Endpoint> all, Set<Integer> cut) {
-        this.context = context;
+    PostedThreadsBuffer(PostedThreadsBackend backend, String name, Endpoint own, Map<Integer, Endpoint> all) {
+        this.context = backend.context();
+        this.open = backend.open();
         this.own = own;
         this.all = Map.copyOf(all);
         this.shown = new AtomicLongArray(context.plan().ranks() * COUNTERS);
@@ -48,7 +52,7 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
                                 peer,
                                 seed + 31L * own.rank() + rank,
                                 Link.Limits.of(context.config(), next),
-                                cut));
+                                backend.cut()));
             }
         });
         Thread courier = new Thread(this::carry, "courier-" + own.rank() + "-" + name);
@@ -144,6 +148,20 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
         livingLink(peer).drain();
     }
 
+    /** What was posted through other buffers has arrived then, too, as on a connection that buffers share. */
+    @Override
+    public boolean isIdle(int peer) {
+        Link mine = livingLink(peer);
+        for (PostedThreadsBuffer other : open) {
+            Link link = other.links.get(peer);
+            if (other != this && link != null && !link.arrive()) {
+                return false;
+            }
+        }
+        mine.drain();
+        return true;
+    }
+
     @Override
     public void disconnect(int peer) {
         own.refuse(peer);
@@ -169,6 +187,7 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
     public void close() {
         if (!closed) {
             closed = true;
+            open.remove(this);
             links.values().forEach(Link::end);
             own.close();
             all.values().forEach(Endpoint::release);

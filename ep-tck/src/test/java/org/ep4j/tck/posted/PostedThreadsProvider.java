@@ -132,6 +132,6 @@ public final class PostedThreadsProvider implements EpBackendProvider {
 
     @Override
     public EpBackend open(OpenContext context) {
-        return new PostedThreadsBackend(context, ConcurrentHashMap.newKeySet());
+        return new PostedThreadsBackend(context, ConcurrentHashMap.newKeySet(), ConcurrentHashMap.newKeySet());
     }
 }

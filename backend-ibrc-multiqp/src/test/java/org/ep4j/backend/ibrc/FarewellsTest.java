@@ -1,0 +1,70 @@
+package org.ep4j.backend.ibrc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.engine.memory.WordMemory;
+import org.ep4j.testing.Guard;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** What becomes of a link when a buffer closes. */
+@Tag("verify")
+final class FarewellsTest {
+    private static final int RANKS = 2;
+
+    private final WordMemory memory = WordMemory.allocate(Farewells.bytes(RANKS));
+
+    private IbrcBuffer buffer(LinkPair pair) {
+        Farewells farewells = new Farewells(memory.words(), RANKS);
+        farewells.prepare();
+        return pair.buffer(0, farewells);
+    }
+
+    private static LinkPair pair() {
+        return new LinkPair(new Random(1), 2, 2, true, new LinkSettings(128, 4, 0, 0, Guard.minute()));
+    }
+
+    /** The memory of the buffer is given back, so nothing may read it when the connection works again. */
+    @Test
+    void aBufferThatClosesEndsALinkOnWhichNothingArrives() {
+        try (LinkPair pair = pair()) {
+            IbrcBuffer buffer = buffer(pair);
+            pair.stall();
+            buffer.write(1, 0, 0, 64);
+            buffer.close();
+            assertThatThrownBy(() -> pair.write(0, 8))
+                    .isInstanceOf(EpPeerLostException.class)
+                    .hasMessageContaining("closed ibrc-multiqp buffer \"b\" of rank 0 with writes in flight");
+        }
+    }
+
+    /** As of another buffer that is in use. */
+    @Test
+    void aBufferThatClosesKeepsALinkThatAnotherThreadUses() throws Exception {
+        try (LinkPair pair = pair()) {
+            IbrcBuffer buffer = buffer(pair);
+            AtomicBoolean done = new AtomicBoolean();
+            CountDownLatch begun = new CountDownLatch(1);
+            CompletableFuture<Void> other = CompletableFuture.runAsync(() -> {
+                while (!done.get()) {
+                    pair.write(0, 64);
+                    begun.countDown();
+                }
+            });
+            assertThat(begun.await(Guard.minute().toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
+            buffer.write(1, 0, 0, 64);
+            buffer.close();
+            done.set(true);
+            other.get();
+            assertThat(pair.link(0).isLost()).isFalse();
+        }
+    }
+}
