@@ -326,19 +326,20 @@ final class Link {
     private boolean drainWhileMoving(Duration quiet, IntSupplier inFlight) {
         int before = Integer.MAX_VALUE;
         long end = 0;
-        boolean late = false;
+        boolean moved = false;
+        int late = 0;
         for (int tries = 0; inFlight.getAsInt() > 0; tries++) {
             if (inFlight.getAsInt() < before) {
                 before = inFlight.getAsInt();
                 end = Deadline.in(quiet).nanoTime();
-                late = false;
-            } else if (late) {
+                late = 0;
+            } else if (late > 0 && (!moved || late > LAST_POLLS)) {
                 return false;
-            } else {
-                // A thread that got no processor meanwhile looks once more.
-                late = end - System.nanoTime() <= 0;
+            } else if (late > 0 || end - System.nanoTime() <= 0) {
+                // A thread that got no processor meanwhile looks on, as long as something lies there.
+                late++;
             }
-            boolean moved = progress();
+            moved = progress();
             checkAlive();
             if (!moved) {
                 Pause.after(tries);

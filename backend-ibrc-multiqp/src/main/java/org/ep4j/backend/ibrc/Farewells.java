@@ -57,28 +57,26 @@ final class Farewells {
         Set<Link> waiting = new HashSet<>(links);
         Set<Link> informed = new HashSet<>();
         do {
-            waiting.removeIf(link -> isOver(
-                    link,
-                    () -> link.drainThen(TURN, () -> {
-                        if (!informed.contains(link)) {
-                            write(link, counters, self);
-                            informed.add(link);
-                        }
-                    })));
+            waiting.removeIf(link ->
+                    isOver(link, () -> link.drainThen(TURN, () -> inform(link, counters, self, informed))));
         } while (!waiting.isEmpty() && !end.passed());
         for (Link link : waiting) {
             LOGGER.log(
                     System.Logger.Level.WARNING,
                     "a buffer is closed while writes to " + link.peer().label() + " are in flight");
             isOver(link, () -> {
-                link.drainOrEnd(PATIENCE, () -> write(link, counters, self), why);
+                link.drainOrEnd(PATIENCE, () -> inform(link, counters, self, informed), why);
                 return true;
             });
         }
     }
 
-    private void write(Link link, Region counters, int self) {
-        link.write(counters, word(self), one(), Long.BYTES, TURN);
+    /** Once: a peer that has heard it may have given the words back. */
+    private void inform(Link link, Region counters, int self, Set<Link> informed) {
+        if (!informed.contains(link)) {
+            link.write(counters, word(self), one(), Long.BYTES, TURN);
+            informed.add(link);
+        }
     }
 
     private static boolean isOver(Link link, BooleanSupplier last) {

@@ -75,11 +75,12 @@ final class FakeFabric {
         broken[rail] = true;
     }
 
-    /** Requests that advanced a counter. */
+    /** Nothing more arrives, on any rail, and nothing fails. */
     void stall() {
         stalled = true;
     }
 
+    /** Requests that advanced a counter. */
     long adds() {
         return adds;
     }

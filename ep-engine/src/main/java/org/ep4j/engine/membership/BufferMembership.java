@@ -45,6 +45,9 @@ public final class BufferMembership {
     private final long[] read;
 
     private final @Nullable AgreementMessage[] latest;
+    /** Ranks whose messages do not count any more. */
+    private final BitSet unheard = new BitSet();
+
     private final boolean[] proved;
     /** By rank: when a message of it was read last. Guarded by this object. */
     private final long[] heard;
@@ -333,7 +336,13 @@ public final class BufferMembership {
 
     /** The newest message of a rank that was read. */
     private synchronized @Nullable AgreementMessage latest(int rank) {
-        return latest[rank];
+        return unheard.get(rank) ? null : latest[rank];
+    }
+
+    private synchronized void noteUnheard() {
+        for (int r = 0; r < slots.ranks(); r++) {
+            unheard.set(r, !agreement.hears(r));
+        }
     }
 
     private void receive() {
@@ -341,6 +350,7 @@ public final class BufferMembership {
             AgreementMessage message = latest(r);
             if (message != null) {
                 agreement.receive(r, message);
+                noteUnheard();
             }
         }
     }
@@ -357,7 +367,7 @@ public final class BufferMembership {
         storedRead = now;
         List<Membership> all = new ArrayList<>();
         for (int r = 0; r < read.length; r++) {
-            if (slots.isPosted(r)) {
+            if (slots.isPosted(r) && !unheard.get(r)) {
                 locks.storedRecord(r, buffer, codec.recordBytes())
                         .ifPresent(bytes -> all.add(finalRecord(bytes).membership()));
             }
@@ -395,6 +405,7 @@ public final class BufferMembership {
             } else if (silence.alone() && !locks.watches(r) && (known != MemberState.ALIVE || isSilent(r))) {
                 // One that cannot be reached may still be heard by others.
                 agreement.vouchDead(r);
+                noteUnheard();
                 proved[r] = true;
             }
         }
@@ -581,7 +592,7 @@ public final class BufferMembership {
             }
         }
         int unproved = living + agreement.deadWithoutRecord();
-        if (2 * with.size() > unproved || with.size() == living) {
+        if (2 * with.size() > unproved || (living > 0 && with.size() == living)) {
             return new EpTimeoutException(
                     "recover waited " + millis + " ms for "
                             + (missing < 0

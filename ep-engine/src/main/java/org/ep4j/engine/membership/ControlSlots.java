@@ -59,6 +59,8 @@ public final class ControlSlots {
     private final Words own;
     private final int slotBytes;
     private final Map<Integer, Posting> postings = new TreeMap<>();
+    /** One wait in a call is enough: there may be many peers that have stopped. */
+    private boolean mayDrain;
 
     /**
      * Memory of all ranks, zeroed when it was new.
@@ -169,7 +171,9 @@ public final class ControlSlots {
 
     /** Posts what could not be posted before. To be called again and again while messages are exchanged. */
     void sendOwed() {
+        mayDrain = true;
         postings.forEach(this::sendOwed);
+        mayDrain = false;
     }
 
     private void sendOwed(int to, Posting posting) {
@@ -179,14 +183,8 @@ public final class ControlSlots {
         try {
             // Also what an operation has posted: a queue that is full would make this rank wait for a peer that has
             // stopped.
-            if (!posting.posted.isIdle(to)) {
-                posting.busy++;
-                if (posting.busy < BUSY_TRIES) {
-                    return;
-                }
-                posting.busy = 0;
-                // Threads of other buffers may keep the connection busy. Meanwhile they post nothing.
-                posting.posted.drain(to, TURN);
+            if (!posting.posted.isIdle(to) && !endsStream(to, posting)) {
+                return;
             }
             posting.busy = 0;
             for (Map.Entry<Integer, Message> one : posting.owed.entrySet()) {
@@ -206,6 +204,19 @@ public final class ControlSlots {
             posting.unreachable = true;
             posting.owed.clear();
         }
+    }
+
+    /** Threads of other buffers may keep a connection busy. While this waits for it, they post nothing. */
+    private boolean endsStream(int to, Posting posting) {
+        posting.busy++;
+        if (posting.busy < BUSY_TRIES || !mayDrain) {
+            return false;
+        }
+        posting.busy = 0;
+        mayDrain = false;
+        posting.posted.drain(to, TURN);
+        // A peer that has stopped still takes nothing.
+        return posting.posted.isIdle(to);
     }
 
     /** Finds out to which ranks nothing can be posted any more. */

@@ -40,9 +40,9 @@ class MembershipAgreement {
     private final @Nullable AgreementMessage[] heard;
     private final Standing[] suspects;
 
-    /** Final records of the ranks that this rank itself has proved dead, of all epochs. */
+    /** Final records of the ranks that this rank has proved dead, of all epochs; nothing for those without a record. */
     private final Map<Integer, AcceptorRecord> finalRecords = new TreeMap<>();
-    /** Ranks that the user vouches are dead, whose final records nobody can read. */
+    /** Ranks that the user vouches are dead, as this rank or another one says. Their final records are not read any more. */
     private final BitSet unread = new BitSet();
     /** Members of this epoch that are proved dead and whose final record is part of the next two values. */
     private final BitSet dead = new BitSet();
@@ -129,6 +129,10 @@ class MembershipAgreement {
      * @param last the rank's stored record, which nobody can change any more
      */
     final void proveDead(int rank, AcceptorRecord last) {
+        if (unread.get(rank)) {
+            // This rank may have promised to go on without what the record says.
+            return;
+        }
         finalRecords.put(rank, last);
         count(rank, last);
         evaluate();
@@ -136,11 +140,18 @@ class MembershipAgreement {
 
     /** Takes note that the user vouches for the death of a rank whose record nobody can read. */
     final void vouchDead(int rank) {
-        if (finalRecords.containsKey(rank)) {
-            return;
+        if (!finalRecords.containsKey(rank)) {
+            AcceptorRecord none = putUnread(rank);
+            count(rank, none);
+            evaluate();
         }
+    }
+
+    private AcceptorRecord putUnread(int rank) {
+        AcceptorRecord none = new AcceptorRecord(Membership.first(ranks), Vote.NO_BALLOT, Vote.NONE);
         unread.set(rank);
-        proveDead(rank, new AcceptorRecord(Membership.first(ranks), Vote.NO_BALLOT, Vote.NONE));
+        finalRecords.put(rank, none);
+        return none;
     }
 
     /** Takes over a membership that was decided, if it is newer. */
@@ -223,11 +234,11 @@ class MembershipAgreement {
     }
 
     /**
-     * False for a rank that is taken for dead without its record: those that have promised to go on without it must not learn from it
-     * afterwards what it has decided.
+     * False for a rank that this one takes for dead without its record, for ever: those that have promised to go on without it must not learn
+     * from it afterwards what it has decided.
      */
     boolean hears(int rank) {
-        return !deadUnread.get(rank);
+        return !unread.get(rank);
     }
 
     /** One more rank is taken for dead without its record: votes for a ballot that is older than that do not make fewer ranks a quorum. */
@@ -479,6 +490,10 @@ class MembershipAgreement {
         deadUnread.andNot(read);
         if (!newUnread.isEmpty()) {
             deadUnread.or(newUnread);
+            // A death that was heard of is as final as one that this rank has found.
+            newUnread.stream()
+                    .filter(rank -> rank != self && !finalRecords.containsKey(rank))
+                    .forEach(this::putUnread);
             onUnreadDeath();
         }
     }

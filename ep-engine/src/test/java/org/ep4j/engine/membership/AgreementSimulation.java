@@ -58,6 +58,9 @@ final class AgreementSimulation {
 
     private final List<InFlight> network = new ArrayList<>();
     private final Map<Long, Membership> decided = new HashMap<>();
+    /** Memberships that only killed ranks have known when others decided without them. */
+    private final Set<Membership> forgotten = new HashSet<>();
+
     /** Values that were proposed, by epoch. */
     private final Map<Long, Set<List<Standing>>> proposed = new HashMap<>();
 
@@ -240,14 +243,18 @@ final class AgreementSimulation {
     private boolean canDecide() {
         Membership newest = newest();
         int running = 0;
+        int living = 0;
         int provable = 0;
         for (int r = 0; r < ranks; r++) {
             if (newest.has(r)) {
                 running += isRunning(r) ? 1 : 0;
+                living += killed[r] ? 0 : 1;
                 provable += killed[r] && hasWitness(r, newest) ? 1 : 0;
             }
         }
-        return 2 * running > newest.size() - provable;
+        // A record that is not read when others take its rank for dead is none.
+        boolean allLivingRun = running > 0 && running == living;
+        return isVouching ? allLivingRun || 2 * running > newest.size() : 2 * running > newest.size() - provable;
     }
 
     /** True if all running ranks know the newest membership, which is one of running ranks only. */
@@ -372,9 +379,11 @@ final class AgreementSimulation {
         Membership membership = agreement[rank].membership();
         Membership known = decided.putIfAbsent(membership.epoch(), membership);
         if (known != null && isVouching && !known.equals(membership) && isKnownToTheDeadOnly(known)) {
+            requireForgotten(membership.epoch());
             decided.put(membership.epoch(), membership);
             known = null;
         }
+        require(!forgotten.contains(membership), "it learns what only the dead have known: " + membership);
         learned.get(rank).add(membership);
         require(
                 known == null || known.equals(membership),
@@ -389,6 +398,19 @@ final class AgreementSimulation {
                         .add(accepted.value())) {
             requireLiving(rank, accepted.value(), membership);
         }
+    }
+
+    /** What the dead have decided from an epoch on is void, and nobody that lives knows it. */
+    private void requireForgotten(long epoch) {
+        decided.values().removeIf(older -> {
+            boolean later = older.epoch() >= epoch;
+            if (later) {
+                require(isKnownToTheDeadOnly(older), "two branches from epoch " + epoch + ": " + older);
+                forgotten.add(older);
+            }
+            return later;
+        });
+        proposed.keySet().removeIf(later -> later >= epoch);
     }
 
     /** Those that take others for dead without their records forget what only these have decided. */

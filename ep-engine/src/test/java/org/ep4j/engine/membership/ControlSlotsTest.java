@@ -3,11 +3,14 @@ package org.ep4j.engine.membership;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.spi.HostPosted;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
@@ -85,5 +88,90 @@ final class ControlSlotsTest {
                         .contains(bytes(ControlSlots.EXCHANGE_BYTES, 3 * source + slot));
             }
         }
+    }
+
+    /** A connection that is idle only after as many drains as the test says. */
+    private static final class Busy implements HostPosted {
+        private final int drainsToIdle;
+        private int drains;
+        private int writes;
+
+        Busy(int drainsToIdle) {
+            this.drainsToIdle = drainsToIdle;
+        }
+
+        @Override
+        public boolean isIdle(int peer) {
+            return drains >= drainsToIdle;
+        }
+
+        @Override
+        public void drain(int peer, Duration deadline) {
+            drains++;
+        }
+
+        @Override
+        public void write(int peer, long target, long source, long bytes) {
+            writes++;
+        }
+
+        @Override
+        public void advance(int peer, int counter, long value) {}
+
+        @Override
+        public long seen(int counter, int source) {
+            return 0;
+        }
+
+        @Override
+        public void disconnect(int peer) {}
+    }
+
+    private static ControlSlots posting(Map<Integer, HostPosted> posted) {
+        return new ControlSlots(0, new ControlSlots.Memory(newMemory(posted.size() + 1), Map.of(), posted));
+    }
+
+    /** Its queue is full, which a drain does not change: to post would wait for it. */
+    @Test
+    void nothingIsPostedToAPeerThatTakesNothing() {
+        Busy stopped = new Busy(Integer.MAX_VALUE);
+        ControlSlots slots = posting(Map.of(1, stopped));
+        slots.send(1, ControlSlots.AGREEMENT, 1, bytes(8, 1));
+        for (int i = 0; i < 1000; i++) {
+            slots.sendOwed();
+        }
+        assertThat(stopped.writes).isZero();
+        assertThat(stopped.drains).isBetween(1, 50);
+        assertThat(slots.owes(1)).isTrue();
+    }
+
+    @Test
+    void aMessageGetsItsTurnOnAConnectionThatOthersKeepBusy() {
+        Busy busy = new Busy(1);
+        ControlSlots slots = posting(Map.of(1, busy));
+        slots.send(1, ControlSlots.AGREEMENT, 1, bytes(8, 1));
+        for (int i = 0; i < 100; i++) {
+            slots.sendOwed();
+        }
+        assertThat(busy.writes).isOne();
+        assertThat(slots.owes(1)).isFalse();
+    }
+
+    @Test
+    void oneCallWaitsForOnePeerAtMost() {
+        Map<Integer, HostPosted> all =
+                Map.of(1, new Busy(Integer.MAX_VALUE), 2, new Busy(Integer.MAX_VALUE), 3, new Busy(Integer.MAX_VALUE));
+        ControlSlots slots = posting(all);
+        all.keySet().forEach(rank -> slots.send(rank, ControlSlots.AGREEMENT, 1, bytes(8, 1)));
+        int before = 0;
+        for (int i = 0; i < 200; i++) {
+            slots.sendOwed();
+            int drains =
+                    all.values().stream().mapToInt(one -> ((Busy) one).drains).sum();
+            assertThat(drains - before).isLessThan(2);
+            before = drains;
+        }
+        assertThat(all.values())
+                .allSatisfy(one -> assertThat(((Busy) one).drains).isPositive());
     }
 }

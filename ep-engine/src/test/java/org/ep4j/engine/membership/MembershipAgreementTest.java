@@ -265,6 +265,32 @@ final class MembershipAgreementTest {
         assertThat(ranks.at(0).membership().equals(ranks.at(1).membership())).isEqualTo(isDeaf);
     }
 
+    /** Rank 1 is on the host of the dead and can read what they have decided, but only when it has voted to go on without them. */
+    @Test
+    void recordsThatAreReadTooLateDoNotCount() {
+        Ranks ranks = new Ranks(5, MembershipAgreement::new);
+        ranks.at(4).suspect(0, Standing.UNREACHABLE);
+        ranks.propose(4);
+        ranks.sendAndReceive(4, 2, 3);
+        ranks.sendAndReceive(4, 2, 3);
+        assertThat(ranks.at(4).membership().epoch()).isOne();
+        for (int dead : List.of(2, 3, 4)) {
+            ranks.at(0).vouchDead(dead);
+        }
+        ranks.propose(0);
+        ranks.sendAndReceive(0, 1);
+        ranks.send(0, 1);
+        AgreementMessage vote = ranks.at(1).message();
+        ranks.at(1).proveDead(4, ranks.at(4).record());
+        assertThat(ranks.at(1).membership().epoch()).isZero();
+        ranks.at(0).receive(1, vote);
+        ranks.send(0, 1);
+        assertThat(ranks.at(0).membership().epoch()).isOne();
+        assertThat(ranks.at(1).membership()).isEqualTo(ranks.at(0).membership());
+        // Nor in a later epoch.
+        assertThat(ranks.at(1).hears(4)).isFalse();
+    }
+
     /** Rank 4 of five is taken for dead and rank 3, which has left, never answers: the other three are more than half of all. */
     @Test
     void aVouchedDeathTakesNoQuorumAway() {

@@ -152,6 +152,9 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
     @Override
     public boolean isIdle(int peer) {
         Link mine = livingLink(peer);
+        mine.lost().ifPresent(lost -> {
+            throw lost;
+        });
         for (PostedThreadsBuffer other : open) {
             Link link = other.links.get(peer);
             if (other != this && link != null && !link.arrive()) {
