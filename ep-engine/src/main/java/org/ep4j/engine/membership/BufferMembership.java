@@ -350,9 +350,9 @@ public final class BufferMembership {
             AgreementMessage message = latest(r);
             if (message != null) {
                 agreement.receive(r, message);
-                noteUnheard();
             }
         }
+        noteUnheard();
     }
 
     /**

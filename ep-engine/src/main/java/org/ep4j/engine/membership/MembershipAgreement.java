@@ -141,17 +141,19 @@ class MembershipAgreement {
     /** Takes note that the user vouches for the death of a rank whose record nobody can read. */
     final void vouchDead(int rank) {
         if (!finalRecords.containsKey(rank)) {
-            AcceptorRecord none = putUnread(rank);
-            count(rank, none);
+            putUnread(rank);
+            count(rank, emptyRecord());
             evaluate();
         }
     }
 
-    private AcceptorRecord putUnread(int rank) {
-        AcceptorRecord none = new AcceptorRecord(Membership.first(ranks), Vote.NO_BALLOT, Vote.NONE);
+    private void putUnread(int rank) {
         unread.set(rank);
-        finalRecords.put(rank, none);
-        return none;
+        finalRecords.put(rank, emptyRecord());
+    }
+
+    private AcceptorRecord emptyRecord() {
+        return new AcceptorRecord(Membership.first(ranks), Vote.NO_BALLOT, Vote.NONE);
     }
 
     /** Takes over a membership that was decided, if it is newer. */
@@ -368,27 +370,24 @@ class MembershipAgreement {
     }
 
     /**
-     * The members without those that are proved dead, and without further ranks until none of the rest suspects another one. The
-     * rank in the most pairs of which one suspects the other is left out first, so that a rank which suspects all others is left
-     * out, and not they.
+     * The members without those that are proved dead, and without further ranks until none of the rest suspects another one.
+     *
+     * <p>First among the ranks that this one has heard in this epoch: the rank in the most pairs of which one suspects the other is
+     * left out first, so that a rank which suspects all others is left out, and not they. Then those not heard that one of the rest
+     * suspects: of a silent rank and the first that notices it, the silent one.
      */
     private List<Standing> newValue() {
         List<Standing> value = new ArrayList<>(membership.standings());
         BitSet[] pairs = new BitSet[ranks];
         for (int r = 0; r < ranks; r++) {
             pairs[r] = new BitSet(ranks);
-        }
-        for (int r = 0; r < ranks; r++) {
             if (isDead(r)) {
                 value.set(r, Standing.DEAD);
             }
         }
         for (int r = 0; r < ranks; r++) {
             for (int other = 0; other < ranks; other++) {
-                if (other != r
-                        && value.get(r) == Standing.MEMBER
-                        && value.get(other) == Standing.MEMBER
-                        && reasonOf(r, other) != Standing.MEMBER) {
+                if (isHeard(r) && isHeard(other) && suspects(r, other, value)) {
                     pairs[r].set(other);
                     pairs[other].set(r);
                 }
@@ -401,7 +400,26 @@ class MembershipAgreement {
             }
             pairs[r].clear();
         }
+        for (int r = 0; r < ranks; r++) {
+            for (int other = 0; other < ranks; other++) {
+                if (!isHeard(other) && suspects(r, other, value)) {
+                    value.set(other, reasonOf(r, other));
+                }
+            }
+        }
         return value;
+    }
+
+    private boolean isHeard(int rank) {
+        return rank == self || hasHeardOf(rank);
+    }
+
+    /** Whether one member of a value wants to leave another one out. */
+    private boolean suspects(int rank, int other, List<Standing> value) {
+        return rank != other
+                && value.get(rank) == Standing.MEMBER
+                && value.get(other) == Standing.MEMBER
+                && reasonOf(rank, other) != Standing.MEMBER;
     }
 
     /** True if a member of this epoch is proved dead. */

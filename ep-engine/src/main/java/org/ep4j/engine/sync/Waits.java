@@ -247,8 +247,8 @@ public final class Waits {
         checkBeginnings(counter, source, expected, phase);
         Optional<List<Integer>> leftOut = excludedBy(source);
         if (leftOut.isPresent()) {
-            // A rank that went another way may recover from that already: the cause is told, not the consequence. It
-            // may have come since.
+            // The mismatch is the cause and the recovery its consequence, so report the mismatch. Its counter may have
+            // arrived since the first look.
             checkBeginnings(counter, source, expected, phase);
             checkLostOf(source, leftOut.get(), counter, expected, phase);
             throw new EpTimeoutException(

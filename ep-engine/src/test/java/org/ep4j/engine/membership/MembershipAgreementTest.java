@@ -221,10 +221,7 @@ final class MembershipAgreementTest {
         ranks.propose(0);
         ranks.sendAndReceive(0, 1, 2);
         ranks.sendAndReceive(0, 1);
-        ranks.at(4).suspect(0, Standing.UNREACHABLE);
-        ranks.propose(4);
-        ranks.sendAndReceive(4, 2, 3);
-        ranks.sendAndReceive(4, 2, 3);
+        ranks.decideWithoutZero();
         ranks.send(4, 1);
         Membership decided = ranks.at(1).membership();
         assertThat(decided.epoch()).isOne();
@@ -246,10 +243,7 @@ final class MembershipAgreementTest {
                 return !isDeaf || super.hears(rank);
             }
         });
-        ranks.at(4).suspect(0, Standing.UNREACHABLE);
-        ranks.propose(4);
-        ranks.sendAndReceive(4, 2, 3);
-        ranks.sendAndReceive(4, 2, 3);
+        ranks.decideWithoutZero();
         AgreementMessage late = ranks.at(4).message();
         for (int dead : List.of(2, 3, 4)) {
             ranks.at(0).vouchDead(dead);
@@ -269,10 +263,7 @@ final class MembershipAgreementTest {
     @Test
     void recordsThatAreReadTooLateDoNotCount() {
         Ranks ranks = new Ranks(5, MembershipAgreement::new);
-        ranks.at(4).suspect(0, Standing.UNREACHABLE);
-        ranks.propose(4);
-        ranks.sendAndReceive(4, 2, 3);
-        ranks.sendAndReceive(4, 2, 3);
+        ranks.decideWithoutZero();
         assertThat(ranks.at(4).membership().epoch()).isOne();
         for (int dead : List.of(2, 3, 4)) {
             ranks.at(0).vouchDead(dead);
@@ -330,6 +321,19 @@ final class MembershipAgreementTest {
         assertThat(ranks.at(1).isExpelled()).isTrue();
     }
 
+    /** Rank 2 notices the silence of two ranks before the others do: they are left out, and not it. */
+    @Test
+    void leavesOutTheSilentRanksAndNotTheFirstThatNoticesThem() {
+        Ranks ranks = new Ranks(5, MembershipAgreement::new);
+        ranks.at(2).suspect(0, Standing.SILENT);
+        ranks.at(2).suspect(1, Standing.SILENT);
+        ranks.propose(3);
+        ranks.sendAndReceive(3, 2, 4);
+        ranks.sendAndReceive(3, 2, 4);
+        assertThat(ranks.at(3).membership().standings())
+                .containsExactly(Standing.SILENT, Standing.SILENT, Standing.MEMBER, Standing.MEMBER, Standing.MEMBER);
+    }
+
     /** Two of four ranks are not more than half of them, whatever the others accept. */
     @Test
     void proposesNoMembershipOfHalfTheRanks() {
@@ -383,6 +387,14 @@ final class MembershipAgreementTest {
 
         private void send(int from, int to) {
             agreement[to].receive(from, agreement[from].message());
+        }
+
+        /** Ranks 2, 3 and 4 leave rank 0 out, and rank 1 has not heard of it. */
+        void decideWithoutZero() {
+            at(4).suspect(0, Standing.UNREACHABLE);
+            propose(4);
+            sendAndReceive(4, 2, 3);
+            sendAndReceive(4, 2, 3);
         }
 
         /** Lets rank 0 propose, and delivers all messages. */
