@@ -11,6 +11,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.ep4j.BufferSize;
 import org.ep4j.EpBuffer;
@@ -39,6 +40,7 @@ import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.MemberState;
 import org.ep4j.spi.NanoClock;
@@ -166,9 +168,17 @@ final class Group implements EpGroup {
         }
         GpuBuffers.check(shape, size(), gpu);
         Publishing.check(gpu, backends.byId().values(), config);
+        return windows(shape).map(Supplier::get);
+    }
+
+    /** Makes windows, if this rank is a GPU and host threads post for it. */
+    private Optional<Supplier<GpuWindow>> windows(EpShape shape) {
+        if (!(device instanceof GpuDevice gpu)) {
+            return Optional.empty();
+        }
         return GpuWindow.layout(shape, plan, paths.rails())
                 .filter(layout -> !GpuWindow.isDevicePosted(plan, rank()))
-                .map(layout ->
+                .map(layout -> () ->
                         new WindowPlacement(gpu, plan, rank(), backends.byId().values(), config).place(layout));
     }
 
@@ -202,7 +212,7 @@ final class Group implements EpGroup {
             List<SymmetricBuffer> exposed = new ArrayList<>();
             Optional<GpuWindow> window = placed.or(() -> allocatedWindow(name, shape, setup, exposed));
             long bytes = size.symmetric() - window.map(w -> w.layout().bytes()).orElse(0L);
-            Optional<MovableMemory> movable = movable(number, name, bytes, setup);
+            Optional<MovableMemory> movable = movable(number, name, shape, bytes, setup);
             Optional<MovingRecoverer.Resources> way;
             MemoryMaker.Made made;
             try {
@@ -212,7 +222,7 @@ final class Group implements EpGroup {
                 movable.ifPresent(MovableMemory::close);
                 throw e;
             }
-            movable.ifPresent(memory -> memory.first(made.free()));
+            movable.ifPresent(memory -> memory.first(window, made.free()));
             SymmetricMemory symmetric = made.memory();
             Runnable free = () -> {
                 forget(name);
@@ -230,7 +240,7 @@ final class Group implements EpGroup {
                             size,
                             paths.rails(),
                             symmetric,
-                            window,
+                            () -> movable.map(MovableMemory::window).orElse(window),
                             free,
                             way,
                             config)
@@ -268,7 +278,7 @@ final class Group implements EpGroup {
     }
 
     /** The memory of a buffer that moves when it recovers. */
-    private Optional<MovableMemory> movable(int number, String name, long bytes, Duration setup) {
+    private Optional<MovableMemory> movable(int number, String name, EpShape shape, long bytes, Duration setup) {
         if (!buffersMove) {
             return Optional.empty();
         }
@@ -279,6 +289,7 @@ final class Group implements EpGroup {
                 bytes,
                 plan,
                 maker,
+                windows(shape),
                 device instanceof HostDevice
                         ? exposed(control, controlBytes, setup)
                         : shared(number, control, controlBytes, setup)));
@@ -296,22 +307,36 @@ final class Group implements EpGroup {
                 made.free());
     }
 
-    /** Memory of GPUs cannot be read by the host, so their ranks agree through the files of their locks. */
+    /**
+     * Memory of GPUs cannot be read by the host, so their ranks agree through the files of their locks: peers that map this rank's memory
+     * map the file, and the others post to it.
+     */
     private MovableMemory.Control shared(int number, String step, long bytes, Duration setup) {
         LivenessLocks.Shared shared;
         try {
-            shared = locks.orElseThrow().share(number, bytes, rank(), size());
+            shared = locks.orElseThrow().share(number, bytes, paths.mapped());
         } catch (RuntimeException e) {
             agreement.refuse(step, e, setup);
             throw e;
         }
+        Map<String, SymmetricBuffer> posting = new TreeMap<>();
+        Runnable free = () -> {
+            // NICs let go of memory before it is unmapped.
+            posting.values().forEach(SymmetricBuffer::close);
+            shared.close();
+        };
         try {
             agreement.exchange(step, new byte[0], setup);
+            Optional<ExposedMemory> own = Optional.of(ExposedMemory.of(shared.own()));
+            backends.byId().values().stream()
+                    .filter(backend -> !backend.allocates())
+                    .forEach(backend -> posting.put(backend.id(), backend.expose(step, bytes, own, setup)));
+            return new MovableMemory.Control(
+                    new ControlSlots.Memory(HostMemory.of(shared.own()), shared.peers(), paths.posted(posting)), free);
         } catch (RuntimeException e) {
-            shared.close();
+            free.run();
             throw e;
         }
-        return new MovableMemory.Control(ControlSlots.Memory.mapped(rank(), shared.memory()), shared::close);
     }
 
     private MovingRecoverer.Resources recoveryResources(int number, String name, MovableMemory memory, Duration setup) {

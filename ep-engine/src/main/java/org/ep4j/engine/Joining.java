@@ -28,7 +28,6 @@ import org.ep4j.engine.membership.WatchedMembers;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.NicChoice;
-import org.ep4j.plan.PathKind;
 import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
 import org.ep4j.plan.RankProfile;
@@ -139,13 +138,12 @@ final class Joining {
         if (locks.isEmpty() || !open.values().stream().allMatch(RecoverableBackend.class::isInstance)) {
             return false;
         }
-        boolean onHost = plan.profiles().stream()
-                .allMatch(profile -> profile.device().type().equals(Device.HOST.type()));
-        boolean mapped = plan.groups().stream()
-                .map(group -> group.example().offer().kind())
-                .allMatch(kind -> kind == PathKind.MAPPED || kind == PathKind.LOCAL);
-        // GPUs agree through the files of locks, and their windows for posting do not move.
-        return onHost || (mapped && locks.get().reachesAll(bootstrap.size()));
+        long onHost = plan.profiles().stream()
+                .filter(profile -> profile.device().type().equals(Device.HOST.type()))
+                .count();
+        // GPUs agree through memory in the files of locks, which others map or post to.
+        return onHost == plan.ranks()
+                || (onHost == 0 && locks.get().reaches(new UsablePaths(plan, bootstrap.rank()).mapped()));
     }
 
     /** From here on a rank finds dead peers of its host by itself. */

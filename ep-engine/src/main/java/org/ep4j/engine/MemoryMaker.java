@@ -105,7 +105,7 @@ final class MemoryMaker {
                     .exchange(members.step(), new byte[0], members.left().get());
             ExposedMemory registered = window.map(GpuWindow::exposed).orElseGet(() -> ExposedMemory.of(local));
             register(registered, exposed, byBackend, members.exposing());
-            made = paths.reach(local, byBackend, window.flatMap(GpuWindow::posted), members.ranks());
+            made = paths.reach(local, byBackend, window, members.ranks());
         } catch (RuntimeException e) {
             try {
                 letGo(exposed, freeLocal);

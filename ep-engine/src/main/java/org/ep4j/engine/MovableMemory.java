@@ -5,8 +5,10 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.ep4j.EpException;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.gpu.GpuWindow;
 import org.ep4j.engine.membership.ControlSlots;
 import org.ep4j.engine.sync.FreshMemory;
 import org.ep4j.engine.sync.SymmetricMemory;
@@ -26,9 +28,17 @@ final class MovableMemory implements FreshMemory {
     private final long bytes;
     private final EpPlan plan;
     private final MemoryMaker maker;
+    private final Optional<Supplier<GpuWindow>> windows;
     private final Control control;
-    /** What frees each memory, the newest first. */
-    private final Deque<Runnable> memories = new ArrayDeque<>();
+    /** The newest first. */
+    private final Deque<Memory> memories = new ArrayDeque<>();
+
+    /**
+     * One memory.
+     *
+     * @param window in it, freed with it
+     */
+    private record Memory(Optional<GpuWindow> window, Runnable free) {}
 
     /**
      * Memory through which the ranks of a buffer agree.
@@ -40,14 +50,22 @@ final class MovableMemory implements FreshMemory {
     /**
      * For a buffer whose first memory is not there yet.
      *
-     * @param bytes of the buffer's symmetric memory
+     * @param bytes of the buffer's symmetric memory, without the window
+     * @param windows makes a window, if the ranks are GPUs of which some are not mapped; the same on all ranks
      * @param control closed with this
      */
-    MovableMemory(String name, long bytes, EpPlan plan, MemoryMaker maker, Control control) {
+    MovableMemory(
+            String name,
+            long bytes,
+            EpPlan plan,
+            MemoryMaker maker,
+            Optional<Supplier<GpuWindow>> windows,
+            Control control) {
         this.name = name;
         this.bytes = bytes;
         this.plan = plan;
         this.maker = maker;
+        this.windows = windows;
         this.control = control;
     }
 
@@ -57,19 +75,26 @@ final class MovableMemory implements FreshMemory {
     }
 
     /** Adds the buffer's first memory. */
-    void first(Runnable free) {
-        memories.push(free);
+    void first(Optional<GpuWindow> window, Runnable free) {
+        memories.push(new Memory(window, free));
+    }
+
+    /** The window of the newest memory, also while {@link #make} prepares it. */
+    Optional<GpuWindow> window() {
+        return memories.element().window();
     }
 
     @Override
-    public SymmetricMemory make(Bootstrap members, List<Integer> ranks, long epoch, Duration longest) {
+    public SymmetricMemory make(
+            Bootstrap members, List<Integer> ranks, long epoch, Duration longest, Preparation preparation) {
         Deadline end = Deadline.in(longest);
         Agreement agreement = new Agreement(members, ranks);
+        Optional<GpuWindow> window = windows.map(one -> window(one, agreement, end));
         MemoryMaker.Made made;
         try {
             made = maker.make(
                     bytes,
-                    Optional.empty(),
+                    window,
                     List.of(),
                     new MemoryMaker.Members(
                             ranks,
@@ -83,14 +108,46 @@ final class MovableMemory implements FreshMemory {
             agreement.refuse("made", e, end.left());
             throw e;
         }
+        memories.push(new Memory(window, made.free()));
         try {
+            prepare(made, preparation, agreement, end);
             agreement.exchange("made", new byte[0], end.left());
         } catch (RuntimeException e) {
-            made.free().run();
+            dropNewest();
             throw e;
         }
-        memories.push(made.free());
         return made.memory();
+    }
+
+    /** The members agree on it before a backend begins to allocate memory together. */
+    private static GpuWindow window(Supplier<GpuWindow> windows, Agreement agreement, Deadline end) {
+        GpuWindow window;
+        try {
+            window = windows.get();
+        } catch (RuntimeException e) {
+            agreement.refuse("window", e, end.left());
+            throw e;
+        }
+        try {
+            agreement.exchange("window", new byte[0], end.left());
+        } catch (RuntimeException e) {
+            window.close();
+            throw e;
+        }
+        return window;
+    }
+
+    private void prepare(MemoryMaker.Made made, Preparation preparation, Agreement agreement, Deadline end) {
+        try {
+            Runnable unprepare = preparation.prepare(made.memory());
+            memories.push(new Memory(memories.pop().window(), () -> {
+                unprepare.run();
+                made.free().run();
+            }));
+        } catch (RuntimeException e) {
+            agreement.refuse("made", e, end.left());
+            throw e;
+        }
     }
 
     private SymmetricBuffer expose(
@@ -116,20 +173,20 @@ final class MovableMemory implements FreshMemory {
 
     @Override
     public void dropNewest() {
-        memories.pop().run();
+        memories.pop().free().run();
     }
 
     @Override
     public void freeOlder() {
         while (memories.size() > 1) {
-            memories.removeLast().run();
+            memories.removeLast().free().run();
         }
     }
 
     /** Gives back all of it. */
     void close() {
         while (!memories.isEmpty()) {
-            memories.pop().run();
+            memories.pop().free().run();
         }
         control.free().run();
     }

@@ -1,13 +1,16 @@
 package org.ep4j.engine;
 
 import java.util.Collection;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.stream.IntStream;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
+import org.ep4j.engine.gpu.GpuWindow;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
@@ -70,14 +73,15 @@ final class UsablePaths {
     /**
      * This rank's memory and its peers', reached as the plan says.
      *
-     * @param window by which kernels post, where they do
+     * @param window by which a GPU exchanges with peers that are not mapped, if there are any
      * @param ranks whose memory is reached
      */
     SymmetricMemory reach(
             DeviceMemory local,
             Map<String, SymmetricBuffer> byBackend,
-            Optional<DevicePosted> window,
+            Optional<GpuWindow> window,
             Collection<Integer> ranks) {
+        Optional<DevicePosted> kernels = window.flatMap(GpuWindow::posted);
         Map<Integer, DeviceMemory> mapped = new TreeMap<>();
         Map<Integer, HostPosted> postedTo = new TreeMap<>();
         Map<Integer, HostPosted> postedFrom = new TreeMap<>();
@@ -88,16 +92,40 @@ final class UsablePaths {
             PairPath there = plan.path(rank, r);
             check(there);
             if (isPosted(there)) {
-                postedTo.put(r, posted(there, byBackend, window));
+                postedTo.put(r, posted(there, byBackend, kernels));
             } else {
                 mapped.put(r, as(MappedPeers.class, there, byBackend).peer(r));
             }
             PairPath back = plan.path(r, rank);
             if (isPosted(back)) {
-                postedFrom.put(r, posted(back, byBackend, window));
+                postedFrom.put(r, posted(back, byBackend, kernels));
             }
         }
-        return new SymmetricMemory(rank, local, mapped, postedTo, postedFrom);
+        SymmetricMemory reached = new SymmetricMemory(rank, local, mapped, postedTo, postedFrom);
+        return window.map(w -> w.in(reached, plan.ranks())).orElse(reached);
+    }
+
+    /** Ranks that this one reaches through memory that it maps. */
+    List<Integer> mapped() {
+        return IntStream.range(0, plan.ranks())
+                .filter(r -> r != rank && !isPosted(plan.path(rank, r)))
+                .boxed()
+                .toList();
+    }
+
+    /**
+     * How this rank posts to the peers that it does not map.
+     *
+     * @param byBackend what the backends have exposed that post from host threads
+     */
+    Map<Integer, HostPosted> posted(Map<String, SymmetricBuffer> byBackend) {
+        Map<Integer, HostPosted> all = new TreeMap<>();
+        for (int r = 0; r < plan.ranks(); r++) {
+            if (r != rank && isPosted(plan.path(rank, r))) {
+                all.put(r, posted(plan.path(rank, r), byBackend, Optional.empty()));
+            }
+        }
+        return all;
     }
 
     private static boolean isPosted(PairPath path) {

@@ -77,4 +77,12 @@ final class DeviceRemotes implements RemoteTable {
 
     @Override
     public void recovered(Mask mask) {}
+
+    @Override
+    public void retire() {}
+
+    @Override
+    public boolean end() {
+        return true;
+    }
 }

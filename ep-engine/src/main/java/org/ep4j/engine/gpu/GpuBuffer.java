@@ -39,6 +39,9 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     /** What is under way when a buffer is closed has this long to be sent. */
     private static final Duration LEAVE = Duration.ofSeconds(2);
 
+    /** What operations before a recovery have put into rings has this long to be posted. */
+    private static final Duration LAST_POSTS = Duration.ofMillis(200);
+
     private final GpuState state;
     private final DeviceState deviceState;
     private final Operations operations;
@@ -48,7 +51,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     /** Of a buffer that moves into fresh memory when it recovers. */
     private final Optional<MovingRecoverer> moving;
 
-    private final Posting posting;
+    private final KernelMemory memory;
     private final Duration timeout;
     private final Runnable free;
     /** Numbers of operations after which all ranks began anew. Used inside {@link Operations#exclusive}. */
@@ -64,7 +67,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
             Operations operations,
             HighThroughput highThroughput,
             LowLatency lowLatency,
-            Posting posting,
+            KernelMemory memory,
             Optional<MovingRecoverer.Resources> way,
             Duration timeout,
             Runnable free) {
@@ -74,7 +77,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         this.operations = operations;
         this.highThroughput = highThroughput;
         this.lowLatency = lowLatency;
-        this.posting = posting;
+        this.memory = memory;
         this.timeout = timeout;
         this.free = free;
         Numbers numbers = new Numbers();
@@ -218,7 +221,11 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         AtomicReference<Recovery> result = new AtomicReference<>();
         operations.exclusive(longest, () -> {
             Deadline deadline = Deadline.in(longest);
-            requirePosted(longest);
+            if (moving.isPresent()) {
+                postWhatIsLeft();
+            } else {
+                requirePosted(longest);
+            }
             long completed = operations.completed();
             result.set(
                     moving.isPresent()
@@ -234,10 +241,18 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         return recovery;
     }
 
+    /** Other ranks may wait for what operations of this one have put into rings. A thread that posts to a rank that is stuck holds it up. */
+    private void postWhatIsLeft() {
+        memory.posting().wake();
+        if (!memory.posting().finish(LAST_POSTS)) {
+            LOG.log(System.Logger.Level.DEBUG, "{0} recovers with commands in rings that are not posted", name());
+        }
+    }
+
     /** Nothing that an operation before has put into rings may be posted after the recovery. */
     private void requirePosted(Duration longest) {
-        posting.wake();
-        if (!posting.finish(longest)) {
+        memory.posting().wake();
+        if (!memory.posting().finish(longest)) {
             throw new EpTimeoutException(
                     "threads that post for the GPU have not taken all of its commands within " + longest.toMillis()
                             + " ms: they are inside a call of the backend; see what threads named ep4j-proxy do (jstack), and"
@@ -272,11 +287,11 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
 
     /** What kernels have put into rings, and the host has posted, arrives before the memory goes. */
     private void leave() {
-        if (posting == Posting.NONE) {
+        if (memory.posting() == Posting.NONE) {
             return;
         }
         try {
-            posting.finish(LEAVE);
+            memory.posting().finish(LEAVE);
             state.waits().until(Deadline.in(LEAVE));
             state.peers().finish(state.waits().mask());
         } catch (EpException e) {
@@ -291,14 +306,20 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         }
 
         @Override
+        public Runnable prepare(SymmetricMemory fresh) {
+            return memory.prepare(fresh);
+        }
+
+        @Override
         public void moved(SymmetricMemory fresh, long high) {
             highThroughput.moved();
-            operations.moved(fresh);
+            operations.moved(state.waits().mask(), state.ranks());
         }
 
         /** Results of low latency, and of others that are not rows, are in this rank's own memory, which stays. */
         @Override
         public void freed() {
+            memory.requireRetiredEnded();
             highThroughput.freed();
         }
 

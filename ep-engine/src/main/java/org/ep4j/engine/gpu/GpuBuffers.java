@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.ep4j.BufferSize;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
@@ -66,8 +67,9 @@ public final class GpuBuffers {
      * Makes a buffer over symmetric memory.
      *
      * @param rails of the group's plan
-     * @param given memory of all ranks
-     * @param window by which it exchanges with peers that are not mapped, if there are any; freed with the memory
+     * @param symmetric memory of all ranks
+     * @param windows gives the window of the newest memory, by which it exchanges with peers that are not mapped, if there are any; freed
+     *     with the memory
      * @param freeSymmetric gives the memory back; called once, also when this call fails
      * @param way of a buffer that moves when it recovers
      */
@@ -79,8 +81,8 @@ public final class GpuBuffers {
             EpShape shape,
             BufferSize size,
             Rails rails,
-            SymmetricMemory given,
-            Optional<GpuWindow> window,
+            SymmetricMemory symmetric,
+            Supplier<Optional<GpuWindow>> windows,
             Runnable freeSymmetric,
             Optional<MovingRecoverer.Resources> way,
             EpConfig config) {
@@ -88,10 +90,8 @@ public final class GpuBuffers {
         owned.push(freeSymmetric);
         Runnable free = () -> owned.forEach(GpuBuffers::release);
         try {
-            SymmetricMemory symmetric =
-                    window.map(w -> Remotes.shared(given, w)).orElse(given);
             return make(
-                    group, device, bootstrap, name, shape, size, rails, symmetric, window, owned, free, way, config);
+                    group, device, bootstrap, name, shape, size, rails, symmetric, windows, owned, free, way, config);
         } catch (RuntimeException | LinkageError e) {
             free.run();
             throw e;
@@ -116,24 +116,44 @@ public final class GpuBuffers {
             BufferSize size,
             Rails rails,
             SymmetricMemory symmetric,
-            Optional<GpuWindow> window,
+            Supplier<Optional<GpuWindow>> windows,
             Deque<Runnable> owned,
             Runnable free,
             Optional<MovingRecoverer.Resources> way,
             EpConfig config) {
         int ranks = group.size();
         int rank = group.rank();
+        Optional<GpuWindow> window = windows.get();
         Duration timeout = config.get(EpKeys.TIMEOUT);
         ExpertPlacement placement = shape.placementFor(ranks);
         Copies copies = new Copies(device);
         owned.push(copies::close);
         LocalLayout local = new LocalLayout(shape, placement, rank);
-        Peers<DeviceWords> peers = new Peers<>(
-                group.plan(),
-                new BufferLayout(shape, ranks),
-                symmetric,
-                m -> new DeviceWords(copies, device.id(), m, flush(window, m)),
-                Deadline.in(timeout));
+        BufferLayout layout = new BufferLayout(shape, ranks);
+        Abort abort = new Abort(device, ranks);
+        owned.push(abort::close);
+        KernelMemory memory = new KernelMemory(
+                device,
+                copies,
+                ranks,
+                windows,
+                (reached, exchange, tables) -> exchange.posted()
+                        .map(posted -> (RemoteTable)
+                                new DeviceRemotes(device, copies, group.plan(), rank, exchange, posted, rails, tables))
+                        .orElseGet(() -> new Remotes(
+                                device,
+                                copies,
+                                group.plan(),
+                                reached,
+                                exchange,
+                                layout,
+                                rails,
+                                config,
+                                abort,
+                                tables)));
+        owned.push(memory::close);
+        memory.prepare(symmetric);
+        Peers<DeviceWords> peers = new Peers<>(group.plan(), layout, symmetric, memory::words, Deadline.in(timeout));
         Waits waits = new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
         Processors processors =
                 Processors.of(config, device, shape, group.plan().profiles(), rank);
@@ -152,20 +172,13 @@ public final class GpuBuffers {
                 window.isPresent());
         DeviceState deviceState = new DeviceState(device, copies, ranks);
         owned.push(deviceState::close);
-        Abort abort = new Abort(device, ranks);
-        owned.push(abort::close);
         Failures failures = new Failures(device.allocatePinned(Failures.BYTES), shape, waits);
         owned.push(failures::close);
         Optional<DevicePosted> posted = window.flatMap(GpuWindow::posted);
         String source = KernelSource.of(
                 shape, ranks, device.facts().sharedBytes(), window.map(GpuWindow::layout), posted.isPresent());
         GpuModule module = load(device, source, posted, Publishing.isRelaxed(config), owned);
-        Optional<RemoteTable> remotes = window.map(w -> posted.isPresent()
-                ? new DeviceRemotes(device, copies, group.plan(), rank, w, posted.get(), rails, owned)
-                : new Remotes(device, copies, group.plan(), symmetric, w, peers.layout(), rails, config, abort, owned));
         Launcher launcher = new Launcher(device, module, KernelSource.kernels(source));
-        PeerTable table = new PeerTable(device, copies, ranks, window);
-        owned.push(table::close);
         Arguments common = new Arguments()
                 .set(Param.STATE, deviceState.address())
                 .set(Param.FAILURE, failures.deviceAddress())
@@ -174,25 +187,10 @@ public final class GpuBuffers {
                 .set(Param.LOCAL_EXPERTS, placement.localExperts(rank))
                 .set(Param.OWNER, experts(device, copies, shape, owned, placement::rankOf))
                 .set(Param.LOCAL_OF, experts(device, copies, shape, owned, placement::localIndex))
-                .set(Param.TEMPORARY, state.temporary().address())
-                .set(Param.REMOTES, remotes.map(RemoteTable::tableAddress).orElse(0L))
-                .set(Param.WINDOW, window.map(GpuWindow::address).orElse(0L))
-                .set(Param.WORDS, window.map(w -> w.counters().address()).orElse(0L));
-        table.set(symmetric, common);
-        Posting posting = remotes.map(r -> (Posting) r).orElse(Posting.NONE);
+                .set(Param.TEMPORARY, state.temporary().address());
+        memory.use(common);
         Operations operations = new Operations(
-                device,
-                launcher,
-                failures,
-                deviceState,
-                abort,
-                waits,
-                processors,
-                posting,
-                table,
-                common,
-                timeout,
-                CLEANER);
+                device, launcher, failures, deviceState, abort, waits, processors, memory, common, timeout, CLEANER);
         owned.push(operations::free);
         HighThroughput highThroughput = new HighThroughput(state, CLEANER);
         owned.push(highThroughput::close);
@@ -208,7 +206,7 @@ public final class GpuBuffers {
                 operations,
                 highThroughput,
                 lowLatency,
-                posting,
+                memory,
                 way,
                 timeout,
                 free);
@@ -225,13 +223,6 @@ public final class GpuBuffers {
             owned.push(() -> p.detach(module.handle()));
         });
         return module;
-    }
-
-    /** NICs write into the window alone. */
-    private static Runnable flush(Optional<GpuWindow> window, DeviceMemory memory) {
-        return window.filter(w -> w.exposed().memory().equals(memory))
-                .map(GpuWindow::flush)
-                .orElse(() -> {});
     }
 
     private static DeviceMemory allocate(GpuDevice device, long bytes, Deque<Runnable> owned) {

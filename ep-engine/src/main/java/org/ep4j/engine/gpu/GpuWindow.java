@@ -1,9 +1,11 @@
 package org.ep4j.engine.gpu;
 
 import java.util.EnumMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.ep4j.Device;
@@ -18,6 +20,7 @@ import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PathKind;
 import org.ep4j.spi.DevicePosted;
 import org.ep4j.spi.ExposedMemory;
+import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.SymmetricBuffer;
 
 /**
@@ -158,8 +161,32 @@ public record GpuWindow(
         }
     }
 
-    /** As peers of the buffer use it. */
-    SymmetricMemory.Window asWindow() {
+    /**
+     * The memory of a buffer whose ranks exchange by this window. Threads that post for kernels and the one that sets up and recovers
+     * may then post to the same peers.
+     *
+     * @param ranks of the group
+     */
+    public SymmetricMemory in(SymmetricMemory symmetric, int ranks) {
+        IdentityHashMap<HostPosted, SharedPosted> shared = new IdentityHashMap<>();
+        return new SymmetricMemory(
+                symmetric.rank(),
+                symmetric.local(),
+                symmetric.mapped(),
+                share(symmetric.postedTo(), shared, ranks),
+                share(symmetric.postedFrom(), shared, ranks),
+                Optional.of(asWindow()));
+    }
+
+    private static Map<Integer, HostPosted> share(
+            Map<Integer, HostPosted> posted, IdentityHashMap<HostPosted, SharedPosted> shared, int ranks) {
+        Map<Integer, HostPosted> all = new TreeMap<>();
+        posted.forEach((rank, one) ->
+                all.put(rank, shared.computeIfAbsent(one, other -> new SharedPosted(other, ranks))));
+        return all;
+    }
+
+    private SymmetricMemory.Window asWindow() {
         return new SymmetricMemory.Window(
                 exposed.memory(),
                 words.map(pinned -> new DeviceMemory(pinned.hostAddress(), layout.counterBytes(), Device.HOST))

@@ -15,7 +15,6 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.OpOptions;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.sync.Mask;
-import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.engine.sync.Waits;
 import org.jspecify.annotations.Nullable;
 
@@ -41,8 +40,7 @@ final class Operations {
     private final Abort abort;
     private final Waits waits;
     private final Processors processors;
-    private final Posting posting;
-    private final PeerTable table;
+    private final KernelMemory memory;
     private final Arguments common;
     private final Duration defaultTimeout;
     private final OwnStream ownStream;
@@ -73,8 +71,7 @@ final class Operations {
             Abort abort,
             Waits waits,
             Processors processors,
-            Posting posting,
-            PeerTable table,
+            KernelMemory memory,
             Arguments common,
             Duration defaultTimeout,
             Cleaner cleaner) {
@@ -85,8 +82,7 @@ final class Operations {
         this.abort = abort;
         this.waits = waits;
         this.processors = processors;
-        this.posting = posting;
-        this.table = table;
+        this.memory = memory;
         this.common = common;
         this.defaultTimeout = defaultTimeout;
         this.events = new EventRing(device, cleaner);
@@ -145,7 +141,7 @@ final class Operations {
             order(stream, before, timeout);
         }
         processors.use();
-        posting.wake();
+        memory.posting().wake();
         if (capturing) {
             return record(stream, timeout, counted, body, event);
         }
@@ -210,7 +206,7 @@ final class Operations {
                             + " record the operations themselves again");
                 }
                 processors.use();
-                posting.wake();
+                memory.posting().wake();
                 orderAfterLast(stream);
                 launch.run();
                 long first = sequence + 1;
@@ -272,7 +268,7 @@ final class Operations {
     /** A kernel that gave up has left places empty that it had taken; nobody takes what is behind them. */
     private void mendRings() {
         if (ringsHaveHoles) {
-            posting.restart(GRACE);
+            memory.posting().restart(GRACE);
             ringsHaveHoles = false;
         }
     }
@@ -325,19 +321,28 @@ final class Operations {
 
     /** Counts anew, and lets kernels wait again for the ranks that the recovery has kept. */
     void recovered(Mask mask, int ranks) {
-        posting.recovered(mask);
+        memory.posting().recovered(mask);
+        waitAgainFor(mask, ranks);
+        failures.takeUnreported();
+        recovered = sequence;
+    }
+
+    private void waitAgainFor(Mask mask, int ranks) {
         for (int r = 0; r < ranks; r++) {
             if (!mask.has(r)) {
                 abort.noneFor(r);
             }
         }
-        failures.takeUnreported();
-        recovered = sequence;
     }
 
-    /** Lets operations use fresh memory from now on. Called inside {@link #exclusive}. */
-    void moved(SymmetricMemory fresh) {
-        table.set(fresh, common);
+    /**
+     * Lets operations use the memory from now on that was prepared last, without the ranks of {@code mask}. Called inside
+     * {@link #exclusive}.
+     */
+    void moved(Mask mask, int ranks) {
+        memory.use(common);
+        ringsHaveHoles = false;
+        waitAgainFor(mask, ranks);
         recordedBeforeMove = recorded == 0 ? 0 : Replays.RECORDED + recorded;
     }
 
@@ -371,10 +376,10 @@ final class Operations {
 
     /** What is queued next wakes whoever posts. */
     private void restIfLast(OperationEvent event) {
-        if (posting != Posting.NONE && lock.tryLock()) {
+        if (memory.posting() != Posting.NONE && lock.tryLock()) {
             try {
                 if (last == event) {
-                    posting.quiet();
+                    memory.posting().quiet();
                 }
             } finally {
                 lock.unlock();
@@ -432,7 +437,7 @@ final class Operations {
         if (closing || waits.isAnyLost() || waits.isLeftOut()) {
             abort.all();
         }
-        waits.left().forEach(abort::waitsFor);
+        waits.absent().forEach(abort::waitsFor);
     }
 
     private void lock(Duration timeout) {

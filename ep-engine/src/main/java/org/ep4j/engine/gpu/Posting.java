@@ -23,6 +23,14 @@ interface Posting {
 
         @Override
         public void recovered(Mask mask) {}
+
+        @Override
+        public void retire() {}
+
+        @Override
+        public boolean end() {
+            return true;
+        }
     };
 
     /** An operation is about to be queued. */
@@ -48,4 +56,17 @@ interface Posting {
 
     /** Posts again to ranks that were given up and that a recovery has kept. No kernel runs, and no command is left. */
     void recovered(Mask mask);
+
+    /**
+     * Ends soon, without a wait: the buffer does not use the memory any more. From here on it gives up no rank, since kernels wait for ranks
+     * in other memory.
+     */
+    void retire();
+
+    /**
+     * Ends, and waits for a few seconds until no thread uses the memory any more.
+     *
+     * @return false if a thread still does; then pinned memory of the device is never given back
+     */
+    boolean end();
 }

@@ -5,9 +5,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
-import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -73,13 +71,19 @@ final class Remotes implements RemoteTable {
 
     private final long[][] shown;
 
+    /** Kernels do not use these rings any more. Guarded by {@code abort}, so that no wait is ended afterwards. */
+    private boolean retired;
+
+    /** Guarded by this object. */
+    private boolean ended;
+
     /** A rank that posts, and how it is heard. */
     private record Source(int rank, HostPosted posted) {}
 
     /**
      * Starts the proxy threads of a rank.
      *
-     * @param owned gets what ends them and frees their memory, in the order in which it is allocated
+     * @param owned gets what frees their memory, in the order in which it is allocated
      */
     Remotes(
             GpuDevice device,
@@ -135,23 +139,6 @@ final class Remotes implements RemoteTable {
                 this::failed,
                 Optional.empty(),
                 config.get(EpKeys.PROXY_IDLE_SPIN));
-        owned.push(this::end);
-    }
-
-    /** Lets kernels' and the host's threads post to the same peers. */
-    static SymmetricMemory shared(SymmetricMemory symmetric, GpuWindow window) {
-        IdentityHashMap<HostPosted, SharedPosted> wrapped = new IdentityHashMap<>();
-        Map<Integer, HostPosted> to = new TreeMap<>();
-        Map<Integer, HostPosted> from = new TreeMap<>();
-        int ranks = symmetric.ranks();
-        symmetric
-                .postedTo()
-                .forEach((r, p) -> to.put(r, wrapped.computeIfAbsent(p, other -> new SharedPosted(other, ranks))));
-        symmetric
-                .postedFrom()
-                .forEach((r, p) -> from.put(r, wrapped.computeIfAbsent(p, other -> new SharedPosted(other, ranks))));
-        return new SymmetricMemory(
-                symmetric.rank(), symmetric.local(), symmetric.mapped(), to, from, Optional.of(window.asWindow()));
     }
 
     private ByteBuffer table(EpPlan plan, Rails rails, List<Integer> remotes, long ringBytes, int commands) {
@@ -217,7 +204,11 @@ final class Remotes implements RemoteTable {
             giveUp(peer, failure);
         } else {
             LOG.log(System.Logger.Level.WARNING, "a proxy thread of rank " + symmetric.rank() + " failed", failure);
-            abort.all();
+            synchronized (abort) {
+                if (!retired) {
+                    abort.all();
+                }
+            }
         }
     }
 
@@ -229,7 +220,11 @@ final class Remotes implements RemoteTable {
                     "rank " + symmetric.rank() + " gives up rank " + peer,
                     failure);
         }
-        abort.waitsFor(peer);
+        synchronized (abort) {
+            if (!retired) {
+                abort.waitsFor(peer);
+            }
+        }
     }
 
     /**
@@ -345,14 +340,40 @@ final class Remotes implements RemoteTable {
         return true;
     }
 
-    private void end() {
-        ProxyThreads.Ended ended = threads.close(END);
-        if (!ended.running().isEmpty()) {
+    @Override
+    public void retire() {
+        synchronized (abort) {
+            retired = true;
+        }
+        threads.stop();
+    }
+
+    @Override
+    public synchronized boolean end() {
+        if (ended) {
+            return true;
+        }
+        boolean wasRetired;
+        synchronized (abort) {
+            wasRetired = retired;
+            retired = true;
+        }
+        ProxyThreads.Ended end = threads.close(END);
+        ended = end.running().isEmpty();
+        if (!ended) {
             device.keep();
             LOG.log(
                     System.Logger.Level.WARNING,
-                    "pinned memory of " + device.id() + " stays until the process ends, since " + ended.running()
+                    "pinned memory of " + device.id() + " stays until the process ends, since " + end.running()
                             + " may still use it");
         }
+        if (end.left() > 0 && !wasRetired) {
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    "rank " + symmetric.rank() + ": " + end.left()
+                            + " commands were in rings when the threads ended, and were not carried out; wait for"
+                            + " operations before the buffer is closed");
+        }
+        return ended;
     }
 }

@@ -5,8 +5,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.ep4j.EpNoMajorityException;
@@ -539,28 +541,36 @@ public final class BufferMembership {
     }
 
     /**
-     * Whether a rank is in {@link #recover} or has been through it, which this rank has not.
-     *
-     * @return empty if it is not; otherwise the ranks that it wants to leave out
+     * The ranks that are in {@link #recover} or have been through it, which this rank has not, and by each of them the ranks that it wants to
+     * leave out. For any thread.
      */
-    public Optional<List<Integer>> excludedBy(int rank) {
+    public Map<Integer, List<Integer>> recoveries() {
         readSlots();
-        AgreementMessage message = latest(rank);
-        if (message == null || message.epoch() < epochInUse) {
-            return Optional.empty();
+        Map<Integer, List<Integer>> all = new TreeMap<>();
+        for (int r = 0; r < slots.ranks(); r++) {
+            AgreementMessage message = latest(r);
+            if (message != null && isAhead(message)) {
+                all.put(r, leftOut(message));
+            }
         }
-        boolean under = message.acceptor().promised() != Vote.NO_BALLOT
-                || message.proposal().ballot() != Vote.NO_BALLOT;
-        if (message.epoch() == epochInUse && !under) {
-            return Optional.empty();
-        }
+        return all;
+    }
+
+    private List<Integer> leftOut(AgreementMessage message) {
         Membership theirs = message.acceptor().membership();
-        return Optional.of(IntStream.range(0, slots.ranks())
+        return IntStream.range(0, slots.ranks())
                 .filter(r -> message.suspects().get(r) != Standing.MEMBER
                         || message.dead().get(r)
                         || !theirs.has(r))
                 .boxed()
-                .toList());
+                .toList();
+    }
+
+    /** Whether the sender has begun a recovery that this rank has not been through. */
+    private boolean isAhead(AgreementMessage message) {
+        boolean under = message.acceptor().promised() != Vote.NO_BALLOT
+                || message.proposal().ballot() != Vote.NO_BALLOT;
+        return message.epoch() > epochInUse || (message.epoch() == epochInUse && under);
     }
 
     private EpPeerLostException expelled(String phase) {

@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -15,8 +16,10 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.ThreadLocalRandom;
+import org.ep4j.DeviceMemory;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpStateException;
 import org.ep4j.engine.memory.HostMemory;
@@ -315,29 +318,36 @@ public final class LivenessLocks implements AutoCloseable {
         return files.containsKey(rank);
     }
 
-    /** True if this rank has a file and has opened those of all others: they are on one host and share a folder. */
-    public synchronized boolean reachesAll(int ranks) {
-        return own.isPresent() && files.size() == ranks - 1;
+    /** True if this rank has a file and has opened those of some others: they are on its host and share a folder with it. */
+    public synchronized boolean reaches(Collection<Integer> peers) {
+        return own.isPresent() && files.keySet().containsAll(peers);
     }
 
-    /** Memory of one buffer in the files of all ranks. */
+    /** Memory of one buffer in the files of this rank and of some others. */
     public final class Shared implements AutoCloseable {
         private final int buffer;
         private final long bytes;
-        private final List<LivenessFile.Mapping> mappings;
+        private final LivenessFile.Mapping mine;
+        private final Map<Integer, LivenessFile.Mapping> theirs;
         private boolean freed;
 
-        private Shared(int buffer, long bytes, List<LivenessFile.Mapping> mappings) {
+        private Shared(int buffer, long bytes, LivenessFile.Mapping mine, Map<Integer, LivenessFile.Mapping> theirs) {
             this.buffer = buffer;
             this.bytes = bytes;
-            this.mappings = mappings;
+            this.mine = mine;
+            this.theirs = theirs;
         }
 
-        /** The memory of all ranks, by rank. The part of a rank can be used once that rank has returned from {@link LivenessLocks#share}. */
-        public List<HostMemory> memory() {
-            return mappings.stream()
-                    .map(mapping -> HostMemory.of(mapping.memory()))
-                    .toList();
+        /** The memory of this rank. */
+        public DeviceMemory own() {
+            return mine.memory();
+        }
+
+        /** The memory of others, by rank. That of a rank can be used once it has returned from {@link LivenessLocks#share}. */
+        public Map<Integer, HostMemory> peers() {
+            Map<Integer, HostMemory> all = new TreeMap<>();
+            theirs.forEach((rank, mapping) -> all.put(rank, HostMemory.of(mapping.memory())));
+            return all;
         }
 
         /** Gives this rank's part back and unmaps the others, which stay as they are. A second call does nothing. */
@@ -346,7 +356,8 @@ public final class LivenessLocks implements AutoCloseable {
             synchronized (LivenessLocks.this) {
                 if (!freed) {
                     freed = true;
-                    mappings.forEach(LivenessFile.Mapping::close);
+                    mine.close();
+                    theirs.values().forEach(LivenessFile.Mapping::close);
                     own.ifPresent(file -> file.free(memoryOffset(buffer, bytes), bytes));
                 }
             }
@@ -354,38 +365,40 @@ public final class LivenessLocks implements AutoCloseable {
     }
 
     /**
-     * Takes zeroed memory for a buffer in this rank's file and maps that in all files.
+     * Takes zeroed memory for a buffer in this rank's file, and maps that of others in theirs.
      *
      * @param buffer number of the buffer, the same on all ranks and used once
      * @param bytes of each rank, the same for all buffers; a multiple of a page
-     * @param rank this rank
-     * @param ranks all of which {@link #reachesAll} is true on
+     * @param peers that this rank {@linkplain #reaches reaches}
      * @throws EpResourceException if there is no room for it
      */
-    public synchronized Shared share(int buffer, long bytes, int rank, int ranks) {
+    public synchronized Shared share(int buffer, long bytes, Collection<Integer> peers) {
         if (closed || own.isEmpty()) {
             throw new EpStateException("the group is closed; join again");
         }
         long offset = memoryOffset(buffer, bytes);
-        List<LivenessFile.Mapping> mappings = new ArrayList<>();
+        List<LivenessFile.Mapping> mine = new ArrayList<>();
+        Map<Integer, LivenessFile.Mapping> theirs = new TreeMap<>();
         try {
             own.get().allocate(offset, bytes);
-            for (int r = 0; r < ranks; r++) {
-                LivenessFile file = r == rank ? own.get() : files.get(r);
+            mine.add(own.get().map(offset, bytes));
+            for (int r : peers) {
+                LivenessFile file = files.get(r);
                 if (file == null) {
                     throw new IllegalStateException("the file of rank " + r + " is not open");
                 }
-                mappings.add(file.map(offset, bytes));
+                theirs.put(r, file.map(offset, bytes));
             }
         } catch (IOException e) {
-            mappings.forEach(LivenessFile.Mapping::close);
+            mine.forEach(LivenessFile.Mapping::close);
+            theirs.values().forEach(LivenessFile.Mapping::close);
             own.get().free(offset, bytes);
             throw new EpResourceException(
                     "no room for the memory through which the ranks of a buffer agree, in the folder of shared memory: "
                             + e + "; free memory there",
                     e);
         }
-        return new Shared(buffer, bytes, mappings);
+        return new Shared(buffer, bytes, mine.get(0), theirs);
     }
 
     private static long memoryOffset(int buffer, long bytes) {

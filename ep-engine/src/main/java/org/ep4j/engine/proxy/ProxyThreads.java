@@ -145,10 +145,15 @@ public final class ProxyThreads {
         }
     }
 
-    /** Ends the threads, each after its turn, and waits for them until the deadline, also where this one is interrupted. */
-    public Ended close(Duration deadline) {
+    /** Ends the threads, each after its turn. */
+    public void stop() {
         state.stop = true;
         threads.forEach(LockSupport::unpark);
+    }
+
+    /** Ends the threads, each after its turn, and waits for them until the deadline, also where this one is interrupted. */
+    public Ended close(Duration deadline) {
+        stop();
         boolean interrupted = false;
         long end = System.nanoTime() + deadline.toNanos();
         for (Thread thread : threads) {
@@ -173,14 +178,6 @@ public final class ProxyThreads {
                             + " what they do (jstack)",
                     ended.running(),
                     deadline.toMillis());
-        }
-        if (ended.left() > 0) {
-            LOGGER.log(
-                    System.Logger.Level.WARNING,
-                    "{0}: {1} commands were in rings when the threads ended, and were not carried out; wait for operations"
-                            + " before the buffer is closed",
-                    name,
-                    ended.left());
         }
         return ended;
     }

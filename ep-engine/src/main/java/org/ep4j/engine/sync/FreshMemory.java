@@ -13,8 +13,15 @@ public interface FreshMemory {
      * @param ranks ascending, this one among them
      * @param epoch unique in the life of the buffer
      * @param longest time the call may take
+     * @param preparation makes what else this rank needs to use the memory, before the members agree that all have made theirs
      */
-    SymmetricMemory make(Bootstrap members, List<Integer> ranks, long epoch, Duration longest);
+    SymmetricMemory make(Bootstrap members, List<Integer> ranks, long epoch, Duration longest, Preparation preparation);
+
+    /** What a rank needs to use a memory besides it. */
+    interface Preparation {
+        /** Makes it; gives what frees it, which is called once, before the memory is given back. */
+        Runnable prepare(SymmetricMemory fresh);
+    }
 
     /** Gives back what {@link #make} made last, since this rank does not move there after all. */
     void dropNewest();

@@ -94,7 +94,7 @@ public final class MovingRecoverer {
         // A buffer takes twice its memory at most.
         numbers.freed();
         memory.freeOlder();
-        SymmetricMemory fresh = memory.make(members, ranks, epoch, left(deadline));
+        SymmetricMemory fresh = memory.make(members, ranks, epoch, left(deadline), numbers::prepare);
         List<byte[]> all = List.of();
         try {
             // The last step: when it returns, all members have mapped the memory of all.

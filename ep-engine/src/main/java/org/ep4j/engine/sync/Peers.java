@@ -40,8 +40,8 @@ public final class Peers<W extends Words> {
     /** Where it is told what has come from them. */
     private volatile W counters;
 
-    private volatile Map<Integer, PostedPeer> postedTo;
-    private volatile Map<Integer, HostPosted> postedFrom;
+    private volatile Map<Integer, PostedPeer> postedTo = Map.of();
+    private volatile Map<Integer, HostPosted> postedFrom = Map.of();
     private volatile DeviceMemory symmetric;
     /** By counter and rank: what was seen of ranks that post. */
     private final AtomicLongArray heard;
@@ -65,49 +65,43 @@ public final class Peers<W extends Words> {
         this.rank = symmetric.rank();
         this.layout = layout;
         this.deadline = deadline;
-        W local = access.apply(symmetric.local());
-        this.window = symmetric.window().map(w -> access.apply(w.memory())).orElse(local);
-        this.counters = symmetric.window().map(w -> access.apply(w.counters())).orElse(local);
         this.access = access;
+        this.heard = new AtomicLongArray(Counter.values().length * plan.ranks());
         this.symmetric = symmetric.local();
-        List<W> all = new ArrayList<>();
-        for (int r = 0; r < plan.ranks(); r++) {
-            DeviceMemory mapped = symmetric.mapped().get(r);
-            all.add(r == rank ? local : mapped == null ? window : access.apply(mapped));
-        }
-        this.stored = List.copyOf(all);
-        this.heard = new AtomicLongArray(Counter.values().length * all.size());
-        long staging = symmetric.window().map(SymmetricMemory.Window::staging).orElse(layout.staging(0));
-        long stagingBytes =
-                symmetric.window().map(SymmetricMemory.Window::stagingBytes).orElse(layout.stagingBytes());
-        this.postedTo = postedTo(symmetric, staging, stagingBytes);
-        this.postedFrom = symmetric.postedFrom();
+        this.window = access.apply(symmetric.local());
+        this.counters = window;
+        moveTo(symmetric);
     }
 
     /**
-     * Continues in fresh memory without a window, in which all counters are 0. Nothing of the memory before is
-     * written or read from here on. Ranks that are not in the fresh memory have to be masked. While no other thread uses this
-     * object but to read results.
+     * Continues in fresh memory, in which all counters are 0. Nothing of the memory before is written or read from here on. Ranks that
+     * are not in the fresh memory have to be masked. While no other thread uses this object but to read results.
      */
     public void moveTo(SymmetricMemory fresh) {
         List<W> all = new ArrayList<>();
         W local = access.apply(fresh.local());
-        for (int r = 0; r < ranks(); r++) {
+        W posts = fresh.window().map(w -> access.apply(w.memory())).orElse(local);
+        for (int r = 0; r < plan.ranks(); r++) {
             DeviceMemory mapped = fresh.mapped().get(r);
-            if (r == rank || fresh.postedTo().containsKey(r)) {
+            if (r == rank) {
                 all.add(local);
+            } else if (fresh.postedTo().containsKey(r)) {
+                all.add(posts);
             } else {
                 // A rank that is not there has no bytes: what tries to reach it all the same fails.
                 all.add(access.apply(mapped == null ? fresh.local().slice(0, 0) : mapped));
             }
         }
         symmetric = fresh.local();
-        window = local;
-        counters = local;
+        window = posts;
+        counters = fresh.window().map(w -> access.apply(w.counters())).orElse(local);
         for (int i = 0; i < heard.length(); i++) {
             heard.set(i, 0);
         }
-        postedTo = postedTo(fresh, layout.staging(0), layout.stagingBytes());
+        postedTo = postedTo(
+                fresh,
+                fresh.window().map(SymmetricMemory.Window::staging).orElse(layout.staging(0)),
+                fresh.window().map(SymmetricMemory.Window::stagingBytes).orElse(layout.stagingBytes()));
         postedFrom = fresh.postedFrom();
         stored = List.copyOf(all);
     }

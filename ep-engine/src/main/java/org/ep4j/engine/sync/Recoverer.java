@@ -55,6 +55,11 @@ public final class Recoverer {
         /** Numbers the next operations after these, with nothing in flight. */
         void restart(long highThroughput, long dispatch, long combine);
 
+        /** Makes what operations need to use fresh memory; gives what frees it. They use the memory before until {@link #moved}. */
+        default Runnable prepare(SymmetricMemory fresh) {
+            return () -> {};
+        }
+
         /** The buffer has moved into fresh memory, and the high-throughput operations before it have numbers up to this one. */
         default void moved(SymmetricMemory fresh, long highThroughput) {}
 

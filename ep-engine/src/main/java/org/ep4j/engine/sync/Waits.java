@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.ep4j.EpException;
@@ -245,12 +246,12 @@ public final class Waits {
         }
         requireMember(phase);
         checkBeginnings(counter, source, expected, phase);
-        Optional<List<Integer>> leftOut = excludedBy(source);
-        if (leftOut.isPresent()) {
+        Map<Integer, List<Integer>> recoveries = recoveries(source);
+        if (recoveries.containsKey(source)) {
             // The mismatch is the cause and the recovery its consequence, so report the mismatch. Its counter may have
             // arrived since the first look.
             checkBeginnings(counter, source, expected, phase);
-            checkLostOf(source, leftOut.get(), counter, expected, phase);
+            checkLostOf(source, recoveries.get(source), counter, expected, source, phase);
             throw new EpTimeoutException(
                     peers.label(source) + " has given up and recovers, so " + phase + " cannot end"
                             + describe(counter, source, expected) + "; call recover here too",
@@ -259,6 +260,7 @@ public final class Waits {
                     expected,
                     peers.seen(counter, source));
         }
+        recoveries.forEach((rank, leftOut) -> checkLostOf(rank, leftOut, counter, expected, source, phase));
     }
 
     private void checkBeginnings(Counter counter, int source, long expected, String phase) {
@@ -275,14 +277,18 @@ public final class Waits {
         }
     }
 
-    /** The ranks that a rank wants to leave out, if it has called recover and this rank has not. */
-    private Optional<List<Integer>> excludedBy(int source) {
+    /**
+     * Ranks that have called recover, which this rank has not, and by each of them those that it wants to leave out.
+     *
+     * @param source the only one that is looked at in a buffer that does not move
+     */
+    private Map<Integer, List<Integer>> recoveries(int source) {
         if (membership.isPresent()) {
-            return membership.get().excludedBy(source);
+            return membership.get().recoveries();
         }
         long round = peers.seen(Counter.RECOVER, source);
         if (round <= recoveryRounds) {
-            return Optional.empty();
+            return Map.of();
         }
         long ints = peers.layout().block(Block.RECOVER, round, source) + BufferLayout.blockInts();
         List<Integer> ranks = new ArrayList<>();
@@ -291,16 +297,16 @@ public final class Waits {
                 ranks.add(r);
             }
         }
-        return Optional.of(ranks);
+        return Map.of(source, ranks);
     }
 
-    /** The recovering rank may have heard of a death before this one did. */
-    private void checkLostOf(int source, List<Integer> leftOut, Counter counter, long expected, String phase) {
+    /** A rank that recovers may have heard of a death before this one did. */
+    private void checkLostOf(
+            int rank, List<Integer> leftOut, Counter counter, long expected, int source, String phase) {
         for (int r : leftOut) {
-            // Others may suspect this rank wrongly; recover decides.
-            if (!mask.has(r) && r != peers.rank()) {
+            if (isNews(r)) {
                 throw new EpPeerLostException(
-                        peers.label(r) + " is lost, as rank " + source + " has found, during " + phase
+                        peers.label(r) + " is lost, as rank " + rank + " has found, during " + phase
                                 + describe(counter, source, expected) + "; call recover to go on without it",
                         r,
                         phase);
@@ -381,9 +387,15 @@ public final class Waits {
         return peers.label(rank);
     }
 
-    /** Ranks that have left the group, masked or not. */
-    public List<Integer> left() {
-        List<Integer> left = new ArrayList<>();
+    /** Others may suspect this rank wrongly; recover decides. */
+    private boolean isNews(int lost) {
+        return !mask.has(lost) && lost != peers.rank();
+    }
+
+    /** Ranks that no operation which has begun may wait for, masked or not: those that have left the group, or given up and recover. */
+    public List<Integer> absent() {
+        List<Integer> left =
+                new ArrayList<>(membership.map(m -> m.recoveries().keySet()).orElse(Set.of()));
         for (int r = 0; r < peers.ranks(); r++) {
             if (r != peers.rank() && bootstrap.state(r) == MemberState.LEFT) {
                 left.add(r);
@@ -392,14 +404,16 @@ public final class Waits {
         return left;
     }
 
-    /** True when a rank that is not masked is known to be lost. */
+    /** True when a rank that is not masked is known to be lost, or a rank that recovers wants to leave it out. */
     public boolean isAnyLost() {
         for (int r = 0; r < peers.ranks(); r++) {
             if (isLost(r)) {
                 return true;
             }
         }
-        return false;
+        return membership.isPresent()
+                && membership.get().recoveries().values().stream()
+                        .anyMatch(leftOut -> leftOut.stream().anyMatch(this::isNews));
     }
 
     private boolean isLost(int rank) {

@@ -284,14 +284,14 @@ final class BufferMembershipTest {
     @Test
     void aWaitingRankSeesThatAnotherOneRecovers() throws Exception {
         start(3, true);
-        assertThat(memberships.get(1).excludedBy(0)).isEmpty();
+        assertThat(memberships.get(1).recoveries()).isEmpty();
         lose(2);
         CompletableFuture<Moved> zero = recovering(0);
-        Guard.until("rank 1 sees it", () -> memberships.get(1).excludedBy(0).isPresent());
-        assertThat(memberships.get(1).excludedBy(0).orElseThrow()).containsExactly(2);
+        Guard.until("rank 1 sees it", () -> memberships.get(1).recoveries().containsKey(0));
+        assertThat(memberships.get(1).recoveries().get(0)).containsExactly(2);
         recoverAll(1);
         zero.get(Guard.minute().toNanos(), TimeUnit.NANOSECONDS);
-        assertThat(memberships.get(1).excludedBy(0)).isEmpty();
+        assertThat(memberships.get(1).recoveries()).isEmpty();
     }
 
     @Test

@@ -12,6 +12,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
 import org.ep4j.testing.Guard;
@@ -105,27 +106,27 @@ final class LivenessLocksTest {
                 LivenessLocks two = locks()) {
             List<byte[]> all = List.of(one.announcement(), two.announcement());
             one.open(0, all);
-            assertThat(one.reachesAll(2)).isTrue();
-            assertThat(two.reachesAll(2))
+            assertThat(one.reaches(List.of(1))).isTrue();
+            assertThat(two.reaches(List.of(0)))
                     .as("before it has opened the other file")
                     .isFalse();
             two.open(1, all);
-            LivenessLocks.Shared mine = one.share(3, PAGE, 0, 2);
-            LivenessLocks.Shared theirs = two.share(3, PAGE, 1, 2);
-            try (LivenessLocks.Shared other = one.share(4, PAGE, 0, 2)) {
-                mine.memory().get(1).putLong(8, 5);
-                theirs.memory().get(0).putLong(PAGE - 8, 6);
-                assertThat(theirs.memory().get(1).getLong(8)).isEqualTo(5);
-                assertThat(mine.memory().get(0).getLong(PAGE - 8)).isEqualTo(6);
-                assertThat(other.memory().get(0).getLong(PAGE - 8)).isZero();
+            LivenessLocks.Shared mine = one.share(3, PAGE, List.of(1));
+            LivenessLocks.Shared theirs = two.share(3, PAGE, List.of(0));
+            try (LivenessLocks.Shared other = one.share(4, PAGE, List.of())) {
+                mine.peers().get(1).putLong(8, 5);
+                theirs.peers().get(0).putLong(PAGE - 8, 6);
+                assertThat(HostMemory.of(theirs.own()).getLong(8)).isEqualTo(5);
+                assertThat(HostMemory.of(mine.own()).getLong(PAGE - 8)).isEqualTo(6);
+                assertThat(HostMemory.of(other.own()).getLong(PAGE - 8)).isZero();
             }
             mine.close();
-            assertThat(theirs.memory().get(1).getLong(8))
+            assertThat(HostMemory.of(theirs.own()).getLong(8))
                     .as("after the other rank has closed its part")
                     .isEqualTo(5);
             theirs.close();
-            try (LivenessLocks.Shared again = one.share(3, PAGE, 0, 2)) {
-                assertThat(again.memory().get(0).getLong(PAGE - 8))
+            try (LivenessLocks.Shared again = one.share(3, PAGE, List.of(1))) {
+                assertThat(HostMemory.of(again.own()).getLong(PAGE - 8))
                         .as("memory that was given back")
                         .isZero();
             }

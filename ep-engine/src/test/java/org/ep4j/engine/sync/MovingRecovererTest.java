@@ -73,7 +73,8 @@ final class MovingRecovererTest {
         }
 
         @Override
-        public SymmetricMemory make(Bootstrap members, List<Integer> in, long epoch, Duration longest) {
+        public SymmetricMemory make(
+                Bootstrap members, List<Integer> in, long epoch, Duration longest, Preparation preparation) {
             members.barrier("make", longest);
             DeviceAllocation fresh = device.allocate(layout.bytes());
             memories.push(fresh);

@@ -7,6 +7,7 @@ import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.EpPeerLostException;
@@ -39,6 +40,7 @@ final class Link {
     private final Endpoint peer;
     private final Random random;
     private final Set<Integer> cut;
+    private final AtomicBoolean refused;
     private final List<Posted> pending = new ArrayList<>();
     private final Limits limits;
     private int writes;
@@ -46,9 +48,6 @@ final class Link {
 
     /** The next write finds no room. */
     private boolean refuses;
-
-    /** The counter was advanced after which a write finds no room. */
-    private boolean advanced;
 
     /** The peer takes nothing any more, and does not say so. */
     private boolean stuck;
@@ -78,9 +77,11 @@ final class Link {
      * From one rank to another.
      *
      * @param cut ranks that this one cannot reach any more through any buffer
+     * @param refused whether the write that is to fail has failed, through any buffer
      */
-    Link(Endpoint own, Endpoint peer, long seed, Limits limits, Set<Integer> cut) {
+    Link(Endpoint own, Endpoint peer, long seed, Limits limits, Set<Integer> cut, AtomicBoolean refused) {
         this.cut = cut;
+        this.refused = refused;
         this.limits = limits;
         this.own = own;
         this.peer = peer;
@@ -154,8 +155,7 @@ final class Link {
     synchronized void advance(int counter, long value) {
         checkReachable();
         ADVANCED.incrementAndGet(counter);
-        refuses |= counter == limits.refused() && !advanced;
-        advanced |= counter == limits.refused();
+        refuses |= counter == limits.refused() && refused.compareAndSet(false, true);
         pending.add(new Advance(counter, value));
     }
 

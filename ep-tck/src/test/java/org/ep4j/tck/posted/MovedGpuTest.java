@@ -14,30 +14,56 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Buffers of emulated GPUs that map each other's memory, which move into fresh memory. */
+/** Buffers of emulated GPUs that move into fresh memory: what they map, and what host threads post from. */
 @Tag("verify")
 final class MovedGpuTest extends OnEmulatedGpus {
-    private static final int RANKS = 3;
+    /** Which paths the GPUs have. */
+    enum Paths {
+        MAPPED(3, ThreadsBackendProvider.ID, 0),
+        POSTED(3, PostedThreadsProvider.ID, 0),
+        /** Two made-up hosts of two ranks: mapped inside, posted between them. */
+        HYBRID(4, ThreadsBackendProvider.ID + "," + PostedThreadsProvider.ID, 2);
+
+        private final int ranks;
+        private final String backends;
+        private final int ranksOfHost;
+
+        Paths(int ranks, String backends, int ranksOfHost) {
+            this.ranks = ranks;
+            this.backends = backends;
+            this.ranksOfHost = ranksOfHost;
+        }
+    }
 
     /** Operations that end at a deadline are asynchronous: the call itself gives up before kernels of an emulated GPU do. */
     @ParameterizedTest
-    @CsvSource({"MovedByMaskScenario, true", "LeftOutScenario, false"})
-    void othersContinueWithoutARankThatIsMasked(String scenario, boolean async) {
+    @CsvSource({
+        "MAPPED, MovedByMaskScenario, true",
+        "MAPPED, LeftOutScenario, false",
+        "POSTED, MovedByMaskScenario, true",
+        "HYBRID, MovedByMaskScenario, true"
+    })
+    void othersContinueWithoutARankThatIsMasked(Paths paths, String scenario, boolean async) {
+        Map<String, String> settings = Map.of(
+                EpKeys.DEVICE.name(),
+                "cuda",
+                EpKeys.REQUIRE.name(),
+                paths.backends,
+                EpKeys.HOST_RANKS.name(),
+                Integer.toString(paths.ranksOfHost),
+                EpKeys.PREFER.name(),
+                ThreadsBackendProvider.ID,
+                ThreadsBackendProvider.MOVES.name(),
+                "true");
         Job job = new Job(
                 scenario,
                 "org.ep4j.tck.rules." + scenario,
                 async ? Map.of("async", "true") : Map.of(),
-                RANKS,
-                Map.of(
-                        EpKeys.DEVICE.name(),
-                        "cuda",
-                        EpKeys.REQUIRE.name(),
-                        ThreadsBackendProvider.ID,
-                        ThreadsBackendProvider.MOVES.name(),
-                        "true"),
+                paths.ranks,
+                settings,
                 GroupFactory.Plain.class.getName(),
                 Guard.minutes(4));
-        try (ThreadCrew crew = new ThreadCrew(RANKS)) {
+        try (ThreadCrew crew = new ThreadCrew(paths.ranks)) {
             assertThat(crew.run(job))
                     .allSatisfy(report ->
                             assertThat(report.end()).as(report.detail()).isEqualTo(RankReport.End.DONE));

@@ -53,9 +53,8 @@ class PostedGpuFailuresTest extends OnEmulatedGpus {
     }
 
     @Test
-    void maskCutsOffARankThatMayStillWrite() {
-        Runs.run(
-                Paths.POSTED, RefusedFromRankZero.class.getName(), 2, "RefusedWriteScenario", "mask", 5, gpu(Map.of()));
+    void othersContinueWithoutALivingRankThatCannotBeReached() {
+        Runs.run(Paths.POSTED, CutFromRankZero.class.getName(), 3, "CutLinkScenario", "", 5, gpu(Map.of()));
     }
 
     /** A queue of two writes, behind which rings are full most of the time. */

@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpException;
@@ -27,9 +28,10 @@ import org.ep4j.spi.SymmetricBuffer;
  * Registers memory that somebody else allocated; what peers map must outlive this rank's use of it and is its own.
  *
  * @param cut ranks that this one cannot reach any more
+ * @param refused whether the write that is to fail has failed
  * @param open buffers
  */
-record PostedThreadsBackend(OpenContext context, Set<Integer> cut, Set<PostedThreadsBuffer> open)
+record PostedThreadsBackend(OpenContext context, Set<Integer> cut, AtomicBoolean refused, Set<PostedThreadsBuffer> open)
         implements RecoverableBackend, RegistersDeviceMemory {
     @Override
     public String id() {

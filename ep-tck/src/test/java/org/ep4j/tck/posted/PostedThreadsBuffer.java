@@ -52,7 +52,8 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
                                 peer,
                                 seed + 31L * own.rank() + rank,
                                 Link.Limits.of(context.config(), next),
-                                backend.cut()));
+                                backend.cut(),
+                                backend.refused()));
             }
         });
         Thread courier = new Thread(this::carry, "courier-" + own.rank() + "-" + name);

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
@@ -132,6 +133,7 @@ public final class PostedThreadsProvider implements EpBackendProvider {
 
     @Override
     public EpBackend open(OpenContext context) {
-        return new PostedThreadsBackend(context, ConcurrentHashMap.newKeySet(), ConcurrentHashMap.newKeySet());
+        return new PostedThreadsBackend(
+                context, ConcurrentHashMap.newKeySet(), new AtomicBoolean(), ConcurrentHashMap.newKeySet());
     }
 }

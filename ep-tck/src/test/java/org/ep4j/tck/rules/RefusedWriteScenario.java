@@ -4,7 +4,6 @@ import java.time.Duration;
 import java.util.Set;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
-import org.ep4j.EpPeerLostException;
 import org.ep4j.Recovery;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
@@ -29,32 +28,8 @@ final class RefusedWriteScenario implements Scenario {
             LifecycleScenario.lowLatency(context, buffer, params);
         });
         context.meet();
-        if (params.has("mask")) {
-            maskRankZero(context, buffer);
-        } else {
-            recoverTwice(context, buffer);
-        }
+        recoverTwice(context, buffer);
         context.meet();
-    }
-
-    /** Rank 0 has not sent all of the combine, so it may still write. */
-    private static void maskRankZero(RankContext context, EpBuffer buffer) {
-        if (context.isRank(1)) {
-            buffer.mask(0);
-            for (int round = 0; round < 3; round++) {
-                LifecycleScenario.lowLatency(context, buffer, Params.parse("seed=" + round));
-                LifecycleScenario.highThroughput(context, buffer, Params.parse("seed=" + round));
-            }
-        }
-        context.meet();
-        EpPeerLostException gone = Checks.refused(
-                EpPeerLostException.class,
-                "taking back a rank that was cut off",
-                () -> buffer.clearMask(Guard.minute()));
-        if (context.isRank(1)) {
-            Checks.equal("peer()", gone.peer(), 0);
-            Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of(0));
-        }
     }
 
     private static void recoverTwice(RankContext context, EpBuffer buffer) {

@@ -1,0 +1,156 @@
+package org.ep4j.engine.gpu;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Supplier;
+import org.ep4j.DeviceAllocation;
+import org.ep4j.DeviceMemory;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.sync.SymmetricMemory;
+
+/**
+ * The symmetric memory of all ranks as kernels reach it: addresses of what is mapped, and the tables and host threads by which they
+ * post to the other ranks. A buffer that moves gets other ones: what was recorded in a graph before keeps the old ones, so it can
+ * neither write into the fresh memory nor post there.
+ */
+final class KernelMemory {
+    private final GpuDevice device;
+    private final Copies copies;
+    private final int ranks;
+    private final Supplier<Optional<GpuWindow>> windows;
+    private final Posts posts;
+    /** What ends threads and frees tables, the newest first. */
+    private final Deque<Runnable> owned = new ArrayDeque<>();
+
+    /** What posted by memories that kernels used before. */
+    private final List<Posting> retired = new ArrayList<>();
+
+    private Optional<Reached> prepared = Optional.empty();
+    private volatile Posting posting = Posting.NONE;
+
+    /** Makes the tables and threads by which kernels post. */
+    interface Posts {
+        /**
+         * For one memory.
+         *
+         * @param owned gets what frees the tables
+         */
+        RemoteTable make(SymmetricMemory symmetric, GpuWindow window, Deque<Runnable> owned);
+    }
+
+    private record Reached(
+            SymmetricMemory symmetric, long table, Optional<GpuWindow> window, Optional<RemoteTable> remotes) {
+        Posting posting() {
+            return remotes.map(r -> (Posting) r).orElse(Posting.NONE);
+        }
+    }
+
+    /**
+     * For one buffer, without memory yet.
+     *
+     * @param windows gives the window of the newest memory, which stands for the memory of peers that are not mapped
+     */
+    KernelMemory(GpuDevice device, Copies copies, int ranks, Supplier<Optional<GpuWindow>> windows, Posts posts) {
+        this.device = device;
+        this.copies = copies;
+        this.ranks = ranks;
+        this.windows = windows;
+        this.posts = posts;
+    }
+
+    /**
+     * Makes what kernels need to use a memory; gives what ends the threads that use it.
+     */
+    Runnable prepare(SymmetricMemory symmetric) {
+        Optional<GpuWindow> window = windows.get();
+        long table = table(symmetric, window);
+        Optional<RemoteTable> remotes = window.map(w -> posts.make(symmetric, w, owned));
+        Reached reached = new Reached(symmetric, table, window, remotes);
+        prepared = Optional.of(reached);
+        owned.push(reached.posting()::end);
+        return reached.posting()::end;
+    }
+
+    /**
+     * Waits until nothing posts any more by memories that kernels do not use, which are given back next.
+     *
+     * @throws EpTimeoutException if a thread is inside a call of a backend for seconds
+     */
+    void requireRetiredEnded() {
+        for (Posting one : retired) {
+            if (!one.end()) {
+                throw new EpTimeoutException(
+                        "threads that post from memory which the buffer does not use any more have not ended: they are inside"
+                                + " a call of the backend; see what threads named ep4j-proxy do (jstack), and call recover"
+                                + " again",
+                        "recover",
+                        -1,
+                        1,
+                        0);
+            }
+        }
+        retired.clear();
+    }
+
+    /** Puts the memory that was prepared last into the arguments of kernels. What posts by the memory before is to end. */
+    void use(Arguments arguments) {
+        Reached reached = prepared.orElseThrow();
+        Optional<GpuWindow> window = reached.window();
+        arguments
+                .set(Param.PEERS, reached.table())
+                .set(Param.LOCAL, reached.symmetric().local().address())
+                .set(
+                        Param.REMOTES,
+                        reached.remotes().map(RemoteTable::tableAddress).orElse(0L))
+                .set(Param.WINDOW, window.map(GpuWindow::address).orElse(0L))
+                .set(Param.WORDS, window.map(w -> w.counters().address()).orElse(0L));
+        posting.retire();
+        retired.add(posting);
+        posting = reached.posting();
+    }
+
+    /** What posts for kernels that use the memory. */
+    Posting posting() {
+        return posting;
+    }
+
+    /** Words of the memory that was prepared last. NICs write into the window alone. */
+    DeviceWords words(DeviceMemory memory) {
+        Runnable flush = prepared.flatMap(Reached::window)
+                .filter(w -> w.exposed().memory().equals(memory))
+                .map(GpuWindow::flush)
+                .orElse(() -> {});
+        return new DeviceWords(copies, device.id(), memory, flush);
+    }
+
+    private long table(SymmetricMemory symmetric, Optional<GpuWindow> window) {
+        DeviceAllocation table = device.allocatePrivate((long) Long.BYTES * ranks);
+        owned.push(table::close);
+        ByteBuffer words = Copies.buffer(Long.BYTES * ranks);
+        for (int r = 0; r < ranks; r++) {
+            words.putLong(address(symmetric, r, window));
+        }
+        copies.write(table.memory().address(), words);
+        return table.memory().address();
+    }
+
+    /** 0 for a rank that has no part in the memory, which kernels do not use. */
+    private static long address(SymmetricMemory symmetric, int rank, Optional<GpuWindow> window) {
+        if (rank == symmetric.rank()) {
+            return symmetric.local().address();
+        }
+        DeviceMemory mapped = symmetric.mapped().get(rank);
+        return mapped != null
+                ? mapped.address()
+                : window.map(GpuWindow::address).orElse(0L);
+    }
+
+    /** Ends the threads and frees all tables. */
+    void close() {
+        owned.forEach(Runnable::run);
+    }
+}
