@@ -71,15 +71,14 @@ public interface EpBuffer extends AutoCloseable {
     /**
      * Leaves a rank out from the next operation on. All other ranks must do the same before their next operation.
      *
-     * <p>A rank that has not finished the earlier operations may still write for them. Such a rank is cut off if it is reached
-     * by posting through efa or ibrc-multiqp: nothing that it writes arrives any more, in any buffer of the group, and
-     * {@link #clearMask} cannot take it back. In a buffer that {@linkplain #recover moves}, this call is a recovery without such a
-     * rank. Any other rank that maps this rank's memory, and any rank reached by nvshmem-ibgda, cannot be cut off: this call fails
-     * if such a rank may not have finished and is not proved dead, and the rank must begin no operation while it is masked.
+     * <p>A rank that has not finished the earlier operations may still write for them. If an operation that this rank has begun has not
+     * ended well, this call is a {@linkplain #recover recovery} without the rank, if the buffer can recover, and {@link #clearMask} cannot
+     * take it back.
+     * Otherwise the rank must begin no operation while it is masked.
      *
      * @throws EpArgumentException when {@code rank} is this one or not a rank
      * @throws EpNoMajorityException as {@link #recover}
-     * @throws EpStateException when the rank may still write to this rank's memory
+     * @throws EpStateException when the rank may still write to this rank's memory, and the buffer cannot move into other memory
      */
     void mask(int rank);
 
@@ -87,8 +86,8 @@ public interface EpBuffer extends AutoCloseable {
      * Takes all ranks back in. Collective over all ranks, also those that were masked; needs rank 0. If it fails, the masks
      * of this rank stay, unless its last step fails, a barrier after all ranks have agreed: then they are cleared.
      *
-     * @throws EpPeerLostException when a masked rank or rank 0 is dead, or a rank was cut off by {@link #mask} or
-     *     {@link #recover}
+     * @throws EpPeerLostException when a masked rank or rank 0 is dead, or a masked rank has no part in the buffer's memory since a
+     *     recovery
      */
     void clearMask(Duration deadline);
 
@@ -96,21 +95,20 @@ public interface EpBuffer extends AutoCloseable {
      * Aligns the survivors after an operation failed: they agree on the lost ranks, mask them, and number their next
      * operations alike. Collective over the ranks that are alive and not masked. Unfinished operations are discarded.
      *
-     * <p>A rank that was only stopped for longer than the heartbeat timeout counts as lost by the others. A buffer <i>moves</i> if it is in
-     * host memory, or if its ranks are GPUs of one host that are all connected by ipc-nvlink, or all by rocm. These GPUs' ranks must be able
-     * to open files in one of these folders: {@code /dev/shm}, the JVM's temporary folder, or the one that {@code ep.shm.dir}
-     * names for host-shm. It continues in fresh memory, which such a rank cannot reach when it continues. The
+     * <p>A rank that was only stopped for longer than the heartbeat timeout counts as lost by the others. The buffer <i>moves</i>: it
+     * continues in fresh memory, which such a rank cannot reach when it continues. With the backends of ep4j that is possible if all ranks are in host memory, or all
+     * on GPUs that are connected only by ipc-nvlink and rocm inside a host, ibrc-multiqp and efa, and whose ranks can open each other's
+     * files on a host: in {@code /dev/shm}, the JVM's temporary folder, or the one that {@code ep.shm.dir} names for host-shm. The
      * ranks that continue must be more than half of those that took part until now and are not proved dead; a masked rank whose
      * process runs is counted among these, since it might continue with others. Nothing proves to ranks on one host that a rank on
      * another host is dead if no rank there is alive. Ask for {@link #combineInput} and
      * {@link #lowLatencyCombineInput} again afterwards, and record graphs again. Results of operations before can be read until the
-     * next recovery. In other buffers, those that reach at least half of the ranks that are alive continue, in the same memory: a lost
-     * rank is cut off from it, or must be proved dead.
+     * next recovery.
      *
      * @throws EpPeerLostException naming this rank when the others go on without it
      * @throws EpNoMajorityException when too few ranks would continue; this call may be repeated
-     * @throws EpTimeoutException when a rank that is alive does not take part, or nothing proves that a lost rank has ended that
-     *     could still write to this rank's memory; this call may be repeated
+     * @throws EpTimeoutException when a rank that is alive does not take part; this call may be repeated
+     * @throws EpUnavailableException when the buffer cannot move
      */
     Recovery recover(Duration deadline);
 

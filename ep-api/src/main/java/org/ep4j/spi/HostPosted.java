@@ -80,9 +80,4 @@ public interface HostPosted {
      * it again. Waits only for calls of other threads for this peer, which end.
      */
     void disconnect(int peer);
-
-    /** False if {@link #disconnect} cannot keep out what a peer that is alive has posted already or posts later. */
-    default boolean cutsOff() {
-        return true;
-    }
 }

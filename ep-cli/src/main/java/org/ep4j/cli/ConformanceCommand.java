@@ -24,6 +24,7 @@ import org.ep4j.tck.ConformanceRequest;
 import org.ep4j.tck.Outcome;
 import org.ep4j.tck.RankMode;
 import org.ep4j.tck.RuleResult;
+import org.ep4j.tck.TckSubject;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -109,6 +110,13 @@ final class ConformanceCommand implements Callable<Integer> {
     private Map<String, String> settings = new TreeMap<>();
 
     @Option(
+            names = "--without",
+            paramLabel = "CAPABILITY",
+            description = "Capability that the backend does not have, for example recover: rules that need it are"
+                    + " UNSUPPORTED, and its use has to be refused. May be repeated. One of: ${COMPLETION-CANDIDATES}.")
+    private Set<Capability> without = EnumSet.noneOf(Capability.class);
+
+    @Option(
             names = "--json",
             paramLabel = "FILE",
             description = "Write the results as JSON to this file as they become available, so that an interrupted run"
@@ -156,8 +164,11 @@ final class ConformanceCommand implements Callable<Integer> {
         if (jobs < 1) {
             throw new EpArgumentException("--jobs", jobs, ">= 1", "say how many rules may run at once");
         }
-        ConformanceRequest request = new ConformanceRequest(
-                backend, device.name(), ranks, modes(), settings, EnumSet.allOf(Capability.class), rule);
+        Set<Capability> declared = TckSubject.of(backend, device.name())
+                .without(without.toArray(Capability[]::new))
+                .declared();
+        ConformanceRequest request =
+                new ConformanceRequest(backend, device.name(), ranks, modes(), settings, declared, rule);
         checkBackend();
         Conformance.check(request);
         int total = Conformance.rules(request).size() * modes().size();

@@ -49,6 +49,25 @@ final class ConformanceCommandTest {
         assertThat(ran.out()).contains("1 checks, 2 ranks", "PASSED, 1 PASS");
     }
 
+    /** Rules of what it lacks do not run, and those run that its use is refused: host-shm has all and refuses nothing. */
+    @Test
+    void aCapabilityThatIsLeftOutHasToBeRefused() {
+        Ran ran = Ran.ep(
+                "conformance",
+                "--ranks",
+                "2",
+                "--mode",
+                "threads",
+                "--rule",
+                "6\\.(2|40)",
+                "--without",
+                "recover",
+                "--verbose");
+        assertThat(ran.code()).as(ran.out() + ran.err()).isOne();
+        assertThat(ran.out())
+                .contains("1 UNSUPPORTED", "1 FAIL", "must throw EpUnavailableException, but was accepted");
+    }
+
     @Test
     void aBackendThatIsNotThereIsToldOnceWithThoseThatAre() {
         Ran ran = Ran.ep("conformance", "--backend", "nothing-here", "--mode", "threads", "--rule", "3\\.1");

@@ -35,7 +35,7 @@ import org.ep4j.engine.membership.ControlSlots;
 import org.ep4j.engine.membership.LivenessLocks;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
-import org.ep4j.engine.sync.MovingRecoverer;
+import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.Bootstrap;
@@ -55,8 +55,8 @@ final class Group implements EpGroup {
     private final OpenBackends backends;
     private final Agreement agreement;
     private final UsablePaths paths;
-    private final Optional<LivenessLocks> locks;
-    private final boolean buffersMove;
+    private final LivenessLocks locks;
+    private final String cannotMove;
     private final MemoryMaker maker;
     private final Map<String, EpBuffer> buffers = new LinkedHashMap<>();
     private int created;
@@ -66,8 +66,8 @@ final class Group implements EpGroup {
     /**
      * A group that has been joined.
      *
-     * @param locks of a group of several ranks, closed with {@code bootstrap}
-     * @param buffersMove whether buffers move into fresh memory when they recover; the same on all ranks
+     * @param locks closed with {@code bootstrap}
+     * @param cannotMove why buffers cannot move into fresh memory, and so not recover; empty if they can. The same on all ranks
      */
     Group(
             Bootstrap bootstrap,
@@ -75,8 +75,8 @@ final class Group implements EpGroup {
             EpPlan plan,
             EpDevice device,
             OpenBackends backends,
-            Optional<LivenessLocks> locks,
-            boolean buffersMove) {
+            LivenessLocks locks,
+            String cannotMove) {
         this.bootstrap = bootstrap;
         this.config = config;
         this.plan = plan;
@@ -86,7 +86,7 @@ final class Group implements EpGroup {
         this.paths = new UsablePaths(plan, bootstrap.rank());
         this.maker = new MemoryMaker(device, backends, paths);
         this.locks = locks;
-        this.buffersMove = buffersMove;
+        this.cannotMove = cannotMove;
     }
 
     @Override
@@ -212,24 +212,30 @@ final class Group implements EpGroup {
             List<SymmetricBuffer> exposed = new ArrayList<>();
             Optional<GpuWindow> window = placed.or(() -> allocatedWindow(name, shape, setup, exposed));
             long bytes = size.symmetric() - window.map(w -> w.layout().bytes()).orElse(0L);
-            Optional<MovableMemory> movable = movable(number, name, shape, bytes, setup);
-            Optional<MovingRecoverer.Resources> way;
-            MemoryMaker.Made made;
+            Optional<Movable> movable;
             try {
-                way = movable.map(memory -> recoveryResources(number, name, memory, setup));
-                made = maker.make(bytes, window, exposed, everybody(name, setup));
+                movable = movable(number, name, shape, bytes, setup);
             } catch (RuntimeException e) {
-                movable.ifPresent(MovableMemory::close);
+                exposed.forEach(SymmetricBuffer::close);
+                window.ifPresent(GpuWindow::close);
                 throw e;
             }
-            movable.ifPresent(memory -> memory.first(window, made.free()));
+            MemoryMaker.Made made;
+            try {
+                made = maker.make(bytes, window, exposed, everybody(name, setup));
+            } catch (RuntimeException e) {
+                movable.ifPresent(one -> one.memory().close());
+                throw e;
+            }
+            movable.ifPresent(one -> one.memory().first(window, made.free()));
             SymmetricMemory symmetric = made.memory();
             Runnable free = () -> {
                 forget(name);
                 // Who awaits an operation of a buffer that is closed may still ask whether this rank was left out.
-                way.ifPresent(w -> w.membership().close());
-                movable.ifPresentOrElse(MovableMemory::close, made.free());
+                movable.ifPresent(one -> one.resources().membership().close());
+                movable.ifPresentOrElse(one -> one.memory().close(), made.free());
             };
+            Recoverer.Way way = new Recoverer.Way(movable.map(Movable::resources), cannotMove);
             buffer = device instanceof GpuDevice gpu
                     ? GpuBuffers.create(
                             this,
@@ -240,7 +246,7 @@ final class Group implements EpGroup {
                             size,
                             paths.rails(),
                             symmetric,
-                            () -> movable.map(MovableMemory::window).orElse(window),
+                            () -> movable.map(one -> one.memory().window()).orElse(window),
                             free,
                             way,
                             config)
@@ -277,14 +283,16 @@ final class Group implements EpGroup {
                 (backend, bytes, memory) -> backend.expose(name, bytes, memory, setup));
     }
 
-    /** The memory of a buffer that moves when it recovers. */
-    private Optional<MovableMemory> movable(int number, String name, EpShape shape, long bytes, Duration setup) {
-        if (!buffersMove) {
+    /** What a buffer has that moves when it recovers. */
+    private record Movable(MovableMemory memory, Recoverer.Resources resources) {}
+
+    private Optional<Movable> movable(int number, String name, EpShape shape, long bytes, Duration setup) {
+        if (!cannotMove.isEmpty()) {
             return Optional.empty();
         }
         String control = name + "-control";
         long controlBytes = BufferMembership.bytes(size());
-        return Optional.of(new MovableMemory(
+        MovableMemory memory = new MovableMemory(
                 name,
                 bytes,
                 plan,
@@ -292,7 +300,13 @@ final class Group implements EpGroup {
                 windows(shape),
                 device instanceof HostDevice
                         ? exposed(control, controlBytes, setup)
-                        : shared(number, control, controlBytes, setup)));
+                        : shared(number, control, controlBytes, setup));
+        try {
+            return Optional.of(new Movable(memory, recoveryResources(number, name, memory, setup)));
+        } catch (RuntimeException e) {
+            memory.close();
+            throw e;
+        }
     }
 
     private MovableMemory.Control exposed(String name, long bytes, Duration setup) {
@@ -314,7 +328,7 @@ final class Group implements EpGroup {
     private MovableMemory.Control shared(int number, String step, long bytes, Duration setup) {
         LivenessLocks.Shared shared;
         try {
-            shared = locks.orElseThrow().share(number, bytes, paths.mapped());
+            shared = locks.share(number, bytes, paths.mapped());
         } catch (RuntimeException e) {
             agreement.refuse(step, e, setup);
             throw e;
@@ -339,15 +353,15 @@ final class Group implements EpGroup {
         }
     }
 
-    private MovingRecoverer.Resources recoveryResources(int number, String name, MovableMemory memory, Duration setup) {
+    private Recoverer.Resources recoveryResources(int number, String name, MovableMemory memory, Duration setup) {
         String step = name + "-membership";
-        MovingRecoverer.Resources way;
+        Recoverer.Resources resources;
         try {
-            way = new MovingRecoverer.Resources(
+            resources = new Recoverer.Resources(
                     new BufferMembership(
                             number,
                             memory.control(),
-                            locks.orElseThrow(),
+                            locks,
                             bootstrap,
                             NanoClock.SYSTEM,
                             new BufferMembership.Silence(
@@ -359,7 +373,7 @@ final class Group implements EpGroup {
             throw e;
         }
         agreement.exchange(step, new byte[0], setup);
-        return way;
+        return resources;
     }
 
     /** Of a rank whose kernels post: all ranks of the backend allocate together. */
@@ -456,7 +470,7 @@ final class Group implements EpGroup {
     }
 
     /** All of them, also when one fails: ranks that are told nothing would wait for this one. Throws the first failure. */
-    private static void closeAll(List<Runnable> steps) {
+    static void closeAll(List<Runnable> steps) {
         RuntimeException first = null;
         for (Runnable step : steps) {
             try {

@@ -64,7 +64,7 @@ final class Joining {
     /** What is closed again when joining fails. */
     private Optional<EpDevice> opened = Optional.empty();
 
-    private Optional<LivenessLocks> locks = Optional.empty();
+    private Optional<LivenessLocks> locked = Optional.empty();
 
     Joining(Bootstrap bootstrap, EpConfig config) {
         this.bootstrap = bootstrap;
@@ -77,7 +77,7 @@ final class Joining {
         } catch (RuntimeException e) {
             opened.ifPresent(EpDevice::close);
             bootstrap.close();
-            locks.ifPresent(LivenessLocks::close);
+            locked.ifPresent(LivenessLocks::close);
             throw e;
         }
     }
@@ -99,12 +99,12 @@ final class Joining {
             agreement.refuse("profile", e, setup);
             throw e;
         }
-        RankProfile mine = profile(device.id(), options.backends());
-        List<RankProfile> profiles = agreement.exchange("profile", mine.encode(), setup).stream()
+        RankProfile profile = profile(device.id(), options.backends());
+        List<RankProfile> profiles = agreement.exchange("profile", profile.encode(), setup).stream()
                 .map(RankProfile::decode)
                 .toList();
         checkSettings(profiles);
-        watch(agreement, mine, setup);
+        LivenessLocks locks = watch(agreement, profile, setup);
         EpPlan plan = Planner.plan(
                 profiles,
                 backends.usable().values().stream()
@@ -120,48 +120,63 @@ final class Joining {
             agreement.refuse("open", e, setup);
             throw e;
         }
-        boolean mayMove = mayMove(plan, open);
-        boolean buffersMove;
+        byte[] mine = cannotMove(plan, locks, open).getBytes(StandardCharsets.UTF_8);
+        String cannotMove;
         try {
-            buffersMove = agreement.exchange("open", new byte[] {(byte) (mayMove ? 1 : 0)}, setup).stream()
-                    .allMatch(flag -> flag[0] == 1);
-            locks.ifPresent(LivenessLocks::removeName);
+            cannotMove = agreement.exchange("open", mine, setup).stream()
+                    .map(reason -> new String(reason, StandardCharsets.UTF_8))
+                    .filter(reason -> !reason.isEmpty())
+                    .findFirst()
+                    .orElse("");
+            locks.removeName();
         } catch (RuntimeException e) {
             closeAll(open);
             throw e;
         }
-        return new Group(bootstrap, config, plan, device, new OpenBackends(open), locks, buffersMove);
+        return new Group(bootstrap, config, plan, device, new OpenBackends(open), locks, cannotMove);
     }
 
-    /** Whether buffers can move as far as this rank knows: all ranks have to. */
-    private boolean mayMove(EpPlan plan, Map<String, EpBackend> open) {
-        if (locks.isEmpty() || !open.values().stream().allMatch(RecoverableBackend.class::isInstance)) {
-            return false;
+    /** Why buffers cannot move into fresh memory, as far as this rank knows; empty if they can. */
+    private String cannotMove(EpPlan plan, LivenessLocks locks, Map<String, EpBackend> open) {
+        String me = plan.profiles().get(bootstrap.rank()).label();
+        Optional<String> fixed = open.values().stream()
+                .filter(backend -> !(backend instanceof RecoverableBackend))
+                .map(backend -> me + " uses " + backend.id() + ", which cannot make memory among fewer ranks")
+                .findFirst();
+        if (fixed.isPresent()) {
+            return fixed.get();
         }
         long onHost = plan.profiles().stream()
                 .filter(profile -> profile.device().type().equals(Device.HOST.type()))
                 .count();
+        if (onHost == plan.ranks()) {
+            return "";
+        }
+        if (onHost > 0) {
+            return "some ranks use GPUs and others the host";
+        }
         // GPUs agree through memory in the files of locks, which others map or post to.
-        return onHost == plan.ranks()
-                || (onHost == 0 && locks.get().reaches(new UsablePaths(plan, bootstrap.rank()).mapped()));
+        return locks.reaches(new UsablePaths(plan, bootstrap.rank()).mapped())
+                ? ""
+                : me + " maps memory of GPUs on other hosts, or has no lock file that the ranks of its host share, in"
+                        + " ep.shm.dir, /dev/shm or java.io.tmpdir";
     }
 
     /** From here on a rank finds dead peers of its host by itself. */
-    private void watch(Agreement agreement, RankProfile mine, Duration setup) {
-        if (bootstrap.size() > 1) {
-            // Containers may share the folder of a backend and no other one.
-            List<Path> folders = new ArrayList<>();
-            mine.backends()
-                    .values()
-                    .forEach(backend -> Optional.ofNullable(backend.facts().get(ProbeReport.FOLDER))
-                            .map(Path::of)
-                            .ifPresent(folders::add));
-            folders.addAll(SHARED_FOLDERS);
-            LivenessLocks own = LivenessLocks.create(mine.hostId(), folders, bootstrap.provesLosses());
-            locks = Optional.of(own);
-            own.open(bootstrap.rank(), agreement.exchange("liveness", own.announcement(), setup));
-            bootstrap = WatchedMembers.of(bootstrap, own);
-        }
+    private LivenessLocks watch(Agreement agreement, RankProfile mine, Duration setup) {
+        // Containers may share the folder of a backend and no other one.
+        List<Path> folders = new ArrayList<>();
+        mine.backends()
+                .values()
+                .forEach(backend -> Optional.ofNullable(backend.facts().get(ProbeReport.FOLDER))
+                        .map(Path::of)
+                        .ifPresent(folders::add));
+        folders.addAll(SHARED_FOLDERS);
+        LivenessLocks own = LivenessLocks.create(mine.hostId(), folders, bootstrap.provesLosses());
+        locked = Optional.of(own);
+        own.open(bootstrap.rank(), agreement.exchange("liveness", own.announcement(), setup));
+        bootstrap = WatchedMembers.of(bootstrap, own);
+        return own;
     }
 
     private static void closeAll(Map<String, EpBackend> open) {

@@ -2,6 +2,7 @@ package org.ep4j.engine;
 
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
@@ -24,6 +25,8 @@ import org.ep4j.spi.SymmetricBuffer;
  * back here stays as it is for other processes that have it mapped.
  */
 final class MovableMemory implements FreshMemory {
+    private static final System.Logger LOG = System.getLogger("org.ep4j");
+
     private final String name;
     private final long bytes;
     private final EpPlan plan;
@@ -119,7 +122,7 @@ final class MovableMemory implements FreshMemory {
         return made.memory();
     }
 
-    /** The members agree on it before a backend begins to allocate memory together. */
+    /** Makes a window, and agrees with the members on it before a backend begins to allocate memory together. */
     private static GpuWindow window(Supplier<GpuWindow> windows, Agreement agreement, Deadline end) {
         GpuWindow window;
         try {
@@ -173,21 +176,31 @@ final class MovableMemory implements FreshMemory {
 
     @Override
     public void dropNewest() {
-        memories.pop().free().run();
+        release(memories.pop());
+    }
+
+    /** Gives a memory back; if that fails, it stays, and the members go on. */
+    private void release(Memory memory) {
+        try {
+            memory.free().run();
+        } catch (RuntimeException e) {
+            LOG.log(System.Logger.Level.WARNING, "memory of " + name + " could not be given back", e);
+        }
     }
 
     @Override
     public void freeOlder() {
         while (memories.size() > 1) {
-            memories.removeLast().free().run();
+            release(memories.removeLast());
         }
     }
 
     /** Gives back all of it. */
     void close() {
-        while (!memories.isEmpty()) {
-            memories.pop().free().run();
-        }
-        control.free().run();
+        List<Runnable> steps = new ArrayList<>();
+        memories.forEach(memory -> steps.add(memory.free()));
+        memories.clear();
+        steps.add(control.free());
+        Group.closeAll(steps);
     }
 }

@@ -24,6 +24,7 @@ import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
+import org.ep4j.engine.membership.LivenessLocks;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairPath;
@@ -61,8 +62,8 @@ final class GroupMemoryTest {
                         new LoudBackend("b", false),
                         "c",
                         new LoudBackend("c", true))),
-                Optional.empty(),
-                false)) {
+                LivenessLocks.create("h", List.of(), false),
+                "memory of this test is fixed")) {
             EpShape shape = EpShape.builder(64, 8, 2).maxTokens(4).build();
             assertThatThrownBy(() -> group.createBuffer(shape)).hasMessageContaining("c has no room");
         }
@@ -99,8 +100,8 @@ final class GroupMemoryTest {
                         plan,
                         device,
                         new OpenBackends(Map.of("a", new LoudBackend("a", false))),
-                        Optional.empty(),
-                        false)) {
+                        LivenessLocks.create("h", List.of(), false),
+                        "memory of this test is fixed")) {
                     return catchThrowable(() -> group.createBuffer(shape));
                 }
             }));

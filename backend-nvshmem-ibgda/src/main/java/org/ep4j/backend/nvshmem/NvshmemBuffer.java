@@ -181,12 +181,6 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
         stream.synchronize();
     }
 
-    /** NVSHMEM cannot end its connection to one peer. */
-    @Override
-    public boolean cutsOff() {
-        return false;
-    }
-
     @Override
     public void disconnect(int peer) {
         find(peer);

@@ -24,7 +24,7 @@ final class NvshmemHostsTckTest extends EpBackendTck {
     @Override
     protected TckSubject subject() {
         return TckSubject.of(NvshmemProvider.ID, "cuda")
-                .without(Capability.THREADS)
+                .without(Capability.THREADS, Capability.RECOVER)
                 .with(Map.of(EpKeys.HOST_RANKS.name(), "2", NvshmemKeys.MAPS.name(), "true"));
     }
 

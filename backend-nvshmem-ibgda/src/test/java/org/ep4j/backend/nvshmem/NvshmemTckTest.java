@@ -28,13 +28,14 @@ final class NvshmemTckTest extends EpBackendTck {
     private static final String REQUIRED = String.valueOf(System.getenv("EP_TCK_REQUIRE"));
 
     /** Exchanges of each mode; each compiles kernels for some seconds. */
-    private static final List<String> SOME =
-            Tier.all() ? List.of("1.1", "3.1", "4.1", "4.7", "4.30", "4.33") : List.of("1.1", "3.1", "4.33");
+    private static final List<String> SOME = Tier.all()
+            ? List.of("1.1", "3.1", "4.1", "4.7", "4.30", "4.33", "6.40", "6.45")
+            : List.of("1.1", "3.1", "4.33", "6.40", "6.45");
 
     @Override
     protected TckSubject subject() {
-        // A process is one PE.
-        return TckSubject.of(NvshmemProvider.ID, "cuda").without(Capability.THREADS);
+        // A process is one PE, and its heap is allocated by all processes together.
+        return TckSubject.of(NvshmemProvider.ID, "cuda").without(Capability.THREADS, Capability.RECOVER);
     }
 
     @Override

@@ -76,13 +76,15 @@ final class DeviceRemotes implements RemoteTable {
     }
 
     @Override
-    public void recovered(Mask mask) {}
-
-    @Override
     public void retire() {}
 
     @Override
-    public boolean end() {
+    public boolean end(Duration longest) {
         return true;
+    }
+
+    @Override
+    public boolean hasGivenUp(int rank) {
+        return false;
     }
 }

@@ -2,7 +2,6 @@ package org.ep4j.engine.gpu;
 
 import java.time.Duration;
 import java.util.Map;
-import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicReference;
 import org.ep4j.BufferSize;
@@ -16,7 +15,6 @@ import org.ep4j.DispatchResult;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.EpStateException;
-import org.ep4j.EpTimeoutException;
 import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest;
@@ -27,7 +25,6 @@ import org.ep4j.engine.buffer.EngineBuffer;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.sync.Deadline;
-import org.ep4j.engine.sync.MovingRecoverer;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.spi.Bootstrap;
@@ -48,8 +45,6 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     private final HighThroughput highThroughput;
     private final LowLatency lowLatency;
     private final Recoverer recoverer;
-    /** Of a buffer that moves into fresh memory when it recovers. */
-    private final Optional<MovingRecoverer> moving;
 
     private final KernelMemory memory;
     private final Duration timeout;
@@ -68,7 +63,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
             HighThroughput highThroughput,
             LowLatency lowLatency,
             KernelMemory memory,
-            Optional<MovingRecoverer.Resources> way,
+            Recoverer.Way way,
             Duration timeout,
             Runnable free) {
         super(group, name, state.shape(), state.placement(), size, state.waits());
@@ -80,9 +75,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         this.memory = memory;
         this.timeout = timeout;
         this.free = free;
-        Numbers numbers = new Numbers();
-        recoverer = new Recoverer(numbers, state.peers(), state.waits(), bootstrap);
-        moving = way.map(w -> new MovingRecoverer(numbers, state.peers(), state.waits(), w));
+        recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap, way);
     }
 
     @Override
@@ -187,11 +180,8 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     public void mask(int rank) {
         requireOther(rank);
         operations.exclusive(timeout, () -> {
-            if (moving.isPresent()) {
-                moving.get().mask(rank, allSucceeded(), operations.completed(), Deadline.in(timeout));
-            } else {
-                recoverer.mask(rank, allSucceeded());
-            }
+            postWhatIsLeft();
+            recoverer.mask(rank, allSucceeded(), operations.completed(), Deadline.in(timeout));
             deviceState.mask(state.waits().mask());
         });
     }
@@ -208,8 +198,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     public void clearMask(Duration longest) {
         requireOpen();
         operations.exclusive(longest, () -> {
-            state.waits().requireMember("clear mask");
-            moving.ifPresent(m -> m.requireTakenBack(maskedRanks()));
+            operations.mendRings();
             recoverer.clearMask(name(), longest);
             deviceState.mask(state.waits().mask());
         });
@@ -221,18 +210,10 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         AtomicReference<Recovery> result = new AtomicReference<>();
         operations.exclusive(longest, () -> {
             Deadline deadline = Deadline.in(longest);
-            if (moving.isPresent()) {
-                postWhatIsLeft();
-            } else {
-                requirePosted(longest);
-            }
-            long completed = operations.completed();
-            result.set(
-                    moving.isPresent()
-                            ? moving.get().recover(completed, deadline)
-                            : recoverer.recover(completed, deadline));
+            postWhatIsLeft();
+            result.set(recoverer.recover(operations.completed(), deadline));
             deviceState.mask(state.waits().mask());
-            operations.recovered(state.waits().mask(), state.ranks());
+            operations.recovered();
         });
         Recovery recovery = result.get();
         if (recovery == null) {
@@ -241,26 +222,14 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         return recovery;
     }
 
-    /** Other ranks may wait for what operations of this one have put into rings. A thread that posts to a rank that is stuck holds it up. */
+    /**
+     * Waits for a moment until what operations have put into rings is posted: other ranks may wait for it. A thread that posts to a rank
+     * that is stuck may hold it up.
+     */
     private void postWhatIsLeft() {
         memory.posting().wake();
         if (!memory.posting().finish(LAST_POSTS)) {
             LOG.log(System.Logger.Level.DEBUG, "{0} recovers with commands in rings that are not posted", name());
-        }
-    }
-
-    /** Nothing that an operation before has put into rings may be posted after the recovery. */
-    private void requirePosted(Duration longest) {
-        memory.posting().wake();
-        if (!memory.posting().finish(longest)) {
-            throw new EpTimeoutException(
-                    "threads that post for the GPU have not taken all of its commands within " + longest.toMillis()
-                            + " ms: they are inside a call of the backend; see what threads named ep4j-proxy do (jstack), and"
-                            + " call recover again",
-                    "recover",
-                    -1,
-                    1,
-                    0);
         }
     }
 
@@ -318,9 +287,9 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
 
         /** Results of low latency, and of others that are not rows, are in this rank's own memory, which stays. */
         @Override
-        public void freed() {
-            memory.requireRetiredEnded();
+        public boolean freed() {
             highThroughput.freed();
+            return memory.haveRetiredEnded();
         }
 
         @Override

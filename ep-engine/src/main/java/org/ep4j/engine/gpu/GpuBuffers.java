@@ -21,9 +21,9 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.sync.Deadline;
-import org.ep4j.engine.sync.MovingRecoverer;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Rails;
+import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.engine.sync.Waits;
 import org.ep4j.spi.Bootstrap;
@@ -71,7 +71,7 @@ public final class GpuBuffers {
      * @param windows gives the window of the newest memory, by which it exchanges with peers that are not mapped, if there are any; freed
      *     with the memory
      * @param freeSymmetric gives the memory back; called once, also when this call fails
-     * @param way of a buffer that moves when it recovers
+     * @param way how the buffer recovers
      */
     public static EpBuffer create(
             EpGroup group,
@@ -84,7 +84,7 @@ public final class GpuBuffers {
             SymmetricMemory symmetric,
             Supplier<Optional<GpuWindow>> windows,
             Runnable freeSymmetric,
-            Optional<MovingRecoverer.Resources> way,
+            Recoverer.Way way,
             EpConfig config) {
         Deque<Runnable> owned = new ArrayDeque<>();
         owned.push(freeSymmetric);
@@ -99,7 +99,7 @@ public final class GpuBuffers {
     }
 
     /** One thing that cannot be given back, as nothing can of a GPU that failed, must not keep the others. */
-    private static void release(Runnable owned) {
+    static void release(Runnable owned) {
         try {
             owned.run();
         } catch (RuntimeException e) {
@@ -119,7 +119,7 @@ public final class GpuBuffers {
             Supplier<Optional<GpuWindow>> windows,
             Deque<Runnable> owned,
             Runnable free,
-            Optional<MovingRecoverer.Resources> way,
+            Recoverer.Way way,
             EpConfig config) {
         int ranks = group.size();
         int rank = group.rank();

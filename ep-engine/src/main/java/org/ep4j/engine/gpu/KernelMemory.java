@@ -1,15 +1,13 @@
 package org.ep4j.engine.gpu;
 
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Deque;
-import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
-import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.sync.SymmetricMemory;
 
 /**
@@ -18,16 +16,20 @@ import org.ep4j.engine.sync.SymmetricMemory;
  * neither write into the fresh memory nor post there.
  */
 final class KernelMemory {
+    private static final System.Logger LOG = System.getLogger("org.ep4j");
+
+    /** Threads that are not inside a call of a backend end sooner. */
+    private static final Duration SOON = Duration.ofSeconds(1);
+
+    private static final Duration LONGEST = Duration.ofSeconds(5);
+
     private final GpuDevice device;
     private final Copies copies;
     private final int ranks;
     private final Supplier<Optional<GpuWindow>> windows;
     private final Posts posts;
-    /** What ends threads and frees tables, the newest first. */
-    private final Deque<Runnable> owned = new ArrayDeque<>();
-
-    /** What posted by memories that kernels used before. */
-    private final List<Posting> retired = new ArrayList<>();
+    /** Those that kernels use or have used; the newest first. */
+    private final Deque<Reached> used = new ArrayDeque<>();
 
     private Optional<Reached> prepared = Optional.empty();
     private volatile Posting posting = Posting.NONE;
@@ -42,10 +44,25 @@ final class KernelMemory {
         RemoteTable make(SymmetricMemory symmetric, GpuWindow window, Deque<Runnable> owned);
     }
 
+    /**
+     * One memory.
+     *
+     * @param table device address of the table of addresses
+     * @param owned what frees tables, the newest first
+     */
     private record Reached(
-            SymmetricMemory symmetric, long table, Optional<GpuWindow> window, Optional<RemoteTable> remotes) {
+            SymmetricMemory symmetric,
+            long table,
+            Optional<GpuWindow> window,
+            Optional<RemoteTable> remotes,
+            Deque<Runnable> owned) {
         Posting posting() {
             return remotes.map(r -> (Posting) r).orElse(Posting.NONE);
+        }
+
+        void free() {
+            owned.forEach(GpuBuffers::release);
+            owned.clear();
         }
     }
 
@@ -62,38 +79,47 @@ final class KernelMemory {
         this.posts = posts;
     }
 
-    /**
-     * Makes what kernels need to use a memory; gives what ends the threads that use it.
-     */
+    /** Makes what kernels need to use a memory; gives what ends the threads that use it. */
     Runnable prepare(SymmetricMemory symmetric) {
         Optional<GpuWindow> window = windows.get();
-        long table = table(symmetric, window);
-        Optional<RemoteTable> remotes = window.map(w -> posts.make(symmetric, w, owned));
-        Reached reached = new Reached(symmetric, table, window, remotes);
-        prepared = Optional.of(reached);
-        owned.push(reached.posting()::end);
-        return reached.posting()::end;
+        Deque<Runnable> owned = new ArrayDeque<>();
+        try {
+            long table = table(symmetric, window, owned);
+            Optional<RemoteTable> remotes = window.map(w -> posts.make(symmetric, w, owned));
+            Reached reached = new Reached(symmetric, table, window, remotes, owned);
+            prepared = Optional.of(reached);
+            return () -> end(reached);
+        } catch (RuntimeException e) {
+            owned.forEach(GpuBuffers::release);
+            throw e;
+        }
     }
 
-    /**
-     * Waits until nothing posts any more by memories that kernels do not use, which are given back next.
-     *
-     * @throws EpTimeoutException if a thread is inside a call of a backend for seconds
-     */
-    void requireRetiredEnded() {
-        for (Posting one : retired) {
-            if (!one.end()) {
-                throw new EpTimeoutException(
-                        "threads that post from memory which the buffer does not use any more have not ended: they are inside"
-                                + " a call of the backend; see what threads named ep4j-proxy do (jstack), and call recover"
-                                + " again",
-                        "recover",
-                        -1,
-                        1,
-                        0);
+    /** Tables that kernels may have in a graph stay until the buffer is closed. */
+    private void end(Reached reached) {
+        if (!reached.posting().end(SOON)) {
+            device.keep();
+            if (!used.contains(reached)) {
+                used.addLast(reached);
+            }
+        } else if (!used.contains(reached)) {
+            reached.free();
+        }
+    }
+
+    /** Whether nothing posts any more by memories that kernels do not use. Waits for a moment. */
+    boolean haveRetiredEnded() {
+        boolean all = true;
+        for (Reached reached : used) {
+            if (reached.posting() != posting && !reached.posting().end(SOON)) {
+                LOG.log(
+                        System.Logger.Level.WARNING,
+                        "memory of a buffer that has recovered is kept: threads named ep4j-proxy are inside a call of the"
+                                + " backend with it");
+                all = false;
             }
         }
-        retired.clear();
+        return all;
     }
 
     /** Puts the memory that was prepared last into the arguments of kernels. What posts by the memory before is to end. */
@@ -109,7 +135,7 @@ final class KernelMemory {
                 .set(Param.WINDOW, window.map(GpuWindow::address).orElse(0L))
                 .set(Param.WORDS, window.map(w -> w.counters().address()).orElse(0L));
         posting.retire();
-        retired.add(posting);
+        used.push(reached);
         posting = reached.posting();
     }
 
@@ -127,7 +153,7 @@ final class KernelMemory {
         return new DeviceWords(copies, device.id(), memory, flush);
     }
 
-    private long table(SymmetricMemory symmetric, Optional<GpuWindow> window) {
+    private long table(SymmetricMemory symmetric, Optional<GpuWindow> window, Deque<Runnable> owned) {
         DeviceAllocation table = device.allocatePrivate((long) Long.BYTES * ranks);
         owned.push(table::close);
         ByteBuffer words = Copies.buffer(Long.BYTES * ranks);
@@ -138,7 +164,7 @@ final class KernelMemory {
         return table.memory().address();
     }
 
-    /** 0 for a rank that has no part in the memory, which kernels do not use. */
+    /** The window, or 0, for a rank that has no part in the memory: kernels do not use it. */
     private static long address(SymmetricMemory symmetric, int rank, Optional<GpuWindow> window) {
         if (rank == symmetric.rank()) {
             return symmetric.local().address();
@@ -151,6 +177,17 @@ final class KernelMemory {
 
     /** Ends the threads and frees all tables. */
     void close() {
-        owned.forEach(Runnable::run);
+        prepared.filter(reached -> !used.contains(reached)).ifPresent(used::push);
+        for (Reached reached : used) {
+            if (!reached.posting().end(LONGEST)) {
+                device.keep();
+                LOG.log(
+                        System.Logger.Level.WARNING,
+                        "pinned memory of " + device.id()
+                                + " stays until the process ends, since threads named ep4j-proxy"
+                                + " may still use it");
+            }
+            reached.free();
+        }
     }
 }

@@ -59,6 +59,9 @@ final class Operations {
 
     private long recovered;
     private boolean ringsHaveHoles;
+    /** How often the buffer has moved. Written under the lock of {@code abort}. */
+    private volatile int moves;
+
     private boolean anyFailed;
     private volatile boolean closing;
     private volatile boolean closed;
@@ -253,20 +256,12 @@ final class Operations {
             state.clearFailure();
             // Nothing runs now, and what failed is told.
             replays.ended(sequence);
-            if (ring) {
-                ringsHaveHoles = true;
-                try {
-                    mendRings();
-                } catch (EpTimeoutException e) {
-                    // Whoever waited is told why its operation failed, and the next one this.
-                    LOG.log(System.Logger.Level.DEBUG, "rings could not be begun anew", e);
-                }
-            }
+            ringsHaveHoles |= ring;
         }
     }
 
     /** A kernel that gave up has left places empty that it had taken; nobody takes what is behind them. */
-    private void mendRings() {
+    void mendRings() {
         if (ringsHaveHoles) {
             memory.posting().restart(GRACE);
             ringsHaveHoles = false;
@@ -306,7 +301,6 @@ final class Operations {
                 awaitDevice(last, timeout.plus(timeout).plus(GRACE));
             }
             settle();
-            mendRings();
             replays.ended(sequence);
             work.run();
         } finally {
@@ -319,20 +313,10 @@ final class Operations {
         return sequence - recovered - failures.failed(recovered, sequence);
     }
 
-    /** Counts anew, and lets kernels wait again for the ranks that the recovery has kept. */
-    void recovered(Mask mask, int ranks) {
-        memory.posting().recovered(mask);
-        waitAgainFor(mask, ranks);
+    /** Counts anew. Called inside {@link #exclusive}. */
+    void recovered() {
         failures.takeUnreported();
         recovered = sequence;
-    }
-
-    private void waitAgainFor(Mask mask, int ranks) {
-        for (int r = 0; r < ranks; r++) {
-            if (!mask.has(r)) {
-                abort.noneFor(r);
-            }
-        }
     }
 
     /**
@@ -342,7 +326,17 @@ final class Operations {
     void moved(Mask mask, int ranks) {
         memory.use(common);
         ringsHaveHoles = false;
-        waitAgainFor(mask, ranks);
+        synchronized (abort) {
+            moves++;
+            if (!closing) {
+                abort.none();
+            }
+            for (int r = 0; r < ranks; r++) {
+                if (!mask.has(r) && !memory.posting().hasGivenUp(r)) {
+                    abort.noneFor(r);
+                }
+            }
+        }
         recordedBeforeMove = recorded == 0 ? 0 : Replays.RECORDED + recorded;
     }
 
@@ -404,6 +398,7 @@ final class Operations {
         long start = System.nanoTime();
         long limit = bounded(deadline).toNanos();
         long checked = start;
+        int before = moves;
         while (!event.hasPassed()) {
             long now = System.nanoTime();
             if (now - start > limit) {
@@ -417,7 +412,8 @@ final class Operations {
             }
             if (now - checked > 1_000_000) {
                 checked = now;
-                endWaitsForTheGone();
+                endWaitsForTheGone(before);
+                before = moves;
             }
             if (now - start < SPIN_NANOS) {
                 Thread.onSpinWait();
@@ -432,12 +428,24 @@ final class Operations {
         return duration.compareTo(LONGEST) > 0 ? LONGEST : duration;
     }
 
-    private void endWaitsForTheGone() {
+    /**
+     * Ends waits that cannot succeed.
+     *
+     * @param before how often the buffer had moved when the operation was seen not to be done
+     */
+    private void endWaitsForTheGone(int before) {
         // Somebody whose operation ended may have seen the buffer open still, and let the waits go on.
-        if (closing || waits.isAnyLost() || waits.isLeftOut()) {
-            abort.all();
+        boolean all = closing || waits.isAnyLost() || waits.isLeftOut();
+        List<Integer> absent = waits.absent();
+        synchronized (abort) {
+            // What was found before a move says nothing of the memory after it.
+            if (closing || moves == before) {
+                if (all) {
+                    abort.all();
+                }
+                absent.forEach(abort::waitsFor);
+            }
         }
-        waits.absent().forEach(abort::waitsFor);
     }
 
     private void lock(Duration timeout) {

@@ -1,7 +1,6 @@
 package org.ep4j.engine.gpu;
 
 import java.time.Duration;
-import org.ep4j.engine.sync.Mask;
 
 /** Host threads that post for a GPU, as the operations of a buffer know them. */
 interface Posting {
@@ -22,14 +21,16 @@ interface Posting {
         }
 
         @Override
-        public void recovered(Mask mask) {}
-
-        @Override
         public void retire() {}
 
         @Override
-        public boolean end() {
+        public boolean end(Duration longest) {
             return true;
+        }
+
+        @Override
+        public boolean hasGivenUp(int rank) {
+            return false;
         }
     };
 
@@ -54,9 +55,6 @@ interface Posting {
      */
     boolean finish(Duration deadline);
 
-    /** Posts again to ranks that were given up and that a recovery has kept. No kernel runs, and no command is left. */
-    void recovered(Mask mask);
-
     /**
      * Ends soon, without a wait: the buffer does not use the memory any more. From here on it gives up no rank, since kernels wait for ranks
      * in other memory.
@@ -64,9 +62,12 @@ interface Posting {
     void retire();
 
     /**
-     * Ends, and waits for a few seconds until no thread uses the memory any more.
+     * Ends, and waits until no thread uses the memory any more.
      *
-     * @return false if a thread still does; then pinned memory of the device is never given back
+     * @return false if a thread still does
      */
-    boolean end();
+    boolean end(Duration longest);
+
+    /** Whether nothing is posted to a rank any more, or shown of it. */
+    boolean hasGivenUp(int rank);
 }

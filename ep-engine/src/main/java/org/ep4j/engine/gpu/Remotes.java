@@ -3,7 +3,6 @@ package org.ep4j.engine.gpu;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
@@ -39,14 +38,10 @@ final class Remotes implements RemoteTable {
     private static final int BYTES = 72;
 
     private static final int HEAD_BYTES = 16;
-    private static final Duration END = Duration.ofSeconds(5);
     private static final long PAUSE_NANOS = 50_000;
 
-    /** Those that kernels wait for; the host looks at the last one itself. */
-    private static final List<Counter> AWAITED =
-            Arrays.stream(Counter.values()).filter(c -> c != Counter.RECOVER).toList();
+    private static final List<Counter> AWAITED = List.of(Counter.values());
 
-    private final GpuDevice device;
     private final Copies copies;
     private final GpuWindow window;
     private final HostMemory words;
@@ -63,7 +58,7 @@ final class Remotes implements RemoteTable {
 
     private final List<Source> sources;
 
-    /** By rank: given up, so that nothing is posted to it and nothing of it is shown to kernels until a recovery keeps it. */
+    /** By rank: given up, so that nothing is posted to it and nothing of it is shown to kernels. */
     private final AtomicBoolean[] silent;
 
     /** By rank and counter: what has come, and what of it kernels have been shown; each entry is its source's thread's. */
@@ -71,7 +66,7 @@ final class Remotes implements RemoteTable {
 
     private final long[][] shown;
 
-    /** Kernels do not use these rings any more. Guarded by {@code abort}, so that no wait is ended afterwards. */
+    /** Whether kernels have stopped to use these rings. Guarded by {@code abort}, so that no wait is ended afterwards. */
     private boolean retired;
 
     /** Guarded by this object. */
@@ -96,7 +91,6 @@ final class Remotes implements RemoteTable {
             EpConfig config,
             Abort abort,
             Deque<Runnable> owned) {
-        this.device = device;
         this.copies = copies;
         this.window = window;
         this.words = window.words().orElseThrow().memory();
@@ -212,18 +206,20 @@ final class Remotes implements RemoteTable {
         }
     }
 
-    /** Kernels that wait for it end; whoever explains that asks the backend again. */
+    /** Ends the waits of kernels for a rank; the backend is asked again for the reason. */
     private void giveUp(int peer, Throwable failure) {
-        if (silent[peer].compareAndSet(false, true)) {
+        boolean isNew;
+        synchronized (abort) {
+            isNew = silent[peer].compareAndSet(false, true);
+            if (!retired) {
+                abort.waitsFor(peer);
+            }
+        }
+        if (isNew) {
             LOG.log(
                     failure instanceof EpPeerLostException ? System.Logger.Level.DEBUG : System.Logger.Level.WARNING,
                     "rank " + symmetric.rank() + " gives up rank " + peer,
                     failure);
-        }
-        synchronized (abort) {
-            if (!retired) {
-                abort.waitsFor(peer);
-            }
         }
     }
 
@@ -315,15 +311,6 @@ final class Remotes implements RemoteTable {
     }
 
     @Override
-    public void recovered(Mask mask) {
-        for (int r = 0; r < silent.length; r++) {
-            if (!mask.has(r)) {
-                silent[r].set(false);
-            }
-        }
-    }
-
-    @Override
     public boolean finish(Duration deadline) {
         long end = System.nanoTime() + deadline.toNanos();
         threads.wake();
@@ -349,8 +336,9 @@ final class Remotes implements RemoteTable {
     }
 
     @Override
-    public synchronized boolean end() {
+    public synchronized boolean end(Duration longest) {
         if (ended) {
+            // The rings may have been freed since.
             return true;
         }
         boolean wasRetired;
@@ -358,15 +346,7 @@ final class Remotes implements RemoteTable {
             wasRetired = retired;
             retired = true;
         }
-        ProxyThreads.Ended end = threads.close(END);
-        ended = end.running().isEmpty();
-        if (!ended) {
-            device.keep();
-            LOG.log(
-                    System.Logger.Level.WARNING,
-                    "pinned memory of " + device.id() + " stays until the process ends, since " + end.running()
-                            + " may still use it");
-        }
+        ProxyThreads.Ended end = threads.close(longest);
         if (end.left() > 0 && !wasRetired) {
             LOG.log(
                     System.Logger.Level.WARNING,
@@ -374,6 +354,12 @@ final class Remotes implements RemoteTable {
                             + " commands were in rings when the threads ended, and were not carried out; wait for"
                             + " operations before the buffer is closed");
         }
+        ended = end.running().isEmpty();
         return ended;
+    }
+
+    @Override
+    public boolean hasGivenUp(int rank) {
+        return silent[rank].get();
     }
 }

@@ -84,11 +84,6 @@ final class SharedPosted implements HostPosted {
     }
 
     @Override
-    public boolean cutsOff() {
-        return posted.cutsOff();
-    }
-
-    @Override
     public void disconnect(int peer) {
         posted.disconnect(peer);
     }

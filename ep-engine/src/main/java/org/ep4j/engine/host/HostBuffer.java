@@ -3,7 +3,6 @@ package org.ep4j.engine.host;
 import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import org.ep4j.BufferSize;
@@ -28,7 +27,6 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.numeric.RowSum;
 import org.ep4j.engine.sync.Deadline;
-import org.ep4j.engine.sync.MovingRecoverer;
 import org.ep4j.engine.sync.Receipt;
 import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
@@ -42,8 +40,6 @@ final class HostBuffer extends EngineBuffer {
     private final HighThroughput highThroughput;
     private final LowLatency lowLatency;
     private final Recoverer recoverer;
-    /** Of a buffer that moves into fresh memory when it recovers. */
-    private final Optional<MovingRecoverer> moving;
 
     private final Operations operations;
     private final RowSum sum;
@@ -68,16 +64,14 @@ final class HostBuffer extends EngineBuffer {
             HostState state,
             Duration timeout,
             Runnable free,
-            Optional<MovingRecoverer.Resources> way) {
+            Recoverer.Way way) {
         super(group, name, state.shape(), state.placement(), size, state.waits());
         this.state = state;
         this.timeout = timeout;
         this.free = free;
         highThroughput = new HighThroughput(state);
         lowLatency = new LowLatency(state);
-        Numbers numbers = new Numbers();
-        recoverer = new Recoverer(numbers, state.peers(), state.waits(), bootstrap);
-        moving = way.map(w -> new MovingRecoverer(numbers, state.peers(), state.waits(), w));
+        recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap, way);
         operations = new Operations(name, timeout, state.waits());
         sum = new RowSum(state.shape().hidden());
     }
@@ -255,11 +249,7 @@ final class HostBuffer extends EngineBuffer {
     public void mask(int rank) {
         requireOther(rank);
         operations.submit(OpOptions.DEFAULT, deadline -> {
-            if (moving.isPresent()) {
-                moving.get().mask(rank, allSucceeded(), completed, deadline);
-            } else {
-                recoverer.mask(rank, allSucceeded());
-            }
+            recoverer.mask(rank, allSucceeded(), completed, deadline);
         });
     }
 
@@ -267,8 +257,6 @@ final class HostBuffer extends EngineBuffer {
     public void clearMask(Duration longest) {
         requireOpen();
         operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> {
-            requireMember("clear mask");
-            moving.ifPresent(m -> m.requireTakenBack(maskedRanks()));
             recoverer.clearMask(name(), longest);
         });
     }
@@ -278,10 +266,7 @@ final class HostBuffer extends EngineBuffer {
         requireOpen();
         AtomicReference<Recovery> result = new AtomicReference<>();
         operations.submit(OpOptions.DEFAULT.timeout(longest), deadline -> {
-            result.set(
-                    moving.isPresent()
-                            ? moving.get().recover(completed, deadline)
-                            : recoverer.recover(completed, deadline));
+            result.set(recoverer.recover(completed, deadline));
             completed = 0;
         });
         return present(result);
@@ -322,9 +307,10 @@ final class HostBuffer extends EngineBuffer {
         }
 
         @Override
-        public void freed() {
+        public boolean freed() {
             highThroughput.dispatches().freed();
             highThroughput.combines().freed();
+            return true;
         }
 
         @Override

@@ -3,7 +3,6 @@ package org.ep4j.engine.host;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import org.ep4j.BufferSize;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpArgumentException;
@@ -16,9 +15,9 @@ import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.sync.Deadline;
-import org.ep4j.engine.sync.MovingRecoverer;
 import org.ep4j.engine.sync.Peers;
 import org.ep4j.engine.sync.Rails;
+import org.ep4j.engine.sync.Recoverer;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.engine.sync.Waits;
 import org.ep4j.spi.Bootstrap;
@@ -72,7 +71,7 @@ public final class HostBuffers {
      * @param rails of the plan
      * @param symmetric memory of all ranks
      * @param freeSymmetric gives it back; called once, also when this call fails
-     * @param moving of a buffer that moves when it recovers
+     * @param way how the buffer recovers
      */
     public static EpBuffer create(
             EpGroup group,
@@ -83,7 +82,7 @@ public final class HostBuffers {
             Rails rails,
             SymmetricMemory symmetric,
             Runnable freeSymmetric,
-            Optional<MovingRecoverer.Resources> moving,
+            Recoverer.Way way,
             Duration timeout) {
         int ranks = group.size();
         int rank = group.rank();
@@ -104,7 +103,7 @@ public final class HostBuffers {
             Waits waits =
                     new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
             HostState state = new HostState(shape, placement, peers, rails, waits, local, high, low);
-            return new HostBuffer(group, bootstrap, name, size, state, timeout, free, moving);
+            return new HostBuffer(group, bootstrap, name, size, state, timeout, free, way);
         } catch (RuntimeException e) {
             free.run();
             throw e;

@@ -7,7 +7,5 @@ public enum Block {
     /** What the source sent in a low-latency dispatch. */
     LL_DISPATCH,
     /** What the source sent in a low-latency combine. */
-    LL_COMBINE,
-    /** What the source knows in a round of recovery. */
-    RECOVER
+    LL_COMBINE
 }

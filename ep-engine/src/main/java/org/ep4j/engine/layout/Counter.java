@@ -16,8 +16,6 @@ public enum Counter {
     LL_COMBINE,
     /** Low latency: the source has emptied its rows of combine n. */
     LL_COMBINE_CREDIT,
-    /** Recovery: round n of the source is published. */
-    RECOVER,
     /**
      * High throughput, between GPUs that host threads post for: how far the source is with the rounds in which rows of selections
      * come back. Kept with the other counters of remote ranks only, see {@link WindowLayout#counterBytes}.

@@ -23,9 +23,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * The membership of one buffer on one rank: agrees with the other ranks on the members of the next epoch, through memory that they
  * map or post to, and lets the buffer move into fresh memory among these members. It has no thread of its own: a rank answers the
- * others while it is in {@link #recover} itself. For one thread at a time, but for {@link #isLeftOut} and {@link #requireMember}.
+ * others while it is in {@link #recover} itself. For one thread at a time, but for {@link #isLeftOut}, {@link #requireMember} and
+ * {@link #recoveries}.
  */
-public final class BufferMembership {
+public final class BufferMembership implements RecoveryWatch {
     private static final System.Logger LOG = System.getLogger("org.ep4j");
 
     /** Longer than a message takes between processes that share a processor, which yield while they poll. */
@@ -490,6 +491,7 @@ public final class BufferMembership {
      *
      * @throws EpPeerLostException naming this rank
      */
+    @Override
     public void requireMember(String phase) {
         if (isLeftOut()) {
             throw expelled(phase);
@@ -502,6 +504,7 @@ public final class BufferMembership {
     }
 
     /** Whether the others have left this rank out, as far as is known now. */
+    @Override
     public boolean isLeftOut() {
         readSlots();
         for (int r = 0; r < slots.ranks(); r++) {
@@ -528,6 +531,7 @@ public final class BufferMembership {
      *
      * @throws EpStateException then
      */
+    @Override
     public void requireReady() {
         if (isRecovering()) {
             throw new EpStateException(
@@ -544,6 +548,7 @@ public final class BufferMembership {
      * The ranks that are in {@link #recover} or have been through it, which this rank has not, and by each of them the ranks that it wants to
      * leave out. For any thread.
      */
+    @Override
     public Map<Integer, List<Integer>> recoveries() {
         readSlots();
         Map<Integer, List<Integer>> all = new TreeMap<>();

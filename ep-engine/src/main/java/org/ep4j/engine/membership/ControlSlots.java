@@ -22,8 +22,8 @@ import org.ep4j.spi.HostPosted;
  *
  * <p>A slot has a version, a length, a checksum and bytes; a message whose checksum does not match has not arrived whole. A rank that maps
  * the memory sets the version to 0 while it writes. A rank that posts has one message to a peer in flight at a time; the next one is
- * {@linkplain #sendOwed owed} until then, so that nothing here waits for a peer that has stopped, unless another buffer's thread fills
- * the queue to it at that moment. For one thread.
+ * {@linkplain #sendOwed owed} until then, so that nothing here waits for a peer that has stopped, unless another thread fills the
+ * queue to it at that moment, of another buffer or for a GPU. For one thread.
  */
 public final class ControlSlots {
     /** The slot of {@link AgreementMessage}s. */

@@ -36,8 +36,7 @@ import org.ep4j.spi.MemberState;
  * common folder, or on a system other than Linux. Safe for several threads.
  *
  * <p>The file also keeps what the rank has promised in agreements on memberships, for each of its buffers, so that its peers can read
- * it when the process has ended. Where all ranks have opened all files, they can be the memory through which the ranks of a buffer
- * agree, see {@link #share}.
+ * it when the process has ended. Files of ranks that reach each other's can be the memory through which they agree, see {@link #share}.
  */
 public final class LivenessLocks implements AutoCloseable {
     private static final Logger LOG = System.getLogger("org.ep4j");

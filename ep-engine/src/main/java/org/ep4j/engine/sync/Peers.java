@@ -1,10 +1,8 @@
 package org.ep4j.engine.sync;
 
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.Function;
@@ -46,7 +44,6 @@ public final class Peers<W extends Words> {
     /** By counter and rank: what was seen of ranks that post. */
     private final AtomicLongArray heard;
 
-    private final Set<Integer> disconnected = new HashSet<>();
     private volatile Deadline deadline;
 
     /**
@@ -229,28 +226,6 @@ public final class Peers<W extends Words> {
                 }
             }
         });
-    }
-
-    /**
-     * Nothing that {@code peer} posts arrives from here on, see {@link HostPosted#disconnect}. Nothing to do for one that
-     * stores.
-     */
-    public void disconnect(int peer) {
-        HostPosted posted = postedFrom.get(peer);
-        if (posted != null && disconnected.add(peer)) {
-            posted.disconnect(peer);
-        }
-    }
-
-    /** Whether {@link #disconnect} keeps out what {@code peer} writes, so that it can neither write nor read this rank's memory. */
-    boolean canCutOff(int peer) {
-        HostPosted posted = postedFrom.get(peer);
-        return posted != null && posted.cutsOff();
-    }
-
-    /** True once it was disconnected. */
-    public boolean isDisconnected(int peer) {
-        return disconnected.contains(peer);
     }
 
     private PostedPeer posted(int peer) {

@@ -9,42 +9,31 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.concurrent.locks.LockSupport;
-import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.Recovery;
-import org.ep4j.engine.layout.Block;
-import org.ep4j.engine.layout.BufferLayout;
-import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.membership.BufferMembership;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
+import org.ep4j.spi.NanoClock;
 
 /**
- * Agreement of the survivors over the buffer itself, so that it works also when the rank that held the bootstrap is the
- * one that died. In every round each rank publishes its operation numbers and the ranks it holds lost. After a round in
- * which all published the same set it confirms that set in the next one, and a round of confirmations alone ends it: so
- * what a rank published before it gave up waiting cannot be taken for its agreement.
- *
- * <p>A rank that can no longer be posted to is held lost like one that died, although it may live: it is told so in the
- * first round in which it hears of it, or finds that it reaches the fewer of those that live.
+ * Recovery of a buffer, and masks of ranks. To recover, the ranks agree on the members of the next epoch, then move the buffer into fresh
+ * memory among these. A rank that is left out but runs can only reach the memory before, which no member uses any more.
  */
 public final class Recoverer {
-    /** Word of a block. */
-    private static final int CONFIRMING = 5;
-
-    private static final long PAUSE_NANOS = 1_000_000;
-
     private final Numbers numbers;
     private final Peers<?> peers;
     private final Waits waits;
     private final Bootstrap bootstrap;
+    private final Way way;
     private final Progress progress = new Progress();
-    /** Numbers of operations after which all ranks began anew, see {@link Numbers#restart}. */
-    private long[] restarted = new long[3];
 
-    private long round;
+    /** Ranks that have no part in the newest memory. */
+    private Set<Integer> excluded = Set.of();
+
     private long maskClears;
 
     /** The operation numbers of an engine: how many operations of each kind this rank has begun. */
@@ -63,39 +52,85 @@ public final class Recoverer {
         /** The buffer has moved into fresh memory, and the high-throughput operations before it have numbers up to this one. */
         default void moved(SymmetricMemory fresh, long highThroughput) {}
 
-        /** The memory that was used before the last move is given back. */
-        default void freed() {}
+        /**
+         * Ends all use of the memories before the one in use, which are to be given back.
+         *
+         * @return false if something still uses one of them; then they are kept until the next recovery
+         */
+        default boolean freed() {
+            return true;
+        }
     }
 
-    /** Over the counters that {@code waits} looks at. */
-    public Recoverer(Numbers numbers, Peers<?> peers, Waits waits, Bootstrap bootstrap) {
+    /**
+     * What it takes to recover.
+     *
+     * @param membership of the buffer
+     * @param memory makes the memory to which it moves
+     */
+    public record Resources(BufferMembership membership, FreshMemory memory) {}
+
+    /**
+     * How a buffer recovers.
+     *
+     * @param resources empty if it cannot
+     * @param reason why it cannot
+     */
+    public record Way(Optional<Resources> resources, String reason) {}
+
+    /** For one buffer. */
+    public Recoverer(Numbers numbers, Peers<?> peers, Waits waits, Bootstrap bootstrap, Way way) {
         this.numbers = numbers;
         this.peers = peers;
         this.waits = waits;
         this.bootstrap = bootstrap;
+        this.way = way;
+        way.resources().ifPresent(resources -> waits.watch(resources.membership()));
+    }
+
+    /**
+     * See {@link org.ep4j.EpBuffer#recover}.
+     *
+     * @param completed operations that this rank has completed since this method last returned
+     * @throws EpUnavailableException if the buffer cannot recover
+     */
+    public Recovery recover(long completed, Deadline deadline) {
+        Resources resources = way.resources()
+                .orElseThrow(() -> new EpUnavailableException("this buffer cannot recover: " + way.reason()
+                        + "; close it, and join a new group without the lost ranks"));
+        Map<Integer, Long> positions = move(resources, completed, deadline);
+        return new Recovery(excluded, progress.recovered(positions));
     }
 
     /**
      * See {@link org.ep4j.EpBuffer#mask}.
      *
      * @param finished whether all operations that this rank has begun have ended well: then the rank has done its part of them,
-     *     and neither writes nor reads here
-     * @throws EpStateException if it has not, and can neither be cut off nor is proved dead
+     *     and neither writes nor reads here. If not, the buffer moves away from it
+     * @param completed as in {@link #recover}
+     * @throws EpStateException if the rank has not done its part, is not proved dead, and the buffer cannot move
      */
-    public void mask(int rank, boolean finished) {
-        if (!waits.mask().has(rank)) {
-            if (peers.canCutOff(rank)) {
-                if (mayStillPost(rank)) {
-                    peers.disconnect(rank);
-                }
-            } else if (!finished && mayRun(rank)) {
-                throw new EpStateException(
-                        peers.label(rank) + " may still be in an operation that this rank has begun, and"
-                                + " cannot be kept from writing to this rank's memory; let all ranks call recover first, or end its"
-                                + " process and call mask again");
+    public void mask(int rank, boolean finished, long completed, Deadline deadline) {
+        Mask before = waits.mask();
+        if (before.has(rank)) {
+            return;
+        }
+        if (!finished && way.resources().isEmpty() && mayRun(rank)) {
+            throw new EpStateException(
+                    peers.label(rank) + " may still write to this rank's memory, since an operation that"
+                            + " this rank has begun has not ended well, and this buffer cannot move into other memory: "
+                            + way.reason()
+                            + "; end the process of that rank and call mask again if it is on this host, else join a new group");
+        }
+        waits.mask(before.with(rank));
+        if (!finished && way.resources().isPresent()) {
+            try {
+                move(way.resources().get(), completed, deadline);
+            } catch (RuntimeException e) {
+                waits.mask(before);
+                throw e;
             }
         }
-        waits.mask(waits.mask().with(rank));
     }
 
     /** False if a rank can do nothing any more, or has left, which it does when it has done its part. */
@@ -103,248 +138,93 @@ public final class Recoverer {
         return !bootstrap.isProvedDead(rank) && bootstrap.state(rank) != MemberState.LEFT;
     }
 
-    /**
-     * True unless a rank has told that everything is here which it posts for the operations that this rank has begun with
-     * it. It may be in one of them, or come to it later: its rows would go where later operations have theirs. A dispatch of
-     * low latency is an order for a combine, which nobody asks back for.
-     */
-    private boolean mayStillPost(int rank) {
-        long[] begun = numbers.begun();
+    /** Moves the buffer; gives the position of each member. */
+    private Map<Integer, Long> move(Resources resources, long completed, Deadline deadline) {
+        return resources
+                .membership()
+                .recover(
+                        waits.mask().toSet(),
+                        deadline.nanos(),
+                        deadline.whole().toMillis(),
+                        waits::requireRunning,
+                        (members, ranks, epoch) -> move(resources, members, ranks, epoch, completed, deadline));
+    }
+
+    private Map<Integer, Long> move(
+            Resources resources,
+            Bootstrap members,
+            List<Integer> ranks,
+            long epoch,
+            long completed,
+            Deadline deadline) {
+        FreshMemory memory = resources.memory();
+        NanoClock clock = resources.membership().clock();
+        // A buffer takes twice its memory at most, unless a thread is inside a call with memory from before.
+        if (numbers.freed()) {
+            memory.freeOlder();
+        }
+        SymmetricMemory fresh = memory.make(members, ranks, epoch, left(deadline, clock), numbers::prepare);
+        List<byte[]> all = List.of();
         try {
-            return lacks(Counter.HT_DATA, rank, 0, begun)
-                    || lacks(Counter.LL_COMBINE, rank, 2, begun)
-                    || begun[1] - restarted[1] != begun[2] - restarted[2];
-        } catch (EpPeerLostException e) {
-            return true;
-        }
-    }
-
-    private boolean lacks(Counter counter, int rank, int kind, long[] begun) {
-        return begun[kind] > restarted[kind] && !peers.reached(counter, rank, begun[kind]);
-    }
-
-    /**
-     * See {@link org.ep4j.EpBuffer#recover}.
-     *
-     * @param completed operations that this rank has completed since this method last returned
-     */
-    public Recovery recover(long completed, Deadline deadline) {
-        Set<Integer> lost = new TreeSet<>(waits.mask().toSet());
-        boolean confirming = false;
-        round = Math.max(round, newestRound(lost) - 1);
-        while (true) {
-            Set<Integer> before = Set.copyOf(lost);
-            settle(lost);
-            addLost(lost);
-            confirming &= lost.equals(before);
-            round++;
-            Set<Integer> union = publish(lost, completed, confirming);
-            Map<Integer, long[]> heads = new TreeMap<>();
-            boolean agreed = true;
-            boolean confirmed = true;
-            for (int r = 0; r < peers.ranks(); r++) {
-                // Also a rank that another survivor holds lost: it will not publish, and is masked in this wait.
-                if (union.contains(r) || !await(r, union, deadline)) {
-                    agreed &= lost.contains(r);
-                    continue;
-                }
-                long[] head = peers.readBlock(Block.RECOVER, round, r);
-                requireRound(head[0], r);
-                heads.put(r, head);
-                Set<Integer> theirs = readSet(r);
-                agreed &= theirs.equals(lost);
-                confirmed &= head[CONFIRMING] != 0;
-                union.addAll(theirs);
-            }
-            if (agreed && confirmed) {
-                return adopt(lost, heads, deadline);
-            }
-            confirming = agreed;
-            lost = union;
-            if (lost.contains(peers.rank())) {
-                throw new EpPeerLostException(
-                        "the other ranks hold this rank (" + peers.rank()
-                                + ") lost and go on without it; close the buffer",
-                        peers.rank(),
-                        "recover");
-            }
-        }
-    }
-
-    private void requireRound(long published, int rank) {
-        if (published != round) {
-            throw new EpException("what " + peers.label(rank) + " published for the recovery is of round " + published
-                    + ", but its counter says round " + round
-                    + ": its counter has arrived before the data, a defect of the backend; close the buffer");
-        }
-    }
-
-    /** The newest round that some rank has begun; ranks that cannot be heard any more become {@code lost}. */
-    private long newestRound(Set<Integer> lost) {
-        long newest = 0;
-        for (int r = 0; r < peers.ranks(); r++) {
-            if (!lost.contains(r)) {
-                try {
-                    newest = Math.max(newest, peers.seen(Counter.RECOVER, r));
-                } catch (EpPeerLostException e) {
-                    lost.add(r);
-                }
-            }
-        }
-        return newest;
-    }
-
-    /**
-     * Nothing of what was broken off may arrive later than what comes after the recovery; nor may a rank's block arrive later than
-     * that of two rounds after, which has its place: a rank that joins in a later round has waited for none before.
-     */
-    private void settle(Set<Integer> lost) {
-        for (int r = 0; r < peers.ranks(); r++) {
-            if (!lost.contains(r)) {
-                try {
-                    peers.settle(r);
-                } catch (EpPeerLostException e) {
-                    lost.add(r);
-                }
-            }
-        }
-    }
-
-    private void addLost(Set<Integer> lost) {
-        for (int r = 0; r < peers.ranks(); r++) {
-            if (bootstrap.state(r) != MemberState.ALIVE) {
-                lost.add(r);
-            }
-        }
-    }
-
-    /** Waits for a rank's publication; false when it dies meanwhile, which puts it into {@code union}. */
-    private boolean await(int rank, Set<Integer> union, Deadline deadline) {
-        Mask before = waits.mask();
-        // Others that are known to be lost must not end this wait.
-        waits.mask(Mask.of(union));
-        try {
-            waits.await(Counter.RECOVER, rank, round, deadline, "recover");
-            return true;
-        } catch (EpPeerLostException e) {
-            union.add(e.peer());
-            return e.peer() != rank && await(rank, union, deadline);
+            // The last step: when it returns, all members have mapped the memory of all.
+            all = members.allGather("numbers", mine(completed), left(deadline, clock));
+        } catch (EpTimeoutException e) {
+            throw new EpTimeoutException(
+                    String.valueOf(e.getMessage()), e.phase(), ranks.get(e.peer()), e.expected(), e.seen());
         } finally {
-            waits.mask(before);
+            if (all.isEmpty()) {
+                memory.dropNewest();
+            }
         }
-    }
-
-    /** Gives those that are held lost now: {@code lost} and whoever could not be told. */
-    private Set<Integer> publish(Set<Integer> lost, long completed, boolean confirming) {
-        Set<Integer> union = new TreeSet<>(lost);
-        long[] begun = numbers.begun();
-        long[] words = {round, begun[0], begun[1], begun[2], progress.position(completed), confirming ? 1 : 0, 0, 0};
-        int[] held = new int[peers.ranks()];
-        lost.forEach(r -> held[r] = 1);
+        long[] most = new long[3];
+        Map<Integer, Long> byRank = new TreeMap<>();
+        for (int i = 0; i < ranks.size(); i++) {
+            ByteBuffer theirs = ByteBuffer.wrap(all.get(i));
+            for (int kind = 0; kind < most.length; kind++) {
+                most[kind] = Math.max(most[kind], theirs.getLong());
+            }
+            byRank.put(ranks.get(i), theirs.getLong());
+        }
+        Set<Integer> out = new TreeSet<>();
         for (int r = 0; r < peers.ranks(); r++) {
-            if (lost.contains(r)) {
-                continue;
-            }
-            try {
-                peers.writeBlock(r, Block.RECOVER, round, words, held);
-                peers.advance(r, Counter.RECOVER, round);
-            } catch (EpPeerLostException e) {
-                union.add(r);
+            if (!ranks.contains(r)) {
+                out.add(r);
             }
         }
-        return union;
+        peers.moveTo(fresh);
+        excluded = Set.copyOf(out);
+        waits.mask(Mask.of(out));
+        numbers.moved(fresh, most[0]);
+        restart(most);
+        return byRank;
     }
 
-    private Set<Integer> readSet(int rank) {
-        Set<Integer> set = new TreeSet<>();
-        long ints = peers.layout().block(Block.RECOVER, round, rank) + BufferLayout.blockInts();
-        for (int q = 0; q < peers.ranks(); q++) {
-            if (peers.writtenBy(rank).getInt(ints + 4L * q) != 0) {
-                set.add(q);
-            }
+    private byte[] mine(long completed) {
+        ByteBuffer mine = ByteBuffer.allocate(4 * Long.BYTES);
+        for (long number : numbers.begun()) {
+            mine.putLong(number);
         }
-        return set;
+        return mine.putLong(progress.position(completed)).array();
     }
 
-    private Recovery adopt(Set<Integer> lost, Map<Integer, long[]> heads, Deadline deadline) {
-        long[] most = new long[4];
-        Map<Integer, Long> positions = new TreeMap<>();
-        heads.forEach((rank, words) -> {
-            for (int i = 1; i < most.length; i++) {
-                most[i] = Math.max(most[i], words[i]);
-            }
-            positions.put(rank, words[4]);
-        });
-        requireMost(lost, deadline);
-        requireKeptOut(lost, deadline);
-        for (int rank : lost) {
-            // A rank that was masked before was cut off, or had ended, then.
-            if (!waits.mask().has(rank)) {
-                peers.disconnect(rank);
-            }
-        }
-        waits.mask(Mask.of(lost));
-        waits.recovered(round);
-        number(most[1], most[2], most[3]);
-        return new Recovery(lost, progress.recovered(positions));
+    /** A millisecond at least, so that a step which begins late still reports the missing rank. */
+    private static Duration left(Deadline deadline, NanoClock clock) {
+        return Duration.ofNanos(Math.max(1_000_000, deadline.nanos() - clock.nanoTime()));
     }
 
-    /**
-     * Who reaches the fewer of the ranks that live has been given up by the others, and does not go on for itself. That a rank
-     * has died may be known later than that it cannot be reached.
-     */
-    private void requireMost(Set<Integer> lost, Deadline deadline) {
-        while (true) {
-            int alive = 0;
-            int reached = 0;
-            for (int r = 0; r < peers.ranks(); r++) {
-                if (!waits.mask().has(r) && bootstrap.state(r) == MemberState.ALIVE) {
-                    alive++;
-                    reached += lost.contains(r) ? 0 : 1;
-                }
-            }
-            if (2 * reached >= alive) {
-                return;
-            }
-            if (deadline.passed() || waits.isClosing()) {
-                throw new EpPeerLostException(
-                        "this rank (" + peers.rank() + ") can go on with " + reached + " of the " + alive
-                                + " ranks that live, itself among them: the others have given it up or cannot be"
-                                + " reached; close the buffer",
-                        peers.rank(),
-                        "recover");
-            }
-            LockSupport.parkNanos(PAUSE_NANOS);
-        }
-    }
-
-    /**
-     * Waits until the processes have ended of lost ranks that cannot be cut off: the memory of the buffer is used again, and they could
-     * still write to it or read it. A rank that was masked before was cut off, or had ended, then.
-     */
-    private void requireKeptOut(Set<Integer> lost, Deadline deadline) {
-        for (int rank : lost) {
-            while (!waits.mask().has(rank) && !peers.canCutOff(rank) && mayRun(rank)) {
-                waits.requireRunning();
-                if (deadline.passed()) {
-                    throw new EpTimeoutException(
-                            peers.label(rank) + " is lost, but nothing proves within "
-                                    + deadline.whole().toMillis()
-                                    + " ms that its process has ended, and it cannot be kept from writing to this rank's"
-                                    + " memory; end its process (kill -9) and call recover again, or join a new group",
-                            "recover",
-                            rank,
-                            1,
-                            0);
-                }
-                LockSupport.parkNanos(PAUSE_NANOS);
-            }
-        }
+    /** Numbers the next operations after these. */
+    private void restart(long[] most) {
+        numbers.restart(most[0], most[1], most[2]);
+        waits.restart(most[0], most[1], most[2]);
     }
 
     /** See {@link org.ep4j.EpBuffer#clearMask}; {@code name} is the buffer's. */
     public void clearMask(String name, Duration longest) {
+        waits.requireMember("clear mask");
         for (int rank : waits.mask().toSet()) {
+            if (excluded.contains(rank)) {
+                throw notTakenBack(rank, "the buffer was moved into fresh memory without it");
+            }
             if (bootstrap.state(rank) != MemberState.ALIVE) {
                 throw notTakenBack(rank, "it is " + bootstrap.state(rank).name().toLowerCase(Locale.ROOT));
             }
@@ -372,7 +252,7 @@ public final class Recoverer {
             }
         }
         waits.mask(Mask.NONE);
-        number(most[0], most[1], most[2]);
+        restart(most);
         // Nobody sends before everybody has taken the numbers.
         bootstrap.barrier(name + "-mask-cleared-" + maskClears, longest);
     }
@@ -383,10 +263,6 @@ public final class Recoverer {
      */
     private Optional<EpPeerLostException> settleAll() {
         for (int r = 0; r < peers.ranks(); r++) {
-            if (peers.isDisconnected(r)) {
-                return Optional.of(notTakenBack(
-                        r, "it was cut off from this rank when it was masked, since it could still have written"));
-            }
             try {
                 peers.settle(r);
             } catch (EpPeerLostException e) {
@@ -401,12 +277,5 @@ public final class Recoverer {
                 "rank " + rank + " cannot be taken back: " + why + "; leave it masked, or join a new group",
                 rank,
                 "clear mask");
-    }
-
-    /** Numbers the next operations after these. */
-    private void number(long high, long dispatch, long combine) {
-        restarted = new long[] {high, dispatch, combine};
-        numbers.restart(high, dispatch, combine);
-        waits.restart(high, dispatch, combine);
     }
 }

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.ep4j.EpException;
@@ -15,10 +15,8 @@ import org.ep4j.EpMismatchException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
-import org.ep4j.engine.layout.Block;
-import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
-import org.ep4j.engine.membership.BufferMembership;
+import org.ep4j.engine.membership.RecoveryWatch;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
 
@@ -44,9 +42,8 @@ public final class Waits {
     private final Map<Counter, Long> begun = new EnumMap<>(Counter.class);
     private volatile Mask mask = Mask.NONE;
     private volatile boolean closing;
-    private volatile long recoveryRounds;
-    /** Of a buffer whose ranks agree on memberships. */
-    private Optional<BufferMembership> membership = Optional.empty();
+    /** Of a buffer that can recover. */
+    private Optional<RecoveryWatch> watch = Optional.empty();
 
     public Waits(Peers<?> peers, Bootstrap bootstrap, int ranksOnHost) {
         this.peers = peers;
@@ -58,9 +55,9 @@ public final class Waits {
         }
     }
 
-    /** Lets waits end when other ranks agree on a new membership. Before the first operation. */
-    public void membership(BufferMembership ofBuffer) {
-        membership = Optional.of(ofBuffer);
+    /** Lets waits end when other ranks recover. Before the first operation. */
+    public void watch(RecoveryWatch ofBuffer) {
+        watch = Optional.of(ofBuffer);
     }
 
     /**
@@ -69,7 +66,7 @@ public final class Waits {
      * @throws EpStateException then
      */
     public void requireReady() {
-        membership.ifPresent(BufferMembership::requireReady);
+        watch.ifPresent(RecoveryWatch::requireReady);
     }
 
     /**
@@ -78,12 +75,12 @@ public final class Waits {
      * @throws EpPeerLostException naming this rank
      */
     public void requireMember(String phase) {
-        membership.ifPresent(ofBuffer -> ofBuffer.requireMember(phase));
+        watch.ifPresent(ofBuffer -> ofBuffer.requireMember(phase));
     }
 
     /** Whether the others have left this rank out, as far as is known now. For any thread. */
     public boolean isLeftOut() {
-        return membership.isPresent() && membership.get().isLeftOut();
+        return watch.isPresent() && watch.get().isLeftOut();
     }
 
     public Mask mask() {
@@ -135,11 +132,6 @@ public final class Waits {
         begin(Counter.LL_COMBINE, combine);
     }
 
-    /** Rounds of recovery that this rank has been through. */
-    public void recovered(long rounds) {
-        recoveryRounds = rounds;
-    }
-
     /**
      * Waits until {@code source}'s counter has at least the expected value.
      *
@@ -149,17 +141,7 @@ public final class Waits {
         try {
             return awaitReached(counter, source, expected, deadline, phase);
         } catch (EpPeerLostException e) {
-            if (e.phase().equals(phase)) {
-                throw e;
-            }
-            // A backend that has lost a rank knows neither what this one is at nor how far that one came.
-            EpPeerLostException lost = new EpPeerLostException(
-                    e.getMessage() + "; during " + phase + describe(counter, source, expected)
-                            + "; call recover to go on without it",
-                    e.peer(),
-                    phase);
-            lost.initCause(e);
-            throw lost;
+            throw during(e, counter, source, expected, phase);
         }
     }
 
@@ -241,12 +223,9 @@ public final class Waits {
     }
 
     private void checkOrder(Counter counter, int source, long expected, String phase) {
-        if (counter == Counter.RECOVER) {
-            return;
-        }
         requireMember(phase);
         checkBeginnings(counter, source, expected, phase);
-        Map<Integer, List<Integer>> recoveries = recoveries(source);
+        Map<Integer, List<Integer>> recoveries = recoveries();
         if (recoveries.containsKey(source)) {
             // The mismatch is the cause and the recovery its consequence, so report the mismatch. Its counter may have
             // arrived since the first look.
@@ -277,27 +256,12 @@ public final class Waits {
         }
     }
 
-    /**
-     * Ranks that have called recover, which this rank has not, and by each of them those that it wants to leave out.
-     *
-     * @param source the only one that is looked at in a buffer that does not move
-     */
-    private Map<Integer, List<Integer>> recoveries(int source) {
-        if (membership.isPresent()) {
-            return membership.get().recoveries();
-        }
-        long round = peers.seen(Counter.RECOVER, source);
-        if (round <= recoveryRounds) {
-            return Map.of();
-        }
-        long ints = peers.layout().block(Block.RECOVER, round, source) + BufferLayout.blockInts();
-        List<Integer> ranks = new ArrayList<>();
-        for (int r = 0; r < peers.ranks(); r++) {
-            if (peers.writtenBy(source).getInt(ints + 4L * r) != 0) {
-                ranks.add(r);
-            }
-        }
-        return Map.of(source, ranks);
+    /** The recoveries of ranks that this one has not masked: nothing of the others ends a wait. */
+    private Map<Integer, List<Integer>> recoveries() {
+        Map<Integer, List<Integer>> all =
+                new TreeMap<>(watch.map(RecoveryWatch::recoveries).orElse(Map.of()));
+        all.keySet().removeIf(mask::has);
+        return all;
     }
 
     /** A rank that recovers may have heard of a death before this one did. */
@@ -323,13 +287,30 @@ public final class Waits {
         try {
             checkMembers(counter, source, expected, phase);
             checkOrder(counter, source, expected, phase);
+            if (closing) {
+                return new EpStateException("the buffer was closed while " + phase + " waited for rank " + source);
+            }
+            return timeout(counter, source, expected, new Deadline(0, timeout), phase);
+        } catch (EpPeerLostException e) {
+            return during(e, counter, source, expected, phase);
         } catch (EpException e) {
             return e;
         }
-        if (closing) {
-            return new EpStateException("the buffer was closed while " + phase + " waited for rank " + source);
+    }
+
+    /** A loss with what this rank was at: a backend that has lost a rank knows neither that nor how far that rank came. */
+    private EpPeerLostException during(
+            EpPeerLostException e, Counter counter, int source, long expected, String phase) {
+        if (e.phase().equals(phase)) {
+            return e;
         }
-        return timeout(counter, source, expected, new Deadline(0, timeout), phase);
+        EpPeerLostException lost = new EpPeerLostException(
+                e.getMessage() + "; during " + phase + describe(counter, source, expected)
+                        + "; call recover to go on without it",
+                e.peer(),
+                phase);
+        lost.initCause(e);
+        return lost;
     }
 
     /** The same for a wait that this host ended: a rank that is lost is the reason, also where what was waited for came after all. */
@@ -367,7 +348,33 @@ public final class Waits {
             return new EpStateException("the buffer was closed during " + phase);
         }
         try {
-            peers.seen(Counter.RECOVER, peer);
+            requireMember(phase);
+        } catch (EpPeerLostException e) {
+            return e;
+        }
+        Map<Integer, List<Integer>> recoveries = recoveries();
+        for (Map.Entry<Integer, List<Integer>> one : recoveries.entrySet()) {
+            Optional<Integer> lost =
+                    one.getValue().stream().filter(this::isNews).findFirst();
+            if (lost.isPresent()) {
+                return new EpPeerLostException(
+                        peers.label(lost.get()) + " is lost, as rank " + one.getKey() + " has found, during " + phase
+                                + "; call recover to go on without it",
+                        lost.get(),
+                        phase);
+            }
+        }
+        if (recoveries.containsKey(peer)) {
+            return new EpTimeoutException(
+                    peers.label(peer) + " has given up and recovers, so " + phase
+                            + " cannot end; call recover here too",
+                    phase,
+                    peer,
+                    1,
+                    0);
+        }
+        try {
+            peers.seen(Counter.HT_ENTER, peer);
         } catch (EpPeerLostException e) {
             EpPeerLostException lost = new EpPeerLostException(
                     e.getMessage() + "; during " + phase + "; call recover to go on without it", e.peer(), phase);
@@ -387,15 +394,14 @@ public final class Waits {
         return peers.label(rank);
     }
 
-    /** Others may suspect this rank wrongly; recover decides. */
+    /** Whether the loss of a rank ends operations here. Others may suspect this rank wrongly; recover decides. */
     private boolean isNews(int lost) {
         return !mask.has(lost) && lost != peers.rank();
     }
 
-    /** Ranks that no operation which has begun may wait for, masked or not: those that have left the group, or given up and recover. */
+    /** Ranks that no operation which has begun may wait for: those that have left the group, or are not masked and recover. */
     public List<Integer> absent() {
-        List<Integer> left =
-                new ArrayList<>(membership.map(m -> m.recoveries().keySet()).orElse(Set.of()));
+        List<Integer> left = new ArrayList<>(recoveries().keySet());
         for (int r = 0; r < peers.ranks(); r++) {
             if (r != peers.rank() && bootstrap.state(r) == MemberState.LEFT) {
                 left.add(r);
@@ -411,9 +417,8 @@ public final class Waits {
                 return true;
             }
         }
-        return membership.isPresent()
-                && membership.get().recoveries().values().stream()
-                        .anyMatch(leftOut -> leftOut.stream().anyMatch(this::isNews));
+        return recoveries().values().stream()
+                .anyMatch(leftOut -> leftOut.stream().anyMatch(this::isNews));
     }
 
     private boolean isLost(int rank) {

@@ -25,7 +25,7 @@ import org.ep4j.Tensor;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
-import org.ep4j.engine.sync.Waits;
+import org.ep4j.engine.membership.BufferMembership;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
@@ -86,11 +86,10 @@ final class BufferLifeTest {
         }
     }
 
-    /** True when it is in a wait for a counter. */
+    /** True when it agrees with the other ranks on who goes on. */
     private static boolean isWaiting(Thread thread) {
         return Arrays.stream(thread.getStackTrace())
-                .anyMatch(frame -> frame.getClassName().equals(Waits.class.getName())
-                        && frame.getMethodName().equals("await"));
+                .anyMatch(frame -> frame.getClassName().equals(BufferMembership.class.getName()));
     }
 
     private static void join(FutureTask<?> task) {

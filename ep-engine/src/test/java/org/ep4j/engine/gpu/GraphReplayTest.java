@@ -29,7 +29,6 @@ import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
-import org.ep4j.engine.threads.ThreadsBackendProvider;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
@@ -55,12 +54,11 @@ final class GraphReplayTest {
         private final Tensor ids;
         private final DispatchRequest request;
 
-        private Rank(Bootstrap bootstrap, int number, boolean moves) {
+        private Rank(Bootstrap bootstrap, int number) {
             group = EpGroup.join(
                     bootstrap,
                     EpConfig.builder(Map.of(), Map.of())
                             .set("ep.device", EmulatedGpu.TYPE + ":" + number)
-                            .set(ThreadsBackendProvider.MOVES.name(), Boolean.toString(moves))
                             .build());
             buffer = group.createBuffer(SHAPE);
             device = (GpuDevice) group.device();
@@ -118,6 +116,13 @@ final class GraphReplayTest {
             group.barrier(LONG);
         }
 
+        /** The graph before is one of memory that the buffer has left. */
+        private void replayAgain() {
+            try (GpuGraph again = record(1)) {
+                replay(again).await(LONG);
+            }
+        }
+
         private void leave() {
             stream.close();
             group.close();
@@ -125,10 +130,6 @@ final class GraphReplayTest {
     }
 
     private static void onRanks(int ranks, Consumer<Rank> work) {
-        onRanks(ranks, false, work);
-    }
-
-    private static void onRanks(int ranks, boolean moves, Consumer<Rank> work) {
         EmulatedGpu.require();
         List<Bootstrap> bootstraps = Bootstraps.inProcess(ranks);
         List<CompletableFuture<Void>> all = new ArrayList<>();
@@ -139,7 +140,7 @@ final class GraphReplayTest {
             Thread thread = new Thread(
                     () -> {
                         try {
-                            Rank rank = new Rank(bootstraps.get(number), number, moves);
+                            Rank rank = new Rank(bootstraps.get(number), number);
                             work.accept(rank);
                             rank.leave();
                             one.complete(null);
@@ -179,7 +180,7 @@ final class GraphReplayTest {
                 rank.meet();
                 // Two replays of two operations, and one operation that is not recorded.
                 assertThat(rank.buffer.recover(LONG).completed()).isEqualTo(Map.of(0, 5L, 1, 5L));
-                rank.replay(graph).await(LONG);
+                rank.replayAgain();
                 rank.buffer.dispatch(rank.request).event().await(LONG);
             }
         });
@@ -201,12 +202,15 @@ final class GraphReplayTest {
                             .isInstanceOf(TimeoutException.class);
                     assertThat(alone.isDone()).isFalse();
                     rank.expire(alone);
+                    rank.meet();
                     assertThat(wasDone.join()).isTrue();
                     assertThatThrownBy(() -> alone.await(LONG)).isInstanceOf(EpTimeoutException.class);
                 } else {
+                    // Once this rank recovers, the replay of the other one ends.
+                    rank.meet();
                     rank.buffer.recover(LONG);
                 }
-                rank.replay(graph).await(LONG);
+                rank.replayAgain();
             }
         });
     }
@@ -225,14 +229,14 @@ final class GraphReplayTest {
                 }
                 rank.meet();
                 rank.buffer.recover(LONG);
-                rank.replay(graph).await(LONG);
+                rank.replayAgain();
             }
         });
     }
 
     @Test
     void refusesGraphOfMemoryThatTheBufferHasLeft() {
-        onRanks(2, true, rank -> {
+        onRanks(2, rank -> {
             try (GpuGraph graph = rank.record(1)) {
                 rank.replay(graph).await(LONG);
                 rank.buffer.recover(LONG);
@@ -240,15 +244,13 @@ final class GraphReplayTest {
                         .isInstanceOf(EpStateException.class)
                         .hasMessageContaining("record the graph again");
             }
-            try (GpuGraph again = rank.record(1)) {
-                rank.replay(again).await(LONG);
-            }
+            rank.replayAgain();
         });
     }
 
     @Test
     void keepsRowsOfADispatchUntilTheBufferHasMovedTwice() {
-        onRanks(2, true, rank -> {
+        onRanks(2, rank -> {
             DispatchResult result = rank.buffer.dispatch(rank.request);
             result.event().await(LONG);
             Tensor rows = result.x();
@@ -261,7 +263,7 @@ final class GraphReplayTest {
 
     @Test
     void anEventOfABufferThatMovesCanBeAwaitedAfterItsClose() {
-        onRanks(2, true, rank -> {
+        onRanks(2, rank -> {
             DispatchResult result = rank.buffer.dispatch(rank.request);
             result.event().await(LONG);
             rank.meet();

@@ -79,10 +79,8 @@ final class KernelSeamTest {
     void countersAndBlocksHaveTheSameOrder() {
         assertThat(constants("Counter"))
                 .isEqualTo(Arrays.stream(Counter.values()).map(Enum::name).toList());
-        assertThat(constants("Block"))
-                .containsExactly("BLOCK_HT", "BLOCK_LL_DISPATCH", "BLOCK_LL_COMBINE", "BLOCK_RECOVER");
-        assertThat(Block.values())
-                .containsExactly(Block.HIGH_THROUGHPUT, Block.LL_DISPATCH, Block.LL_COMBINE, Block.RECOVER);
+        assertThat(constants("Block")).containsExactly("BLOCK_HT", "BLOCK_LL_DISPATCH", "BLOCK_LL_COMBINE");
+        assertThat(Block.values()).containsExactly(Block.HIGH_THROUGHPUT, Block.LL_DISPATCH, Block.LL_COMBINE);
     }
 
     @Test

@@ -7,12 +7,16 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpShape;
+import org.ep4j.EpStateException;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.bootstrap.InProcessBootstrap;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.memory.HostDevice;
@@ -26,6 +30,8 @@ import org.junit.jupiter.api.Test;
 
 @Tag("verify")
 class PeersTest {
+    private static final Recoverer.Way FIXED = new Recoverer.Way(Optional.empty(), "its memory is fixed");
+
     /** Gives a value once; then its source is lost. Notes what is asked of it. */
     private static final class LostAfterOne implements HostPosted {
         private final long value;
@@ -90,7 +96,7 @@ class PeersTest {
         assertThat(peers.reached(Counter.HT_DATA, 1, 4)).isTrue();
         assertThat(peers.reached(Counter.HT_DATA, 1, 5)).isTrue();
         assertThatThrownBy(() -> peers.reached(Counter.HT_DATA, 1, 6)).isInstanceOf(EpPeerLostException.class);
-        assertThatThrownBy(() -> peers.reached(Counter.RECOVER, 1, 1)).isInstanceOf(EpPeerLostException.class);
+        assertThatThrownBy(() -> peers.reached(Counter.HT_DONE, 1, 6)).isInstanceOf(EpPeerLostException.class);
     }
 
     @Test
@@ -113,40 +119,13 @@ class PeersTest {
         assertThat(posted.calls).containsExactly("advance 2");
     }
 
-    /** One that is done with all that was begun with it may be taken back, and one that is not may not write any more. */
-    @Test
-    void aRankIsCutOffWhenItIsMaskedWhereItMayStillPost() {
-        long[] begun = {5, 3, 3};
-        Waits waits = new Waits(peers, Bootstraps.inProcess(2).get(0), 1);
-        Recoverer recoverer = new Recoverer(
-                numbers(begun), peers, waits, Bootstraps.inProcess(2).get(0));
-        recoverer.mask(1, false);
-        assertThat(posted.calls).containsExactly("disconnect 1");
-        assertThat(peers.isDisconnected(1)).isTrue();
-        assertThat(waits.mask().has(1)).isTrue();
-        recoverer.mask(1, false);
-        assertThat(posted.calls).hasSize(1);
-    }
-
-    @Test
-    void aRankThatIsDoneIsNotCutOff() {
-        Waits waits = new Waits(peers, Bootstraps.inProcess(2).get(0), 1);
-        Recoverer recoverer = new Recoverer(
-                numbers(new long[] {5, 0, 0}),
-                peers,
-                waits,
-                Bootstraps.inProcess(2).get(0));
-        recoverer.mask(1, false);
-        assertThat(posted.calls).isEmpty();
-    }
-
     /** The other one waits for nothing: it learns of it where the ranks meet, with its mask as it was. */
     @Test
     void masksStayWhereOneRankCannotReachAnother() {
         List<Bootstrap> ranks = Bootstraps.inProcess(2);
         Waits waits = new Waits(peers, ranks.get(0), 1);
-        Recoverer recoverer = new Recoverer(numbers(new long[3]), peers, waits, ranks.get(0));
-        recoverer.mask(1, false);
+        Recoverer recoverer = new Recoverer(numbers(), peers, waits, ranks.get(0), FIXED);
+        recoverer.mask(1, true, 0, Deadline.in(Guard.minute()));
         posted.lost = true;
         LostAfterOne back = new LostAfterOne(0);
         try (DeviceAllocation other = new HostDevice().allocate(layout.bytes())) {
@@ -157,7 +136,7 @@ class PeersTest {
                     HostMemory::of,
                     Deadline.in(Guard.minute()));
             Recoverer second =
-                    new Recoverer(numbers(new long[3]), others, new Waits(others, ranks.get(1), 1), ranks.get(1));
+                    new Recoverer(numbers(), others, new Waits(others, ranks.get(1), 1), ranks.get(1), FIXED);
             CompletableFuture<Void> told = CompletableFuture.runAsync(() -> second.clearMask("buffer", Guard.minute()));
             assertThatThrownBy(() -> recoverer.clearMask("buffer", Guard.minute()))
                     .isInstanceOf(EpPeerLostException.class);
@@ -170,11 +149,36 @@ class PeersTest {
         assertThat(waits.mask().has(1)).isTrue();
     }
 
-    private static Recoverer.Numbers numbers(long[] begun) {
+    @Test
+    void aBufferThatCannotMoveDoesNotRecover() {
+        Bootstrap bootstrap = Bootstraps.inProcess(2).get(0);
+        Recoverer recoverer = new Recoverer(numbers(), peers, new Waits(peers, bootstrap, 1), bootstrap, FIXED);
+        assertThatThrownBy(() -> recoverer.recover(0, Deadline.in(Guard.minute())))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessage(
+                        "this buffer cannot recover: its memory is fixed; close it, and join a new group without the lost"
+                                + " ranks");
+    }
+
+    @Test
+    void aBufferThatCannotMoveMasksNoRankThatMayStillWrite() {
+        List<Bootstrap> ranks = Bootstraps.inProcess(2);
+        Waits waits = new Waits(peers, ranks.get(0), 1);
+        Recoverer recoverer = new Recoverer(numbers(), peers, waits, ranks.get(0), FIXED);
+        assertThatThrownBy(() -> recoverer.mask(1, false, 0, Deadline.in(Guard.minute())))
+                .isInstanceOf(EpStateException.class)
+                .hasMessageContainingAll("rank 1", "its memory is fixed", "end the process");
+        assertThat(waits.mask().has(1)).isFalse();
+        ((InProcessBootstrap) ranks.get(1)).fail("killed");
+        recoverer.mask(1, false, 0, Deadline.in(Guard.minute()));
+        assertThat(waits.mask().has(1)).isTrue();
+    }
+
+    private static Recoverer.Numbers numbers() {
         return new Recoverer.Numbers() {
             @Override
             public long[] begun() {
-                return begun.clone();
+                return new long[3];
             }
 
             @Override

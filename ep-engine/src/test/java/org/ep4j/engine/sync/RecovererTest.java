@@ -3,197 +3,318 @@ package org.ep4j.engine.sync;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
 import org.ep4j.DeviceAllocation;
-import org.ep4j.EpException;
+import org.ep4j.DeviceMemory;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.Recovery;
 import org.ep4j.bootstrap.Bootstraps;
-import org.ep4j.engine.layout.Block;
+import org.ep4j.bootstrap.InProcessBootstrap;
 import org.ep4j.engine.layout.BufferLayout;
-import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.membership.BufferMembership;
+import org.ep4j.engine.membership.ControlSlots;
+import org.ep4j.engine.membership.LivenessLocks;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.Bootstrap;
-import org.ep4j.spi.MemberState;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
 
-/** Recovery of rank 0 of two, with what rank 1 publishes written by the test. */
+/** What a recovery reports, and what memory it holds, when the steps of a move succeed on some ranks and fail on others. */
 @Tag("verify")
+@EnabledOnOs(OS.LINUX)
 final class RecovererTest {
-    private final BufferLayout layout =
-            new BufferLayout(EpShape.builder(64, 4, 2).maxTokens(4).build(), 2, true, 0);
-    private final HostDevice device = new HostDevice();
-    private final DeviceAllocation zero = device.allocate(layout.bytes());
-    private final DeviceAllocation one = device.allocate(layout.bytes());
-    private final List<Bootstrap> bootstraps = Bootstraps.inProcess(2);
-    private final Peers<HostMemory> mine = peers(0, zero, one);
-    private final Peers<HostMemory> theirs = peers(1, one, zero);
+    private static final int RANKS = 3;
 
-    private Peers<HostMemory> peers(int rank, DeviceAllocation own, DeviceAllocation other) {
-        return new Peers<>(
-                RailsTest.plan(List.of(0, 1)),
-                layout,
-                new SymmetricMemory(rank, own.memory(), Map.of(1 - rank, other.memory()), Map.of(), Map.of()),
-                HostMemory::of,
-                Deadline.in(Guard.minute()));
+    @TempDir
+    private Path folder;
+
+    private final ExecutorService threads = Executors.newCachedThreadPool();
+    private final BufferLayout layout =
+            new BufferLayout(EpShape.builder(64, 4, 2).maxTokens(4).build(), RANKS, true, 0);
+    private final HostDevice device = new HostDevice();
+    private final List<Bootstrap> bootstraps = Bootstraps.inProcess(RANKS);
+    private final List<Rank> ranks = new ArrayList<>();
+    private List<LivenessLocks> locks = List.of();
+
+    /** Allocates memory of this rank alone and counts how much of it there is at a time. */
+    private final class CountedMemory implements FreshMemory {
+        private final int rank;
+        private final Deque<DeviceAllocation> memories = new ArrayDeque<>();
+        private int most;
+
+        CountedMemory(int rank) {
+            this.rank = rank;
+            memories.push(device.allocate(layout.bytes()));
+        }
+
+        @Override
+        public SymmetricMemory make(
+                Bootstrap members, List<Integer> in, long epoch, Duration longest, Preparation preparation) {
+            members.barrier("make", longest);
+            DeviceAllocation fresh = device.allocate(layout.bytes());
+            memories.push(fresh);
+            most = Math.max(most, memories.size());
+            Map<Integer, DeviceMemory> mapped = new TreeMap<>();
+            in.forEach(r -> {
+                if (r != rank) {
+                    mapped.put(r, fresh.memory());
+                }
+            });
+            return new SymmetricMemory(rank, fresh.memory(), mapped, Map.of(), Map.of());
+        }
+
+        @Override
+        public void dropNewest() {
+            memories.pop().close();
+        }
+
+        @Override
+        public void freeOlder() {
+            while (memories.size() > 1) {
+                memories.removeLast().close();
+            }
+        }
+
+        void close() {
+            memories.forEach(DeviceAllocation::close);
+        }
+    }
+
+    /** One rank of the buffer. */
+    private final class Rank {
+        private final AtomicLong later = new AtomicLong();
+        private final CountedMemory memory;
+        private final Recoverer recoverer;
+        /** A thread uses the memory from before. */
+        private boolean isUsed;
+
+        /** Called before the last step of a move. */
+        private Runnable beforeNumbers = () -> {};
+
+        Rank(int rank, List<HostMemory> control) {
+            memory = new CountedMemory(rank);
+            DeviceMemory local = memory.memories.element().memory();
+            Map<Integer, DeviceMemory> mapped = new TreeMap<>();
+            Map<Integer, HostMemory> others = new TreeMap<>();
+            IntStream.range(0, RANKS).filter(r -> r != rank).forEach(r -> {
+                mapped.put(r, local);
+                others.put(r, control.get(r));
+            });
+            Peers<HostMemory> peers = new Peers<>(
+                    RailsTest.plan(List.of(0, 1, 2)),
+                    layout,
+                    new SymmetricMemory(rank, local, mapped, Map.of(), Map.of()),
+                    HostMemory::of,
+                    Deadline.in(Guard.minute()));
+            BufferMembership membership = new BufferMembership(
+                    1,
+                    new ControlSlots.Memory(control.get(rank), others, Map.of()),
+                    locks.get(rank),
+                    bootstraps.get(rank),
+                    () -> System.nanoTime() + later.get(),
+                    new BufferMembership.Silence(Duration.ofDays(1), false));
+            Recoverer.Numbers numbers = new Recoverer.Numbers() {
+                @Override
+                public long[] begun() {
+                    beforeNumbers.run();
+                    return new long[3];
+                }
+
+                @Override
+                public void restart(long highThroughput, long dispatch, long combine) {}
+
+                @Override
+                public boolean freed() {
+                    return !isUsed;
+                }
+            };
+            recoverer = new Recoverer(
+                    numbers,
+                    peers,
+                    new Waits(peers, bootstraps.get(rank), RANKS),
+                    bootstraps.get(rank),
+                    new Recoverer.Way(Optional.of(new Recoverer.Resources(membership, memory)), ""));
+        }
+
+        CompletableFuture<Recovery> recover(long completed) {
+            return CompletableFuture.supplyAsync(
+                    () -> recoverer.recover(completed, Deadline.in(Guard.minute())), threads);
+        }
+    }
+
+    @BeforeEach
+    void start() {
+        List<HostMemory> control = IntStream.range(0, RANKS)
+                .mapToObj(r -> HostMemory.of(ByteBuffer.allocateDirect((int) BufferMembership.bytes(RANKS))))
+                .toList();
+        locks = IntStream.range(0, RANKS)
+                .mapToObj(r -> LivenessLocks.create("host", List.of(folder), true))
+                .toList();
+        List<byte[]> announcements =
+                locks.stream().map(LivenessLocks::announcement).toList();
+        for (int r = 0; r < RANKS; r++) {
+            locks.get(r).open(r, announcements);
+            ranks.add(new Rank(r, control));
+        }
     }
 
     @AfterEach
-    void free() {
-        zero.close();
-        one.close();
+    void close() {
+        threads.shutdownNow();
+        locks.forEach(LivenessLocks::close);
+        ranks.forEach(rank -> rank.memory.close());
         bootstraps.forEach(Bootstrap::close);
     }
 
-    private Recovery recover(long firstWord) {
-        Recoverer.Numbers numbers = new Recoverer.Numbers() {
-            private int round;
+    private static Recovery end(CompletableFuture<Recovery> recovery) throws Exception {
+        return recovery.get(Guard.minute().toNanos(), TimeUnit.NANOSECONDS);
+    }
 
-            /** Called in each round, before rank 0 publishes. */
-            @Override
-            public long[] begun() {
-                round++;
-                publish(round, round == 1 ? firstWord : round);
-                return new long[] {4, 0, 0};
+    private static void await(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(Guard.minute().toNanos(), TimeUnit.NANOSECONDS))
+                    .isTrue();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    @Test
+    void reportsOperationsSinceTheLastRecovery() throws Exception {
+        var first = List.of(
+                ranks.get(0).recover(6), ranks.get(1).recover(5), ranks.get(2).recover(6));
+        for (CompletableFuture<Recovery> one : first) {
+            assertThat(end(one)).isEqualTo(new Recovery(Set.of(), Map.of(0, 6L, 1, 5L, 2, 6L)));
+        }
+        var second = List.of(
+                ranks.get(0).recover(2), ranks.get(1).recover(3), ranks.get(2).recover(2));
+        for (CompletableFuture<Recovery> one : second) {
+            assertThat(end(one)).isEqualTo(new Recovery(Set.of(), Map.of(0, 2L, 1, 3L, 2, 2L)));
+        }
+    }
+
+    @Test
+    void holdsTwoMemoriesAtMost() throws Exception {
+        for (int round = 0; round < 4; round++) {
+            for (CompletableFuture<Recovery> one :
+                    ranks.stream().map(rank -> rank.recover(0)).toList()) {
+                end(one);
             }
+        }
+        assertThat(ranks).allSatisfy(rank -> {
+            assertThat(rank.memory.most).isEqualTo(2);
+            assertThat(rank.memory.memories).hasSize(2);
+        });
+    }
 
-            @Override
-            public void restart(long highThroughput, long dispatch, long combine) {
-                assertThat(highThroughput).isEqualTo(5);
+    @Test
+    void keepsMemoryThatAThreadStillUses() throws Exception {
+        ranks.get(1).isUsed = true;
+        for (int round = 0; round < 3; round++) {
+            for (CompletableFuture<Recovery> one :
+                    ranks.stream().map(rank -> rank.recover(0)).toList()) {
+                end(one);
             }
-        };
-        return new Recoverer(numbers, mine, new Waits(mine, bootstraps.get(0), 2), bootstraps.get(0))
-                .recover(4, Deadline.in(Guard.minute()));
+            ranks.get(1).isUsed = round == 0;
+        }
+        assertThat(ranks.get(0).memory.most).isEqualTo(2);
+        assertThat(ranks.get(1).memory.most).isEqualTo(3);
+        assertThat(ranks.get(1).memory.memories)
+                .as("after the thread has ended")
+                .hasSize(2);
     }
 
-    /** Rank 1 confirms in the second round. */
-    private void publish(int round, long word) {
-        long[] words = {word, 5, 0, 0, 3, round - 1, 0, 0};
-        theirs.writeBlock(0, Block.RECOVER, round, words, new int[2]);
-        theirs.advance(0, Counter.RECOVER, round);
+    /** Rank 1 leaves the last step of the move, which ends well on ranks 0 and 2. No rank may then see others as behind. */
+    @Test
+    void ranksAreLevelAfterAMoveThatEndedOnSomeOnly() throws Exception {
+        CountDownLatch left = new CountDownLatch(1);
+        ranks.get(1).beforeNumbers = () -> Thread.currentThread().interrupt();
+        ranks.get(2).beforeNumbers = () -> await(left);
+        CompletableFuture<Recovery> zero = ranks.get(0).recover(10);
+        CompletableFuture<Recovery> one = ranks.get(1).recover(10);
+        CompletableFuture<Recovery> two = ranks.get(2).recover(10);
+        assertThatThrownBy(() -> end(one))
+                .hasCauseInstanceOf(EpStateException.class)
+                .hasMessageContaining("interrupted during recover");
+        assertThat(ranks.get(1).memory.memories).as("memories of rank 1").hasSize(1);
+        left.countDown();
+        assertThat(end(zero)).isEqualTo(new Recovery(Set.of(), Map.of(0, 10L, 1, 10L, 2, 10L)));
+        assertThat(end(two)).isEqualTo(end(zero));
+
+        ranks.get(1).beforeNumbers = () -> {};
+        var again = List.of(
+                ranks.get(0).recover(0), ranks.get(1).recover(10), ranks.get(2).recover(0));
+        assertThat(end(again.get(0)).completed()).containsOnly(Map.entry(0, 0L), Map.entry(1, 0L), Map.entry(2, 0L));
+        assertThat(end(again.get(2))).isEqualTo(end(again.get(0)));
+        assertThat(end(again.get(1)).completed()).containsOnly(Map.entry(0, 10L), Map.entry(1, 10L), Map.entry(2, 10L));
+    }
+
+    /** Rank 0 has gone back to the number of rank 2, which dies before rank 1 has that number. */
+    @Test
+    void ranksGoBackToTheNumberOfARankThatDiedMeanwhile() throws Exception {
+        CountDownLatch left = new CountDownLatch(1);
+        ranks.get(1).beforeNumbers = () -> Thread.currentThread().interrupt();
+        ranks.get(2).beforeNumbers = () -> await(left);
+        CompletableFuture<Recovery> zero = ranks.get(0).recover(10);
+        CompletableFuture<Recovery> one = ranks.get(1).recover(11);
+        CompletableFuture<Recovery> two = ranks.get(2).recover(4);
+        assertThatThrownBy(() -> end(one)).hasCauseInstanceOf(EpStateException.class);
+        left.countDown();
+        assertThat(end(zero)).isEqualTo(new Recovery(Set.of(), Map.of(0, 10L, 1, 11L, 2, 4L)));
+        assertThat(end(two)).isEqualTo(end(zero));
+        ((InProcessBootstrap) bootstraps.get(2)).fail("lost in a test");
+
+        ranks.get(1).beforeNumbers = () -> {};
+        var again = List.of(ranks.get(0).recover(0), ranks.get(1).recover(11));
+        assertThat(end(again.get(0)))
+                .as("from operation 4 on")
+                .isEqualTo(new Recovery(Set.of(2), Map.of(0, 0L, 1, 7L)));
+        assertThat(end(again.get(1)))
+                .as("from operation 0 on")
+                .isEqualTo(new Recovery(Set.of(2), Map.of(0, 4L, 1, 11L)));
     }
 
     @Test
-    void adoptsWhatBothRanksPublish() {
-        assertThat(recover(1)).isEqualTo(new Recovery(Set.of(), Map.of(0, 4L, 1, 3L)));
-    }
-
-    /** A counter that has overtaken the data that it stands for. */
-    @Test
-    void refusesWhatIsOfAnotherRound() {
-        assertThatThrownBy(() -> recover(0))
-                .isInstanceOf(EpException.class)
-                .hasMessageContaining("is of round 0, but its counter says round 1");
-    }
-
-    /** Knows that rank 1 is lost, as a rank that is silent is, and whether its process has ended. */
-    private final class Suspicion implements Bootstrap {
-        private final Bootstrap bootstrap = bootstraps.get(0);
-        private final AtomicInteger asked = new AtomicInteger();
-        private volatile boolean proved;
-
-        @Override
-        public int rank() {
-            return bootstrap.rank();
-        }
-
-        @Override
-        public int size() {
-            return bootstrap.size();
-        }
-
-        @Override
-        public List<byte[]> allGather(String tag, byte[] own, Duration deadline) {
-            return bootstrap.allGather(tag, own, deadline);
-        }
-
-        @Override
-        public MemberState state(int rank) {
-            return rank == 1 ? MemberState.LOST : MemberState.ALIVE;
-        }
-
-        @Override
-        public boolean isProvedDead(int rank) {
-            asked.incrementAndGet();
-            return rank == 1 && proved;
-        }
-
-        @Override
-        public long stateChanges() {
-            return 1;
-        }
-
-        @Override
-        public Bootstrap subgroup(String name, List<Integer> ranks) {
-            return bootstrap.subgroup(name, ranks);
-        }
-
-        @Override
-        public void close() {
-            bootstrap.close();
-        }
-    }
-
-    private Recoverer recoverer(Waits waits, Bootstrap bootstrap) {
-        return new Recoverer(
-                new Recoverer.Numbers() {
-                    @Override
-                    public long[] begun() {
-                        return new long[] {4, 0, 0};
-                    }
-
-                    @Override
-                    public void restart(long highThroughput, long dispatch, long combine) {}
-                },
-                mine,
-                waits,
-                bootstrap);
-    }
-
-    @Test
-    void waitsForTheEndOfALostRankThatMapsTheMemory() {
-        Suspicion bootstrap = new Suspicion();
-        Recoverer recoverer = recoverer(new Waits(mine, bootstrap, 2), bootstrap);
-        CompletableFuture<Recovery> recovery =
-                CompletableFuture.supplyAsync(() -> recoverer.recover(4, Deadline.in(Guard.minute())));
-        Guard.until("it waits", () -> bootstrap.asked.get() > 3);
-        assertThat(recovery).isNotDone();
-        bootstrap.proved = true;
-        assertThat(recovery.join().masked()).containsExactly(1);
-    }
-
-    @Test
-    void refusesToUseMemoryAgainThatALostRankMayWrite() {
-        Suspicion bootstrap = new Suspicion();
-        Waits waits = new Waits(mine, bootstrap, 2);
-        assertThatThrownBy(() -> recoverer(waits, bootstrap).recover(4, Deadline.in(Duration.ofMillis(20))))
-                .isInstanceOf(EpTimeoutException.class)
-                .hasMessageContaining("end its process");
-        assertThat(waits.mask().has(1)).isFalse();
-    }
-
-    @Test
-    void refusesToMaskARankThatMayWriteInAnOperation() {
-        Suspicion bootstrap = new Suspicion();
-        Waits waits = new Waits(mine, bootstrap, 2);
-        Recoverer recoverer = recoverer(waits, bootstrap);
-        assertThatThrownBy(() -> recoverer.mask(1, false))
-                .isInstanceOf(EpStateException.class)
-                .hasMessageContaining("call recover first");
-        assertThat(waits.mask().has(1)).isFalse();
-        bootstrap.proved = true;
-        recoverer.mask(1, false);
-        assertThat(waits.mask().has(1)).isTrue();
+    void namesTheRankThatIsMissingInTheLastStep() throws Exception {
+        ((InProcessBootstrap) bootstraps.get(0)).fail("lost in a test");
+        CountDownLatch ended = new CountDownLatch(1);
+        ranks.get(1).beforeNumbers =
+                () -> ranks.get(1).later.set(2 * Guard.minute().toNanos());
+        ranks.get(2).beforeNumbers = () -> await(ended);
+        CompletableFuture<Recovery> two = ranks.get(2).recover(0);
+        assertThatThrownBy(() -> end(ranks.get(1).recover(0)))
+                .cause()
+                .isInstanceOfSatisfying(EpTimeoutException.class, e -> {
+                    assertThat(e.peer()).isEqualTo(2);
+                    assertThat(e).hasMessageContaining("rank 2 did not take part in \"numbers\"");
+                });
+        ended.countDown();
+        assertThat(end(two).masked()).containsExactly(0);
     }
 }

@@ -17,12 +17,14 @@ import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.bootstrap.InProcessBootstrap;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.Counter;
+import org.ep4j.engine.membership.RecoveryWatch;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -57,9 +59,7 @@ final class WaitsTest {
         @Override
         public long seen(int counter, int source) {
             if (recovers) {
-                finished |= counter == BufferLayout.number(Counter.RECOVER);
-                boolean known = counter == late || counter == other || counter == BufferLayout.number(Counter.RECOVER);
-                return finished && known ? last : 0;
+                return finished && (counter == late || counter == other) ? last : 0;
             }
             if (counter == late) {
                 return lost ? last : 0;
@@ -78,6 +78,28 @@ final class WaitsTest {
         public void disconnect(int peer) {}
     }
 
+    /** By rank: which ranks it wants to leave out. */
+    private Map<Integer, List<Integer>> recoveries = Map.of();
+
+    private final class Watch implements RecoveryWatch {
+        @Override
+        public void requireReady() {}
+
+        @Override
+        public void requireMember(String phase) {}
+
+        @Override
+        public boolean isLeftOut() {
+            return false;
+        }
+
+        @Override
+        public Map<Integer, List<Integer>> recoveries() {
+            backend.finished = true;
+            return backend.recovers ? Map.of(1, List.of()) : recoveries;
+        }
+    }
+
     private final BufferLayout layout =
             new BufferLayout(EpShape.builder(64, 4, 2).maxTokens(4).build(), 3, true, 0);
     private final Backend backend = new Backend();
@@ -91,6 +113,11 @@ final class WaitsTest {
             HostMemory::of,
             Deadline.in(Guard.minute()));
     private final Waits waits = new Waits(peers, bootstraps.get(0), 3);
+
+    @BeforeEach
+    void watch() {
+        waits.watch(new Watch());
+    }
 
     @AfterEach
     void free() {
@@ -184,6 +211,51 @@ final class WaitsTest {
         assertThatThrownBy(() -> awaited(6))
                 .isInstanceOfSatisfying(
                         EpPeerLostException.class, e -> lost(e, 1, "(counter ll_dispatch of rank 1 is 5, expected 6)"));
+    }
+
+    @Test
+    void aLossThatAnotherRankHasFoundEndsAWait() {
+        recoveries = Map.of(2, List.of(1));
+        assertThatThrownBy(() -> waits.await(Counter.LL_DISPATCH, 1, 6, Deadline.in(Guard.minute()), PHASE))
+                .isInstanceOfSatisfying(EpPeerLostException.class, e -> lost(e, 1, "is lost, as rank 2 has found"));
+        assertThat(waits.isAnyLost()).isTrue();
+        assertThat(waits.absent()).containsExactly(2);
+    }
+
+    @Test
+    void aMaskedRankThatRecoversEndsNoWait() {
+        waits.mask(Mask.NONE.with(2));
+        recoveries = Map.of(2, List.of(1));
+        assertThat(waits.isAnyLost()).isFalse();
+        assertThat(waits.absent()).isEmpty();
+        assertThat(ended()).isSameAs(own);
+    }
+
+    @Test
+    void aWaitForNoCounterEndsWithWhatRecoveriesSay() {
+        recoveries = Map.of(1, List.of());
+        assertThat(ended())
+                .isInstanceOf(EpTimeoutException.class)
+                .hasMessageContaining("has given up and recovers, so dispatch rows cannot end; call recover here too");
+        recoveries = Map.of(2, List.of(1));
+        lost(ended(), 1, "is lost, as rank 2 has found, during dispatch rows");
+    }
+
+    @Test
+    void aRankThatSuspectsThisOneOrAMaskedOneEndsNoWait() {
+        waits.mask(Mask.NONE.with(1));
+        recoveries = Map.of(2, List.of(0, 1));
+        assertThat(waits.isAnyLost()).isFalse();
+    }
+
+    /** The backend may know of the loss before the group does. */
+    @Test
+    void aFailedWaitOfADeviceForAPeerThatItsBackendHasLostNamesIt() {
+        backend.lost = true;
+        lost(
+                waits.failure(Counter.HT_ENTER, 1, 6, Guard.minute(), PHASE),
+                1,
+                "rank 1 cannot be reached by nic0:1; during dispatch rows (counter ht_enter of rank 1 is 0, expected 6)");
     }
 
     @Test

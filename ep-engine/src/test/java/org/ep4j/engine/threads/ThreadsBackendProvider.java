@@ -44,10 +44,6 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
     private static final ConfigKey<Boolean> PROBED =
             ConfigKey.flag("ep.threads.probed", true, "false lets the probe fail with an exception");
 
-    /** Whether buffers move into fresh memory when they recover. */
-    public static final ConfigKey<Boolean> MOVES =
-            ConfigKey.flag("ep.threads.moves", false, "true lets buffers move into fresh memory when they recover");
-
     @Override
     public String id() {
         return ID;
@@ -60,7 +56,7 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
 
     @Override
     public List<ConfigKey<?>> configKeys() {
-        return List.of(PROBED, MOVES);
+        return List.of(PROBED);
     }
 
     @Override
@@ -80,10 +76,10 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
 
     @Override
     public EpBackend open(OpenContext context) {
-        return context.config().get(MOVES) ? new MovingBackend(context) : new Backend(context);
+        return new Backend(context);
     }
 
-    private static class Backend implements EpBackend {
+    private static final class Backend implements RecoverableBackend {
         private final OpenContext context;
 
         Backend(OpenContext context) {
@@ -102,10 +98,17 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
 
         @Override
         public SymmetricBuffer expose(String name, long bytes, Optional<ExposedMemory> memory, Duration deadline) {
-            return expose(context.bootstrap(), context.ranks(), name, bytes, deadline);
+            return exposeAmong(context.bootstrap(), context.ranks(), name, bytes, memory, deadline);
         }
 
-        SymmetricBuffer expose(Bootstrap members, List<Integer> ranks, String name, long bytes, Duration deadline) {
+        @Override
+        public SymmetricBuffer exposeAmong(
+                Bootstrap members,
+                List<Integer> ranks,
+                String name,
+                long bytes,
+                Optional<ExposedMemory> memory,
+                Duration deadline) {
             return context.device().id().equals(Device.HOST)
                     ? onHost(members, ranks, name, bytes, deadline)
                     : onGpus(members, ranks, name, bytes, deadline);
@@ -152,23 +155,6 @@ public final class ThreadsBackendProvider implements EpBackendProvider {
         @Override
         public void close() {
             // Buffers are closed by themselves.
-        }
-    }
-
-    private static final class MovingBackend extends Backend implements RecoverableBackend {
-        MovingBackend(OpenContext context) {
-            super(context);
-        }
-
-        @Override
-        public SymmetricBuffer exposeAmong(
-                Bootstrap members,
-                List<Integer> ranks,
-                String name,
-                long bytes,
-                Optional<ExposedMemory> memory,
-                Duration deadline) {
-            return expose(members, ranks, name, bytes, deadline);
         }
     }
 

@@ -1,6 +1,7 @@
 package org.ep4j.tck.rules;
 
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import org.ep4j.tck.Capability;
@@ -29,9 +30,9 @@ public final class FailureRules {
                 "6.6",
                 "a rank that comes when the others have given up is told, and all recover",
                 "too-late op=ht-dispatch"));
-        rules.add(rule("6.7", "creating a buffer that a rank does not create ends in time", "create-timeout"));
-        rules.add(rule("6.8", "a rank that left is named", "leave"));
-        rules.add(rule("6.9", "a living rank is left out and taken back", "mask"));
+        rules.add(always("6.7", "creating a buffer that a rank does not create ends in time", "create-timeout"));
+        rules.add(always("6.8", "a rank that left is named", "leave"));
+        rules.add(always("6.9", "a living rank is left out and taken back", "mask", Capability.MASK));
         number = 10;
         for (String operation : OPERATIONS) {
             rules.add(death(
@@ -82,19 +83,36 @@ public final class FailureRules {
         rules.add(death("6.29", "rank 0 and another rank killed at once", "ht-combine", "inside", 0, 2)
                 .only(RankMode.PROCESSES)
                 .atLeast(4));
+        number = 40;
+        for (String operation : OPERATIONS) {
+            rules.add(fixed(
+                    "6." + number++,
+                    operation + " that a rank does not call ends in time and names it; recover is refused",
+                    "timeout op=" + operation));
+        }
+        for (String operation : OPERATIONS) {
+            rules.add(fixed(
+                            "6." + number++,
+                            "a rank that died before " + operation + " is named; recover is refused",
+                            "kill op=" + operation + " when=before victims=1")
+                    .killing(Set.of(1)));
+        }
         return rules;
     }
 
+    /** For subjects whose buffers cannot recover. */
+    private static Rule fixed(String id, String text, String params) {
+        return always(id, text, params + " fixed").onlyWithout(Capability.RECOVER);
+    }
+
     private static Rule rule(String id, String text, String params) {
-        return Rule.of(
-                id,
-                text,
-                FailureScenario.class,
-                "case=" + params,
-                Capability.HIGH_THROUGHPUT,
-                Capability.LOW_LATENCY,
-                Capability.BY_EXPERT,
-                Capability.RECOVER);
+        return always(id, text, params, Capability.RECOVER);
+    }
+
+    private static Rule always(String id, String text, String params, Capability... more) {
+        Set<Capability> needs = EnumSet.of(Capability.HIGH_THROUGHPUT, Capability.LOW_LATENCY, Capability.BY_EXPERT);
+        needs.addAll(List.of(more));
+        return Rule.of(id, text, FailureScenario.class, "case=" + params, needs.toArray(Capability[]::new));
     }
 
     private static Rule death(String id, String text, String operation, String when, int... victims) {

@@ -85,8 +85,12 @@ final class FailureScenario implements Scenario {
             if (!all(context, inTime)) {
                 return false;
             }
-            recoverAll(context, buffer, operation);
-            operation.verifyRest();
+            if (isFixed(context)) {
+                refuseRecovery(buffer);
+            } else {
+                recoverAll(context, buffer, operation);
+                operation.verifyRest();
+            }
             return true;
         }
     }
@@ -110,6 +114,18 @@ final class FailureScenario implements Scenario {
     private static boolean all(RankContext context, boolean here) {
         byte[] mine = {(byte) (here ? 1 : 0)};
         return context.exchange(mine).stream().allMatch(theirs -> theirs[0] == 1);
+    }
+
+    /** Whether the buffers of the subject cannot move into fresh memory. */
+    private static boolean isFixed(RankContext context) {
+        return context.params().has("fixed");
+    }
+
+    private static void refuseRecovery(EpBuffer buffer) {
+        Checks.refused(
+                EpUnavailableException.class,
+                "recovery of a buffer that cannot move",
+                () -> buffer.recover(recovery()));
     }
 
     private static void recoverAll(RankContext context, EpBuffer buffer, Operation operation) {
@@ -201,6 +217,10 @@ final class FailureScenario implements Scenario {
             Checks.that(victims.contains(lost.peer()), "peer() is " + lost.peer() + ", must be of " + victims);
             Checks.mentions(lost, "rank " + lost.peer());
             Checks.that(!lost.phase().isBlank(), "the report must name its phase");
+            if (isFixed(context)) {
+                refuseRecovery(buffer);
+                return;
+            }
             Recovery recovery = buffer.recover(recovery());
             while (!recovery.masked().containsAll(victims)) {
                 // The second death may become known after the first one was recovered from.

@@ -41,6 +41,7 @@ final class MovedGpuTest extends OnEmulatedGpus {
         "MAPPED, MovedByMaskScenario, true",
         "MAPPED, LeftOutScenario, false",
         "POSTED, MovedByMaskScenario, true",
+        "POSTED, LeftOutScenario, false",
         "HYBRID, MovedByMaskScenario, true"
     })
     void othersContinueWithoutARankThatIsMasked(Paths paths, String scenario, boolean async) {
@@ -52,9 +53,7 @@ final class MovedGpuTest extends OnEmulatedGpus {
                 EpKeys.HOST_RANKS.name(),
                 Integer.toString(paths.ranksOfHost),
                 EpKeys.PREFER.name(),
-                ThreadsBackendProvider.ID,
-                ThreadsBackendProvider.MOVES.name(),
-                "true");
+                ThreadsBackendProvider.ID);
         Job job = new Job(
                 scenario,
                 "org.ep4j.tck.rules." + scenario,

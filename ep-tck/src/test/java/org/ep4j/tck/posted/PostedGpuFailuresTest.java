@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 @Tag("verify")
 class PostedGpuFailuresTest extends OnEmulatedGpus {
     /** More messages to the other rank than queue and ring hold. */
-    private static final String MANY = "hidden=64 tokens=100 topk=2 experts=4 routing=to-rank:1";
+    private static final String MANY = "hidden=64 tokens=100 topk=2 experts=6 routing=to-rank:1";
 
     private static Map<String, String> gpu(Map<String, String> more) {
         Map<String, String> settings =
@@ -23,11 +23,11 @@ class PostedGpuFailuresTest extends OnEmulatedGpus {
         return settings;
     }
 
-    private static void stuck(String params, Duration patience) {
+    private static void stuck(int ranks, String params, Duration patience) {
         Runs.run(
                 Paths.POSTED,
                 StuckFromRankZero.class.getName(),
-                2,
+                ranks,
                 "StuckPeerScenario",
                 MANY + params,
                 7,
@@ -37,14 +37,14 @@ class PostedGpuFailuresTest extends OnEmulatedGpus {
     /** The backend gives the peer up first, and the kernel is told. */
     @Test
     void aPeerThatTakesNothingIsGivenUp() {
-        stuck("", Duration.ofSeconds(1));
+        stuck(2, "", Duration.ofSeconds(1));
     }
 
     /** The kernel's deadline comes first, and the one for the proxy thread, which the backend holds, after it. */
     @Tag("all")
     @Test
     void aKernelDoesNotWaitForAProxyThreadThatIsHeld() {
-        stuck(" held", Duration.ofSeconds(40));
+        stuck(3, " held", Duration.ofSeconds(40));
     }
 
     @Test
