@@ -342,7 +342,7 @@ public final class LivenessLocks implements AutoCloseable {
             return mine.memory();
         }
 
-        /** The memory of others, by rank. That of a rank can be used once it has returned from {@link LivenessLocks#share}. */
+        /** The memory of other ranks, by rank. A rank's memory can be used once that rank has returned from {@link LivenessLocks#share}. */
         public Map<Integer, HostMemory> peers() {
             Map<Integer, HostMemory> all = new TreeMap<>();
             theirs.forEach((rank, mapping) -> all.put(rank, HostMemory.of(mapping.memory())));
@@ -364,7 +364,7 @@ public final class LivenessLocks implements AutoCloseable {
     }
 
     /**
-     * Takes zeroed memory for a buffer in this rank's file, and maps that of others in theirs.
+     * Takes zeroed memory for a buffer in this rank's file, and maps the memory that other ranks have in their files.
      *
      * @param buffer number of the buffer, the same on all ranks and used once
      * @param bytes of each rank, the same for all buffers; a multiple of a page

@@ -267,15 +267,23 @@ public final class Waits {
     /** A rank that recovers may have heard of a death before this one did. */
     private void checkLostOf(
             int rank, List<Integer> leftOut, Counter counter, long expected, int source, String phase) {
-        for (int r : leftOut) {
-            if (isNews(r)) {
-                throw new EpPeerLostException(
-                        peers.label(r) + " is lost, as rank " + rank + " has found, during " + phase
-                                + describe(counter, source, expected) + "; call recover to go on without it",
-                        r,
-                        phase);
-            }
+        Optional<EpPeerLostException> loss =
+                foundLost(rank, leftOut, phase + describe(counter, source, expected), phase);
+        if (loss.isPresent()) {
+            throw loss.get();
         }
+    }
+
+    /** The loss that another rank has found, if it is news here. */
+    private Optional<EpPeerLostException> foundLost(int finder, List<Integer> leftOut, String during, String phase) {
+        return leftOut.stream()
+                .filter(this::isNews)
+                .findFirst()
+                .map(lost -> new EpPeerLostException(
+                        peers.label(lost) + " is lost, as rank " + finder + " has found, during " + during
+                                + "; call recover to go on without it",
+                        lost,
+                        phase));
     }
 
     /**
@@ -290,11 +298,21 @@ public final class Waits {
             if (closing) {
                 return new EpStateException("the buffer was closed while " + phase + " waited for rank " + source);
             }
+            requireHeard(source);
             return timeout(counter, source, expected, new Deadline(0, timeout), phase);
         } catch (EpPeerLostException e) {
             return during(e, counter, source, expected, phase);
         } catch (EpException e) {
             return e;
+        }
+    }
+
+    /** Asks the backend of a rank that posts whether it has lost that rank: it says so once a counter has no news. */
+    private void requireHeard(int source) {
+        if (peers.isPostedFrom(source)) {
+            for (Counter counter : Counter.values()) {
+                peers.seen(counter, source);
+            }
         }
     }
 
@@ -354,14 +372,9 @@ public final class Waits {
         }
         Map<Integer, List<Integer>> recoveries = recoveries();
         for (Map.Entry<Integer, List<Integer>> one : recoveries.entrySet()) {
-            Optional<Integer> lost =
-                    one.getValue().stream().filter(this::isNews).findFirst();
-            if (lost.isPresent()) {
-                return new EpPeerLostException(
-                        peers.label(lost.get()) + " is lost, as rank " + one.getKey() + " has found, during " + phase
-                                + "; call recover to go on without it",
-                        lost.get(),
-                        phase);
+            Optional<EpPeerLostException> loss = foundLost(one.getKey(), one.getValue(), phase, phase);
+            if (loss.isPresent()) {
+                return loss.get();
             }
         }
         if (recoveries.containsKey(peer)) {
@@ -374,7 +387,7 @@ public final class Waits {
                     0);
         }
         try {
-            peers.seen(Counter.HT_ENTER, peer);
+            requireHeard(peer);
         } catch (EpPeerLostException e) {
             EpPeerLostException lost = new EpPeerLostException(
                     e.getMessage() + "; during " + phase + "; call recover to go on without it", e.peer(), phase);

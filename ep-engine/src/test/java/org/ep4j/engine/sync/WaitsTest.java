@@ -73,9 +73,6 @@ final class WaitsTest {
 
         @Override
         public void drain(int peer, Duration deadline) {}
-
-        @Override
-        public void disconnect(int peer) {}
     }
 
     /** By rank: which ranks it wants to leave out. */
@@ -256,6 +253,15 @@ final class WaitsTest {
                 waits.failure(Counter.HT_ENTER, 1, 6, Guard.minute(), PHASE),
                 1,
                 "rank 1 cannot be reached by nic0:1; during dispatch rows (counter ht_enter of rank 1 is 0, expected 6)");
+    }
+
+    /** A proxy thread has given the peer up, and what the kernel waited for came meanwhile. */
+    @Test
+    void aFailedWaitOfADeviceNamesALostPeerAlsoIfItsCounterCame() {
+        backend.late = BufferLayout.number(Counter.HT_DATA);
+        backend.last = 6;
+        backend.lost = true;
+        lost(waits.ended(Counter.HT_DATA, 1, 6, Guard.minute(), PHASE), 1, "rank 1 cannot be reached by nic0:1");
     }
 
     @Test
