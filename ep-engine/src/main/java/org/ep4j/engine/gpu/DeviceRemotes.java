@@ -1,7 +1,6 @@
 package org.ep4j.engine.gpu;
 
 import java.nio.ByteBuffer;
-import java.time.Duration;
 import java.util.Deque;
 import java.util.List;
 import org.ep4j.DeviceAllocation;
@@ -11,7 +10,10 @@ import org.ep4j.engine.sync.Rails;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.spi.DevicePosted;
 
-/** The peers of a GPU whose kernels post to them by themselves. See {@code remote.cu}. */
+/**
+ * The peers of a GPU whose kernels post to them by themselves. What kernels have put is waited for with what the host has, by
+ * {@link DevicePosted#drain}. See {@code remote.cu}.
+ */
 final class DeviceRemotes implements RemoteTable {
     /** Bytes of {@code struct Remote} with {@code EP_DEVICE_POSTED}. */
     private static final int BYTES = 56;
@@ -58,33 +60,5 @@ final class DeviceRemotes implements RemoteTable {
     @Override
     public long tableAddress() {
         return table.memory().address();
-    }
-
-    @Override
-    public void wake() {}
-
-    @Override
-    public void quiet() {}
-
-    @Override
-    public void restart(Duration deadline) {}
-
-    /** What kernels have put is waited for with what the host has, by {@link DevicePosted#drain}. */
-    @Override
-    public boolean finish(Duration deadline) {
-        return true;
-    }
-
-    @Override
-    public void retire() {}
-
-    @Override
-    public boolean end(Duration longest) {
-        return true;
-    }
-
-    @Override
-    public boolean hasGivenUp(int rank) {
-        return false;
     }
 }
