@@ -71,13 +71,4 @@ public interface HostPosted {
             return false;
         }
     }
-
-    /**
-     * Cuts off a peer that is alive but excluded: when this returns, nothing that it has posted or will post arrives in this
-     * rank's memory, through this buffer or another one of the backend, and what was not sent to it is dropped. For this rank
-     * the peer is lost from then on: later calls for it throw {@link org.ep4j.EpPeerLostException}. The peer's own calls for
-     * this rank fail in the same way once its transport reports errors. It cannot be undone: ranks join a new group to reach
-     * it again. Waits only for calls of other threads for this peer, which end.
-     */
-    void disconnect(int peer);
 }

@@ -60,7 +60,6 @@ final class FabricScenarios {
         all.put("held", () -> WriteScenarios.heldReceiver(ranks(full(provider)), held(provider)));
         all.put("receiver-without-calls", () -> receiverWithoutCalls(plain));
         all.put("no-answer", () -> noAnswer(with(plain, "ep.timeout", "1s")));
-        all.put("cut-off", () -> WriteScenarios.cutOff(ranks(plain), "cannot be reached", "cannot be reached"));
         return all;
     }
 
@@ -76,7 +75,6 @@ final class FabricScenarios {
                 "held",
                 () -> WriteScenarios.heldReceiver(
                         ranks(full("verbs"), List.of("rxe0"), List.of("rxe1")), held("verbs")));
-        all.put("cut-off", () -> WriteScenarios.cutOff(onePort, "cannot be reached", "cannot be reached"));
         for (int i = 0; i < 5; i++) {
             int late = i;
             all.put("closed-" + i, () -> closed(twoPorts, late));

@@ -229,17 +229,17 @@ final class LinkTest {
     }
 
     @Test
-    void nothingLandsAfterAPeerIsCutOffAndThePeerLearnsOfIt() {
+    void nothingLandsAfterALinkEndsAndThePeerLearnsOfIt() {
         LinkPair pair = pair();
         for (int i = 0; i < 20; i++) {
             pair.write(1, 0, 0, 4096);
         }
-        pair.link(0).end("this rank has left it out and cut it off");
+        pair.link(0).end("the backend is closed on this rank");
         long landed = pair.fabric().landed();
         progress(pair, 1);
         assertThatThrownBy(() -> pair.advance(0, 0, 1))
                 .isInstanceOf(EpPeerLostException.class)
-                .hasMessageContainingAll("rank 1", "cut it off");
+                .hasMessageContainingAll("rank 1", "is closed");
         assertThatThrownBy(() -> pair.write(1, 0, 0, 8))
                 .isInstanceOf(EpPeerLostException.class)
                 .hasMessageContaining("rank 0");

@@ -115,11 +115,6 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
         link(peer).drain(deadline);
     }
 
-    @Override
-    public void disconnect(int peer) {
-        link(peer).end("this rank has left it out and cut it off");
-    }
-
     /**
      * True if a peer has closed this buffer: nobody reads what is written there, and a write to memory that is not registered any more breaks
      * the link for all buffers.

@@ -87,7 +87,6 @@ final class VerbsScenarios {
             all.put("cable-atomics-" + rail, () -> failover(with(QUICK, ATOMIC), cut(end, other), mend(end, other)));
         }
         all.put("last-port", VerbsScenarios::lastPort);
-        all.put("cut-off", () -> WriteScenarios.cutOff(twoPorts(true), "cut it off", "status "));
         all.put("processes", () -> TwoProcesses.first(twoPorts(false), RankProcess.class, List.of(), false));
         all.put("killed", () -> TwoProcesses.first(twoPorts(true), RankProcess.class, List.of(), true));
         all.put("atomics", () -> exchange(TWO, OTHER_TWO, 4, with(SMALL, ATOMIC), 40));

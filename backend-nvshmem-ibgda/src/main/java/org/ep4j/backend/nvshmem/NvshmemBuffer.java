@@ -6,12 +6,9 @@ import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.Map;
 import java.util.OptionalLong;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.ep4j.DeviceMemory;
-import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.gpu.GpuDevice;
@@ -24,10 +21,8 @@ import org.ep4j.spi.MappedPeers;
 import org.ep4j.spi.SymmetricBuffer;
 
 /**
- * A range of the symmetric heap on one rank, counters behind it. The host posts on a stream of its own.
- *
- * <p>NVSHMEM cannot cut off one peer: {@link #disconnect} ends what this rank sends and hears, and what a peer that lives has
- * on its way may still land until all ranks have closed the buffer.
+ * A range of the symmetric heap on one rank, counters behind it. The host posts on a stream of its own. What a peer that lives has on its
+ * way may still land until all ranks have closed the buffer.
  */
 final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted {
     private final String name;
@@ -39,7 +34,6 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     private final Consumer<NvshmemBuffer> onClose;
     private final GpuStream stream;
     private final NvshmemProcess process = NvshmemProcess.get();
-    private final Set<Integer> disconnected = ConcurrentHashMap.newKeySet();
     private final AtomicBoolean open = new AtomicBoolean(true);
 
     /**
@@ -143,7 +137,7 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
 
     @Override
     public void write(int peer, long target, long source, long bytes) {
-        Peer to = connected(peer);
+        Peer to = find(peer);
         PostedArguments.checkRange("target", target, bytes, place.bytes(), this);
         PostedArguments.checkRange("source", source, bytes, place.bytes(), this);
         if (bytes > 0) {
@@ -153,7 +147,7 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
 
     @Override
     public void advance(int peer, int counter, long value) {
-        Peer to = connected(peer);
+        Peer to = find(peer);
         PostedArguments.checkCounter(counter);
         process.signal(device, place.counter(counter, place.rank()), value, to.pe(), stream.handle());
         stream.synchronize();
@@ -161,7 +155,7 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
 
     @Override
     public long seen(int counter, int source) {
-        connected(source);
+        find(source);
         PostedArguments.checkCounter(counter);
         ByteBuffer word = ByteBuffer.allocateDirect(Long.BYTES).order(ByteOrder.nativeOrder());
         try {
@@ -176,31 +170,14 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     /** Also what kernels that have ended put. */
     @Override
     public void drain(int peer, Duration deadline) {
-        connected(peer);
+        find(peer);
         process.quiet(device, stream.handle());
         stream.synchronize();
-    }
-
-    @Override
-    public void disconnect(int peer) {
-        find(peer);
-        disconnected.add(peer);
     }
 
     private Peer find(int rank) {
         checkOpen();
         return PostedArguments.link(peers, rank, place.rank(), NvshmemProvider.ID);
-    }
-
-    private Peer connected(int rank) {
-        Peer peer = find(rank);
-        if (disconnected.contains(rank)) {
-            throw new EpPeerLostException(
-                    peer.label() + " was left out and cut off by this rank; join a new group to reach it again",
-                    rank,
-                    "post");
-        }
-        return peer;
     }
 
     private void checkOpen() {

@@ -82,9 +82,4 @@ final class SharedPosted implements HostPosted {
                 0,
                 1);
     }
-
-    @Override
-    public void disconnect(int peer) {
-        posted.disconnect(peer);
-    }
 }

@@ -68,11 +68,6 @@ class SharedPostedTest {
         public void drain(int peer, Duration deadline) {
             note(peer, "drain " + deadline.toMillis());
         }
-
-        @Override
-        public void disconnect(int peer) {
-            told.get(peer).add("disconnect");
-        }
     }
 
     private record Step(int peer, int counter, long value) {}
@@ -104,8 +99,7 @@ class SharedPostedTest {
         shared.write(1, 16, 32, 48);
         shared.write(1, 16, 32, 48);
         shared.drain(1, Duration.ofMillis(7));
-        shared.disconnect(1);
-        assertThat(notes.told.get(1)).containsExactly("write 16 32 48", "write 16 32 48", "drain 7", "disconnect");
+        assertThat(notes.told.get(1)).containsExactly("write 16 32 48", "write 16 32 48", "drain 7");
         assertThat(shared.seen(5, 2)).isEqualTo(205);
     }
 
@@ -194,11 +188,6 @@ class SharedPostedTest {
             public void drain(int peer, Duration deadline) {
                 notes.drain(peer, deadline);
             }
-
-            @Override
-            public void disconnect(int peer) {
-                notes.disconnect(peer);
-            }
         };
         SharedPosted shared = new SharedPosted(slow, RANKS);
         ExecutorService executor = Executors.newSingleThreadExecutor();
@@ -207,8 +196,7 @@ class SharedPostedTest {
             assertThat(held.await(SECONDS, TimeUnit.SECONDS)).isTrue();
             shared.write(1, 0, 0, 16);
             shared.advance(1, 0, 1);
-            // Whoever gives the peer up must get through, too, and who waits for it does so until its deadline.
-            shared.disconnect(0);
+            // A drain of the peer that is held waits until its own deadline.
             assertThatThrownBy(() -> shared.drain(0, Duration.ofMillis(20)))
                     .isInstanceOfSatisfying(
                             EpTimeoutException.class, e -> assertThat(e.peer()).isZero())
@@ -218,6 +206,6 @@ class SharedPostedTest {
         } finally {
             executor.shutdownNow();
         }
-        assertThat(notes.told.get(0)).containsExactly("disconnect", "write 0 0 16");
+        assertThat(notes.told.get(0)).containsExactly("write 0 0 16");
     }
 }

@@ -122,9 +122,6 @@ final class ControlSlotsTest {
         public long seen(int counter, int source) {
             return 0;
         }
-
-        @Override
-        public void disconnect(int peer) {}
     }
 
     private static ControlSlots posting(Map<Integer, HostPosted> posted) {

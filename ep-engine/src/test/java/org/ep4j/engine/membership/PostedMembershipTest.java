@@ -115,11 +115,6 @@ final class PostedMembershipTest {
         public long seen(int counter, int source) {
             throw new UnsupportedOperationException();
         }
-
-        @Override
-        public void disconnect(int peer) {
-            throw new UnsupportedOperationException();
-        }
     }
 
     @AfterEach

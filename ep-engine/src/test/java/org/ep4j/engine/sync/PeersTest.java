@@ -68,11 +68,6 @@ class PeersTest {
                 throw new EpPeerLostException("rank " + peer + " cannot be reached", peer, "test");
             }
         }
-
-        @Override
-        public void disconnect(int peer) {
-            calls.add("disconnect " + peer);
-        }
     }
 
     private final BufferLayout layout =

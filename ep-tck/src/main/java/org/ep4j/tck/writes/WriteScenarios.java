@@ -1,6 +1,5 @@
 package org.ep4j.tck.writes;
 
-import java.time.Duration;
 import org.ep4j.EpPeerLostException;
 import org.jspecify.annotations.Nullable;
 
@@ -22,29 +21,6 @@ public final class WriteScenarios {
             try (WriteExchange exchange = ranks.exchange(context, slotBytes, largest)) {
                 exchange.rounds(rounds);
                 context.bootstrap().barrier("done", ranks.patience());
-            }
-        });
-    }
-
-    /**
-     * Rank 0 cuts its peer off: it says so at once, and the peer finds it lost.
-     *
-     * @param here words that the message on rank 0 holds besides
-     * @param there words that the message on rank 1 holds besides
-     */
-    public static void cutOff(TwoRanks ranks, String here, String there) {
-        Duration patience = ranks.patience();
-        ranks.run(context -> {
-            try (WriteExchange exchange = ranks.exchange(context, SLOT, LARGEST)) {
-                exchange.rounds(5);
-                context.bootstrap().barrier("half", patience);
-                if (context.rank() == 0) {
-                    exchange.posted().disconnect(1);
-                }
-                // What the peer wrote before has arrived: it would wait for an answer without a word to learn by.
-                context.bootstrap().barrier("cut", patience);
-                expectLoss(exchange, "rank " + (1 - context.rank()), context.rank() == 0 ? here : there);
-                context.bootstrap().barrier("done", patience);
             }
         });
     }

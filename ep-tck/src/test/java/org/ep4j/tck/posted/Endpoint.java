@@ -1,9 +1,7 @@
 package org.ep4j.tck.posted;
 
-import java.util.HashSet;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
@@ -24,7 +22,6 @@ final class Endpoint {
     private final Optional<EmulatedNic> nic;
     private final AtomicLongArray counters;
     private final Runnable free;
-    private final Set<Integer> refused = new HashSet<>();
     private int users;
     private boolean closed;
 
@@ -65,18 +62,13 @@ final class Endpoint {
         return memory;
     }
 
-    /** Nothing of a rank lands here any more. */
-    synchronized void refuse(int source) {
-        refused.add(source);
-    }
-
-    synchronized boolean refuses(int source) {
-        return closed || refused.contains(source);
+    synchronized boolean isClosed() {
+        return closed;
     }
 
     /** What arrives after the end goes nowhere. */
     synchronized void receive(long target, Endpoint source, long from, long bytes) {
-        if (!refuses(source.rank)) {
+        if (!closed) {
             nic.ifPresentOrElse(
                     emulated -> emulated.write(memory.slice(target, bytes), source.memory.slice(from, bytes)),
                     () -> access.copy(target, source.access, from, bytes));
@@ -84,9 +76,6 @@ final class Endpoint {
     }
 
     synchronized void count(int source, int counter, long value) {
-        if (refused.contains(source)) {
-            return;
-        }
         long before = counters.getAndSet(source * HostPosted.COUNTERS + counter, value);
         if (before > value) {
             throw new IllegalStateException(

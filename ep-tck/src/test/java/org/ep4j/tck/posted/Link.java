@@ -179,7 +179,7 @@ final class Link {
     }
 
     private void checkReachable() {
-        broken |= peer.refuses(own.rank());
+        broken |= peer.isClosed();
         if (broken || cut.contains(peer.rank())) {
             pending.clear();
             throw new EpPeerLostException(
@@ -210,7 +210,7 @@ final class Link {
 
     /** Lets all arrive that the peer takes; false if something is left. */
     synchronized boolean arrive() {
-        while (!pending.isEmpty() && !stuck && !peer.refuses(own.rank())) {
+        while (!pending.isEmpty() && !stuck && !peer.isClosed()) {
             deliver();
         }
         return pending.isEmpty();

@@ -167,12 +167,6 @@ final class PostedThreadsBuffer implements SymmetricBuffer, HostPosted, MappedPe
     }
 
     @Override
-    public void disconnect(int peer) {
-        own.refuse(peer);
-        link(peer).cut();
-    }
-
-    @Override
     public DeviceMemory local() {
         return own.memory();
     }

@@ -39,11 +39,6 @@ final class WritesTest {
     }
 
     @Test
-    void aPeerThatIsCutOffIsLost() {
-        WriteScenarios.cutOff(ranks(1), "rank 1", "rank 0");
-    }
-
-    @Test
     void aCounterThatComesBeforeItsBytesIsFound() {
         TwoRanks ranks = ranks(1);
         ranks.run(context -> {
