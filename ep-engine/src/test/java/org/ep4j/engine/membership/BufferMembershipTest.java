@@ -20,6 +20,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.ep4j.EpException;
 import org.ep4j.EpNoMajorityException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpStateException;
@@ -174,6 +175,36 @@ final class BufferMembershipTest {
         for (CompletableFuture<List<String>> one : all) {
             assertThat(one.get(Guard.minute().toNanos(), TimeUnit.NANOSECONDS)).isEqualTo(first);
         }
+    }
+
+    /** What one rank sends in a step is never taken for an answer in another step. */
+    @Test
+    void ranksAtDifferentStepsOfAMoveAreRefused() throws Exception {
+        start(2, true);
+        for (List<String> tags : List.of(List.of("memory", "keys"), List.of("keys", "memory"))) {
+            List<CompletableFuture<List<byte[]>>> both = new ArrayList<>();
+            for (int rank = 0; rank < 2; rank++) {
+                int self = rank;
+                String tag = tags.get(rank);
+                both.add(CompletableFuture.supplyAsync(
+                        () -> recover(
+                                self,
+                                Guard.minute(),
+                                (members, ranks, epoch) ->
+                                        members.allGather(tag, new byte[] {(byte) self}, Guard.minute())),
+                        threads));
+            }
+            for (int rank = 0; rank < 2; rank++) {
+                CompletableFuture<List<byte[]>> one = both.get(rank);
+                String tag = tags.get(rank);
+                assertThatThrownBy(() -> one.get(Guard.minute().toNanos(), TimeUnit.NANOSECONDS))
+                        .cause()
+                        .isInstanceOf(EpException.class)
+                        .hasMessageContaining(
+                                "rank " + (1 - rank) + " is at another step of the recovery than \"" + tag + "\"");
+            }
+        }
+        assertThat(recoverAll(0, 1)).hasSize(2);
     }
 
     private static byte[] filled(int length, int value) {
