@@ -71,6 +71,7 @@ struct Execution : Block {
   bool run_block(bool others);
   void let_others_run();
   static u64 time_passed();
+  void look_at_time();
   void rest();
   void go_on();
   void finish();

@@ -1,5 +1,6 @@
 package org.ep4j.engine.gpu;
 
+import com.sun.jna.Function;
 import com.sun.jna.NativeLibrary;
 import java.time.Duration;
 import org.ep4j.engine.cuda.EmulatedCuda;
@@ -27,8 +28,15 @@ final class EmulatedGpu {
 
     /** Sets the clock forward, or back, for kernels that wait for what others do, on all emulated GPUs of this process. */
     static void pass(Duration time) {
-        NativeLibrary.getInstance(System.getenv("EP_CUDA_DRIVER"))
-                .getFunction("emulatedPass")
-                .invokeVoid(new Object[] {time.toNanos()});
+        function("emulatedPass").invokeVoid(new Object[] {time.toNanos()});
+    }
+
+    /** How often a kernel that waits has seen that its clock was set. */
+    static long looks() {
+        return function("emulatedLooks").invokeLong(new Object[0]);
+    }
+
+    private static Function function(String name) {
+        return NativeLibrary.getInstance(System.getenv("EP_CUDA_DRIVER")).getFunction(name);
     }
 }

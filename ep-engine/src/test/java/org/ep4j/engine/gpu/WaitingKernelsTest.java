@@ -114,7 +114,9 @@ final class WaitingKernelsTest {
                 if (rank.number() == 0) {
                     result = dispatch(rank, false);
                     waits(result.event());
+                    long looks = EmulatedGpu.looks();
                     EmulatedGpu.pass(step.negated());
+                    Guard.until("the kernel that waits has seen it", () -> EmulatedGpu.looks() > looks);
                 }
                 try {
                     if (result != null) {
