@@ -362,7 +362,11 @@ public final class BufferMembership implements RecoveryWatch {
      * The memberships that other ranks on this host know, which may run. A rank that has left this one out may have no other way to say so.
      * Each is a read of a file, so what was read a moment ago is given again.
      */
-    private synchronized List<Membership> storedMemberships() {
+    private List<Membership> storedMemberships() {
+        return slots.isAnyPosted() ? readStored() : List.of();
+    }
+
+    private synchronized List<Membership> readStored() {
         long now = clock.nanoTime();
         if (now - storedRead < ATTEMPT_NANOS) {
             return storedLast;
@@ -506,6 +510,17 @@ public final class BufferMembership implements RecoveryWatch {
     /** Whether the others have left this rank out, as far as is known now. */
     @Override
     public boolean isLeftOut() {
+        if (isLeftOutByMessage()) {
+            return true;
+        }
+        if (storedMemberships().stream().anyMatch(one -> one.epoch() > epochInUse && !one.has(self))) {
+            leftOut = true;
+        }
+        return leftOut;
+    }
+
+    /** Every operation asks, and nearly always there is no message. */
+    private synchronized boolean isLeftOutByMessage() {
         readSlots();
         for (int r = 0; r < slots.ranks(); r++) {
             AgreementMessage message = latest(r);
@@ -515,10 +530,7 @@ public final class BufferMembership implements RecoveryWatch {
                 return true;
             }
         }
-        if (storedMemberships().stream().anyMatch(one -> one.epoch() > epochInUse && !one.has(self))) {
-            leftOut = true;
-        }
-        return leftOut;
+        return false;
     }
 
     boolean isRecovering() {

@@ -243,7 +243,12 @@ public final class ControlSlots {
 
     /** True if a message to any rank could not be posted yet. */
     boolean owesAny() {
-        return postings.values().stream().anyMatch(posting -> !posting.owed.isEmpty());
+        return isAnyPosted() && postings.values().stream().anyMatch(posting -> !posting.owed.isEmpty());
+    }
+
+    /** Whether this rank writes to any other one by its backend. */
+    boolean isAnyPosted() {
+        return !postings.isEmpty();
     }
 
     /** True if nothing can be posted to a rank any more. */
