@@ -12,22 +12,21 @@ import org.ep4j.config.EpKeys;
 final class ClientHandshake {
     private ClientHandshake() {}
 
-    /**
-     * What the server decided.
-     *
-     * @param heartbeat pause before a sign of life
-     * @param silence quiet time after which the other side is lost
-     */
-    record Accepted(Duration heartbeat, Duration silence) {}
+    /** Stretches the secret. See {@link Secret#key}. */
+    interface Keys {
+        byte[] key(byte[] salt, int rounds);
+    }
 
     /**
      * Asks to be let in.
      *
      * @param process the same bytes in all attempts of one join
+     * @param keys gives the stretched secret
      * @throws IOException when the other side breaks off, is too slow or speaks another protocol; trying again may help
      * @throws EpUnavailableException when the server refused, or could not prove that it knows the secret
      */
-    static Accepted ask(Socket socket, TcpSettings settings, byte[] process, Deadline deadline) throws IOException {
+    static Connection.Session ask(Socket socket, TcpSettings settings, byte[] process, Keys keys, Deadline deadline)
+            throws IOException {
         Hello hello = new Hello(
                 Hello.VERSION,
                 settings.rank(),
@@ -35,26 +34,45 @@ final class ClientHandshake {
                 !settings.secret().isEmpty(),
                 Proof.nonce(),
                 process);
-        socket.getOutputStream().write(hello.bytes());
-        byte[] challenge = expect(Reply.Type.CHALLENGE, 1 + Proof.BYTES, socket, settings, deadline);
-        byte[] serverNonce = Arrays.copyOfRange(challenge, 1, challenge.length);
-        socket.getOutputStream().write(Proof.of(settings.secret(), Proof.Role.MEMBER, hello, serverNonce, new byte[0]));
+        byte[] said = hello.bytes();
+        socket.getOutputStream().write(said);
+        byte[] answer = expect(Reply.Type.CHALLENGE, Reply.CHALLENGE_BYTES + Proof.BYTES, socket, settings, deadline);
+        byte[] challenge = Arrays.copyOf(answer, Reply.CHALLENGE_BYTES);
+        ByteBuffer stretching = ByteBuffer.wrap(challenge).position(1 + Proof.BYTES);
+        byte[] salt = new byte[Secret.SALT_BYTES];
+        int rounds = stretching.get(salt).getInt();
+        if (rounds < 1 || rounds > Secret.MOST_ROUNDS) {
+            throw new IOException(
+                    "it asks for " + rounds + " rounds of PBKDF2, must be in [1, " + Secret.MOST_ROUNDS + "]");
+        }
+        byte[] key = keys.key(salt, rounds);
+        byte[] proof = Arrays.copyOfRange(answer, Reply.CHALLENGE_BYTES, answer.length);
+        if (!Proof.same(Proof.of(key, Proof.Purpose.SERVER, said, challenge), proof)) {
+            // Nothing that depends on the secret has been sent: a server that does not know it learns nothing.
+            throw new EpUnavailableException("the rendezvous at " + settings.host() + ":" + settings.port()
+                    + " does not know the secret of rank " + settings.rank() + ": this rank and rank 0 have"
+                    + " different secrets, or it is the rendezvous of another job; set "
+                    + EpKeys.BOOTSTRAP_SECRET.environmentName()
+                    + " to the same text on all ranks, and check the address");
+        }
+        socket.getOutputStream().write(Proof.of(key, Proof.Purpose.MEMBER, said, challenge));
         byte[] accepted = expect(Reply.Type.ACCEPTED, Proof.BYTES + 8, socket, settings, deadline);
         byte[] timing = Arrays.copyOfRange(accepted, Proof.BYTES, accepted.length);
-        byte[] expected = Proof.of(settings.secret(), Proof.Role.SERVER, hello, serverNonce, timing);
+        byte[] expected = Proof.of(key, Proof.Purpose.ACCEPTED, said, challenge, timing);
         if (!Proof.same(expected, Arrays.copyOf(accepted, Proof.BYTES))) {
-            throw new EpUnavailableException("the rendezvous at " + settings.host() + ":" + settings.port()
-                    + " does not know the secret of rank " + settings.rank()
-                    + ", so it is not that of this job; check the address, and "
-                    + EpKeys.BOOTSTRAP_SECRET.environmentName());
+            throw new IOException("what it said last was changed on the way");
         }
         ByteBuffer millis = ByteBuffer.wrap(timing);
         int heartbeat = millis.getInt();
         int silence = millis.getInt();
         if (heartbeat < 1 || silence < heartbeat) {
-            throw new IOException("it wants a sign of life every " + heartbeat + " of " + silence + " ms");
+            throw new IOException("it wants a heartbeat every " + heartbeat + " of " + silence + " ms");
         }
-        return new Accepted(Duration.ofMillis(heartbeat), Duration.ofMillis(silence));
+        return new Connection.Session(
+                Proof.of(key, Proof.Purpose.FROM_MEMBER, said, challenge),
+                Proof.of(key, Proof.Purpose.FROM_SERVER, said, challenge),
+                Duration.ofMillis(heartbeat),
+                Duration.ofMillis(silence));
     }
 
     private static byte[] expect(Reply.Type type, int length, Socket socket, TcpSettings settings, Deadline deadline)

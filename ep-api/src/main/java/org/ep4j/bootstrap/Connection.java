@@ -1,29 +1,26 @@
 package org.ep4j.bootstrap;
 
-import java.io.BufferedInputStream;
-import java.io.BufferedOutputStream;
-import java.io.DataInputStream;
-import java.io.DataOutputStream;
-import java.io.EOFException;
 import java.io.IOException;
-import java.io.InputStream;
-import java.net.Socket;
-import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.Optional;
-import java.util.concurrent.BlockingQueue;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.spi.NanoClock;
+import org.jspecify.annotations.Nullable;
 
 /**
- * An accepted connection: one daemon thread reads, one writes and gives a sign of life when there is nothing to write. The
- * other side counts as gone when the stream ends or nothing at all arrives for a while.
+ * A connection after its handshake: frames in both directions, in {@link Records}. It sends a heartbeat if there is nothing else to send. The
+ * other side counts as gone if the stream ends, if it carries anything that the other side has not sent, or if nothing arrives for a while.
  */
-final class Connection {
-    /** What happens on a connection. Called from its reading thread. */
+final class Connection implements IoLoop.Endpoint {
+    /** What happens on a connection. Called by the thread of its loop. */
     interface Handler {
         /** A frame arrived; an exception ends the connection. */
         void received(Frame frame) throws IOException;
@@ -32,158 +29,330 @@ final class Connection {
         void ended(String reason);
     }
 
-    private static final int BUFFER = 1 << 16;
+    /**
+     * What the handshake has agreed on.
+     *
+     * @param sent key of what this side sends
+     * @param received key of what the other side sends
+     * @param heartbeat pause after which an idle connection carries a heartbeat
+     * @param silence time without a record after which the other side counts as gone
+     */
+    @SuppressWarnings("ArrayRecordComponent") // compared by nobody
+    record Session(byte[] sent, byte[] received, Duration heartbeat, Duration silence) {}
 
-    /** Enough for these threads, so that a server of many members stays small. */
-    private static final long STACK_BYTES = 256 << 10;
+    /** Two records at once, in both directions: rank 0 has buffers for each member. */
+    private static final int BUFFER = 2 * Records.MAX_BYTES;
 
-    private final Socket socket;
-    private final String name;
-    private final Duration heartbeat;
-    private final Duration silence;
+    /** Reads or writes of a buffer in a row before other connections have their turn. */
+    private static final int TURNS = 16;
+
+    private static final long NEVER = Long.MAX_VALUE / 4;
+
+    private final SocketChannel channel;
+    private final IoLoop loop;
+    private final Session session;
     private final NanoClock clock;
-    private final BlockingQueue<Frame> queue = new LinkedBlockingQueue<>();
-    private final CountDownLatch readerDone = new CountDownLatch(1);
-    private final CountDownLatch writerDone = new CountDownLatch(1);
+    private final Queue<Frame> queue = new ConcurrentLinkedQueue<>();
+    private final AtomicBoolean flushIsPlanned = new AtomicBoolean();
+    private final CountDownLatch inputEnded = new CountDownLatch(1);
+    private final CountDownLatch outputEnded = new CountDownLatch(1);
     private final AtomicLong received = new AtomicLong();
     private volatile boolean finishing;
 
-    Connection(Socket socket, String name, Duration heartbeat, Duration silence, NanoClock clock) {
-        this.socket = socket;
-        this.name = name;
-        this.heartbeat = heartbeat;
-        this.silence = silence;
+    // From here on: used by the thread of the loop alone.
+    private final Records sealed;
+    private final Records opened;
+    private final ByteBuffer in = ByteBuffer.allocate(BUFFER);
+    private final ByteBuffer out = ByteBuffer.allocate(BUFFER);
+    private final Frame.Decoder decoder = new Frame.Decoder();
+    private final ArrayDeque<byte[]> unsealed = new ArrayDeque<>();
+    private @Nullable Handler handler;
+    private @Nullable SelectionKey key;
+    private int unsealedFrom;
+    private long heardAt;
+    private long sentAt;
+    private boolean inputIsOver;
+    private boolean closed;
+
+    Connection(SocketChannel channel, IoLoop loop, Session session, NanoClock clock) {
+        this.channel = channel;
+        this.loop = loop;
+        this.session = session;
         this.clock = clock;
+        sealed = new Records(session.sent());
+        opened = new Records(session.received());
+        // Nothing to write yet.
+        out.limit(0);
     }
 
-    /** Starts both threads. */
-    void start(Handler handler) {
-        daemon(name + "-read", () -> readAll(handler));
-        daemon(name + "-write", this::writeAll);
+    /** Begins to receive and to send. */
+    void start(Handler to) {
+        handler = to;
+        loop.register(channel, SelectionKey.OP_READ, this);
     }
 
-    /** Queues a frame; never blocks. What comes after {@link #finish} is dropped. */
+    /** Queues a frame; never waits. What comes after {@link #finish} is dropped. */
     void send(Frame frame) {
         if (!finishing) {
             queue.add(frame);
+            flushSoon();
         }
     }
 
     /** Ends this direction once everything queued is written; the other direction goes on. */
     void finish() {
         finishing = true;
-        // Wakes the writer; an extra sign of life does no harm.
-        queue.add(Frame.HEARTBEAT);
+        flushSoon();
     }
 
-    /** How often something arrived, signs of life too. */
+    /** How often something arrived, heartbeats too. */
     long received() {
         return received.get();
     }
 
-    /** Waits until the other side has ended its direction; false when it did not in time. */
+    /** Waits until the other side has ended its direction; false when it did not in time. Not in the thread of the loop. */
     boolean awaitEnd(Deadline deadline) {
-        return deadline.awaitThroughInterrupts(readerDone);
+        return deadline.awaitThroughInterrupts(inputEnded);
     }
 
-    /** Waits until {@link #finish} is done; false when it is not in time. */
+    /** Waits until {@link #finish} is done; false when it is not in time. Not in the thread of the loop. */
     boolean awaitFinished(Deadline deadline) {
-        return deadline.awaitThroughInterrupts(writerDone);
+        return deadline.awaitThroughInterrupts(outputEnded);
     }
 
     /** Cuts the connection. */
     void close() {
-        finish();
-        Sockets.close(socket);
+        finishing = true;
+        Sockets.close(channel);
+        loop.execute(() -> failed(new IOException("closed on this side")));
     }
 
-    private void readAll(Handler handler) {
-        String reason = "its connection ended";
-        boolean orderly = false;
-        try {
-            var in = new DataInputStream(new BufferedInputStream(new Heard(socket.getInputStream()), BUFFER));
-            Optional<Frame> frame = Frame.read(in);
-            while (frame.isPresent()) {
-                handler.received(frame.get());
-                frame = Frame.read(in);
-            }
-            orderly = true;
-        } catch (SocketTimeoutException e) {
-            reason = "nothing was heard from it for " + silence.toMillis() + " ms";
-        } catch (EOFException e) {
-            reason = "its connection ended in the middle of a message";
-        } catch (IOException | RuntimeException e) {
-            reason = "its connection broke: " + Sockets.describe(e);
-        } finally {
-            // Also when memory runs out: the others must not wait for a connection that nobody reads.
-            handler.ended(reason);
-            readerDone.countDown();
-            finish();
-            if (orderly) {
-                // What is still queued may yet reach the other side; bounded, since it may have stopped reading.
-                awaitFinished(Deadline.in(silence, clock));
-            }
-            Sockets.close(socket);
-        }
-    }
-
-    private void writeAll() {
-        try {
-            var out = new DataOutputStream(new BufferedOutputStream(socket.getOutputStream(), BUFFER));
-            while (!finishing || !queue.isEmpty()) {
-                Frame frame = queue.poll();
-                if (frame == null) {
-                    out.flush();
-                    frame = queue.poll(heartbeat.toMillis(), TimeUnit.MILLISECONDS);
-                }
-                (frame == null ? Frame.HEARTBEAT : frame).write(out);
-            }
-            out.flush();
-            socket.shutdownOutput();
-        } catch (IOException e) {
-            // The reading thread sees the broken connection too, after it has read what had already arrived.
-            queue.clear();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
-        writerDone.countDown();
-    }
-
-    /** What the other side sends; a read ends with a {@link SocketTimeoutException} once it was silent for too long. */
-    private final class Heard extends InputStream {
-        private final InputStream in;
-
-        Heard(InputStream in) {
-            this.in = in;
-        }
-
-        @Override
-        public int read() throws IOException {
-            byte[] one = new byte[1];
-            return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
-        }
-
-        @Override
-        public int read(byte[] bytes, int offset, int length) throws IOException {
-            Deadline deadline = Deadline.in(silence, clock);
-            while (true) {
-                socket.setSoTimeout(deadline.sleepMillis());
-                try {
-                    int got = in.read(bytes, offset, length);
-                    received.incrementAndGet();
-                    return got;
-                } catch (SocketTimeoutException e) {
-                    if (deadline.passed()) {
-                        throw e;
+    private void flushSoon() {
+        if (flushIsPlanned.compareAndSet(false, true)) {
+            boolean planned = false;
+            try {
+                loop.execute(() -> {
+                    flushIsPlanned.set(false);
+                    try {
+                        flush();
+                    } catch (Throwable e) {
+                        // Half a record may have been made.
+                        failed(e);
                     }
+                });
+                planned = true;
+            } finally {
+                if (!planned) {
+                    flushIsPlanned.set(false);
                 }
             }
         }
     }
 
-    private static void daemon(String name, Runnable work) {
-        Thread thread = new Thread(null, work, name, STACK_BYTES);
-        thread.setDaemon(true);
-        thread.start();
+    @Override
+    public void registered(SelectionKey itsKey) throws IOException {
+        key = itsKey;
+        heardAt = clock.nanoTime();
+        sentAt = heardAt;
+        flush();
+    }
+
+    @Override
+    public void ready() throws IOException {
+        read();
+        flush();
+    }
+
+    private void read() throws IOException {
+        for (int i = 0; i < TURNS && !inputIsOver; i++) {
+            int got = channel.read(in);
+            if (got < 0) {
+                boolean whole = in.position() == 0 && decoder.isBetweenFrames();
+                inputEnds(whole ? "its connection ended" : "its connection ended in the middle of a message");
+                return;
+            }
+            if (got == 0) {
+                return;
+            }
+            in.flip();
+            try {
+                takeRecords();
+            } finally {
+                in.compact();
+            }
+        }
+    }
+
+    private void takeRecords() throws IOException {
+        Handler to = handler;
+        for (Optional<byte[]> record = opened.open(in); record.isPresent(); record = opened.open(in)) {
+            received.incrementAndGet();
+            heardAt = clock.nanoTime();
+            for (Frame frame : decoder.add(record.get())) {
+                if (to != null) {
+                    to.received(frame);
+                }
+            }
+        }
+    }
+
+    /** Nothing more arrives, and what is queued may yet reach the other side. */
+    private void inputEnds(String reason) throws IOException {
+        endInput(reason);
+        finishing = true;
+        SelectionKey mine = key;
+        if (mine != null && mine.isValid()) {
+            mine.interestOps(mine.interestOps() & ~SelectionKey.OP_READ);
+        }
+        flush();
+        closeIfDone();
+    }
+
+    private void endInput(String reason) {
+        if (inputIsOver) {
+            return;
+        }
+        inputIsOver = true;
+        try {
+            Handler to = handler;
+            if (to != null) {
+                to.ended(reason);
+            }
+        } finally {
+            inputEnded.countDown();
+        }
+    }
+
+    /** Writes what is queued, as far as there is room. */
+    private void flush() throws IOException {
+        SelectionKey mine = key;
+        if (mine == null || !mine.isValid() || outputEnded.getCount() == 0) {
+            return;
+        }
+        for (int i = 0; out.hasRemaining() || fill(); i++) {
+            if (i == TURNS || !write()) {
+                if (outputEnded.getCount() > 0) {
+                    mine.interestOps(mine.interestOps() | SelectionKey.OP_WRITE);
+                }
+                return;
+            }
+        }
+        mine.interestOps(mine.interestOps() & ~SelectionKey.OP_WRITE);
+        if (finishing && queue.isEmpty()) {
+            channel.shutdownOutput();
+            outputEnded.countDown();
+            closeIfDone();
+        }
+    }
+
+    /** Writes what is in the buffer; false if something is left, or nothing can be written any more. */
+    private boolean write() {
+        long now = clock.nanoTime();
+        try {
+            channel.write(out);
+        } catch (IOException e) {
+            // What the other side sent before may still be there to read; the connection ends when that does.
+            finishing = true;
+            queue.clear();
+            unsealed.clear();
+            out.limit(out.position());
+            outputEnded.countDown();
+            SelectionKey mine = key;
+            if (mine != null && mine.isValid()) {
+                mine.interestOps(mine.interestOps() & ~SelectionKey.OP_WRITE);
+            }
+            closeIfDone();
+            return false;
+        }
+        if (!out.hasRemaining()) {
+            sentAt = now;
+        }
+        return !out.hasRemaining();
+    }
+
+    /** Makes records of what is queued; false if there is nothing. */
+    private boolean fill() {
+        out.clear();
+        while (out.remaining() >= Records.MAX_BYTES) {
+            byte[] payload = loop.scratch();
+            int length = nextPayload(payload);
+            if (length == 0) {
+                break;
+            }
+            sealed.seal(payload, length, out);
+        }
+        out.flip();
+        return out.hasRemaining();
+    }
+
+    private int nextPayload(byte[] payload) {
+        int length = 0;
+        while (length < payload.length) {
+            if (unsealed.isEmpty()) {
+                Frame next = queue.poll();
+                if (next == null) {
+                    break;
+                }
+                unsealed.addAll(next.pieces());
+                unsealedFrom = 0;
+            }
+            byte[] piece = unsealed.element();
+            int bytes = Math.min(piece.length - unsealedFrom, payload.length - length);
+            System.arraycopy(piece, unsealedFrom, payload, length, bytes);
+            length += bytes;
+            unsealedFrom += bytes;
+            if (unsealedFrom == piece.length) {
+                unsealed.remove();
+                unsealedFrom = 0;
+            }
+        }
+        return length;
+    }
+
+    @Override
+    public long look(long now) throws IOException {
+        if (closed) {
+            return NEVER;
+        }
+        if (now - heardAt >= session.silence().toNanos()) {
+            // It may have come while this thread was kept from reading.
+            read();
+        }
+        long quiet = session.silence().toNanos() - (now - heardAt);
+        if (quiet <= 0) {
+            failed(new IOException(
+                    "nothing was heard from it for " + session.silence().toMillis() + " ms"));
+            return NEVER;
+        }
+        if (now - sentAt >= session.heartbeat().toNanos()) {
+            if (!out.hasRemaining() && queue.isEmpty() && !finishing) {
+                queue.add(Frame.HEARTBEAT);
+            }
+            flush();
+        }
+        long idle = session.heartbeat().toNanos() - (now - sentAt);
+        return Math.min(quiet, idle <= 0 ? session.heartbeat().toNanos() : idle);
+    }
+
+    @Override
+    public void failed(Throwable failure) {
+        finishing = true;
+        closed = true;
+        queue.clear();
+        Sockets.close(channel);
+        outputEnded.countDown();
+        endInput(reason(failure));
+    }
+
+    private static String reason(Throwable failure) {
+        String text = Sockets.describe(failure);
+        return text.startsWith("nothing was heard") ? text : "its connection broke: " + text;
+    }
+
+    private void closeIfDone() {
+        if (inputIsOver && outputEnded.getCount() == 0) {
+            closed = true;
+            Sockets.close(channel);
+        }
     }
 }

@@ -2,8 +2,9 @@ package org.ep4j.bootstrap;
 
 import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
-import java.io.DataOutputStream;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -17,6 +18,8 @@ import java.util.Optional;
 record Frame(Type type, List<byte[]> body) {
     /** Room for what a frame carries beside 16 MiB of payload: names, lengths. */
     static final int MAX_BODY = Membership.MAX_BYTES + (1 << 17);
+
+    private static final int HEAD_BYTES = 5;
 
     /** Types, with their numbers on the wire. */
     enum Type {
@@ -54,30 +57,67 @@ record Frame(Type type, List<byte[]> body) {
         return body.stream().mapToInt(piece -> piece.length).sum();
     }
 
-    void write(DataOutputStream out) throws IOException {
-        out.writeInt(length());
-        out.writeByte(type.number);
-        for (byte[] piece : body) {
-            out.write(piece);
-        }
+    /** The bytes of the frame, one after the other; those of the body are not copied. */
+    List<byte[]> pieces() {
+        List<byte[]> pieces = new ArrayList<>();
+        pieces.add(ByteBuffer.allocate(HEAD_BYTES)
+                .putInt(length())
+                .put((byte) type.number)
+                .array());
+        body.stream().filter(piece -> piece.length > 0).forEach(pieces::add);
+        return pieces;
     }
 
-    /** Reads one; empty where the stream ends between frames. Refuses a length over the bound before it allocates. */
-    static Optional<Frame> read(DataInputStream in) throws IOException {
-        int first = in.read();
-        if (first < 0) {
-            return Optional.empty();
+    /** Finds frames in the bytes of a stream. */
+    static final class Decoder {
+        private final ByteBuffer head = ByteBuffer.allocate(HEAD_BYTES);
+        private Type type = Type.HEARTBEAT;
+        private byte[] body = new byte[0];
+        private int have;
+
+        /**
+         * Takes the next bytes.
+         *
+         * @return the frames that are complete with them
+         * @throws IOException if a type or a length is not one of the protocol; then nothing was allocated for it
+         */
+        List<Frame> add(byte[] bytes) throws IOException {
+            List<Frame> frames = new ArrayList<>();
+            ByteBuffer more = ByteBuffer.wrap(bytes);
+            while (more.hasRemaining()) {
+                if (head.hasRemaining()) {
+                    head.put(more.get());
+                    if (head.hasRemaining()) {
+                        continue;
+                    }
+                    begin(head.getInt(0), head.get(4));
+                }
+                int take = Math.min(more.remaining(), body.length - have);
+                more.get(body, have, take);
+                have += take;
+                if (have == body.length) {
+                    frames.add(new Frame(type, List.of(body)));
+                    head.clear();
+                }
+            }
+            return frames;
         }
-        int length = first << 24 | in.readUnsignedByte() << 16 | in.readUnsignedShort();
-        int number = in.readUnsignedByte();
-        Optional<Type> type = Type.of(number);
-        if (length < 0 || length > MAX_BODY || type.isEmpty()) {
-            throw new IOException("received a frame of type " + number + " and length " + length
-                    + ", which the protocol does not have");
+
+        private void begin(int length, int number) throws IOException {
+            Optional<Type> known = Type.of(number);
+            if (length < 0 || length > MAX_BODY || known.isEmpty()) {
+                throw new IOException("received a frame of type " + number + " and length " + length
+                        + ", which the protocol does not have");
+            }
+            type = known.get();
+            body = new byte[length];
+            have = 0;
         }
-        byte[] body = new byte[length];
-        in.readFully(body);
-        return Optional.of(new Frame(type.get(), List.of(body)));
+
+        /** False if the next byte belongs to a frame that has begun. */
+        boolean isBetweenFrames() {
+            return head.position() == 0;
+        }
     }
 
     /** The body of a frame that was read. */

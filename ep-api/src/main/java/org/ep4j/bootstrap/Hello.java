@@ -11,7 +11,7 @@ import java.util.HexFormat;
  * @param rank that the member claims
  * @param size number of ranks that it knows
  * @param secret true when it has a secret
- * @param nonce random bytes that the server's proof must cover
+ * @param nonce random bytes that proofs and keys depend on
  * @param process random bytes that are the same in all attempts of one join, so that a later one can take the place of an earlier
  */
 @SuppressWarnings("ArrayRecordComponent") // compared by nobody
@@ -19,7 +19,7 @@ record Hello(int version, int rank, int size, boolean secret, byte[] nonce, byte
     /** "EP4J". */
     static final int MAGIC = 0x4550344a;
 
-    static final int VERSION = 2;
+    static final int VERSION = 3;
 
     /** Bytes that say protocol and version. */
     static final int PREFIX_BYTES = 6;

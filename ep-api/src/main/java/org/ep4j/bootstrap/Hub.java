@@ -23,15 +23,18 @@ final class Hub {
     private final Map<Integer, MemberInbox> inboxes = new HashMap<>();
     private final Map<String, HubScope> scopes = new HashMap<>();
     private final Map<Integer, String> reasons = new HashMap<>();
+    private final Runnable onFormed;
     private boolean formed;
 
     /**
      * A hub.
      *
      * @param formed false when members still have to meet in {@link #SETUP}; until then one that goes may come again
+     * @param onFormed called when they have met; does not wait
      */
-    Hub(int size, boolean formed) {
+    Hub(int size, boolean formed, Runnable onFormed) {
         this.formed = formed;
+        this.onFormed = onFormed;
         List<Integer> all = IntStream.range(0, size).boxed().toList();
         for (String key : List.of(ROOT, SETUP)) {
             HubScope scope = new HubScope(all);
@@ -99,6 +102,9 @@ final class Hub {
                 if (inbox != null) {
                     inbox.result(key, tag, parts);
                 }
+            }
+            if (key.equals(SETUP)) {
+                onFormed.run();
             }
         } else {
             failIfHopeless(key, scope, tag);

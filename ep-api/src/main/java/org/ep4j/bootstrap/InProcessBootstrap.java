@@ -22,7 +22,7 @@ public final class InProcessBootstrap extends GroupView {
         if (size < 1) {
             throw new EpArgumentException("size", size, ">= 1", "pass the number of ranks");
         }
-        Hub hub = new Hub(size, true);
+        Hub hub = new Hub(size, true, () -> {});
         List<Bootstrap> members = new ArrayList<>(size);
         for (int rank = 0; rank < size; rank++) {
             Membership membership = new Membership(rank, size, new Direct(hub, rank), clock);

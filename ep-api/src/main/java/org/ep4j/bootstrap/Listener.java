@@ -5,8 +5,8 @@ import java.net.BindException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
-import java.net.ServerSocket;
 import java.net.UnknownHostException;
+import java.nio.channels.ServerSocketChannel;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 
@@ -20,16 +20,16 @@ final class Listener {
      * Listens on the address where one is given (a literal, or {@code localhost}), else on all: a machine's own name often
      * means another address to itself than to others.
      */
-    static ServerSocket open(TcpSettings settings) {
-        ServerSocket socket = null;
+    static ServerSocketChannel open(TcpSettings settings) {
+        ServerSocketChannel channel = null;
         try {
-            socket = new ServerSocket();
-            socket.setReuseAddress(true);
-            socket.bind(address(settings), BACKLOG);
-            return socket;
+            channel = ServerSocketChannel.open();
+            channel.socket().setReuseAddress(true);
+            channel.socket().bind(address(settings), BACKLOG);
+            return channel;
         } catch (IOException e) {
-            if (socket != null) {
-                Sockets.close(socket);
+            if (channel != null) {
+                Sockets.close(channel);
             }
             throw new EpUnavailableException(
                     "rank 0 cannot listen on " + settings.host() + " port " + settings.port() + " ("

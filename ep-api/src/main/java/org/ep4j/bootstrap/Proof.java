@@ -1,6 +1,5 @@
 package org.ep4j.bootstrap;
 
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
@@ -9,46 +8,62 @@ import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * Shows that both sides of a handshake know the secret, without sending it: HMAC-SHA256 over everything that was said. The
- * role goes in, so that neither side can send the other's proof back.
+ * Shows that both sides of a handshake know the secret, without sending it: HMAC-SHA256, under the stretched secret, over everything that was
+ * said. Whose proof it is goes in, so that no message can be sent back as another one.
  */
 final class Proof {
-    /** Length of a nonce and of a proof in bytes. */
+    /** Bytes of a nonce, a proof and a key. */
     static final int BYTES = 32;
 
     private Proof() {}
 
-    /** Who proves. */
-    enum Role {
-        /** A rank that joins. */
+    /** What an HMAC is for. */
+    enum Purpose {
+        /** Proof of the server on rank 0, which comes first: a member says nothing that depends on the secret to one that does not know it. */
+        SERVER,
+        /** Proof of a rank that joins. */
         MEMBER,
-        /** The server on rank 0. */
-        SERVER
+        /** Proof of what the server says when it lets the member in. */
+        ACCEPTED,
+        /** Key of what the member sends afterwards. */
+        FROM_MEMBER,
+        /** Key of what the server sends afterwards. */
+        FROM_SERVER
     }
 
     static byte[] nonce() {
-        byte[] nonce = new byte[BYTES];
-        new SecureRandom().nextBytes(nonce);
-        return nonce;
+        return random(BYTES);
+    }
+
+    static byte[] random(int bytes) {
+        byte[] random = new byte[bytes];
+        new SecureRandom().nextBytes(random);
+        return random;
     }
 
     /**
-     * The proof of one side.
+     * One HMAC.
      *
-     * @param timing what the server sends along with its proof; empty for a member
+     * @param key the stretched secret
+     * @param said what was said in the handshake before
      */
-    static byte[] of(String secret, Role role, Hello hello, byte[] serverNonce, byte[] timing) {
+    static byte[] of(byte[] key, Purpose purpose, byte[]... said) {
+        Mac mac = mac(key);
+        mac.update(purpose.name().getBytes(StandardCharsets.US_ASCII));
+        for (byte[] one : said) {
+            for (int shift = 24; shift >= 0; shift -= 8) {
+                mac.update((byte) (one.length >> shift));
+            }
+            mac.update(one);
+        }
+        return mac.doFinal();
+    }
+
+    static Mac mac(byte[] key) {
         try {
-            // A digest, since a key may not be empty but a secret may.
-            byte[] key = MessageDigest.getInstance("SHA-256").digest(secret.getBytes(StandardCharsets.UTF_8));
             Mac mac = Mac.getInstance("HmacSHA256");
             mac.init(new SecretKeySpec(key, "HmacSHA256"));
-            mac.update(role.name().getBytes(StandardCharsets.US_ASCII));
-            mac.update(hello.bytes());
-            mac.update(serverNonce);
-            mac.update(ByteBuffer.allocate(4).putInt(timing.length).array());
-            mac.update(timing);
-            return mac.doFinal();
+            return mac;
         } catch (GeneralSecurityException e) {
             throw new IllegalStateException("this Java has no HmacSHA256, which every Java must have", e);
         }

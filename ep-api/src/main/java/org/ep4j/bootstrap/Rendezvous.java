@@ -24,7 +24,7 @@ import org.ep4j.EpUnavailableException;
  * @param secret which shows who belongs to the job; not empty
  * @param addresses of the machine, likeliest first, as literals
  */
-record Rendezvous(String machine, String host, int port, String secret, List<String> addresses) {
+record Rendezvous(String machine, String host, int port, Secret secret, List<String> addresses) {
     private static final String FORM = "ep4j-rendezvous-1";
     private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
     private static final int LINES = 6;
@@ -34,7 +34,7 @@ record Rendezvous(String machine, String host, int port, String secret, List<Str
     }
 
     /** One on this machine. */
-    static Rendezvous here(int port, String secret) {
+    static Rendezvous here(int port, Secret secret) {
         return new Rendezvous(thisMachine(), hostName(), port, secret, ownAddresses());
     }
 
@@ -49,7 +49,8 @@ record Rendezvous(String machine, String host, int port, String secret, List<Str
     }
 
     byte[] encode() {
-        return String.join("\n", FORM, machine, host, Integer.toString(port), secret, String.join(" ", addresses))
+        return String.join(
+                        "\n", FORM, machine, host, Integer.toString(port), secret.text(), String.join(" ", addresses))
                 .getBytes(UTF_8);
     }
 
@@ -62,7 +63,7 @@ record Rendezvous(String machine, String host, int port, String secret, List<Str
                             + "; run the same ep4j version on all ranks");
         }
         return new Rendezvous(
-                lines[1], lines[2], Integer.parseInt(lines[3]), lines[4], List.of(lines[5].split(" ", -1)));
+                lines[1], lines[2], Integer.parseInt(lines[3]), Secret.of(lines[4]), List.of(lines[5].split(" ", -1)));
     }
 
     /** What a rank on this machine tries, in this order. */

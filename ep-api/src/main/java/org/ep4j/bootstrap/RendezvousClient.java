@@ -6,7 +6,9 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.net.UnknownHostException;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import org.ep4j.EpException;
@@ -26,6 +28,9 @@ final class RendezvousClient {
     private final int port;
     private final Deadline deadline;
     private final byte[] process = Proof.nonce();
+    private byte[] salt = new byte[0];
+    private int rounds;
+    private byte[] secretKey = new byte[0];
     private String lastError = "nothing was tried";
     private int attempts;
 
@@ -47,7 +52,7 @@ final class RendezvousClient {
      * @throws EpUnavailableException when rank 0 refused
      * @throws EpTimeoutException when the deadline passed; with what the last attempt ended with
      */
-    Connection connect() {
+    TcpLink connect() {
         int pause = FIRST_PAUSE_MILLIS;
         Duration handshake = ATTEMPT;
         while (!deadline.passed()) {
@@ -55,23 +60,21 @@ final class RendezvousClient {
                 attempts++;
                 boolean cut = deadline.remainingNanos() < handshake.toNanos();
                 boolean connected = false;
-                Socket socket = new Socket();
+                SocketChannel channel = null;
                 boolean kept = false;
                 try {
+                    channel = SocketChannel.open();
+                    Socket socket = channel.socket();
                     socket.connect(
                             new InetSocketAddress(address, port),
                             deadline.atMost(ATTEMPT).remainingMillis());
                     connected = true;
                     socket.setTcpNoDelay(true);
-                    ClientHandshake.Accepted accepted =
-                            ClientHandshake.ask(socket, settings, process, deadline.atMost(handshake));
+                    Connection.Session session =
+                            ClientHandshake.ask(socket, settings, process, this::secretKey, deadline.atMost(handshake));
+                    TcpLink link = new TcpLink(channel, session, settings);
                     kept = true;
-                    return new Connection(
-                            socket,
-                            "ep4j-member-" + settings.rank(),
-                            accepted.heartbeat(),
-                            accepted.silence(),
-                            settings.clock());
+                    return link;
                 } catch (SocketTimeoutException e) {
                     if (connected && handshake.compareTo(settings.handshake()) < 0) {
                         handshake = handshake.multipliedBy(2);
@@ -83,8 +86,8 @@ final class RendezvousClient {
                 } catch (IOException e) {
                     lastError = address.getHostAddress() + " port " + port + ": " + Sockets.describe(e);
                 } finally {
-                    if (!kept) {
-                        Sockets.close(socket);
+                    if (!kept && channel != null) {
+                        Sockets.close(channel);
                     }
                 }
             }
@@ -98,11 +101,21 @@ final class RendezvousClient {
                         + (fixed.isEmpty()
                                 ? "that " + TcpSettings.MASTER_ADDR + " and " + TcpSettings.MASTER_PORT + " are its, "
                                 : "")
-                        + "and that no firewall is in the way",
+                        + "and that no firewall is in the way; a group that has formed takes no more ranks",
                 "rendezvous connect",
                 0,
                 1,
                 0);
+    }
+
+    /** Stretches the secret once for each rendezvous, not for each attempt. */
+    private byte[] secretKey(byte[] itsSalt, int itsRounds) {
+        if (secretKey.length == 0 || rounds != itsRounds || !Arrays.equals(salt, itsSalt)) {
+            salt = itsSalt.clone();
+            rounds = itsRounds;
+            secretKey = settings.secret().key(salt, rounds);
+        }
+        return secretKey;
     }
 
     private List<InetAddress> addresses() {

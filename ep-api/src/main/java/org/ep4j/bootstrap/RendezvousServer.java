@@ -1,27 +1,26 @@
 package org.ep4j.bootstrap;
 
 import java.io.IOException;
-import java.io.InterruptedIOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.InetAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
-import java.net.SocketException;
-import java.net.SocketTimeoutException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import org.ep4j.config.EpKeys;
+import org.jspecify.annotations.Nullable;
 
 /**
- * The rendezvous on rank 0. Every handshake has a thread and a deadline of its own, so whoever is slow, silent or a stranger
- * keeps nobody else out; where there are too many at once, the oldest gives way.
+ * The rendezvous on rank 0. A few threads serve all members and all handshakes. A handshake has a deadline of its own, so one that is slow, silent
+ * or a stranger's keeps nobody else out; where there are too many at once, the oldest gives way. The port is closed once the group stands.
  */
 final class RendezvousServer {
     private static final Logger LOG = System.getLogger(RendezvousServer.class.getName());
@@ -29,49 +28,116 @@ final class RendezvousServer {
     /** Handshakes at once beyond one for each rank. */
     static final int SPARE_HANDSHAKES = 32;
 
+    /** Members that one thread serves before there is another one. */
+    private static final int MEMBERS_OF_LOOP = 64;
+
+    private static final int MOST_LOOPS = 8;
+
     /** Longest wait for the last frames to be written at the end. */
     private static final Duration FLUSH = Duration.ofSeconds(1);
+
+    /** Connections that are accepted before those that are there have their turn. */
+    private static final int ACCEPTS = 64;
+
+    /** How long nothing is accepted when the system refuses to. */
+    private static final Duration PAUSE = Duration.ofMillis(100);
 
     private static final long STACK_BYTES = 256 << 10;
 
     private final TcpSettings settings;
-    private final ServerSocket listener;
+    private final ServerSocketChannel listener;
+    private final InetAddress address;
+    private final int port;
+    private final byte[] salt = Proof.random(Secret.SALT_BYTES);
+    private final byte[] secretKey;
     private final Hub hub;
-    private final Set<Socket> handshakes = new LinkedHashSet<>();
+    /** The first accepts, too. */
+    private final List<IoLoop> loops = new ArrayList<>();
+
+    private final RefusalLog refusals;
+    private final CountDownLatch portIsFree = new CountDownLatch(1);
+    private final CountDownLatch ended = new CountDownLatch(1);
+
+    /** Used by the first loop alone, but for its size. */
+    private final Set<ServerHandshake> handshakes = new LinkedHashSet<>();
+
+    private volatile int handshakeCount;
+
+    /** Those that wait for their rank to become free. Guarded by this object, as what follows. */
+    private final Set<ServerHandshake> waiting = new LinkedHashSet<>();
+
     private final Map<Integer, Connection> members = new HashMap<>();
     private final Map<Integer, ServerHandshake> taken = new HashMap<>();
-    private final CountDownLatch accepting = new CountDownLatch(1);
-    private final CountDownLatch ended = new CountDownLatch(1);
     private boolean over;
 
-    private RendezvousServer(TcpSettings settings, ServerSocket listener) {
+    private RendezvousServer(TcpSettings settings, ServerSocketChannel listener) {
         this.settings = settings;
         this.listener = listener;
-        this.hub = new Hub(settings.size(), false);
+        address = listener.socket().getInetAddress();
+        port = listener.socket().getLocalPort();
+        secretKey = settings.secret().key(salt, settings.secret().rounds());
+        hub = new Hub(settings.size(), false, this::stopListening);
+        refusals = new RefusalLog(LOG, settings.clock());
+    }
+
+    private void startLoops() {
+        int most = Math.min(MOST_LOOPS, Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
+        for (int i = 0; i < Math.min(most, 1 + settings.size() / MEMBERS_OF_LOOP); i++) {
+            loops.add(new IoLoop("ep4j-rendezvous-" + i, settings.clock()));
+        }
     }
 
     /**
      * Listens.
      *
      * @throws org.ep4j.EpUnavailableException when the port is taken or the address is not of this machine
+     * @throws org.ep4j.EpResourceException when there are no threads for it
      */
     static RendezvousServer start(TcpSettings settings) {
-        RendezvousServer server = new RendezvousServer(settings, Listener.open(settings));
-        InetAddress address = server.listener.getInetAddress();
-        if (settings.secret().isEmpty() && !address.isLoopbackAddress()) {
+        ServerSocketChannel listener = Listener.open(settings);
+        RendezvousServer server = null;
+        boolean started = false;
+        try {
+            server = new RendezvousServer(settings, listener);
+            server.startLoops();
+            server.warnIfOpen();
+            server.loops.get(0).register(listener, SelectionKey.OP_ACCEPT, server.new Acceptor());
+            started = true;
+            return server;
+        } finally {
+            if (!started) {
+                Sockets.close(listener);
+                if (server != null) {
+                    server.loops.forEach(IoLoop::close);
+                }
+            }
+        }
+    }
+
+    private void warnIfOpen() {
+        if (!settings.secret().isEmpty()) {
+            return;
+        }
+        if (!address.isLoopbackAddress()) {
             LOG.log(
                     Level.WARNING,
                     "the rendezvous at {0} port {1} has no secret: whoever reaches it can join the group; set {2} on all ranks",
                     address.getHostAddress(),
-                    Integer.toString(server.port()),
+                    Integer.toString(port),
+                    EpKeys.BOOTSTRAP_SECRET.environmentName());
+        } else if (LocalUsers.othersHaveProcesses()) {
+            LOG.log(
+                    Level.WARNING,
+                    "the rendezvous at {0} port {1} has no secret, and other users have processes on this machine: any of"
+                            + " them can join the group; set {2} on all ranks",
+                    address.getHostAddress(),
+                    Integer.toString(port),
                     EpKeys.BOOTSTRAP_SECRET.environmentName());
         }
-        server.daemon("ep4j-rendezvous-accept", server::acceptAll);
-        return server;
     }
 
     int port() {
-        return listener.getLocalPort();
+        return port;
     }
 
     /** True while a process holds a rank. */
@@ -81,9 +147,7 @@ final class RendezvousServer {
 
     /** Connections that are in their handshakes. */
     int handshakes() {
-        synchronized (handshakes) {
-            return handshakes.size();
-        }
+        return handshakeCount;
     }
 
     /** Members that the start still waits for. */
@@ -91,7 +155,7 @@ final class RendezvousServer {
         return hub.missing();
     }
 
-    /** How often something arrived from a member, signs of life too. */
+    /** How often something arrived from a member, heartbeats too. */
     synchronized long received(int rank) {
         Connection connection = members.get(rank);
         return connection == null ? 0 : connection.received();
@@ -99,7 +163,6 @@ final class RendezvousServer {
 
     /** Where rank 0's own member connects. */
     List<InetAddress> addresses() {
-        InetAddress address = listener.getInetAddress();
         return List.of(address.isAnyLocalAddress() ? InetAddress.getLoopbackAddress() : address);
     }
 
@@ -115,7 +178,7 @@ final class RendezvousServer {
      */
     void retire() {
         // Nobody can join any more, and the port may be wanted for the next job.
-        stopListening();
+        freePort();
         Deadline deadline = settings.deadline(settings.linger());
         if (awaitEmpty(settings.deadline(Duration.ZERO))) {
             end();
@@ -123,180 +186,261 @@ final class RendezvousServer {
         }
         Thread hook = new Thread(null, this::awaitEnded, "ep4j-rendezvous-exit", STACK_BYTES);
         boolean exiting = !addHook(hook);
-        daemon("ep4j-rendezvous-linger", () -> {
+        Runnable rest = () -> {
             awaitEmpty(deadline);
             end();
             if (!exiting) {
                 removeHook(hook);
             }
-        });
+        };
+        try {
+            Thread thread = new Thread(null, rest, "ep4j-rendezvous-linger", STACK_BYTES);
+            thread.setDaemon(true);
+            thread.start();
+        } catch (OutOfMemoryError e) {
+            LOG.log(Level.WARNING, "close waits for the other ranks, since no thread can be started that would", e);
+            rest.run();
+            return;
+        }
         if (exiting) {
             // The JVM is on its way out already and would not wait for a daemon thread.
             awaitEnded();
         }
     }
 
-    private void acceptAll() {
-        while (!listener.isClosed()) {
+    /** Takes connections. */
+    private final class Acceptor implements IoLoop.Endpoint {
+        private @Nullable SelectionKey key;
+        private @Nullable Deadline pause;
+
+        @Override
+        public void registered(SelectionKey itsKey) {
+            key = itsKey;
+        }
+
+        @Override
+        public void ready() {
             try {
-                Socket socket = listener.accept();
-                if (listener.isClosed()) {
-                    // It came while the port was being closed; to it the port was closed already.
-                    Sockets.close(socket);
-                    break;
+                for (int i = 0; i < ACCEPTS; i++) {
+                    SocketChannel channel = listener.accept();
+                    if (channel == null) {
+                        return;
+                    }
+                    admit(channel);
                 }
-                Deadline deadline = settings.deadline(settings.handshake());
-                admitHandshake(socket);
-                daemon("ep4j-rendezvous-handshake", () -> handshake(socket, deadline));
-            } catch (IOException e) {
-                if (!listener.isClosed()) {
-                    LOG.log(Level.WARNING, "the rendezvous could not accept a connection: {0}", e.getMessage());
-                    pause();
+            } catch (IOException | RuntimeException | OutOfMemoryError e) {
+                SelectionKey mine = key;
+                if (mine != null && mine.isValid()) {
+                    refusals.refused("a connection", Sockets.describe(e));
+                    mine.interestOps(0);
+                    pause = settings.deadline(PAUSE);
+                    loops.get(0).lookSoon();
                 }
             }
         }
-        accepting.countDown();
-    }
 
-    private void admitHandshake(Socket socket) {
-        synchronized (handshakes) {
-            if (handshakes.size() >= settings.size() + SPARE_HANDSHAKES) {
-                Iterator<Socket> oldest = handshakes.iterator();
-                Sockets.close(oldest.next());
-                oldest.remove();
+        @Override
+        public long look(long now) {
+            SelectionKey mine = key;
+            Deadline until = pause;
+            if (until != null && mine != null && mine.isValid()) {
+                if (!until.passed()) {
+                    return until.remainingNanos();
+                }
+                pause = null;
+                mine.interestOps(SelectionKey.OP_ACCEPT);
             }
-            handshakes.add(socket);
+            return Long.MAX_VALUE / 4;
+        }
+
+        @Override
+        public void failed(Throwable failure) {
+            SelectionKey mine = key;
+            if (mine == null || !mine.isValid()) {
+                Sockets.close(listener);
+            }
+            LOG.log(Level.WARNING, "the rendezvous could not accept a connection", failure);
         }
     }
 
-    private void handshake(Socket socket, Deadline deadline) {
-        String who = socket.getRemoteSocketAddress().toString();
-        boolean kept = false;
+    private void admit(SocketChannel channel) {
+        boolean served = false;
         try {
-            socket.setTcpNoDelay(true);
-            ServerHandshake handshake = new ServerHandshake(socket, settings, deadline);
-            int rank = handshake.identify();
-            leaveQueue(socket);
-            reserve(rank, handshake);
-            kept = join(rank, handshake, socket);
-        } catch (ServerHandshake.RefusedException e) {
-            refused(who, Sockets.describe(e));
-            tell(socket, Sockets.describe(e), deadline);
-        } catch (SocketTimeoutException e) {
-            refused(
-                    who,
-                    "its handshake was not done after " + settings.handshake().toSeconds() + " s");
+            channel.socket().setTcpNoDelay(true);
+            ServerHandshake handshake = new ServerHandshake(channel, settings, secretKey, salt, new Handshakes());
+            if (handshakes.size() >= settings.size() + SPARE_HANDSHAKES) {
+                handshakes.stream()
+                        .filter(one -> !one.isIdentified())
+                        .findFirst()
+                        .ifPresent(oldest -> oldest.failed(new IOException("it waited while too many others came")));
+            }
+            handshakes.add(handshake);
+            handshakeCount = handshakes.size();
+            loops.get(0).register(channel, SelectionKey.OP_READ, handshake);
+            served = true;
         } catch (IOException e) {
-            if (!listener.isClosed()) {
-                refused(who, socket.isClosed() ? "it waited while too many others came" : Sockets.describe(e));
-            }
+            refusals.refused("a connection", Sockets.describe(e));
         } finally {
-            synchronized (handshakes) {
-                handshakes.remove(socket);
-            }
-            if (!kept) {
-                Sockets.close(socket);
+            if (!served) {
+                Sockets.close(channel);
             }
         }
     }
 
-    /** From here on a handshake is no longer pushed out by others. */
-    private void leaveQueue(Socket socket) throws IOException {
-        synchronized (handshakes) {
-            if (!handshakes.remove(socket)) {
-                throw new SocketException("closed");
+    /** What handshakes lead to. */
+    private final class Handshakes implements ServerHandshake.Owner {
+        @Override
+        public void identified(ServerHandshake handshake) throws ServerHandshake.RefusedException {
+            try {
+                if (reserve(handshake)) {
+                    handshake.accept();
+                }
+            } catch (IOException e) {
+                handshake.failed(e);
             }
         }
+
+        @Override
+        public void accepted(ServerHandshake handshake) {
+            forget(handshake);
+            join(handshake);
+        }
+
+        @Override
+        public void ended(ServerHandshake handshake, String why) {
+            refusals.refused(handshake.remote(), why);
+            release(handshake);
+        }
+
+        @Override
+        public void closed(ServerHandshake handshake) {
+            forget(handshake);
+        }
+    }
+
+    private void forget(ServerHandshake handshake) {
+        handshakes.remove(handshake);
+        handshakeCount = handshakes.size();
     }
 
     /**
-     * Takes a rank. First ends an earlier attempt of the same process, which has given up on it but whose connection may still look
-     * open here.
+     * Takes a rank; false if it has to become free first. Then an earlier attempt of the same process holds it, which has given up on it but
+     * whose connection still looks open here; that attempt is ended.
      */
-    private synchronized void reserve(int rank, ServerHandshake handshake)
-            throws ServerHandshake.RefusedException, IOException {
-        while (!over) {
+    private boolean reserve(ServerHandshake handshake) throws ServerHandshake.RefusedException {
+        int rank = handshake.rank();
+        ServerHandshake holder;
+        Connection connection;
+        synchronized (this) {
+            if (over) {
+                handshake.close();
+                return false;
+            }
             if (hub.formed()) {
                 throw new ServerHandshake.RefusedException("the group has formed already, with another process as rank "
                         + rank + "; a rank cannot come back, start the whole job again");
             }
-            ServerHandshake holder = taken.putIfAbsent(rank, handshake);
+            holder = taken.putIfAbsent(rank, handshake);
             if (holder == null) {
-                return;
+                return true;
             }
             if (!holder.isOfSameProcess(handshake)) {
                 throw new ServerHandshake.RefusedException("rank " + rank + " is taken by the process at "
-                        + holder.socket().getRemoteSocketAddress() + "; give every process a " + TcpSettings.RANK
-                        + " of its own");
+                        + holder.remote() + "; give every process a " + TcpSettings.RANK + " of its own");
             }
-            Sockets.close(holder.socket());
-            if (handshake.deadline().passed()) {
-                throw new SocketTimeoutException("an earlier attempt of this process did not end");
-            }
-            try {
-                wait(handshake.deadline().sleepMillis());
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw new InterruptedIOException("interrupted");
-            }
+            waiting.add(handshake);
+            connection = members.get(rank);
         }
-        throw new SocketException("closed");
+        if (connection == null) {
+            holder.failed(new IOException("the same process came again"));
+        } else {
+            connection.close();
+        }
+        return false;
     }
 
-    private boolean join(int rank, ServerHandshake handshake, Socket socket) {
-        String name = "ep4j-rendezvous-" + rank;
-        Connection connection =
-                new Connection(socket, name, settings.heartbeat(), settings.silence(), settings.clock());
-        try {
-            handshake.accept();
-        } catch (IOException e) {
-            release(rank);
-            refused(socket.getRemoteSocketAddress().toString(), Sockets.describe(e));
-            return false;
+    private void join(ServerHandshake handshake) {
+        int rank = handshake.rank();
+        IoLoop loop = loops.get(rank % loops.size());
+        if (loop != loops.get(0)) {
+            loops.get(0).forget(handshake.channel());
         }
-        ServerMember member = new ServerMember(rank, settings.size(), hub, connection, () -> release(rank));
+        Connection connection = new Connection(handshake.channel(), loop, handshake.session(), settings.clock());
+        ServerMember member = new ServerMember(rank, settings.size(), hub, connection, () -> release(handshake));
         synchronized (this) {
             if (over) {
-                return false;
+                connection.close();
+                return;
             }
             members.put(rank, connection);
             hub.attach(rank, member);
         }
         connection.start(member);
-        return true;
     }
 
     /** Lets a process that went before the group formed come again. */
-    private synchronized void release(int rank) {
-        if (!hub.formed()) {
-            taken.remove(rank);
-            members.remove(rank);
-            notifyAll();
+    private void release(ServerHandshake handshake) {
+        synchronized (this) {
+            waiting.remove(handshake);
+            if (hub.formed() || !taken.values().remove(handshake)) {
+                return;
+            }
+            members.remove(handshake.rank());
         }
+        loops.get(0).execute(() -> retry(handshake.rank()));
+    }
+
+    private void retry(int rank) {
+        List<ServerHandshake> again;
+        synchronized (this) {
+            again = waiting.stream().filter(one -> one.rank() == rank).toList();
+            again.forEach(waiting::remove);
+        }
+        again.forEach(ServerHandshake::identifyAgain);
     }
 
     private void end() {
-        stopListening();
-        synchronized (handshakes) {
-            handshakes.forEach(Sockets::close);
-        }
         List<Connection> open;
         synchronized (this) {
             over = true;
-            notifyAll();
             open = List.copyOf(members.values());
         }
+        freePort();
         open.forEach(Connection::finish);
         Deadline deadline = settings.deadline(FLUSH);
         open.forEach(connection -> connection.awaitFinished(deadline));
         // A member closes its side once it has read everything; one that does not is cut off by its silence.
+        loops.forEach(IoLoop::closeWhenIdle);
         ended.countDown();
     }
 
-    /** Closes the port; the system frees it when the accepting thread has come out of its call. */
+    /** Closes the port soon, and ends all handshakes. */
     private void stopListening() {
-        Sockets.close(listener);
-        settings.deadline(FLUSH).awaitThroughInterrupts(accepting);
+        loops.get(0).execute(() -> {
+            try {
+                loops.get(0).closeNow(listener);
+                List.copyOf(handshakes).forEach(ServerHandshake::close);
+                synchronized (this) {
+                    waiting.clear();
+                }
+                refusals.sumUp();
+            } catch (IOException e) {
+                LOG.log(
+                        Level.WARNING,
+                        "the port {0} may not be free yet: {1}",
+                        Integer.toString(port),
+                        Sockets.describe(e));
+            } finally {
+                portIsFree.countDown();
+            }
+        });
+    }
+
+    private void freePort() {
+        stopListening();
+        if (!settings.deadline(FLUSH).awaitThroughInterrupts(portIsFree)) {
+            LOG.log(Level.WARNING, "the port {0} may not be free yet", Integer.toString(port));
+        }
     }
 
     private boolean awaitEmpty(Deadline deadline) {
@@ -311,19 +455,6 @@ final class RendezvousServer {
     /** Waits for the end of the linger time and of what follows it. */
     private void awaitEnded() {
         settings.deadline(settings.linger().plus(FLUSH.multipliedBy(2))).awaitThroughInterrupts(ended);
-    }
-
-    private void tell(Socket socket, String text, Deadline deadline) {
-        try {
-            Reply.refused(text).write(socket);
-            Sockets.drain(socket, Reply.MAX_BODY, deadline);
-        } catch (IOException e) {
-            LOG.log(Level.DEBUG, "a refused process did not wait for the reason: {0}", e.getMessage());
-        }
-    }
-
-    private static void refused(String who, String why) {
-        LOG.log(Level.WARNING, "the rendezvous refused {0}: {1}", who, why);
     }
 
     private static boolean addHook(Thread hook) {
@@ -342,19 +473,5 @@ final class RendezvousServer {
             // The JVM is on its way out and the hook runs; it ends by itself.
             LOG.log(Level.TRACE, "the JVM is ending");
         }
-    }
-
-    private static void pause() {
-        try {
-            Thread.sleep(100);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
-    }
-
-    private void daemon(String name, Runnable work) {
-        Thread thread = new Thread(null, work, name, STACK_BYTES);
-        thread.setDaemon(true);
-        thread.start();
     }
 }

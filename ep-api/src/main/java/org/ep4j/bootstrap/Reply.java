@@ -26,9 +26,9 @@ record Reply(Type type, byte[] body) {
     enum Type {
         /** The text of the refusal. */
         REFUSED(0),
-        /** 1 byte: whether the server has a secret, and its nonce. */
+        /** 1 byte: whether the server has a secret; its nonce, its salt, 4 bytes rounds of PBKDF2, its proof. */
         CHALLENGE(1),
-        /** The server's proof, 4 bytes heartbeat and 4 bytes silence in milliseconds. */
+        /** A proof of the times that follow: 4 bytes heartbeat and 4 bytes silence in milliseconds. */
         ACCEPTED(2);
 
         private final int number;
@@ -42,6 +42,19 @@ record Reply(Type type, byte[] body) {
         }
     }
 
+    /** Bytes of a challenge without the proof. */
+    static final int CHALLENGE_BYTES = 1 + Proof.BYTES + Secret.SALT_BYTES + Integer.BYTES;
+
+    /** A challenge without the proof. */
+    static byte[] challenge(Secret secret, byte[] nonce, byte[] salt) {
+        return ByteBuffer.allocate(CHALLENGE_BYTES)
+                .put((byte) (secret.isEmpty() ? 0 : 1))
+                .put(nonce)
+                .put(salt)
+                .putInt(secret.rounds())
+                .array();
+    }
+
     static Reply refused(String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         return new Reply(Type.REFUSED, bytes.length <= MAX_BODY ? bytes : Arrays.copyOf(bytes, MAX_BODY));
@@ -51,16 +64,14 @@ record Reply(Type type, byte[] body) {
         return new String(body, StandardCharsets.UTF_8);
     }
 
-    void write(Socket socket) throws IOException {
-        byte[] all = ByteBuffer.allocate(HEAD_BYTES + body.length)
+    byte[] bytes() {
+        return ByteBuffer.allocate(HEAD_BYTES + body.length)
                 .putInt(Hello.MAGIC)
                 .putShort((short) Hello.VERSION)
                 .put((byte) type.number)
                 .putShort((short) body.length)
                 .put(body)
                 .array();
-        socket.getOutputStream().write(all);
-        socket.getOutputStream().flush();
     }
 
     static Reply read(Socket socket, Deadline deadline) throws IOException {

@@ -1,13 +1,39 @@
 package org.ep4j.bootstrap;
 
+import java.io.EOFException;
 import java.io.IOException;
-import java.net.Socket;
 import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.util.Arrays;
 import org.ep4j.config.EpKeys;
+import org.jspecify.annotations.Nullable;
 
-/** The server's side of one handshake. Reads a few fixed-size messages, all before one deadline. */
-final class ServerHandshake {
+/**
+ * The server's side of one handshake: a few messages of fixed sizes, all before one deadline. The server proves first that it knows the secret,
+ * so that a member shows nothing to one that does not.
+ */
+final class ServerHandshake implements IoLoop.Endpoint {
+    /** What happens in a handshake. Called by the thread of the loop. */
+    interface Owner {
+        /**
+         * The member has proved who it is. {@link #accept} follows, at once or later.
+         *
+         * @throws RefusedException if it must not come in
+         */
+        void identified(ServerHandshake handshake) throws RefusedException;
+
+        /** The member knows that it is in. The channel has to be served by another endpoint from now on. */
+        void accepted(ServerHandshake handshake);
+
+        /** There will be no member. Called once. */
+        void ended(ServerHandshake handshake, String why);
+
+        /** The channel is closed. */
+        void closed(ServerHandshake handshake);
+    }
+
     /** The member must not come in; the message is what it is told. */
     static final class RefusedException extends Exception {
         private static final long serialVersionUID = 1L;
@@ -17,69 +43,247 @@ final class ServerHandshake {
         }
     }
 
-    private final Socket socket;
-    private final TcpSettings settings;
-    private final Deadline deadline;
-    private final byte[] nonce = Proof.nonce();
-    private final Hello hello;
-
-    /** Reads the first message and answers with the challenge. */
-    ServerHandshake(Socket socket, TcpSettings settings, Deadline deadline) throws IOException, RefusedException {
-        this.socket = socket;
-        this.settings = settings;
-        this.deadline = deadline;
-        int version = Hello.version(Sockets.read(socket, Hello.PREFIX_BYTES, deadline));
-        if (version != Hello.VERSION) {
-            throw new RefusedException(
-                    "this rank speaks version " + version + " of the rendezvous protocol, rank 0 version "
-                            + Hello.VERSION + "; run the same ep4j version on all ranks");
-        }
-        hello = Hello.parse(version, Sockets.read(socket, Hello.REST_BYTES, deadline));
-        byte[] challenge = ByteBuffer.allocate(1 + nonce.length)
-                .put((byte) (settings.secret().isEmpty() ? 0 : 1))
-                .put(nonce)
-                .array();
-        new Reply(Reply.Type.CHALLENGE, challenge).write(socket);
+    private enum Step {
+        PREFIX,
+        REST,
+        PROOF,
+        /** Proved; the rank may have to become free. */
+        IDENTIFIED,
+        /** The last message is being written. */
+        ACCEPTED,
+        /** The reason is being written; what still comes is dropped, so that the reason is not lost. */
+        REFUSED,
+        OVER
     }
 
-    /** Checks the member's proof, then what it claims; gives its rank. */
-    int identify() throws IOException, RefusedException {
-        byte[] expected = Proof.of(settings.secret(), Proof.Role.MEMBER, hello, nonce, new byte[0]);
-        boolean proved = Proof.same(expected, Sockets.read(socket, Proof.BYTES, deadline));
-        if (!proved) {
-            boolean mine = !settings.secret().isEmpty();
-            String what = hello.secret() == mine
-                    ? "this rank and rank 0 have different secrets"
-                    : hello.secret()
-                            ? "this rank has a secret, rank 0 has none"
-                            : "rank 0 has a secret, this rank has none";
-            throw new RefusedException(
-                    what + "; set " + EpKeys.BOOTSTRAP_SECRET.environmentName() + " to the same text on all ranks");
-        }
-        if (hello.size() != settings.size()) {
-            throw new RefusedException("this rank was started for " + hello.size() + " ranks, rank 0 for "
-                    + settings.size() + "; set the same " + TcpSettings.WORLD_SIZE + " on all ranks");
-        }
-        if (hello.rank() < 0 || hello.rank() >= settings.size()) {
-            throw new RefusedException("rank " + hello.rank() + " does not exist, must be in [0, " + settings.size()
-                    + "); correct " + TcpSettings.RANK);
-        }
-        return hello.rank();
+    private static final long NEVER = Long.MAX_VALUE / 4;
+
+    private final SocketChannel channel;
+    private final TcpSettings settings;
+    private final byte[] secretKey;
+    private final byte[] salt;
+    private final Owner owner;
+    private final Deadline deadline;
+    private final String remote;
+    private final byte[] nonce = Proof.nonce();
+    private ByteBuffer in = ByteBuffer.allocate(Hello.PREFIX_BYTES);
+    private ByteBuffer out = ByteBuffer.allocate(0);
+    private Step step = Step.PREFIX;
+    private int dropped;
+    private @Nullable SelectionKey key;
+    private @Nullable Hello hello;
+    private byte[] challenge = new byte[0];
+
+    /**
+     * The handshake of a connection that has just come.
+     *
+     * @param secretKey the stretched secret
+     * @param salt with which it was stretched
+     */
+    ServerHandshake(SocketChannel channel, TcpSettings settings, byte[] secretKey, byte[] salt, Owner owner)
+            throws IOException {
+        this.channel = channel;
+        this.settings = settings;
+        this.secretKey = secretKey;
+        this.salt = salt;
+        this.owner = owner;
+        remote = channel.getRemoteAddress().toString();
+        deadline = settings.deadline(settings.handshake());
+    }
+
+    SocketChannel channel() {
+        return channel;
+    }
+
+    /** Address of the member, for messages. */
+    String remote() {
+        return remote;
+    }
+
+    /** Rank that the member has. Known once it is identified. */
+    int rank() {
+        return hello().rank();
     }
 
     /** True if the other handshake is another attempt of the same join. */
     boolean isOfSameProcess(ServerHandshake other) {
-        return Proof.same(hello.process(), other.hello.process());
+        return Proof.same(hello().process(), other.hello().process());
     }
 
-    /** The connection that the handshake is on. */
-    Socket socket() {
-        return socket;
+    /** Keys and times of what follows the handshake. */
+    Connection.Session session() {
+        byte[] said = hello().bytes();
+        return new Connection.Session(
+                Proof.of(secretKey, Proof.Purpose.FROM_SERVER, said, challenge),
+                Proof.of(secretKey, Proof.Purpose.FROM_MEMBER, said, challenge),
+                settings.heartbeat(),
+                settings.silence());
     }
 
-    /** What is left of the time for the handshake. */
-    Deadline deadline() {
-        return deadline;
+    private Hello hello() {
+        Hello said = hello;
+        if (said == null) {
+            throw new IllegalStateException("the member has not said who it is");
+        }
+        return said;
+    }
+
+    @Override
+    public void registered(SelectionKey itsKey) {
+        key = itsKey;
+    }
+
+    @Override
+    public void ready() throws IOException {
+        try {
+            while (advance()) {
+                // Until more has to come, or to be written.
+            }
+        } catch (RefusedException e) {
+            refuse(e);
+        }
+    }
+
+    /** Does one step; false if it has to wait for the other side. */
+    private boolean advance() throws IOException, RefusedException {
+        switch (step) {
+            case PREFIX -> {
+                if (!fill()) {
+                    return false;
+                }
+                int version = Hello.version(in.array());
+                if (version != Hello.VERSION) {
+                    throw new RefusedException("this rank speaks version " + version
+                            + " of the rendezvous protocol, rank 0 version " + Hello.VERSION
+                            + "; run the same ep4j version on all ranks");
+                }
+                expect(Step.REST, Hello.REST_BYTES);
+            }
+            case REST -> {
+                if (!fill()) {
+                    return false;
+                }
+                hello = Hello.parse(Hello.VERSION, in.array());
+                checkBothHaveSecrets(hello());
+                challenge = Reply.challenge(settings.secret(), nonce, salt);
+                byte[] proof = Proof.of(secretKey, Proof.Purpose.SERVER, hello().bytes(), challenge);
+                write(new Reply(Reply.Type.CHALLENGE, concat(challenge, proof)));
+                expect(Step.PROOF, Proof.BYTES);
+            }
+            case PROOF -> {
+                if (!flush() || !fill()) {
+                    return false;
+                }
+                checkProof();
+                expect(Step.IDENTIFIED, 1);
+                owner.identified(this);
+            }
+            case IDENTIFIED -> {
+                if (fill()) {
+                    throw new IOException("it sent more than its proof before it was let in");
+                }
+                return false;
+            }
+            case ACCEPTED -> {
+                if (flush()) {
+                    handOver();
+                }
+                return false;
+            }
+            case REFUSED -> {
+                if (flush()) {
+                    channel.shutdownOutput();
+                    drop();
+                }
+                return false;
+            }
+            case OVER -> {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Asks the owner once more, for whom the rank has become free. Called by the thread of the loop. */
+    void identifyAgain() {
+        if (step != Step.IDENTIFIED) {
+            return;
+        }
+        try {
+            owner.identified(this);
+        } catch (RefusedException e) {
+            refuse(e);
+        } catch (Throwable e) {
+            failed(e);
+        }
+    }
+
+    /** Whether the member has proved who it is. */
+    boolean isIdentified() {
+        return step == Step.IDENTIFIED || step == Step.ACCEPTED;
+    }
+
+    private void expect(Step next, int bytes) {
+        step = next;
+        in = ByteBuffer.allocate(bytes);
+    }
+
+    private boolean fill() throws IOException {
+        while (in.hasRemaining()) {
+            int got = channel.read(in);
+            if (got < 0) {
+                throw new EOFException(
+                        step == Step.PROOF
+                                ? "it ended its handshake when it had seen rank 0's proof; its secret may be another one"
+                                : "the connection ended in its handshake");
+            }
+            if (got == 0) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private boolean flush() throws IOException {
+        if (out.hasRemaining()) {
+            channel.write(out);
+        }
+        SelectionKey mine = key;
+        if (mine != null && mine.isValid()) {
+            mine.interestOps(SelectionKey.OP_READ | (out.hasRemaining() ? SelectionKey.OP_WRITE : 0));
+        }
+        return !out.hasRemaining();
+    }
+
+    private void write(Reply reply) throws IOException {
+        out = ByteBuffer.wrap(reply.bytes());
+        flush();
+    }
+
+    private void checkBothHaveSecrets(Hello said) throws RefusedException {
+        boolean mine = !settings.secret().isEmpty();
+        if (said.secret() != mine) {
+            throw new RefusedException(
+                    (mine ? "rank 0 has a secret, this rank has none" : "this rank has a secret, rank 0 has none")
+                            + "; set " + EpKeys.BOOTSTRAP_SECRET.environmentName() + " to the same text on all ranks");
+        }
+    }
+
+    /** Checks the member's proof, then what it claims. */
+    private void checkProof() throws RefusedException {
+        Hello said = hello();
+        if (!Proof.same(Proof.of(secretKey, Proof.Purpose.MEMBER, said.bytes(), challenge), in.array())) {
+            throw new RefusedException("this rank and rank 0 have different secrets; set "
+                    + EpKeys.BOOTSTRAP_SECRET.environmentName() + " to the same text on all ranks");
+        }
+        if (said.size() != settings.size()) {
+            throw new RefusedException("this rank was started for " + said.size() + " ranks, rank 0 for "
+                    + settings.size() + "; set the same " + TcpSettings.WORLD_SIZE + " on all ranks");
+        }
+        if (said.rank() < 0 || said.rank() >= settings.size()) {
+            throw new RefusedException("rank " + said.rank() + " does not exist, must be in [0, " + settings.size()
+                    + "); correct " + TcpSettings.RANK);
+        }
     }
 
     /** Lets the member in. */
@@ -88,12 +292,94 @@ final class ServerHandshake {
                 .putInt(millis(settings.heartbeat()))
                 .putInt(millis(settings.silence()))
                 .array();
-        byte[] proof = Proof.of(settings.secret(), Proof.Role.SERVER, hello, nonce, timing);
-        byte[] body = ByteBuffer.allocate(proof.length + timing.length)
-                .put(proof)
-                .put(timing)
-                .array();
-        new Reply(Reply.Type.ACCEPTED, body).write(socket);
+        byte[] proof = Proof.of(secretKey, Proof.Purpose.ACCEPTED, hello().bytes(), challenge, timing);
+        step = Step.ACCEPTED;
+        out = ByteBuffer.wrap(new Reply(Reply.Type.ACCEPTED, concat(proof, timing)).bytes());
+        if (flush()) {
+            handOver();
+        }
+    }
+
+    private void handOver() {
+        step = Step.OVER;
+        SelectionKey mine = key;
+        if (mine != null && mine.isValid()) {
+            mine.interestOps(0);
+        }
+        boolean taken = false;
+        try {
+            owner.accepted(this);
+            taken = true;
+        } finally {
+            if (!taken) {
+                close();
+                owner.ended(this, "there was no room for another member");
+            }
+        }
+    }
+
+    /** Says why, and waits until the member has read it. */
+    private void refuse(RefusedException e) {
+        String why = Sockets.describe(e);
+        step = Step.REFUSED;
+        owner.ended(this, why);
+        try {
+            write(Reply.refused(why));
+            ready();
+        } catch (IOException gone) {
+            close();
+        }
+    }
+
+    private void drop() throws IOException {
+        ByteBuffer buffer = ByteBuffer.allocate(Reply.MAX_BODY);
+        int got = channel.read(buffer);
+        while (got > 0 && dropped < Reply.MAX_BODY) {
+            dropped += got;
+            buffer.clear();
+            got = channel.read(buffer);
+        }
+        if (got != 0) {
+            close();
+        }
+    }
+
+    @Override
+    public long look(long now) {
+        if (step == Step.OVER) {
+            return NEVER;
+        }
+        if (deadline.passed()) {
+            failed(new IOException(
+                    "its handshake was not done after " + settings.handshake().toSeconds() + " s"));
+            return NEVER;
+        }
+        return deadline.remainingNanos();
+    }
+
+    @Override
+    public void failed(Throwable failure) {
+        if (step == Step.OVER) {
+            return;
+        }
+        boolean isNews = step != Step.REFUSED;
+        close();
+        if (isNews) {
+            owner.ended(this, Sockets.describe(failure));
+        }
+    }
+
+    /** Ends the handshake without a word. Called by the thread of the loop. */
+    void close() {
+        step = Step.OVER;
+        Sockets.close(channel);
+        owner.closed(this);
+    }
+
+    private static byte[] concat(byte[] a, byte[] b) {
+        byte[] both = Arrays.copyOf(a, a.length + b.length);
+        System.arraycopy(b, 0, both, a.length, b.length);
+        return both;
     }
 
     private static int millis(Duration duration) {

@@ -29,8 +29,11 @@ final class ServerMember implements Connection.Handler, MemberInbox {
 
     @Override
     public void ended(String reason) {
-        hub.disconnected(rank, reason);
-        onEnd.run();
+        try {
+            hub.disconnected(rank, reason);
+        } finally {
+            onEnd.run();
+        }
     }
 
     @Override

@@ -21,7 +21,7 @@ final class Sockets {
     }
 
     /** What an exception says, or what it is when it says nothing. */
-    static String describe(Exception e) {
+    static String describe(Throwable e) {
         String message = e.getMessage();
         return message == null ? e.getClass().getSimpleName() : message;
     }
@@ -47,27 +47,5 @@ final class Sockets {
             }
         }
         return bytes;
-    }
-
-    /** Swallows what the other side still sends, so that closing does not cut off what was sent to it. */
-    static void drain(Socket socket, int most, Deadline deadline) {
-        byte[] buffer = new byte[4096];
-        int total = 0;
-        try {
-            socket.shutdownOutput();
-            InputStream in = socket.getInputStream();
-            int got = 0;
-            while (got >= 0 && total < most && !deadline.passed()) {
-                socket.setSoTimeout(deadline.sleepMillis());
-                try {
-                    got = in.read(buffer);
-                    total += Math.max(got, 0);
-                } catch (SocketTimeoutException e) {
-                    // The deadline says whether that was too long.
-                }
-            }
-        } catch (IOException e) {
-            // It is closed next; whatever went wrong here changes nothing.
-        }
     }
 }

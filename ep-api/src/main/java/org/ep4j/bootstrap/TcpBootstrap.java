@@ -9,14 +9,14 @@ import org.jspecify.annotations.Nullable;
 /** A member whose others are reached through rank 0 over TCP. */
 final class TcpBootstrap extends GroupView {
     private final Membership membership;
-    private final Connection connection;
+    private final TcpLink link;
     private final @Nullable RendezvousServer server;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    private TcpBootstrap(Membership membership, Connection connection, @Nullable RendezvousServer server) {
+    private TcpBootstrap(Membership membership, TcpLink link, @Nullable RendezvousServer server) {
         super(membership, membership.root());
         this.membership = membership;
-        this.connection = connection;
+        this.link = link;
         this.server = server;
     }
 
@@ -42,17 +42,16 @@ final class TcpBootstrap extends GroupView {
             TcpSettings settings, @Nullable RendezvousServer server, RendezvousClient client, Deadline deadline) {
         boolean joined = false;
         try {
-            Connection connection = client.connect();
-            TcpLink link = new TcpLink(connection, settings.clock());
+            TcpLink link = client.connect();
             try {
                 Membership membership = new Membership(settings.rank(), settings.size(), link, settings.clock());
                 link.start(membership);
                 membership.meet(deadline);
                 joined = true;
-                return new TcpBootstrap(membership, connection, server);
+                return new TcpBootstrap(membership, link, server);
             } finally {
                 if (!joined) {
-                    connection.close();
+                    link.cut();
                 }
             }
         } finally {
@@ -72,14 +71,14 @@ final class TcpBootstrap extends GroupView {
         }
     }
 
-    /** How often something arrived from rank 0, signs of life too. */
+    /** How often something arrived from rank 0, heartbeats too. */
     long received() {
-        return connection.received();
+        return link.received();
     }
 
     /** Breaks the connection without a farewell, as a crash does. */
     void cut() {
-        connection.close();
+        link.cut();
     }
 
     @Override

@@ -11,8 +11,8 @@ import org.ep4j.spi.BootstrapProvider;
  * listens there and the others connect. Where {@code TORCHELASTIC_USE_AGENT_STORE} is {@code True} torchrun's agent holds
  * the port itself, and the one after it is used; {@link EpKeys#BOOTSTRAP_PORT} overrides both.
  *
- * <p>The secret {@link EpKeys#BOOTSTRAP_SECRET} keeps strangers out of the group. It proves who joins; what is sent
- * afterwards is neither encrypted nor signed.
+ * <p>The secret {@link EpKeys#BOOTSTRAP_SECRET} keeps strangers out of the group: it authenticates ranks that join and everything that they
+ * send afterwards. Nothing is encrypted.
  */
 public final class TcpBootstrapProvider implements BootstrapProvider {
     /** For {@link java.util.ServiceLoader}. */

@@ -1,6 +1,7 @@
 package org.ep4j.bootstrap;
 
 import java.io.IOException;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.List;
 import org.ep4j.spi.MemberState;
@@ -11,12 +12,23 @@ final class TcpLink implements HubLink {
     /** Longest wait for rank 0 to take note of a farewell. */
     private static final Duration FAREWELL = Duration.ofSeconds(2);
 
+    private final IoLoop loop;
     private final Connection connection;
     private final NanoClock clock;
 
-    TcpLink(Connection connection, NanoClock clock) {
-        this.connection = connection;
-        this.clock = clock;
+    /** The link over a channel whose handshake is done. */
+    TcpLink(SocketChannel channel, Connection.Session session, TcpSettings settings) {
+        clock = settings.clock();
+        loop = new IoLoop("ep4j-member-" + settings.rank(), clock);
+        boolean made = false;
+        try {
+            connection = new Connection(channel, loop, session, clock);
+            made = true;
+        } finally {
+            if (!made) {
+                loop.close();
+            }
+        }
     }
 
     /** Begins to receive. */
@@ -32,8 +44,20 @@ final class TcpLink implements HubLink {
                 MemberState zero = membership.root().state(0);
                 String text = zero == MemberState.LEFT ? "rank 0 has left, and its rendezvous has ended" : reason;
                 membership.end(Failure.Kind.HUB_GONE, text, MemberState.LOST);
+                loop.closeWhenIdle();
             }
         });
+    }
+
+    /** How often something arrived from rank 0, heartbeats too. */
+    long received() {
+        return connection.received();
+    }
+
+    /** Breaks the connection without a farewell, as a crash does. */
+    void cut() {
+        connection.close();
+        loop.closeWhenIdle();
     }
 
     @Override
@@ -61,6 +85,6 @@ final class TcpLink implements HubLink {
     public void close() {
         connection.finish();
         connection.awaitEnd(Deadline.in(FAREWELL, clock));
-        connection.close();
+        cut();
     }
 }

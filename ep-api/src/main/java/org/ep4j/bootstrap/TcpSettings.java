@@ -15,9 +15,9 @@ import org.ep4j.spi.NanoClock;
  * @param size number of ranks
  * @param host where rank 0 listens
  * @param port port there
- * @param secret shared secret; empty for none
+ * @param secret that all ranks share
  * @param setupTimeout longest wait for the other ranks
- * @param heartbeat pause after which an idle connection carries a sign of life
+ * @param heartbeat pause after which an idle connection carries a heartbeat
  * @param silence quiet time after which the other side counts as lost
  * @param linger how long rank 0 serves others after its own close
  * @param clock measures all of these, and how long calls wait
@@ -27,7 +27,7 @@ record TcpSettings(
         int size,
         String host,
         int port,
-        String secret,
+        Secret secret,
         Duration setupTimeout,
         Duration heartbeat,
         Duration silence,
@@ -76,7 +76,7 @@ record TcpSettings(
                 size,
                 host.trim(),
                 port,
-                config.get(EpKeys.BOOTSTRAP_SECRET),
+                Secret.of(config.get(EpKeys.BOOTSTRAP_SECRET)),
                 config.get(EpKeys.SETUP_TIMEOUT),
                 config.get(EpKeys.BOOTSTRAP_HEARTBEAT),
                 config.get(EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT),
@@ -84,7 +84,7 @@ record TcpSettings(
                 clock);
     }
 
-    TcpSettings withSecret(String other) {
+    TcpSettings withSecret(Secret other) {
         return new TcpSettings(rank, size, host, port, other, setupTimeout, heartbeat, silence, linger, clock);
     }
 

@@ -6,11 +6,14 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CompletableFuture;
 import org.ep4j.spi.NanoClock;
 
 /** Listens and goes through the handshake without the secret, or refuses in another protocol version. */
 final class FakeServer implements AutoCloseable {
     private final ServerSocket listener = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
+
+    private final CompletableFuture<Integer> learned = new CompletableFuture<>();
 
     FakeServer() throws IOException {
         this(Hello.VERSION);
@@ -24,6 +27,11 @@ final class FakeServer implements AutoCloseable {
 
     int port() {
         return listener.getLocalPort();
+    }
+
+    /** How many bytes a member sent after the server's false proof. */
+    int learned() {
+        return Ranks.get(learned);
     }
 
     private void serve(int version) {
@@ -42,20 +50,19 @@ final class FakeServer implements AutoCloseable {
                                 .array());
             } else {
                 Hello hello = Hello.parse(version, java.util.Arrays.copyOfRange(rest, Hello.PREFIX_BYTES, rest.length));
-                byte[] nonce = Proof.nonce();
-                new Reply(
-                                Reply.Type.CHALLENGE,
-                                ByteBuffer.allocate(33).put((byte) 1).put(nonce).array())
-                        .write(socket);
-                Sockets.read(socket, Proof.BYTES, deadline);
-                byte[] timing = ByteBuffer.allocate(8).putInt(100).putInt(1000).array();
-                byte[] guess = Proof.of("a guess", Proof.Role.SERVER, hello, nonce, timing);
-                new Reply(
-                                Reply.Type.ACCEPTED,
-                                ByteBuffer.allocate(40).put(guess).put(timing).array())
-                        .write(socket);
+                // A salt that an attacker would have chosen, with the keys of many secrets computed beforehand.
+                Secret guessed = Secret.of("a guess", 10);
+                byte[] salt = new byte[Secret.SALT_BYTES];
+                byte[] challenge = Reply.challenge(guessed, Proof.nonce(), salt);
+                byte[] guess =
+                        Proof.of(guessed.key(salt, guessed.rounds()), Proof.Purpose.SERVER, hello.bytes(), challenge);
+                byte[] body = ByteBuffer.allocate(challenge.length + guess.length)
+                        .put(challenge)
+                        .put(guess)
+                        .array();
+                socket.getOutputStream().write(new Reply(Reply.Type.CHALLENGE, body).bytes());
             }
-            socket.getInputStream().read();
+            learned.complete(socket.getInputStream().readAllBytes().length);
         } catch (IOException e) {
             throw new AssertionError(e);
         }

@@ -28,7 +28,7 @@ final class RankProcess implements AutoCloseable {
                         "WORLD_SIZE", "" + settings.size(),
                         "MASTER_ADDR", settings.host(),
                         "MASTER_PORT", "" + settings.port(),
-                        "EP_BOOTSTRAP_SECRET", settings.secret(),
+                        "EP_BOOTSTRAP_SECRET", settings.secret().text(),
                         "EP_BOOTSTRAP_HEARTBEAT", settings.heartbeat().toMillis() + "ms",
                         "EP_BOOTSTRAP_HEARTBEAT_TIMEOUT", settings.silence().toMillis() + "ms",
                         "EP_BOOTSTRAP_LINGER", settings.linger().toMillis() + "ms"));

@@ -4,13 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import java.io.DataOutputStream;
 import java.io.IOException;
-import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.LongSupplier;
@@ -18,7 +17,6 @@ import java.util.function.Supplier;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
-import org.ep4j.spi.NanoClock;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -67,10 +65,12 @@ class TcpFaultTest {
     /** Lets time pass in steps, in each of which those who live are heard. */
     private static void pass(TestClock clock, Duration time, LongSupplier... heard) {
         for (Duration passed = Duration.ZERO; passed.compareTo(time) < 0; passed = passed.plus(STEP)) {
+            List<Long> before =
+                    Arrays.stream(heard).map(LongSupplier::getAsLong).toList();
             clock.advance(STEP);
-            for (LongSupplier one : heard) {
-                long before = one.getAsLong();
-                Guard.until("a heartbeat comes", () -> one.getAsLong() > before);
+            for (int i = 0; i < heard.length; i++) {
+                int one = i;
+                Guard.until("a heartbeat comes", () -> heard[one].getAsLong() > before.get(one));
             }
         }
     }
@@ -287,19 +287,13 @@ class TcpFaultTest {
         CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(zero, server));
         CompletableFuture<Bootstrap> two =
                 ranks.start(() -> TcpGroup.join(TcpGroup.rank(zero, 2, server.port()), null));
-        try (Socket lazy = TcpGroup.connect(server.port())) {
-            ClientHandshake.ask(
-                    lazy,
-                    TcpGroup.rank(zero, 1, server.port()),
-                    Proof.nonce(),
-                    Deadline.in(Ranks.LONG, NanoClock.SYSTEM));
-            DataOutputStream out = new DataOutputStream(lazy.getOutputStream());
-            Wire.contribute(Hub.SETUP, "start", new byte[0]).write(out);
+        try (RawMember lazy = new RawMember(TcpGroup.rank(zero, 1, server.port()), Proof.nonce())) {
+            lazy.send(Wire.contribute(Hub.SETUP, "start", new byte[0]));
             List<Bootstrap> good = List.of(opened(Ranks.get(own)), opened(Ranks.get(two)));
             for (int i = 0; i < 4; i++) {
                 // The lazy member takes part, so the hub has results for it that it does not read.
                 String tag = "t" + i;
-                Wire.contribute(Hub.ROOT, tag, new byte[0]).write(out);
+                lazy.send(Wire.contribute(Hub.ROOT, tag, new byte[0]));
                 assertThat(ranks.all(2, r -> good.get(r).allGather(tag, new byte[4 << 20], Ranks.LONG)))
                         .hasSize(2);
             }

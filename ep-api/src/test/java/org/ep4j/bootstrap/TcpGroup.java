@@ -14,6 +14,9 @@ import org.ep4j.spi.NanoClock;
 final class TcpGroup {
     private static final String HOST = "127.0.0.1";
 
+    /** Hardly stretched, since tests make many groups. */
+    private static final Secret SECRET = Secret.of("a secret for tests", 10);
+
     /** When a silent member is lost, and how long rank 0 serves the others after its end. */
     static final Duration NEVER = Duration.ofMinutes(10);
 
@@ -22,20 +25,11 @@ final class TcpGroup {
     /** Settings under which nothing takes too long, since time stands still unless the test advances it. */
     static TcpSettings settings(int rank, int size, int port) {
         return new TcpSettings(
-                rank,
-                size,
-                HOST,
-                port,
-                "a secret for tests",
-                Ranks.LONG,
-                Duration.ofMillis(200),
-                NEVER,
-                NEVER,
-                new TestClock());
+                rank, size, HOST, port, SECRET, Ranks.LONG, Duration.ofMillis(200), NEVER, NEVER, new TestClock());
     }
 
     static TcpSettings secret(TcpSettings s, String secret) {
-        return copy(s, s.rank(), s.host(), s.port(), secret, s.setupTimeout(), s.linger(), s.clock());
+        return copy(s, s.rank(), s.host(), s.port(), Secret.of(secret, 10), s.setupTimeout(), s.linger(), s.clock());
     }
 
     static TcpSettings timeout(TcpSettings s, Duration timeout) {
@@ -76,7 +70,7 @@ final class TcpGroup {
             int rank,
             String host,
             int port,
-            String secret,
+            Secret secret,
             Duration setupTimeout,
             Duration linger,
             NanoClock clock) {

@@ -10,9 +10,11 @@ import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.ep4j.EpException;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.MemberState;
@@ -80,12 +82,29 @@ class TcpRefusalTest {
     void anotherSecretIsRefusedWithoutEitherSideShowingIts() {
         EpUnavailableException error = refused(TcpGroup.secret(rank(1), "wrong secret"));
         assertThat(error)
-                .hasMessageContaining("refused rank 1")
+                .hasMessageContaining("does not know the secret of rank 1")
                 .hasMessageContaining("this rank and rank 0 have different secrets")
                 .hasMessageContaining("EP_BOOTSTRAP_SECRET");
         assertThat(error.getMessage()).doesNotContain("wrong secret").doesNotContain("a secret for tests");
-        loggedOnce("this rank and rank 0 have different secrets");
+        loggedOnce("its secret may be another one");
         assertThat(log.lines()).noneMatch(l -> l.contains("wrong secret") || l.contains("a secret for tests"));
+        goodRanksForm();
+    }
+
+    /** As a stranger does that has no use for the server's proof. */
+    @Test
+    void aFalseProofIsRefused() throws IOException {
+        try (Socket stranger = TcpGroup.connect(server.port())) {
+            Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
+            stranger.getOutputStream()
+                    .write(new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce(), Proof.nonce()).bytes());
+            assertThat(Reply.read(stranger, deadline).type()).isEqualTo(Reply.Type.CHALLENGE);
+            stranger.getOutputStream().write(new byte[Proof.BYTES]);
+            assertThat(Reply.read(stranger, deadline).text())
+                    .contains("this rank and rank 0 have different secrets")
+                    .contains("EP_BOOTSTRAP_SECRET");
+        }
+        loggedOnce("this rank and rank 0 have different secrets");
         goodRanksForm();
     }
 
@@ -112,6 +131,7 @@ class TcpRefusalTest {
         try (FakeServer fake = new FakeServer()) {
             EpUnavailableException error = refused(TcpGroup.rank(zero, 1, fake.port()));
             assertThat(error).hasMessageContaining("does not know the secret of rank 1");
+            assertThat(fake.learned()).as("bytes that depend on the secret").isZero();
         }
     }
 
@@ -172,14 +192,15 @@ class TcpRefusalTest {
     @Test
     void aLaterAttemptOfAProcessTakesThePlaceOfItsEarlierOne() throws IOException {
         byte[] process = Proof.nonce();
-        Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
-        try (Socket early = TcpGroup.connect(server.port());
-                Socket late = TcpGroup.connect(server.port())) {
-            ClientHandshake.ask(early, rank(1), process, deadline);
+        try (RawMember early = new RawMember(rank(1), process)) {
             Guard.until("rank 1 is in", () -> server.taken(1));
-            ClientHandshake.ask(late, rank(1), process, deadline);
-            assertThat(ended(early)).isTrue();
-            assertThat(refused(rank(1))).hasMessageContaining("rank 1 is taken by the process at /127.0.0.1:");
+            try (RawMember late = new RawMember(rank(1), process)) {
+                assertThat(ended(early.socket())).isTrue();
+                late.send(Wire.contribute(Hub.SETUP, Hub.SETUP_TAG, new byte[0]));
+                Guard.until(
+                        "the later attempt takes part", () -> !server.missing().contains(1));
+                assertThat(refused(rank(1))).hasMessageContaining("rank 1 is taken by the process at /127.0.0.1:");
+            }
         }
         Guard.until("rank 1 is free again", () -> !server.taken(1));
         goodRanksForm();
@@ -198,15 +219,47 @@ class TcpRefusalTest {
     }
 
     @Test
-    void whoComesAfterTheGroupFormedIsRefused() {
-        List<Bootstrap> group = ranks.all(SIZE, r -> TcpGroup.join(rank(r), r == 0 ? server : null));
-        assertThat(refused(rank(2))).hasMessageContaining("the group has formed already");
-        assertThat(ranks.all(SIZE, r -> BootstrapContract.gather(group.get(r), "t", "x")))
-                .hasSize(SIZE);
-        ranks.all(SIZE, r -> {
-            group.get(r).close();
-            return r;
-        });
+    void thePortIsClosedOnceTheGroupStands() throws IOException {
+        try (Socket silent = TcpGroup.connect(server.port())) {
+            List<Bootstrap> group = ranks.all(SIZE, r -> TcpGroup.join(rank(r), r == 0 ? server : null));
+            assertThat(ended(silent)).isTrue();
+            Guard.until("the port is closed", () -> !accepts(server.port()));
+            TcpSettings late = TcpGroup.clock(rank(2), TestClock.advancedByEachLook(Duration.ofMillis(500)));
+            assertThat(catchThrowableOfType(EpTimeoutException.class, () -> TcpGroup.join(late, null)))
+                    .hasMessageContaining("refused")
+                    .hasMessageContaining("a group that has formed takes no more ranks");
+            assertThat(ranks.all(SIZE, r -> BootstrapContract.gather(group.get(r), "t", "x")))
+                    .hasSize(SIZE);
+            ranks.all(SIZE, r -> {
+                group.get(r).close();
+                return r;
+            });
+        }
+    }
+
+    private static boolean accepts(int port) {
+        try (Socket socket = TcpGroup.connect(port)) {
+            return socket.isConnected();
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    /** What it sends afterwards must not make the connection end before it has read the reason. */
+    @Test
+    void theReasonOfARefusalArrivesAlsoIfMoreIsSent() throws IOException {
+        try (Socket socket = TcpGroup.connect(server.port())) {
+            byte[] hello = new Hello(Hello.VERSION + 1, 1, SIZE, true, Proof.nonce(), Proof.nonce()).bytes();
+            socket.getOutputStream().write(hello, 0, Hello.PREFIX_BYTES);
+            loggedOnce("of the rendezvous protocol");
+            for (int i = Hello.PREFIX_BYTES; i < hello.length; i++) {
+                socket.getOutputStream().write(hello[i]);
+            }
+            assertThat(Reply.read(socket, Deadline.in(Ranks.LONG, NanoClock.SYSTEM))
+                            .text())
+                    .contains("version " + (Hello.VERSION + 1));
+        }
+        goodRanksForm();
     }
 
     @Test
@@ -268,9 +321,9 @@ class TcpRefusalTest {
             }
             CompletableFuture<EpUnavailableException> wrong =
                     ranks.start(() -> refused(TcpGroup.secret(rank(1), "wrong")));
+            assertThat(Ranks.get(wrong)).hasMessageContaining("secret");
             // No time passes, so no stranger gives way.
             goodRanksForm();
-            assertThat(Ranks.get(wrong)).hasMessageContaining("secret");
         } finally {
             for (Socket stranger : strangers) {
                 stranger.close();
@@ -299,13 +352,11 @@ class TcpRefusalTest {
     void aMemberThatSendsAnOversizedFrameIsCutOffBeforeAnythingIsAllocated() throws IOException {
         CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(rank(0), server));
         CompletableFuture<Bootstrap> two = ranks.start(() -> TcpGroup.join(rank(2), null));
-        try (Socket evil = TcpGroup.connect(server.port())) {
-            ClientHandshake.ask(evil, rank(1), Proof.nonce(), Deadline.in(Ranks.LONG, NanoClock.SYSTEM));
-            Wire.contribute(Hub.SETUP, "start", new byte[0])
-                    .write(new java.io.DataOutputStream(evil.getOutputStream()));
+        try (RawMember evil = new RawMember(rank(1), Proof.nonce())) {
+            evil.send(Wire.contribute(Hub.SETUP, "start", new byte[0]));
             Bootstrap zeroth = Ranks.get(own);
             Bootstrap second = Ranks.get(two);
-            evil.getOutputStream().write(new byte[] {0x7f, -1, -1, -1, 2});
+            evil.send(new byte[] {0x7f, -1, -1, -1, 2});
             Guard.until("rank 1 is lost", () -> second.state(1) == MemberState.LOST);
             assertThatThrownBy(() -> second.barrier("t", Ranks.LONG))
                     .hasMessageContaining("length 2147483647, which the protocol does not have");
@@ -322,8 +373,10 @@ class TcpRefusalTest {
             socket.getOutputStream().write(hello.bytes());
             Reply reply = Reply.read(socket, deadline);
             if (reply.type() == Reply.Type.CHALLENGE) {
-                byte[] nonce = java.util.Arrays.copyOfRange(reply.body(), 1, reply.body().length);
-                socket.getOutputStream().write(Proof.of(zero.secret(), Proof.Role.MEMBER, hello, nonce, new byte[0]));
+                byte[] challenge = Arrays.copyOf(reply.body(), Reply.CHALLENGE_BYTES);
+                byte[] salt = Arrays.copyOfRange(challenge, 1 + Proof.BYTES, 1 + Proof.BYTES + Secret.SALT_BYTES);
+                byte[] key = zero.secret().key(salt, zero.secret().rounds());
+                socket.getOutputStream().write(Proof.of(key, Proof.Purpose.MEMBER, hello.bytes(), challenge));
                 reply = Reply.read(socket, deadline);
             }
             assertThat(reply.type()).isEqualTo(Reply.Type.REFUSED);

@@ -47,7 +47,7 @@ class TcpSettingsTest {
         assertThat(settings.size()).isEqualTo(8);
         assertThat(settings.host()).isEqualTo("node-a");
         assertThat(settings.port()).isEqualTo(29500);
-        assertThat(settings.secret()).isEmpty();
+        assertThat(settings.secret().isEmpty()).isTrue();
         assertThat(settings.setupTimeout()).isEqualTo(Duration.ofSeconds(60));
         assertThat(settings.heartbeat()).isEqualTo(Duration.ofSeconds(1));
         assertThat(settings.silence()).isEqualTo(Duration.ofSeconds(10));
@@ -83,7 +83,8 @@ class TcpSettingsTest {
                 "ep.bootstrap.linger",
                 "7s");
         TcpSettings settings = TcpSettings.fromEnvironment(torchrun(), config);
-        assertThat(settings.secret()).isEqualTo("s");
+        assertThat(settings.secret().text()).isEqualTo("s");
+        assertThat(settings.toString()).contains("secret=set").doesNotContain("=s,");
         assertThat(settings.setupTimeout()).isEqualTo(Duration.ofSeconds(3));
         assertThat(settings.heartbeat()).isEqualTo(Duration.ofMillis(200));
         assertThat(settings.silence()).isEqualTo(Duration.ofSeconds(1));

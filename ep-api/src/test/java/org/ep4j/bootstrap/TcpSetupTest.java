@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -234,7 +233,8 @@ class TcpSetupTest {
             only.close();
             RendezvousServer loopback = RendezvousServer.start(TcpGroup.secret(TcpGroup.settings(0, 1, 0), ""));
             loopback.abandon();
-            assertThat(log.lines()).hasSize(1);
+            // Of the second one, only if other people use this machine.
+            assertThat(log.lines()).hasSize(LocalUsers.othersHaveProcesses() ? 2 : 1);
         }
     }
 
@@ -267,12 +267,13 @@ class TcpSetupTest {
         List<Socket> strangers = new ArrayList<>();
         try (LogCapture log = new LogCapture()) {
             CompletableFuture<Void> flood = ranks.run(() -> flood(server.port(), strangers));
+            Guard.until("some are there", () -> server.handshakes() > 40);
             List<Bootstrap> group =
                     ranks.all(32, r -> TcpGroup.join(TcpGroup.rank(zero, r, server.port()), r == 0 ? server : null));
             Ranks.get(flood);
             assertThat(ranks.all(32, r -> BootstrapContract.gather(group.get(r), "t", "x")))
                     .hasSize(32);
-            assertThat(log.lines()).isNotEmpty();
+            assertThat(log.lines()).hasSizeLessThanOrEqualTo(2 * RefusalLog.MOST);
             closeAll(group);
         } finally {
             for (Socket stranger : strangers) {
@@ -287,15 +288,19 @@ class TcpSetupTest {
                 strangers.add(TcpGroup.connect(port));
             }
         } catch (IOException e) {
-            throw new UncheckedIOException(e);
+            // The group stands, which has closed the port.
+            assertThat(strangers).isNotEmpty();
         }
     }
 
     @Test
     void allThreadsAreDaemonsWithNamesAndEndWithTheGroup() {
+        List<Thread> before = threads();
         List<Bootstrap> group = TcpGroup.form(3);
-        List<Thread> threads = threads();
-        assertThat(threads).hasSizeGreaterThanOrEqualTo(13).allMatch(Thread::isDaemon);
+        List<Thread> threads =
+                threads().stream().filter(one -> !before.contains(one)).toList();
+        // One for each member, one for all connections of rank 0; other tests may begin meanwhile.
+        assertThat(threads).hasSizeGreaterThanOrEqualTo(4).allMatch(Thread::isDaemon);
         closeAll(group);
         Guard.until("threads end", () -> threads.stream().noneMatch(Thread::isAlive));
     }

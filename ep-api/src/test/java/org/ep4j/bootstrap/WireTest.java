@@ -4,12 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
-import java.io.DataInputStream;
-import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -26,14 +24,19 @@ import org.junit.jupiter.api.Test;
 class WireTest {
     private static final int SIZE = 4;
 
-    private static byte[] bytes(Frame frame) throws IOException {
+    private static byte[] bytes(Frame frame) {
         var out = new ByteArrayOutputStream();
-        frame.write(new DataOutputStream(out));
+        frame.pieces().forEach(out::writeBytes);
         return out.toByteArray();
     }
 
     private static Frame read(byte[] bytes) throws IOException {
-        return Frame.read(new DataInputStream(new ByteArrayInputStream(bytes))).orElseThrow();
+        return single(new Frame.Decoder().add(bytes));
+    }
+
+    private static Frame single(List<Frame> frames) {
+        assertThat(frames).hasSize(1);
+        return frames.get(0);
     }
 
     private static Membership member() {
@@ -65,7 +68,7 @@ class WireTest {
         byte[] all = new byte[5 + body.length];
         ByteBuffer.wrap(all).putInt(body.length).put((byte) type);
         System.arraycopy(body, 0, all, 5, body.length);
-        Hub hub = new Hub(SIZE, true);
+        Hub hub = new Hub(SIZE, true, () -> {});
         try {
             Wire.toHub(read(all), 1, SIZE, hub);
         } catch (IOException | IllegalArgumentException e) {
@@ -92,11 +95,36 @@ class WireTest {
         assertThat(member.root().state(1)).isEqualTo(MemberState.ALIVE);
     }
 
+    /** However the bytes of a stream are cut into pieces, the same frames come out. */
+    @Property(tries = 200)
+    void framesDoNotDependOnHowTheirBytesArrive(@ForAll @IntRange(min = 1, max = 40) int piece) throws IOException {
+        List<Frame> sent = List.of(
+                Wire.declare("4:abcd", List.of(0, 1, 2)),
+                Frame.HEARTBEAT,
+                Wire.contribute("", "t", new byte[100]),
+                Frame.HEARTBEAT);
+        var stream = new ByteArrayOutputStream();
+        sent.forEach(frame -> stream.writeBytes(bytes(frame)));
+        byte[] all = stream.toByteArray();
+        Frame.Decoder decoder = new Frame.Decoder();
+        List<Frame> got = new ArrayList<>();
+        for (int from = 0; from < all.length; from += piece) {
+            got.addAll(decoder.add(Arrays.copyOfRange(all, from, Math.min(all.length, from + piece))));
+        }
+        assertThat(decoder.isBetweenFrames()).isTrue();
+        assertThat(got.stream().map(frame -> Arrays.toString(bytes(frame))))
+                .containsExactlyElementsOf(sent.stream()
+                        .map(frame -> Arrays.toString(bytes(frame)))
+                        .toList());
+    }
+
     @Property(tries = 200)
     void aCutFrameIsNeverTakenForAWholeOne(@ForAll @IntRange(min = 1, max = 40) int cut) throws IOException {
         byte[] all = bytes(Wire.declare("4:abcd", List.of(0, 1, 2)));
         assumeTrue(cut < all.length);
-        assertThatThrownBy(() -> read(Arrays.copyOf(all, all.length - cut))).isInstanceOf(IOException.class);
+        Frame.Decoder decoder = new Frame.Decoder();
+        assertThat(decoder.add(Arrays.copyOf(all, all.length - cut))).isEmpty();
+        assertThat(decoder.isBetweenFrames()).isFalse();
     }
 
     @Test
@@ -108,13 +136,6 @@ class WireTest {
                     .isInstanceOf(IOException.class)
                     .hasMessageContaining("length " + length);
         }
-    }
-
-    @Test
-    void aStreamThatEndsBetweenFramesIsAnOrderlyEnd() throws IOException {
-        assertThat(Frame.read(new DataInputStream(new ByteArrayInputStream(new byte[0]))))
-                .isEmpty();
-        assertThat(read(bytes(Frame.HEARTBEAT)).type()).isEqualTo(Frame.Type.HEARTBEAT);
     }
 
     @Test
@@ -133,48 +154,31 @@ class WireTest {
     }
 
     @Test
-    void theProofsOfBothRolesAndOfEveryInputDiffer() {
+    void proofsOfEveryPurposeAndEveryInputDiffer() {
+        byte[] key = Proof.nonce();
         byte[] nonce = Proof.nonce();
         Hello hello = new Hello(1, 1, 4, true, Proof.nonce(), Proof.nonce());
-        List<byte[]> proofs = List.of(
-                Proof.of("s", Proof.Role.MEMBER, hello, nonce, new byte[0]),
-                Proof.of("s", Proof.Role.SERVER, hello, nonce, new byte[0]),
-                Proof.of("", Proof.Role.MEMBER, hello, nonce, new byte[0]),
-                Proof.of(
-                        "s",
-                        Proof.Role.MEMBER,
-                        new Hello(1, 2, 4, true, hello.nonce(), hello.process()),
-                        nonce,
-                        new byte[0]),
-                Proof.of(
-                        "s",
-                        Proof.Role.MEMBER,
-                        new Hello(1, 1, 5, true, hello.nonce(), hello.process()),
-                        nonce,
-                        new byte[0]),
-                Proof.of(
-                        "s",
-                        Proof.Role.MEMBER,
-                        new Hello(2, 1, 4, true, hello.nonce(), hello.process()),
-                        nonce,
-                        new byte[0]),
-                Proof.of(
-                        "s",
-                        Proof.Role.MEMBER,
-                        new Hello(1, 1, 4, true, Proof.nonce(), hello.process()),
-                        nonce,
-                        new byte[0]),
-                Proof.of(
-                        "s",
-                        Proof.Role.MEMBER,
-                        new Hello(1, 1, 4, true, hello.nonce(), Proof.nonce()),
-                        nonce,
-                        new byte[0]),
-                Proof.of("s", Proof.Role.MEMBER, hello, Proof.nonce(), new byte[0]),
-                Proof.of("s", Proof.Role.SERVER, hello, nonce, new byte[8]));
+        List<Hello> others = List.of(
+                new Hello(1, 2, 4, true, hello.nonce(), hello.process()),
+                new Hello(1, 1, 5, true, hello.nonce(), hello.process()),
+                new Hello(2, 1, 4, true, hello.nonce(), hello.process()),
+                new Hello(1, 1, 4, false, hello.nonce(), hello.process()),
+                new Hello(1, 1, 4, true, Proof.nonce(), hello.process()),
+                new Hello(1, 1, 4, true, hello.nonce(), Proof.nonce()));
+        List<byte[]> proofs = new ArrayList<>();
+        for (Proof.Purpose purpose : Proof.Purpose.values()) {
+            proofs.add(Proof.of(key, purpose, hello.bytes(), nonce));
+        }
+        others.forEach(other -> proofs.add(Proof.of(key, Proof.Purpose.MEMBER, other.bytes(), nonce)));
+        proofs.add(Proof.of(Proof.nonce(), Proof.Purpose.MEMBER, hello.bytes(), nonce));
+        proofs.add(Proof.of(key, Proof.Purpose.MEMBER, hello.bytes(), Proof.nonce()));
+        proofs.add(Proof.of(key, Proof.Purpose.MEMBER, hello.bytes(), nonce, new byte[0]));
+        // The same bytes, divided in another way.
+        proofs.add(Proof.of(key, Proof.Purpose.MEMBER, new byte[0], nonce));
+        proofs.add(Proof.of(key, Proof.Purpose.MEMBER, nonce, new byte[0]));
         assertThat(proofs.stream().map(Arrays::toString).distinct()).hasSize(proofs.size());
         assertThat(proofs).allMatch(proof -> proof.length == Proof.BYTES);
-        assertThat(Proof.of("s", Proof.Role.MEMBER, hello, nonce, new byte[0])).isEqualTo(proofs.get(0));
+        assertThat(Proof.of(key, Proof.Purpose.SERVER, hello.bytes(), nonce)).isEqualTo(proofs.get(0));
     }
 
     @Test

@@ -51,7 +51,7 @@ final class WiredUpBootstrapTest extends BootstrapContract {
 
     @Test
     void whatRankZeroTellsComesThrough() {
-        Rendezvous here = Rendezvous.here(4711, "secret");
+        Rendezvous here = Rendezvous.here(4711, Secret.of("secret"));
         Rendezvous there = Rendezvous.parse(here.encode());
 
         assertThat(there).isEqualTo(here);
@@ -67,7 +67,7 @@ final class WiredUpBootstrapTest extends BootstrapContract {
     @Test
     void onAnotherMachineTheLoopbackIsNotTried() throws Exception {
         Rendezvous there = Rendezvous.parse(
-                new Rendezvous("another boot", "far", 4711, "s", List.of("10.1.2.3", "fd00::1")).encode());
+                new Rendezvous("another boot", "far", 4711, Secret.of("s"), List.of("10.1.2.3", "fd00::1")).encode());
 
         assertThat(there.candidates())
                 .containsExactly(InetAddress.getByName("10.1.2.3"), InetAddress.getByName("fd00::1"));
@@ -97,7 +97,7 @@ final class WiredUpBootstrapTest extends BootstrapContract {
                 .close();
 
         Rendezvous where = Rendezvous.parse(told.get());
-        assertThat(where.secret()).matches("[0-9a-f]{64}");
+        assertThat(where.secret().text()).matches("[0-9a-f]{64}");
         assertThat(where.port()).isPositive();
     }
 
@@ -118,7 +118,7 @@ final class WiredUpBootstrapTest extends BootstrapContract {
 
     @Test
     void aRendezvousThatIsGoneIsToldWithoutTorchrunsVariables() {
-        byte[] gone = new Rendezvous("", "far", 1, "s", List.of("127.0.0.1")).encode();
+        byte[] gone = new Rendezvous("", "far", 1, Secret.of("s"), List.of("127.0.0.1")).encode();
         EpConfig config = EpConfig.builder().set(EpKeys.SETUP_TIMEOUT, "60s").build();
         NanoClock quick = TestClock.advancedByEachLook(Duration.ofSeconds(5));
 

@@ -1,0 +1,92 @@
+package org.ep4j.bootstrap;
+
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
+import java.util.HexFormat;
+import javax.crypto.SecretKeyFactory;
+import javax.crypto.spec.PBEKeySpec;
+
+/** The secret that the ranks of a job share; may be empty. {@link #toString} does not show it. */
+final class Secret {
+    /** No secret: whoever can connect may join. */
+    static final Secret NONE = new Secret("", 1);
+
+    /** Bytes of a salt. */
+    static final int SALT_BYTES = 16;
+
+    /** Rounds of PBKDF2 with HMAC-SHA256: about 0.1 s for the ranks of a job, and for each guess of someone who can reach the port. */
+    static final int ROUNDS = 120_000;
+
+    /** Most rounds that a member does for a server, which may be a false one. */
+    static final int MOST_ROUNDS = 1_000_000;
+
+    private final String text;
+    private final int rounds;
+
+    private Secret(String text, int rounds) {
+        this.text = text;
+        this.rounds = rounds;
+    }
+
+    static Secret of(String text) {
+        return of(text, ROUNDS);
+    }
+
+    /** A secret that is stretched by another number of rounds. */
+    static Secret of(String text, int rounds) {
+        return text.isEmpty() ? NONE : new Secret(text, rounds);
+    }
+
+    /** Rounds by which the server of a rendezvous stretches the secret, and tells members to. */
+    int rounds() {
+        return rounds;
+    }
+
+    boolean isEmpty() {
+        return text.isEmpty();
+    }
+
+    /** The secret itself, for launchers that hand it on. */
+    String text() {
+        return text;
+    }
+
+    /**
+     * Stretches the secret.
+     *
+     * @param salt of the server, random for each rendezvous, so that nobody can have computed keys beforehand
+     * @param iterations rounds of PBKDF2, as the server says
+     */
+    byte[] key(byte[] salt, int iterations) {
+        try {
+            // A digest, since PBKDF2 takes characters, of which some Javas use only the lower half.
+            byte[] digest = MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8));
+            if (isEmpty()) {
+                return digest;
+            }
+            char[] password = HexFormat.of().formatHex(digest).toCharArray();
+            PBEKeySpec spec = new PBEKeySpec(password, salt, iterations, 8 * Proof.BYTES);
+            return SecretKeyFactory.getInstance("PBKDF2WithHmacSHA256")
+                    .generateSecret(spec)
+                    .getEncoded();
+        } catch (GeneralSecurityException e) {
+            throw new IllegalStateException("this Java has no PBKDF2WithHmacSHA256, which every Java must have", e);
+        }
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Secret secret && text.equals(secret.text);
+    }
+
+    @Override
+    public int hashCode() {
+        return text.hashCode();
+    }
+
+    @Override
+    public String toString() {
+        return isEmpty() ? "none" : "set";
+    }
+}
