@@ -12,20 +12,22 @@ import org.ep4j.config.EpKeys;
 final class ClientHandshake {
     private ClientHandshake() {}
 
-    /** Stretches the secret. See {@link Secret#key}. */
+    /** Derives the key of a rendezvous from the secret. See {@link Secret#key}. */
     interface Keys {
-        byte[] key(byte[] salt, int rounds);
+        byte[] key(byte[] salt, int iterations);
     }
 
     /**
      * Asks to be let in.
      *
      * @param process the same bytes in all attempts of one join
-     * @param keys gives the stretched secret
+     * @param attempt number of this attempt, greater than those before
+     * @param keys derives the key from the secret
      * @throws IOException when the other side breaks off, is too slow or speaks another protocol; trying again may help
      * @throws EpUnavailableException when the server refused, or could not prove that it knows the secret
      */
-    static Connection.Session ask(Socket socket, TcpSettings settings, byte[] process, Keys keys, Deadline deadline)
+    static Connection.Session ask(
+            Socket socket, TcpSettings settings, byte[] process, int attempt, Keys keys, Deadline deadline)
             throws IOException {
         Hello hello = new Hello(
                 Hello.VERSION,
@@ -33,19 +35,20 @@ final class ClientHandshake {
                 settings.size(),
                 !settings.secret().isEmpty(),
                 Proof.nonce(),
-                process);
+                process,
+                attempt);
         byte[] said = hello.bytes();
         socket.getOutputStream().write(said);
         byte[] answer = expect(Reply.Type.CHALLENGE, Reply.CHALLENGE_BYTES + Proof.BYTES, socket, settings, deadline);
         byte[] challenge = Arrays.copyOf(answer, Reply.CHALLENGE_BYTES);
-        ByteBuffer stretching = ByteBuffer.wrap(challenge).position(1 + Proof.BYTES);
+        ByteBuffer derivation = ByteBuffer.wrap(challenge).position(1 + Proof.BYTES);
         byte[] salt = new byte[Secret.SALT_BYTES];
-        int rounds = stretching.get(salt).getInt();
-        if (rounds < 1 || rounds > Secret.MOST_ROUNDS) {
-            throw new IOException(
-                    "it asks for " + rounds + " rounds of PBKDF2, must be in [1, " + Secret.MOST_ROUNDS + "]");
+        int iterations = derivation.get(salt).getInt();
+        if (iterations < 1 || iterations > Secret.MAX_ITERATIONS) {
+            throw new IOException("it asks for " + iterations + " iterations of PBKDF2, must be in [1, "
+                    + Secret.MAX_ITERATIONS + "]");
         }
-        byte[] key = keys.key(salt, rounds);
+        byte[] key = keys.key(salt, iterations);
         byte[] proof = Arrays.copyOfRange(answer, Reply.CHALLENGE_BYTES, answer.length);
         if (!Proof.same(Proof.of(key, Proof.Purpose.SERVER, said, challenge), proof)) {
             // Nothing that depends on the secret has been sent: a server that does not know it learns nothing.

@@ -17,15 +17,16 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A connection after its handshake: frames in both directions, in {@link Records}. It sends a heartbeat if there is nothing else to send. The
- * other side counts as gone if the stream ends, if it carries anything that the other side has not sent, or if nothing arrives for a while.
+ * other side counts as lost if the stream ends, if it carries anything that the other side has not sent, if nothing arrives for a while, if it
+ * takes nothing of what is queued for a while, or if it does not end its direction a while after this side has ended its own.
  */
-final class Connection implements IoLoop.Endpoint {
+final class Connection implements IoLoop.ChannelHandler {
     /** What happens on a connection. Called by the thread of its loop. */
     interface Handler {
-        /** A frame arrived; an exception ends the connection. */
+        /** Takes a frame; an exception ends the connection. */
         void received(Frame frame) throws IOException;
 
-        /** Nothing more will arrive. Called once. */
+        /** Takes note that nothing more will arrive. Called once, and again a heartbeat later if it throws. */
         void ended(String reason);
     }
 
@@ -35,7 +36,7 @@ final class Connection implements IoLoop.Endpoint {
      * @param sent key of what this side sends
      * @param received key of what the other side sends
      * @param heartbeat pause after which an idle connection carries a heartbeat
-     * @param silence time without a record after which the other side counts as gone
+     * @param silence time without a record, or without progress of what is sent, after which the other side counts as lost
      */
     @SuppressWarnings("ArrayRecordComponent") // compared by nobody
     record Session(byte[] sent, byte[] received, Duration heartbeat, Duration silence) {}
@@ -57,7 +58,13 @@ final class Connection implements IoLoop.Endpoint {
     private final CountDownLatch inputEnded = new CountDownLatch(1);
     private final CountDownLatch outputEnded = new CountDownLatch(1);
     private final AtomicLong received = new AtomicLong();
+    /** Made beforehand, since there may be no memory for it when it is needed. */
+    private final Runnable closing = this::closeIfAsked;
+
     private volatile boolean finishing;
+
+    /** Reason for which this side cuts the connection; empty while it does not. */
+    private volatile String closeReason = "";
 
     // From here on: used by the thread of the loop alone.
     private final Records sealed;
@@ -71,6 +78,10 @@ final class Connection implements IoLoop.Endpoint {
     private int unsealedFrom;
     private long heardAt;
     private long sentAt;
+
+    /** Time at which the other side last took some of what is queued, or nothing was queued, or this side ended its direction. */
+    private long takenAt;
+
     private boolean inputIsOver;
     private boolean closed;
 
@@ -105,7 +116,7 @@ final class Connection implements IoLoop.Endpoint {
         flushSoon();
     }
 
-    /** How often something arrived, heartbeats too. */
+    /** Number of records that arrived, heartbeats too. */
     long received() {
         return received.get();
     }
@@ -120,11 +131,31 @@ final class Connection implements IoLoop.Endpoint {
         return deadline.awaitThroughInterrupts(outputEnded);
     }
 
-    /** Cuts the connection. */
-    void close() {
+    /**
+     * Cuts the connection soon, without a wait. Needs no memory: if there is none, the timer of the loop does it.
+     *
+     * @param reason that the handler gets; a constant where memory may be short
+     */
+    void close(String reason) {
+        if (closeReason.isEmpty()) {
+            closeReason = reason;
+        }
         finishing = true;
-        Sockets.close(channel);
-        loop.execute(() -> failed(new IOException("closed on this side")));
+        try {
+            loop.execute(closing);
+        } catch (Throwable e) {
+            // The timer does it.
+            loop.wakeUp();
+        }
+    }
+
+    /** Ends the connection if {@link #close} was called or an end has failed; true if so. */
+    private boolean closeIfAsked() {
+        if (closeReason.isEmpty()) {
+            return false;
+        }
+        end(closeReason);
+        return true;
     }
 
     private void flushSoon() {
@@ -154,13 +185,16 @@ final class Connection implements IoLoop.Endpoint {
         key = itsKey;
         heardAt = clock.nanoTime();
         sentAt = heardAt;
+        takenAt = heardAt;
         flush();
     }
 
     @Override
     public void ready() throws IOException {
-        read();
-        flush();
+        if (!closeIfAsked()) {
+            read();
+            flush();
+        }
     }
 
     private void read() throws IOException {
@@ -200,6 +234,9 @@ final class Connection implements IoLoop.Endpoint {
     private void inputEnds(String reason) throws IOException {
         endInput(reason);
         finishing = true;
+        if (closed) {
+            return;
+        }
         SelectionKey mine = key;
         if (mine != null && mine.isValid()) {
             mine.interestOps(mine.interestOps() & ~SelectionKey.OP_READ);
@@ -212,15 +249,12 @@ final class Connection implements IoLoop.Endpoint {
         if (inputIsOver) {
             return;
         }
-        inputIsOver = true;
-        try {
-            Handler to = handler;
-            if (to != null) {
-                to.ended(reason);
-            }
-        } finally {
-            inputEnded.countDown();
+        Handler to = handler;
+        if (to != null) {
+            to.ended(reason);
         }
+        inputIsOver = true;
+        inputEnded.countDown();
     }
 
     /** Writes what is queued, as far as there is room. */
@@ -240,6 +274,7 @@ final class Connection implements IoLoop.Endpoint {
         mine.interestOps(mine.interestOps() & ~SelectionKey.OP_WRITE);
         if (finishing && queue.isEmpty()) {
             channel.shutdownOutput();
+            takenAt = clock.nanoTime();
             outputEnded.countDown();
             closeIfDone();
         }
@@ -249,13 +284,16 @@ final class Connection implements IoLoop.Endpoint {
     private boolean write() {
         long now = clock.nanoTime();
         try {
-            channel.write(out);
+            if (channel.write(out) > 0) {
+                takenAt = now;
+            }
         } catch (IOException e) {
             // What the other side sent before may still be there to read; the connection ends when that does.
             finishing = true;
             queue.clear();
             unsealed.clear();
             out.limit(out.position());
+            takenAt = now;
             outputEnded.countDown();
             SelectionKey mine = key;
             if (mine != null && mine.isValid()) {
@@ -310,19 +348,41 @@ final class Connection implements IoLoop.Endpoint {
     }
 
     @Override
-    public long look(long now) throws IOException {
-        if (closed) {
+    public long onTimer(long now) throws IOException {
+        if (closed || closeIfAsked()) {
             return NEVER;
         }
-        if (now - heardAt >= session.silence().toNanos()) {
+        long silence = session.silence().toNanos();
+        if (!inputIsOver && now - heardAt >= silence) {
             // It may have come while this thread was kept from reading.
             read();
         }
-        long quiet = session.silence().toNanos() - (now - heardAt);
-        if (quiet <= 0) {
-            failed(new IOException(
-                    "nothing was heard from it for " + session.silence().toMillis() + " ms"));
+        if (now - takenAt >= silence) {
+            // The same holds for room to write.
+            flush();
+        }
+        if (closed) {
             return NEVER;
+        }
+        boolean outputIsOver = outputEnded.getCount() == 0;
+        if (!outputIsOver && !out.hasRemaining()) {
+            takenAt = now;
+        }
+        long quiet = inputIsOver ? NEVER : silence - (now - heardAt);
+        // After its own end this side waits for that of the other one, heartbeats or not.
+        long untaken = silence - (now - takenAt);
+        if (quiet <= 0 || untaken <= 0) {
+            String time = " for " + session.silence().toMillis() + " ms";
+            end(
+                    quiet <= 0
+                            ? "nothing was heard from it" + time
+                            : outputIsOver
+                                    ? "it did not end its connection" + time
+                                    : "it took nothing of what was sent" + time);
+            return NEVER;
+        }
+        if (outputIsOver) {
+            return Math.min(quiet, untaken);
         }
         if (now - sentAt >= session.heartbeat().toNanos()) {
             if (!out.hasRemaining() && queue.isEmpty() && !finishing) {
@@ -331,22 +391,41 @@ final class Connection implements IoLoop.Endpoint {
             flush();
         }
         long idle = session.heartbeat().toNanos() - (now - sentAt);
-        return Math.min(quiet, idle <= 0 ? session.heartbeat().toNanos() : idle);
+        return Math.min(
+                Math.min(quiet, untaken), idle <= 0 ? session.heartbeat().toNanos() : idle);
     }
 
     @Override
     public void failed(Throwable failure) {
-        finishing = true;
-        closed = true;
-        queue.clear();
-        Sockets.close(channel);
-        outputEnded.countDown();
-        endInput(reason(failure));
+        end(reason(failure));
     }
 
     private static String reason(Throwable failure) {
-        String text = Sockets.describe(failure);
-        return text.startsWith("nothing was heard") ? text : "its connection broke: " + text;
+        // Text can be joined only while there is memory for it.
+        return failure instanceof OutOfMemoryError
+                ? "memory ran out while its messages were handled"
+                : "its connection broke: " + Sockets.describe(failure);
+    }
+
+    /** Ends both directions. Where a step fails, the timer does this again: the hub must learn of it, and the loop forget the channel. */
+    private void end(String reason) {
+        if (closed) {
+            return;
+        }
+        if (closeReason.isEmpty()) {
+            closeReason = reason;
+        }
+        finishing = true;
+        SelectionKey mine = key;
+        if (mine != null && mine.isValid()) {
+            mine.interestOps(0);
+        }
+        queue.clear();
+        unsealed.clear();
+        outputEnded.countDown();
+        endInput(closeReason);
+        Sockets.close(channel);
+        closed = true;
     }
 
     private void closeIfDone() {

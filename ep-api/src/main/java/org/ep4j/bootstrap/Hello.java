@@ -13,19 +13,20 @@ import java.util.HexFormat;
  * @param secret true when it has a secret
  * @param nonce random bytes that proofs and keys depend on
  * @param process random bytes that are the same in all attempts of one join, so that a later one can take the place of an earlier
+ * @param attempt number of this attempt; each attempt of a join has a greater one than those before
  */
 @SuppressWarnings("ArrayRecordComponent") // compared by nobody
-record Hello(int version, int rank, int size, boolean secret, byte[] nonce, byte[] process) {
+record Hello(int version, int rank, int size, boolean secret, byte[] nonce, byte[] process, int attempt) {
     /** "EP4J". */
     static final int MAGIC = 0x4550344a;
 
-    static final int VERSION = 3;
+    static final int VERSION = 4;
 
     /** Bytes that say protocol and version. */
     static final int PREFIX_BYTES = 6;
 
     /** Bytes that follow the prefix in this version. */
-    static final int REST_BYTES = 4 + 4 + 1 + 2 * Proof.BYTES;
+    static final int REST_BYTES = 4 + 4 + 1 + 2 * Proof.BYTES + 4;
 
     byte[] bytes() {
         return ByteBuffer.allocate(PREFIX_BYTES + REST_BYTES)
@@ -36,6 +37,7 @@ record Hello(int version, int rank, int size, boolean secret, byte[] nonce, byte
                 .put((byte) (secret ? 1 : 0))
                 .put(nonce)
                 .put(process)
+                .putInt(attempt)
                 .array();
     }
 
@@ -62,6 +64,6 @@ record Hello(int version, int rank, int size, boolean secret, byte[] nonce, byte
         buffer.get(nonce);
         byte[] process = new byte[Proof.BYTES];
         buffer.get(process);
-        return new Hello(version, rank, size, secret, nonce, process);
+        return new Hello(version, rank, size, secret, nonce, process, buffer.getInt());
     }
 }

@@ -1,10 +1,12 @@
 package org.ep4j.bootstrap;
 
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 import org.ep4j.spi.MemberState;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Collects what members contribute and tells them about each other. It does no I/O and never waits for a member, so the
@@ -24,7 +26,11 @@ final class Hub {
     private final Map<String, HubScope> scopes = new HashMap<>();
     private final Map<Integer, String> reasons = new HashMap<>();
     private final Runnable onFormed;
+    /** Members whose going has been dealt with in whole. */
+    private final BitSet gone;
+
     private boolean formed;
+    private @Nullable Throwable undelivered;
 
     /**
      * A hub.
@@ -35,6 +41,7 @@ final class Hub {
     Hub(int size, boolean formed, Runnable onFormed) {
         this.formed = formed;
         this.onFormed = onFormed;
+        gone = new BitSet(size);
         List<Integer> all = IntStream.range(0, size).boxed().toList();
         for (String key : List.of(ROOT, SETUP)) {
             HubScope scope = new HubScope(all);
@@ -55,13 +62,13 @@ final class Hub {
         HubScope scope = scopes.get(key);
         if (scope == null) {
             scope = new HubScope(ranks);
-            scopes.put(key, scope);
             for (int member : ranks) {
                 MemberState state = root().state(member);
                 if (state != MemberState.ALIVE) {
                     scope.mark(member, state);
                 }
             }
+            scopes.put(key, scope);
         } else if (!scope.ranks().equals(ranks)) {
             scope.mismatch("rank " + rank + " gave the ranks " + ranks + ", another member gave " + scope.ranks());
             for (String tag : scope.tags()) {
@@ -95,17 +102,22 @@ final class Hub {
             return;
         }
         if (scope.complete(tag)) {
+            GatherResult result = new GatherResult(key, tag, scope.take(tag));
             formed |= key.equals(SETUP);
-            List<byte[]> parts = scope.take(tag);
             for (int member : scope.ranks()) {
                 MemberInbox inbox = inboxes.get(member);
                 if (inbox != null) {
-                    inbox.result(key, tag, parts);
+                    try {
+                        inbox.result(result);
+                    } catch (RuntimeException | Error e) {
+                        undelivered = e;
+                    }
                 }
             }
             if (key.equals(SETUP)) {
                 onFormed.run();
             }
+            throwUndelivered();
         } else {
             failIfHopeless(key, scope, tag);
         }
@@ -182,14 +194,27 @@ final class Hub {
     }
 
     private void gone(int rank, MemberState state, String reason) {
-        if (root().state(rank) != MemberState.ALIVE) {
+        if (gone.get(rank)) {
             return;
         }
-        reasons.put(rank, reason);
+        // A step that fails for want of memory leaves this to be called again, so none asks what another one has done.
         inboxes.remove(rank);
-        inboxes.keySet().forEach(member -> tell(member, ROOT, rank, state));
+        for (HubScope scope : scopes.values()) {
+            if (scope.has(rank)) {
+                scope.mark(rank, state);
+            }
+        }
+        reasons.put(rank, reason);
+        // Before the failures, so that a member which gets one finds the state that explains it.
+        for (MemberInbox inbox : inboxes.values()) {
+            try {
+                inbox.news(ROOT, rank, state, reason);
+            } catch (RuntimeException | Error e) {
+                undelivered = e;
+            }
+        }
         scopes.forEach((key, scope) -> {
-            if (scope.has(rank) && scope.mark(rank, state)) {
+            if (scope.has(rank)) {
                 scope.tags().forEach(tag -> failIfHopeless(key, scope, tag));
             }
         });
@@ -197,7 +222,21 @@ final class Hub {
                 .removeIf(e -> !e.getKey().equals(ROOT)
                         && !e.getKey().equals(SETUP)
                         && e.getValue().over());
+        gone.set(rank);
         notifyAll();
+        throwUndelivered();
+    }
+
+    /** Throws what a member could not be given, once the others have it. */
+    private void throwUndelivered() {
+        Throwable failure = undelivered;
+        undelivered = null;
+        if (failure instanceof RuntimeException exception) {
+            throw exception;
+        }
+        if (failure instanceof Error error) {
+            throw error;
+        }
     }
 
     private void failIfHopeless(String key, HubScope scope, String tag) {

@@ -25,27 +25,28 @@ final class IoLoop implements AutoCloseable {
     private final NanoClock clock;
     private final Selector selector;
     private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
-    private long lookAt;
+    private long timerAt;
+    private volatile boolean timersAreDue;
     private volatile boolean closing;
     private volatile boolean closingWhenIdle;
     private volatile boolean ended;
     private final byte[] scratch = new byte[Records.MAX_PAYLOAD];
 
-    /** What a loop serves. All methods are called by the thread of the loop. */
-    interface Endpoint {
-        /** Takes the key of the channel. Called once, before anything else. */
+    /** Handles one channel of a loop. All methods are called by the thread of the loop. */
+    interface ChannelHandler {
+        /** Takes the key of the channel. Called once, before the other methods except {@link #failed}. */
         void registered(SelectionKey key) throws IOException;
 
         /** Reads and writes what is possible without a wait. */
         void ready() throws IOException;
 
         /**
-         * Does what time asks for.
+         * Sends what is due, and ends what has taken too long.
          *
          * @param now time of the loop's clock
-         * @return nanoseconds until this has to be called again
+         * @return nanoseconds until it has to be called again
          */
-        long look(long now) throws IOException;
+        long onTimer(long now) throws IOException;
 
         /** Ends. May be called again. */
         void failed(Throwable failure);
@@ -63,7 +64,7 @@ final class IoLoop implements AutoCloseable {
         try {
             opened = Selector.open();
             selector = opened;
-            lookAt = clock.nanoTime();
+            timerAt = clock.nanoTime();
             Thread thread = new Thread(null, this::run, name, STACK_BYTES);
             thread.setDaemon(true);
             thread.start();
@@ -90,27 +91,27 @@ final class IoLoop implements AutoCloseable {
         }
     }
 
-    /** An array that a task or an endpoint may use while it runs. */
+    /** A buffer for the task or handler that is running; its content is lost afterwards. */
     byte[] scratch() {
         return scratch;
     }
 
-    /** Serves a channel from now on, for this endpoint instead of another one. A failure to do so is given to the endpoint. */
-    void register(SelectableChannel channel, int operations, Endpoint endpoint) {
+    /** Serves a channel with this handler from now on, in place of an earlier one. A failure to do so is passed to the handler. */
+    void register(SelectableChannel channel, int operations, ChannelHandler handler) {
         execute(() -> {
             try {
                 channel.configureBlocking(false);
                 SelectionKey key = channel.keyFor(selector);
                 if (key == null) {
-                    key = channel.register(selector, operations, endpoint);
+                    key = channel.register(selector, operations, handler);
                 } else {
-                    key.attach(endpoint);
+                    key.attach(handler);
                     key.interestOps(operations);
                 }
-                endpoint.registered(key);
-                lookAt = clock.nanoTime();
+                handler.registered(key);
+                timerAt = clock.nanoTime();
             } catch (Throwable e) {
-                fail(endpoint, e);
+                fail(handler, e);
             }
         });
     }
@@ -123,9 +124,10 @@ final class IoLoop implements AutoCloseable {
         }
     }
 
-    /** Calls {@link Endpoint#look} soon. */
-    void lookSoon() {
-        execute(() -> lookAt = clock.nanoTime());
+    /** Wakes the thread, which runs its tasks and all timers. Needs no memory. */
+    void wakeUp() {
+        timersAreDue = true;
+        selector.wakeup();
     }
 
     /** Closes a channel that the loop serves, and gives its port back before this returns. Called by the thread of the loop. */
@@ -140,7 +142,7 @@ final class IoLoop implements AutoCloseable {
         selector.wakeup();
     }
 
-    /** Ends the thread, and with it all endpoints that are left. Does not wait. */
+    /** Ends the thread and fails all handlers that are left. Does not wait. */
     @Override
     public void close() {
         closing = true;
@@ -163,7 +165,7 @@ final class IoLoop implements AutoCloseable {
         try {
             runTasks();
             for (SelectionKey key : selector.keys()) {
-                fail((Endpoint) key.attachment(), new IOException("the rendezvous has ended"));
+                fail((ChannelHandler) key.attachment(), new IOException("the rendezvous has ended"));
             }
         } finally {
             ended = true;
@@ -185,21 +187,21 @@ final class IoLoop implements AutoCloseable {
     private void select() throws IOException {
         // An interrupt would keep the selector from waiting, again and again.
         boolean interrupted = Thread.interrupted();
-        long sleep = interrupted ? 0 : clock.longestSleep(Math.max(0, lookAt - clock.nanoTime()));
+        long sleep = interrupted ? 0 : clock.longestSleep(Math.max(0, timerAt - clock.nanoTime()));
         selector.select(this::serve, Math.max(1, sleep / 1_000_000));
         runTasks();
         // Only now: what has arrived while this process was stopped is not silence.
-        if (lookAt - clock.nanoTime() <= 0) {
-            lookAtAll();
+        if (timersAreDue || timerAt - clock.nanoTime() <= 0) {
+            runTimers();
         }
     }
 
     private void serve(SelectionKey key) {
-        Endpoint endpoint = (Endpoint) key.attachment();
+        ChannelHandler handler = (ChannelHandler) key.attachment();
         try {
-            endpoint.ready();
+            handler.ready();
         } catch (Throwable e) {
-            fail(endpoint, e);
+            fail(handler, e);
         }
     }
 
@@ -213,24 +215,27 @@ final class IoLoop implements AutoCloseable {
         }
     }
 
-    private void lookAtAll() {
+    private void runTimers() {
+        timersAreDue = false;
         long now = clock.nanoTime();
-        // Endpoints that come later ask for a look themselves.
+        // If this does not come to its end, the timers are due again.
+        timerAt = now;
+        // A handler that is registered later asks for its timer itself.
         long next = Long.MAX_VALUE / 2;
         for (SelectionKey key : selector.keys()) {
-            Endpoint endpoint = (Endpoint) key.attachment();
+            ChannelHandler handler = (ChannelHandler) key.attachment();
             try {
-                next = Math.min(next, endpoint.look(now));
+                next = Math.min(next, handler.onTimer(now));
             } catch (Throwable e) {
-                fail(endpoint, e);
+                fail(handler, e);
             }
         }
-        lookAt = now + next;
+        timerAt = now + next;
     }
 
-    private static void fail(Endpoint endpoint, Throwable failure) {
+    private static void fail(ChannelHandler handler, Throwable failure) {
         try {
-            endpoint.failed(failure);
+            handler.failed(failure);
         } catch (Throwable e) {
             report(e);
         }

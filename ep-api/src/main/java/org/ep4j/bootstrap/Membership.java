@@ -204,9 +204,13 @@ final class Membership implements MemberInbox {
     }
 
     @Override
-    public void result(String scope, String tag, List<byte[]> parts) {
+    public void result(GatherResult result) {
         // Members of one JVM share the hub's arrays, and a caller may change what it gets.
-        parts(scope, tag, 0, parts.stream().map(byte[]::clone).toList());
+        parts(
+                result.scope(),
+                result.tag(),
+                0,
+                result.parts().stream().map(byte[]::clone).toList());
     }
 
     /** A piece of a result; the arrays become the caller's. */

@@ -8,8 +8,8 @@ import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * Shows that both sides of a handshake know the secret, without sending it: HMAC-SHA256, under the stretched secret, over everything that was
- * said. Whose proof it is goes in, so that no message can be sent back as another one.
+ * Shows that both sides of a handshake know the secret, without sending it: HMAC-SHA256, under a key derived from it, over everything that was
+ * said. The name of the side that proves goes in, so that no message can be sent back as another one.
  */
 final class Proof {
     /** Bytes of a nonce, a proof and a key. */
@@ -44,7 +44,7 @@ final class Proof {
     /**
      * One HMAC.
      *
-     * @param key the stretched secret
+     * @param key derived from the secret
      * @param said what was said in the handshake before
      */
     static byte[] of(byte[] key, Purpose purpose, byte[]... said) {

@@ -8,7 +8,7 @@ import javax.crypto.Mac;
 
 /**
  * One direction of a connection after the handshake, as records: 2 bytes length, payload, 16 bytes of an HMAC-SHA256 over the number of the
- * record, its length and its payload. The number is not sent, so a record that was changed, left out, repeated or moved is found. Not for use
+ * record, its length and its payload. The number is not sent, so a record that was changed, dropped, repeated or reordered is found. Not for use
  * by several threads at once.
  */
 final class Records {
@@ -61,7 +61,7 @@ final class Records {
         long found = number;
         if (!Proof.same(tag, Arrays.copyOf(tag(payload, length), TAG_BYTES))) {
             throw new IOException("record " + found
-                    + " is not authentic; somebody between the ranks has changed, dropped, repeated or moved data");
+                    + " is not authentic; somebody between the ranks has changed, dropped, repeated or reordered data");
         }
         return Optional.of(payload);
     }

@@ -29,7 +29,7 @@ final class RendezvousClient {
     private final Deadline deadline;
     private final byte[] process = Proof.nonce();
     private byte[] salt = new byte[0];
-    private int rounds;
+    private int iterations;
     private byte[] secretKey = new byte[0];
     private String lastError = "nothing was tried";
     private int attempts;
@@ -70,8 +70,8 @@ final class RendezvousClient {
                             deadline.atMost(ATTEMPT).remainingMillis());
                     connected = true;
                     socket.setTcpNoDelay(true);
-                    Connection.Session session =
-                            ClientHandshake.ask(socket, settings, process, this::secretKey, deadline.atMost(handshake));
+                    Connection.Session session = ClientHandshake.ask(
+                            socket, settings, process, attempts, this::secretKey, deadline.atMost(handshake));
                     TcpLink link = new TcpLink(channel, session, settings);
                     kept = true;
                     return link;
@@ -108,12 +108,12 @@ final class RendezvousClient {
                 0);
     }
 
-    /** Stretches the secret once for each rendezvous, not for each attempt. */
-    private byte[] secretKey(byte[] itsSalt, int itsRounds) {
-        if (secretKey.length == 0 || rounds != itsRounds || !Arrays.equals(salt, itsSalt)) {
+    /** Derives the key once for each rendezvous, not for each attempt. */
+    private byte[] secretKey(byte[] itsSalt, int itsIterations) {
+        if (secretKey.length == 0 || iterations != itsIterations || !Arrays.equals(salt, itsSalt)) {
             salt = itsSalt.clone();
-            rounds = itsRounds;
-            secretKey = settings.secret().key(salt, rounds);
+            iterations = itsIterations;
+            secretKey = settings.secret().key(salt, iterations);
         }
         return secretKey;
     }

@@ -20,13 +20,13 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The rendezvous on rank 0. A few threads serve all members and all handshakes. A handshake has a deadline of its own, so one that is slow, silent
- * or a stranger's keeps nobody else out; where there are too many at once, the oldest gives way. The port is closed once the group stands.
+ * or a stranger's keeps nobody else out; where there are too many at once, the oldest of those that have said least is ended. The port is closed once the group has formed.
  */
 final class RendezvousServer {
     private static final Logger LOG = System.getLogger(RendezvousServer.class.getName());
 
     /** Handshakes at once beyond one for each rank. */
-    static final int SPARE_HANDSHAKES = 32;
+    static final int SPARE_HANDSHAKES = 128;
 
     /** Members that one thread serves before there is another one. */
     private static final int MEMBERS_OF_LOOP = 64;
@@ -75,7 +75,7 @@ final class RendezvousServer {
         this.listener = listener;
         address = listener.socket().getInetAddress();
         port = listener.socket().getLocalPort();
-        secretKey = settings.secret().key(salt, settings.secret().rounds());
+        secretKey = settings.secret().key(salt, settings.secret().iterations());
         hub = new Hub(settings.size(), false, this::stopListening);
         refusals = new RefusalLog(LOG, settings.clock());
     }
@@ -209,9 +209,10 @@ final class RendezvousServer {
     }
 
     /** Takes connections. */
-    private final class Acceptor implements IoLoop.Endpoint {
+    private final class Acceptor implements IoLoop.ChannelHandler {
         private @Nullable SelectionKey key;
-        private @Nullable Deadline pause;
+        private boolean paused;
+        private long pausedUntil;
 
         @Override
         public void registered(SelectionKey itsKey) {
@@ -229,34 +230,41 @@ final class RendezvousServer {
                     admit(channel);
                 }
             } catch (IOException | RuntimeException | OutOfMemoryError e) {
-                SelectionKey mine = key;
-                if (mine != null && mine.isValid()) {
+                if (pause()) {
                     refusals.refused("a connection", Sockets.describe(e));
-                    mine.interestOps(0);
-                    pause = settings.deadline(PAUSE);
-                    loops.get(0).lookSoon();
                 }
             }
         }
 
-        @Override
-        public long look(long now) {
+        /** Accepts nothing for a moment. Needs no memory: a connection that cannot be accepted would wake the thread again and again. */
+        private boolean pause() {
             SelectionKey mine = key;
-            Deadline until = pause;
-            if (until != null && mine != null && mine.isValid()) {
-                if (!until.passed()) {
-                    return until.remainingNanos();
+            if (mine == null || !mine.isValid()) {
+                return false;
+            }
+            pausedUntil = settings.clock().nanoTime() + PAUSE.toNanos();
+            paused = true;
+            mine.interestOps(0);
+            loops.get(0).wakeUp();
+            return true;
+        }
+
+        @Override
+        public long onTimer(long now) {
+            SelectionKey mine = key;
+            if (paused && mine != null && mine.isValid()) {
+                if (now - pausedUntil < 0) {
+                    return pausedUntil - now;
                 }
-                pause = null;
                 mine.interestOps(SelectionKey.OP_ACCEPT);
+                paused = false;
             }
             return Long.MAX_VALUE / 4;
         }
 
         @Override
         public void failed(Throwable failure) {
-            SelectionKey mine = key;
-            if (mine == null || !mine.isValid()) {
+            if (!pause()) {
                 Sockets.close(listener);
             }
             LOG.log(Level.WARNING, "the rendezvous could not accept a connection", failure);
@@ -266,13 +274,11 @@ final class RendezvousServer {
     private void admit(SocketChannel channel) {
         boolean served = false;
         try {
+            channel.configureBlocking(false);
             channel.socket().setTcpNoDelay(true);
             ServerHandshake handshake = new ServerHandshake(channel, settings, secretKey, salt, new Handshakes());
             if (handshakes.size() >= settings.size() + SPARE_HANDSHAKES) {
-                handshakes.stream()
-                        .filter(one -> !one.isIdentified())
-                        .findFirst()
-                        .ifPresent(oldest -> oldest.failed(new IOException("it waited while too many others came")));
+                makeRoom();
             }
             handshakes.add(handshake);
             handshakeCount = handshakes.size();
@@ -287,7 +293,37 @@ final class RendezvousServer {
         }
     }
 
-    /** What handshakes lead to. */
+    /**
+     * Ends the handshake that is most likely a stranger's: of those that have come least far, the oldest. A rank says at once who it is, so a
+     * crowd that says nothing cannot push it out.
+     */
+    private void makeRoom() {
+        List<ServerHandshake> all =
+                handshakes.stream().filter(one -> !one.isIdentified()).toList();
+        int least = Integer.MAX_VALUE;
+        for (ServerHandshake one : all) {
+            if (one.progress() == 0) {
+                // Its first message may have come since the last look.
+                one.tryReady();
+            }
+            if (one.progress() == 0 || one.isOver()) {
+                least = 0;
+                break;
+            }
+            least = Math.min(least, one.progress());
+        }
+        if (all.stream().anyMatch(ServerHandshake::isOver)) {
+            return;
+        }
+        for (ServerHandshake one : all) {
+            if (one.progress() == least) {
+                one.failed(new IOException("it waited while too many others came"));
+                return;
+            }
+        }
+    }
+
+    /** Receives what handshakes lead to. */
     private final class Handshakes implements ServerHandshake.Owner {
         @Override
         public void identified(ServerHandshake handshake) throws ServerHandshake.RefusedException {
@@ -308,8 +344,11 @@ final class RendezvousServer {
 
         @Override
         public void ended(ServerHandshake handshake, String why) {
-            refusals.refused(handshake.remote(), why);
-            release(handshake);
+            try {
+                refusals.refused(handshake.remote(), why);
+            } finally {
+                release(handshake);
+            }
         }
 
         @Override
@@ -344,7 +383,13 @@ final class RendezvousServer {
             if (holder == null) {
                 return true;
             }
-            if (!holder.isOfSameProcess(handshake)) {
+            boolean same = holder.isOfSameProcess(handshake);
+            if (same && !handshake.isLaterThan(holder)) {
+                // It was on its way for so long that the process has come again.
+                throw new ServerHandshake.RefusedException(
+                        "rank " + rank + " has come again since, by a later attempt of the same process");
+            }
+            if (!same) {
                 throw new ServerHandshake.RefusedException("rank " + rank + " is taken by the process at "
                         + holder.remote() + "; give every process a " + TcpSettings.RANK + " of its own");
             }
@@ -354,7 +399,7 @@ final class RendezvousServer {
         if (connection == null) {
             holder.failed(new IOException("the same process came again"));
         } else {
-            connection.close();
+            connection.close("the same process came again");
         }
         return false;
     }
@@ -369,23 +414,37 @@ final class RendezvousServer {
         ServerMember member = new ServerMember(rank, settings.size(), hub, connection, () -> release(handshake));
         synchronized (this) {
             if (over) {
-                connection.close();
+                // No loop serves it yet.
+                Sockets.close(handshake.channel());
                 return;
             }
             members.put(rank, connection);
-            hub.attach(rank, member);
         }
-        connection.start(member);
+        boolean started = false;
+        try {
+            hub.attach(rank, member);
+            connection.start(member);
+            started = true;
+        } finally {
+            if (!started) {
+                hub.disconnected(rank, "rank 0 ran out of memory when it came in");
+            }
+        }
     }
 
     /** Lets a process that went before the group formed come again. */
     private void release(ServerHandshake handshake) {
         synchronized (this) {
             waiting.remove(handshake);
-            if (hub.formed() || !taken.values().remove(handshake)) {
+            if (!taken.containsValue(handshake)) {
                 return;
             }
+            // Not kept for the life of the job: it has buffers.
             members.remove(handshake.rank());
+            if (hub.formed()) {
+                return;
+            }
+            taken.values().remove(handshake);
         }
         loops.get(0).execute(() -> retry(handshake.rank()));
     }
@@ -409,7 +468,7 @@ final class RendezvousServer {
         open.forEach(Connection::finish);
         Deadline deadline = settings.deadline(FLUSH);
         open.forEach(connection -> connection.awaitFinished(deadline));
-        // A member closes its side once it has read everything; one that does not is cut off by its silence.
+        // A member closes its side once it has read everything; one that does not is cut off after the time of silence.
         loops.forEach(IoLoop::closeWhenIdle);
         ended.countDown();
     }

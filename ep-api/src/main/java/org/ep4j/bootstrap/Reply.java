@@ -26,7 +26,7 @@ record Reply(Type type, byte[] body) {
     enum Type {
         /** The text of the refusal. */
         REFUSED(0),
-        /** 1 byte: whether the server has a secret; its nonce, its salt, 4 bytes rounds of PBKDF2, its proof. */
+        /** 1 byte: whether the server has a secret; its nonce, its salt, 4 bytes iterations of PBKDF2, its proof. */
         CHALLENGE(1),
         /** A proof of the times that follow: 4 bytes heartbeat and 4 bytes silence in milliseconds. */
         ACCEPTED(2);
@@ -51,7 +51,7 @@ record Reply(Type type, byte[] body) {
                 .put((byte) (secret.isEmpty() ? 0 : 1))
                 .put(nonce)
                 .put(salt)
-                .putInt(secret.rounds())
+                .putInt(secret.iterations())
                 .array();
     }
 

@@ -15,32 +15,32 @@ final class Secret {
     /** Bytes of a salt. */
     static final int SALT_BYTES = 16;
 
-    /** Rounds of PBKDF2 with HMAC-SHA256: about 0.1 s for the ranks of a job, and for each guess of someone who can reach the port. */
-    static final int ROUNDS = 120_000;
+    /** Iterations of PBKDF2 with HMAC-SHA256: about 0.1 s for the ranks of a job, and for each guess of someone who can reach the port. */
+    static final int ITERATIONS = 120_000;
 
-    /** Most rounds that a member does for a server, which may be a false one. */
-    static final int MOST_ROUNDS = 1_000_000;
+    /** Most iterations that a member does for a server, which may be a false one. */
+    static final int MAX_ITERATIONS = 1_000_000;
 
     private final String text;
-    private final int rounds;
+    private final int iterations;
 
-    private Secret(String text, int rounds) {
+    private Secret(String text, int iterations) {
         this.text = text;
-        this.rounds = rounds;
+        this.iterations = iterations;
     }
 
     static Secret of(String text) {
-        return of(text, ROUNDS);
+        return of(text, ITERATIONS);
     }
 
-    /** A secret that is stretched by another number of rounds. */
-    static Secret of(String text, int rounds) {
-        return text.isEmpty() ? NONE : new Secret(text, rounds);
+    /** A secret from which keys are derived by another number of iterations. */
+    static Secret of(String text, int iterations) {
+        return text.isEmpty() ? NONE : new Secret(text, iterations);
     }
 
-    /** Rounds by which the server of a rendezvous stretches the secret, and tells members to. */
-    int rounds() {
-        return rounds;
+    /** Iterations by which the server of a rendezvous derives its key, and tells members to. */
+    int iterations() {
+        return iterations;
     }
 
     boolean isEmpty() {
@@ -53,12 +53,12 @@ final class Secret {
     }
 
     /**
-     * Stretches the secret.
+     * Derives the key of a rendezvous.
      *
      * @param salt of the server, random for each rendezvous, so that nobody can have computed keys beforehand
-     * @param iterations rounds of PBKDF2, as the server says
+     * @param count iterations of PBKDF2, as the server says
      */
-    byte[] key(byte[] salt, int iterations) {
+    byte[] key(byte[] salt, int count) {
         try {
             // A digest, since PBKDF2 takes characters, of which some Javas use only the lower half.
             byte[] digest = MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8));
@@ -66,7 +66,7 @@ final class Secret {
                 return digest;
             }
             char[] password = HexFormat.of().formatHex(digest).toCharArray();
-            PBEKeySpec spec = new PBEKeySpec(password, salt, iterations, 8 * Proof.BYTES);
+            PBEKeySpec spec = new PBEKeySpec(password, salt, count, 8 * Proof.BYTES);
             return SecretKeyFactory.getInstance("PBKDF2WithHmacSHA256")
                     .generateSecret(spec)
                     .getEncoded();

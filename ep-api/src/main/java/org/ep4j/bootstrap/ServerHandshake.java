@@ -14,23 +14,23 @@ import org.jspecify.annotations.Nullable;
  * The server's side of one handshake: a few messages of fixed sizes, all before one deadline. The server proves first that it knows the secret,
  * so that a member shows nothing to one that does not.
  */
-final class ServerHandshake implements IoLoop.Endpoint {
+final class ServerHandshake implements IoLoop.ChannelHandler {
     /** What happens in a handshake. Called by the thread of the loop. */
     interface Owner {
         /**
-         * The member has proved who it is. {@link #accept} follows, at once or later.
+         * Decides whether a member that has proved who it is may come in. {@link #accept} follows, at once or later.
          *
          * @throws RefusedException if it must not come in
          */
         void identified(ServerHandshake handshake) throws RefusedException;
 
-        /** The member knows that it is in. The channel has to be served by another endpoint from now on. */
+        /** Takes over the channel of a member that knows that it is in: another handler has to serve it from now on. */
         void accepted(ServerHandshake handshake);
 
-        /** There will be no member. Called once. */
+        /** Takes note that there will be no member. Called once. */
         void ended(ServerHandshake handshake, String why);
 
-        /** The channel is closed. */
+        /** Takes note that the channel is closed. */
         void closed(ServerHandshake handshake);
     }
 
@@ -77,8 +77,8 @@ final class ServerHandshake implements IoLoop.Endpoint {
     /**
      * The handshake of a connection that has just come.
      *
-     * @param secretKey the stretched secret
-     * @param salt with which it was stretched
+     * @param secretKey derived from the secret
+     * @param salt with which it was derived
      */
     ServerHandshake(SocketChannel channel, TcpSettings settings, byte[] secretKey, byte[] salt, Owner owner)
             throws IOException {
@@ -108,6 +108,11 @@ final class ServerHandshake implements IoLoop.Endpoint {
     /** True if the other handshake is another attempt of the same join. */
     boolean isOfSameProcess(ServerHandshake other) {
         return Proof.same(hello().process(), other.hello().process());
+    }
+
+    /** True if the other handshake, of the same process, began before this one. */
+    boolean isLaterThan(ServerHandshake other) {
+        return hello().attempt() > other.hello().attempt();
     }
 
     /** Keys and times of what follows the handshake. */
@@ -218,6 +223,29 @@ final class ServerHandshake implements IoLoop.Endpoint {
         }
     }
 
+    /** As {@link #ready}, with a failure as its end. Called by the thread of the loop. */
+    void tryReady() {
+        try {
+            ready();
+        } catch (IOException | RuntimeException e) {
+            failed(e);
+        }
+    }
+
+    /** Number of messages that have come from the member, in whole or in part; more once the server has answered. */
+    int progress() {
+        return switch (step) {
+            case PREFIX -> in.position() == 0 ? 0 : 1;
+            case REST -> 1;
+            default -> 2;
+        };
+    }
+
+    /** True if nothing more follows. */
+    boolean isOver() {
+        return step == Step.OVER;
+    }
+
     /** Whether the member has proved who it is. */
     boolean isIdentified() {
         return step == Step.IDENTIFIED || step == Step.ACCEPTED;
@@ -312,8 +340,11 @@ final class ServerHandshake implements IoLoop.Endpoint {
             taken = true;
         } finally {
             if (!taken) {
-                close();
-                owner.ended(this, "there was no room for another member");
+                try {
+                    close();
+                } finally {
+                    owner.ended(this, "rank 0 had no memory for another member");
+                }
             }
         }
     }
@@ -345,7 +376,7 @@ final class ServerHandshake implements IoLoop.Endpoint {
     }
 
     @Override
-    public long look(long now) {
+    public long onTimer(long now) {
         if (step == Step.OVER) {
             return NEVER;
         }
@@ -372,8 +403,11 @@ final class ServerHandshake implements IoLoop.Endpoint {
     /** Ends the handshake without a word. Called by the thread of the loop. */
     void close() {
         step = Step.OVER;
-        Sockets.close(channel);
-        owner.closed(this);
+        try {
+            Sockets.close(channel);
+        } finally {
+            owner.closed(this);
+        }
     }
 
     private static byte[] concat(byte[] a, byte[] b) {

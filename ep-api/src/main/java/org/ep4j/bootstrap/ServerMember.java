@@ -1,11 +1,20 @@
 package org.ep4j.bootstrap;
 
 import java.io.IOException;
-import java.util.List;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import org.ep4j.spi.MemberState;
 
-/** One member on the server: frames in become calls of the hub, calls of the hub become frames out. */
+/**
+ * One member on the server: turns its frames into calls of the hub, and calls of the hub into frames. A frame that cannot be queued ends the
+ * connection of this member, and disturbs neither the hub nor the member on whose behalf the hub calls.
+ */
 final class ServerMember implements Connection.Handler, MemberInbox {
+    private static final Logger LOG = System.getLogger(ServerMember.class.getName());
+
+    /** A constant, since there may be no memory for another text. */
+    private static final String NOT_QUEUED = "rank 0 could not queue a message to it, probably for want of memory";
+
     private final int rank;
     private final int size;
     private final Hub hub;
@@ -29,25 +38,46 @@ final class ServerMember implements Connection.Handler, MemberInbox {
 
     @Override
     public void ended(String reason) {
+        // Not the second without the first: another attempt of the process could have joined when the first is done
+        // again.
+        hub.disconnected(rank, reason);
+        onEnd.run();
+    }
+
+    @Override
+    public void result(GatherResult result) {
         try {
-            hub.disconnected(rank, reason);
-        } finally {
-            onEnd.run();
+            for (Frame frame : result.frames()) {
+                connection.send(frame);
+            }
+        } catch (Throwable e) {
+            // Some pieces may be queued; without the others the member would wait for ever.
+            cut(e);
         }
     }
 
     @Override
-    public void result(String scope, String tag, List<byte[]> parts) {
-        Wire.result(scope, tag, parts).forEach(connection::send);
-    }
-
-    @Override
     public void failed(String scope, String tag, Failure failure) {
-        connection.send(Wire.failed(scope, tag, failure));
+        try {
+            connection.send(Wire.failed(scope, tag, failure));
+        } catch (Throwable e) {
+            cut(e);
+        }
     }
 
     @Override
     public void news(String scope, int member, MemberState state, String reason) {
-        connection.send(Wire.news(scope, member, state, reason));
+        try {
+            connection.send(Wire.news(scope, member, state, reason));
+        } catch (Throwable e) {
+            cut(e);
+        }
+    }
+
+    private void cut(Throwable e) {
+        connection.close(NOT_QUEUED);
+        if (!(e instanceof OutOfMemoryError)) {
+            LOG.log(Level.WARNING, "a message of the rendezvous could not be made for rank " + rank, e);
+        }
     }
 }

@@ -56,7 +56,7 @@ final class TcpLink implements HubLink {
 
     /** Breaks the connection without a farewell, as a crash does. */
     void cut() {
-        connection.close();
+        connection.close("closed on this side");
         loop.closeWhenIdle();
     }
 

@@ -18,7 +18,7 @@ import org.ep4j.spi.NanoClock;
  * @param secret that all ranks share
  * @param setupTimeout longest wait for the other ranks
  * @param heartbeat pause after which an idle connection carries a heartbeat
- * @param silence quiet time after which the other side counts as lost
+ * @param silence time without a message, or without progress of what is sent, after which the other side counts as lost
  * @param linger how long rank 0 serves others after its own close
  * @param clock measures all of these, and how long calls wait
  */

@@ -99,6 +99,10 @@ final class Wire {
         switch (frame.type()) {
             case DECLARE -> {
                 List<Integer> ranks = readRanks(in, size);
+                if (scope.isEmpty() || !Character.isDigit(scope.charAt(0))) {
+                    // The group's own scopes are not any member's to define.
+                    throw new IOException("received a subgroup with the key \"" + scope + "\"");
+                }
                 if (new HashSet<>(ranks).size() != ranks.size() || !ranks.contains(rank)) {
                     throw new IOException("received a subgroup with the ranks " + ranks);
                 }

@@ -18,7 +18,7 @@ final class WiredUp {
     }
 
     private static Bootstrap serve(int size, WireUp wireUp, EpConfig config, Deadline deadline) {
-        // Nobody can guess it, so it need not be stretched.
+        // Nobody can guess it, so one iteration is enough.
         Secret secret = Secret.of(HexFormat.of().formatHex(Proof.nonce()), 1);
         int port = config.get(EpKeys.BOOTSTRAP_PORT);
         TcpSettings settings = TcpSettings.of(0, size, Rendezvous.hostName(), port, config, deadline.clock())

@@ -31,7 +31,7 @@ public final class EpConfig {
     }
 
     /**
-     * A resolved setting.
+     * A resolved setting. {@link #toString} hides the values of keys named {@code *.secret}.
      *
      * @param name of the key
      * @param text the value
@@ -41,7 +41,12 @@ public final class EpConfig {
     public record Resolved(String name, String text, Origin origin, String source) {
         @Override
         public String toString() {
-            return name + " = \"" + text + "\" (" + origin + (source.isEmpty() ? "" : " " + source) + ")";
+            return name + " = \"" + (isSecret() ? "(hidden)" : text) + "\" (" + origin
+                    + (source.isEmpty() ? "" : " " + source) + ")";
+        }
+
+        private boolean isSecret() {
+            return name.endsWith(".secret") && !text.isEmpty();
         }
     }
 
@@ -131,8 +136,9 @@ public final class EpConfig {
     }
 
     private static Resolved shown(Resolved setting) {
-        boolean hide = setting.name().endsWith(".secret") && !setting.text().isEmpty();
-        return hide ? new Resolved(setting.name(), "(hidden)", setting.origin(), setting.source()) : setting;
+        return setting.isSecret()
+                ? new Resolved(setting.name(), "(hidden)", setting.origin(), setting.source())
+                : setting;
     }
 
     /**

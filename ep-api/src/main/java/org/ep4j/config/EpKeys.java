@@ -181,8 +181,8 @@ public final class EpKeys {
     public static final ConfigKey<Duration> BOOTSTRAP_HEARTBEAT_TIMEOUT = ConfigKey.duration(
             "ep.bootstrap.heartbeat-timeout",
             "10s",
-            "silence on a rendezvous connection after which the other side is considered lost, at least twice"
-                    + " ep.bootstrap.heartbeat; rank 0's value applies to all ranks");
+            "time after which the other side of a rendezvous connection is considered lost if it sends nothing, or accepts nothing"
+                    + " of what is sent; at least twice ep.bootstrap.heartbeat; rank 0's value applies to all ranks");
 
     /** Whether a rank continues without ranks that are lost and not proved dead. */
     public static final ConfigKey<Boolean> RECOVER_ALONE = ConfigKey.flag(

@@ -5,12 +5,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.util.AbstractList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.ep4j.spi.NanoClock;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
@@ -37,6 +40,7 @@ final class ConnectionTest {
     /** What one end sees. */
     private static final class End implements Connection.Handler {
         private volatile boolean faulty;
+        private final AtomicInteger failures = new AtomicInteger();
         private final List<Frame.Type> received = new CopyOnWriteArrayList<>();
         private final List<String> ended = new CopyOnWriteArrayList<>();
 
@@ -50,6 +54,10 @@ final class ConnectionTest {
 
         @Override
         public void ended(String reason) {
+            if (failures.get() > 0) {
+                failures.decrementAndGet();
+                throw new OutOfMemoryError("Java heap space");
+            }
             ended.add(reason);
         }
     }
@@ -79,8 +87,8 @@ final class ConnectionTest {
 
     @AfterEach
     void end() {
-        leftConnection.close();
-        rightConnection.close();
+        leftConnection.close("the test is over");
+        rightConnection.close("the test is over");
         leftLoop.close();
         rightLoop.close();
     }
@@ -148,10 +156,89 @@ final class ConnectionTest {
     }
 
     @Test
+    void cutsAConnectionForTheReasonGiven() {
+        leftConnection.close("a reason");
+        leftConnection.close("a later reason");
+        Guard.until("both have ended", () -> !right.ended.isEmpty() && !left.ended.isEmpty());
+        assertThat(left.ended).containsExactly("a reason");
+    }
+
+    /** The hub is in the middle of a call of another member, who must not be disturbed. */
+    @Test
+    void endsTheConnectionOfAMemberWhoseFramesCannotBeQueued() {
+        Hub hub = new Hub(2, true, () -> {});
+        ServerMember member = new ServerMember(1, 2, hub, leftConnection, () -> {});
+        member.result(new GatherResult("", "t", new AbstractList<>() {
+            @Override
+            public byte[] get(int index) {
+                throw new OutOfMemoryError("Java heap space");
+            }
+
+            @Override
+            public int size() {
+                return 2;
+            }
+        }));
+        Guard.until("both have ended", () -> !right.ended.isEmpty() && !left.ended.isEmpty());
+        assertThat(left.ended).containsExactly("rank 0 could not queue a message to it, probably for want of memory");
+    }
+
+    /** It sends heartbeats, but does not react to the end of what it receives. */
+    @Test
+    void cutsOffAnEndThatDoesNotEndItsDirection() throws IOException {
+        TestClock clock = new TestClock();
+        End end = new End();
+        byte[] toServed = Proof.nonce();
+        try (ServerSocketChannel listener = ServerSocketChannel.open();
+                IoLoop loop = new IoLoop("ep4j-test-served", clock)) {
+            listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+            try (SocketChannel raw = SocketChannel.open(listener.getLocalAddress())) {
+                Connection served = new Connection(
+                        listener.accept(),
+                        loop,
+                        new Connection.Session(Proof.nonce(), toServed, Duration.ofSeconds(1), SILENCE),
+                        clock);
+                served.start(end);
+                served.finish();
+                assertThat(served.awaitFinished(Deadline.in(Guard.minute(), NanoClock.SYSTEM)))
+                        .isTrue();
+                Records records = new Records(toServed);
+                // The last one is heard less than the silence before.
+                for (int i = 0; i < 3; i++) {
+                    ByteBuffer record = ByteBuffer.allocate(Records.MAX_BYTES);
+                    byte[] heartbeat = Frame.HEARTBEAT.pieces().get(0);
+                    records.seal(heartbeat, heartbeat.length, record);
+                    raw.write(record.flip());
+                    long want = i + 1L;
+                    Guard.until("the heartbeat is read", () -> served.received() == want);
+                    clock.advance(SILENCE.multipliedBy(2).dividedBy(5));
+                }
+                Guard.until("it has ended", () -> !end.ended.isEmpty());
+                assertThat(end.ended)
+                        .containsExactly("it did not end its connection for " + SILENCE.toMillis() + " ms");
+            }
+        }
+    }
+
+    /** The hub has to learn of it, or a gather waits for a member that has gone. */
+    @Test
+    void repeatsAnEndThatTheHandlerFailedToTake() {
+        left.failures.set(2);
+        leftConnection.close("a reason");
+        Guard.until("the first try has failed", () -> left.failures.get() < 2);
+        Guard.until("a timer has repeated it", () -> {
+            leftClock.advance(Duration.ofSeconds(1));
+            return !left.ended.isEmpty();
+        });
+        assertThat(left.ended).containsExactly("a reason");
+        Guard.until("the channel is closed", () -> !leftChannel.isOpen());
+    }
+
+    @Test
     void anErrorInTheHandlerEndsTheConnectionOnce() {
         right.faulty = true;
         leftConnection.send(Wire.leave("s"));
         Guard.until("both have ended", () -> !right.ended.isEmpty() && !left.ended.isEmpty());
-        assertThat(right.ended).containsExactly("its connection broke: Java heap space");
+        assertThat(right.ended).containsExactly("memory ran out while its messages were handled");
     }
 }

@@ -54,8 +54,8 @@ final class FakeServer implements AutoCloseable {
                 Secret guessed = Secret.of("a guess", 10);
                 byte[] salt = new byte[Secret.SALT_BYTES];
                 byte[] challenge = Reply.challenge(guessed, Proof.nonce(), salt);
-                byte[] guess =
-                        Proof.of(guessed.key(salt, guessed.rounds()), Proof.Purpose.SERVER, hello.bytes(), challenge);
+                byte[] guess = Proof.of(
+                        guessed.key(salt, guessed.iterations()), Proof.Purpose.SERVER, hello.bytes(), challenge);
                 byte[] body = ByteBuffer.allocate(challenge.length + guess.length)
                         .put(challenge)
                         .put(guess)

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
 import java.nio.channels.SelectionKey;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -28,13 +29,15 @@ final class IoLoopTest {
     private enum Where {
         REGISTERED,
         READY,
-        LOOK
+        TIMER,
+        NOWHERE
     }
 
     /** Throws whatever it is given, where it is asked to. */
-    private static final class Faulty implements IoLoop.Endpoint {
+    private static final class Faulty implements IoLoop.ChannelHandler {
         private final Pipe pipe = Pipe.open();
         private final AtomicInteger calls = new AtomicInteger();
+        private final AtomicInteger timers = new AtomicInteger();
         private final AtomicReference<Throwable> ended = new AtomicReference<>();
         private final Where where;
         private final Error error;
@@ -58,8 +61,9 @@ final class IoLoopTest {
         }
 
         @Override
-        public long look(long now) {
-            if (where == Where.LOOK) {
+        public long onTimer(long now) {
+            timers.incrementAndGet();
+            if (where == Where.TIMER) {
                 throw error;
             }
             return Long.MAX_VALUE / 4;
@@ -84,7 +88,7 @@ final class IoLoopTest {
         for (Error error : new Error[] {
             new OutOfMemoryError("unable to create native thread"), new StackOverflowError(), new AssertionError()
         }) {
-            for (Where where : Where.values()) {
+            for (Where where : List.of(Where.REGISTERED, Where.READY, Where.TIMER)) {
                 Faulty faulty = new Faulty(where, error);
                 faulty.pipe.sink().write(ByteBuffer.allocate(1));
                 loop.register(faulty.pipe.source(), SelectionKey.OP_READ, faulty);
@@ -101,6 +105,17 @@ final class IoLoopTest {
             throw new OutOfMemoryError("Java heap space");
         });
         works();
+    }
+
+    @Test
+    void runsTimersWhenItIsWokenUp() throws IOException {
+        Faulty faulty = new Faulty(Where.NOWHERE, new AssertionError());
+        loop.register(faulty.pipe.source(), SelectionKey.OP_READ, faulty);
+        Guard.until("its first timer has run", () -> faulty.timers.get() > 0);
+        works();
+        int before = faulty.timers.get();
+        loop.wakeUp();
+        Guard.until("its timer runs again", () -> faulty.timers.get() > before);
     }
 
     @Test

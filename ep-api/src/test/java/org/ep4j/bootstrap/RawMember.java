@@ -14,12 +14,17 @@ final class RawMember implements Closeable {
     private final Records records;
 
     /** Joins as the rank of the settings, at their port. */
-    RawMember(TcpSettings settings, byte[] process) throws IOException {
+    RawMember(TcpSettings settings, byte[] process, int attempt) throws IOException {
         socket = TcpGroup.connect(settings.port());
         boolean joined = false;
         try {
             Connection.Session session = ClientHandshake.ask(
-                    socket, settings, process, settings.secret()::key, Deadline.in(Ranks.LONG, NanoClock.SYSTEM));
+                    socket,
+                    settings,
+                    process,
+                    attempt,
+                    settings.secret()::key,
+                    Deadline.in(Ranks.LONG, NanoClock.SYSTEM));
             records = new Records(session.sent());
             joined = true;
         } finally {

@@ -117,6 +117,11 @@ class TcpFaultTest {
         assertThat(error)
                 .hasMessageContaining("rank 1 is lost")
                 .hasMessageContaining("nothing was heard from it for 600000 ms");
+        group.others().get(0).signal("CONT");
+        assertThat(group.others().get(0).ask("gather later x"))
+                .as("a process that goes on after it was given up")
+                .startsWith("failed EpPeerLostException")
+                .contains("without rank 0");
     }
 
     @Test
@@ -279,6 +284,41 @@ class TcpFaultTest {
         }
     }
 
+    /** It sends heartbeats all the time, as a process does whose reading thread hangs. */
+    @Test
+    void aMemberThatTakesNothingOfWhatIsSentIsLost() throws IOException {
+        TestClock clock = new TestClock();
+        TcpSettings zero = TcpGroup.clock(TcpGroup.settings(0, 2, 0), clock);
+        RendezvousServer server = RendezvousServer.start(zero);
+        CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(zero, server));
+        try (RawMember lazy = new RawMember(TcpGroup.rank(zero, 1, server.port()), Proof.nonce(), 1)) {
+            lazy.send(Wire.contribute(Hub.SETUP, Hub.SETUP_TAG, new byte[0]));
+            TcpBootstrap good = (TcpBootstrap) opened(Ranks.get(own));
+            for (int i = 0; i < 4; i++) {
+                lazy.send(Wire.contribute(Hub.ROOT, "t" + i, new byte[4 << 20]));
+                good.allGather("t" + i, new byte[4 << 20], Ranks.LONG);
+            }
+            for (Duration passed = Duration.ZERO;
+                    good.state(1) == MemberState.ALIVE && passed.compareTo(TcpGroup.NEVER.multipliedBy(3)) < 0;
+                    passed = passed.plus(STEP)) {
+                long before = server.received(1);
+                long own0 = server.received(0);
+                long heard = good.received();
+                clock.advance(STEP);
+                lazy.send(Frame.HEARTBEAT);
+                Guard.until(
+                        "heartbeats come",
+                        () -> (server.received(1) > before || good.state(1) != MemberState.ALIVE)
+                                && server.received(0) > own0
+                                && good.received() > heard);
+            }
+            assertThat(good.state(1)).isEqualTo(MemberState.LOST);
+            assertThat(lost(() -> good.allGather("t", new byte[0], Ranks.LONG)))
+                    .hasMessageContaining("rank 1 is lost")
+                    .hasMessageContaining("it took nothing of what was sent for 600000 ms");
+        }
+    }
+
     @Test
     void aMemberThatNeverReadsDoesNotHoldUpTheOthers() throws IOException {
         TestClock clock = new TestClock();
@@ -287,7 +327,7 @@ class TcpFaultTest {
         CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(zero, server));
         CompletableFuture<Bootstrap> two =
                 ranks.start(() -> TcpGroup.join(TcpGroup.rank(zero, 2, server.port()), null));
-        try (RawMember lazy = new RawMember(TcpGroup.rank(zero, 1, server.port()), Proof.nonce())) {
+        try (RawMember lazy = new RawMember(TcpGroup.rank(zero, 1, server.port()), Proof.nonce(), 1)) {
             lazy.send(Wire.contribute(Hub.SETUP, "start", new byte[0]));
             List<Bootstrap> good = List.of(opened(Ranks.get(own)), opened(Ranks.get(two)));
             for (int i = 0; i < 4; i++) {

@@ -14,7 +14,7 @@ import org.ep4j.spi.NanoClock;
 final class TcpGroup {
     private static final String HOST = "127.0.0.1";
 
-    /** Hardly stretched, since tests make many groups. */
+    /** Derives its keys with few iterations, since tests make many groups. */
     private static final Secret SECRET = Secret.of("a secret for tests", 10);
 
     /** When a silent member is lost, and how long rank 0 serves the others after its end. */

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Whoever must not come in is told why, is logged in one line, and keeps nobody else out. */
+/** Refused connections: each gets the reason, is logged in one line, and keeps nobody else out. */
 @Tag("verify")
 class TcpRefusalTest {
     private static final int SIZE = 3;
@@ -97,7 +97,7 @@ class TcpRefusalTest {
         try (Socket stranger = TcpGroup.connect(server.port())) {
             Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
             stranger.getOutputStream()
-                    .write(new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce(), Proof.nonce()).bytes());
+                    .write(new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce(), Proof.nonce(), 1).bytes());
             assertThat(Reply.read(stranger, deadline).type()).isEqualTo(Reply.Type.CHALLENGE);
             stranger.getOutputStream().write(new byte[Proof.BYTES]);
             assertThat(Reply.read(stranger, deadline).text())
@@ -192,14 +192,17 @@ class TcpRefusalTest {
     @Test
     void aLaterAttemptOfAProcessTakesThePlaceOfItsEarlierOne() throws IOException {
         byte[] process = Proof.nonce();
-        try (RawMember early = new RawMember(rank(1), process)) {
+        try (RawMember early = new RawMember(rank(1), process, 1)) {
             Guard.until("rank 1 is in", () -> server.taken(1));
-            try (RawMember late = new RawMember(rank(1), process)) {
+            try (RawMember late = new RawMember(rank(1), process, 2)) {
                 assertThat(ended(early.socket())).isTrue();
                 late.send(Wire.contribute(Hub.SETUP, Hub.SETUP_TAG, new byte[0]));
                 Guard.until(
                         "the later attempt takes part", () -> !server.missing().contains(1));
                 assertThat(refused(rank(1))).hasMessageContaining("rank 1 is taken by the process at /127.0.0.1:");
+                assertThatThrownBy(() -> new RawMember(rank(1), process, 1).close())
+                        .as("an attempt that was on its way for long")
+                        .hasMessageContaining("rank 1 has come again since");
             }
         }
         Guard.until("rank 1 is free again", () -> !server.taken(1));
@@ -219,7 +222,7 @@ class TcpRefusalTest {
     }
 
     @Test
-    void thePortIsClosedOnceTheGroupStands() throws IOException {
+    void thePortIsClosedOnceTheGroupHasFormed() throws IOException {
         try (Socket silent = TcpGroup.connect(server.port())) {
             List<Bootstrap> group = ranks.all(SIZE, r -> TcpGroup.join(rank(r), r == 0 ? server : null));
             assertThat(ended(silent)).isTrue();
@@ -249,7 +252,7 @@ class TcpRefusalTest {
     @Test
     void theReasonOfARefusalArrivesAlsoIfMoreIsSent() throws IOException {
         try (Socket socket = TcpGroup.connect(server.port())) {
-            byte[] hello = new Hello(Hello.VERSION + 1, 1, SIZE, true, Proof.nonce(), Proof.nonce()).bytes();
+            byte[] hello = new Hello(Hello.VERSION + 1, 1, SIZE, true, Proof.nonce(), Proof.nonce(), 1).bytes();
             socket.getOutputStream().write(hello, 0, Hello.PREFIX_BYTES);
             loggedOnce("of the rendezvous protocol");
             for (int i = Hello.PREFIX_BYTES; i < hello.length; i++) {
@@ -282,7 +285,7 @@ class TcpRefusalTest {
                 Socket dripping = TcpGroup.connect(other.port())) {
             Guard.until("both are in their handshakes", () -> other.handshakes() == 2);
             // One byte of a good beginning now and then: each is in time, all of them are not.
-            byte[] hello = new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce(), Proof.nonce()).bytes();
+            byte[] hello = new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce(), Proof.nonce(), 1).bytes();
             for (int i = 0; i < hello.length / 2; i++) {
                 dripping.getOutputStream().write(hello[i]);
                 clock.advance(Duration.ofSeconds(handshake).dividedBy(hello.length / 2 - 1));
@@ -301,7 +304,7 @@ class TcpRefusalTest {
     }
 
     @Test
-    void whoeverIsSilentKeepsNobodyElseOut() throws IOException {
+    void aSilentStrangerKeepsNobodyElseOut() throws IOException {
         // No time passes, so its handshake never ends by itself.
         try (Socket silent = TcpGroup.connect(server.port())) {
             goodRanksForm();
@@ -349,10 +352,38 @@ class TcpRefusalTest {
     }
 
     @Test
+    void aSilentCrowdDoesNotPushOutARankThatHasSaidWhoItIs() throws IOException {
+        List<Socket> strangers = new ArrayList<>();
+        try (Socket early = TcpGroup.connect(server.port())) {
+            Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
+            Hello hello = new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce(), Proof.nonce(), 1);
+            early.getOutputStream().write(hello.bytes());
+            Reply challenge = Reply.read(early, deadline);
+            for (int i = 0; i < SIZE + RendezvousServer.SPARE_HANDSHAKES + 20; i++) {
+                strangers.add(TcpGroup.connect(server.port()));
+            }
+            assertThat(ended(strangers.get(0))).isTrue();
+            early.getOutputStream().write(proof(hello, challenge));
+            assertThat(Reply.read(early, deadline).type()).isEqualTo(Reply.Type.ACCEPTED);
+        } finally {
+            for (Socket stranger : strangers) {
+                stranger.close();
+            }
+        }
+    }
+
+    private byte[] proof(Hello hello, Reply reply) {
+        byte[] challenge = Arrays.copyOf(reply.body(), Reply.CHALLENGE_BYTES);
+        byte[] salt = Arrays.copyOfRange(challenge, 1 + Proof.BYTES, 1 + Proof.BYTES + Secret.SALT_BYTES);
+        byte[] key = zero.secret().key(salt, zero.secret().iterations());
+        return Proof.of(key, Proof.Purpose.MEMBER, hello.bytes(), challenge);
+    }
+
+    @Test
     void aMemberThatSendsAnOversizedFrameIsCutOffBeforeAnythingIsAllocated() throws IOException {
         CompletableFuture<Bootstrap> own = ranks.start(() -> TcpGroup.join(rank(0), server));
         CompletableFuture<Bootstrap> two = ranks.start(() -> TcpGroup.join(rank(2), null));
-        try (RawMember evil = new RawMember(rank(1), Proof.nonce())) {
+        try (RawMember evil = new RawMember(rank(1), Proof.nonce(), 1)) {
             evil.send(Wire.contribute(Hub.SETUP, "start", new byte[0]));
             Bootstrap zeroth = Ranks.get(own);
             Bootstrap second = Ranks.get(two);
@@ -369,14 +400,11 @@ class TcpRefusalTest {
     private String handshake(int version, int rank, int size) throws IOException {
         try (Socket socket = TcpGroup.connect(server.port())) {
             Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
-            Hello hello = new Hello(version, rank, size, true, Proof.nonce(), Proof.nonce());
+            Hello hello = new Hello(version, rank, size, true, Proof.nonce(), Proof.nonce(), 1);
             socket.getOutputStream().write(hello.bytes());
             Reply reply = Reply.read(socket, deadline);
             if (reply.type() == Reply.Type.CHALLENGE) {
-                byte[] challenge = Arrays.copyOf(reply.body(), Reply.CHALLENGE_BYTES);
-                byte[] salt = Arrays.copyOfRange(challenge, 1 + Proof.BYTES, 1 + Proof.BYTES + Secret.SALT_BYTES);
-                byte[] key = zero.secret().key(salt, zero.secret().rounds());
-                socket.getOutputStream().write(Proof.of(key, Proof.Purpose.MEMBER, hello.bytes(), challenge));
+                socket.getOutputStream().write(proof(hello, reply));
                 reply = Reply.read(socket, deadline);
             }
             assertThat(reply.type()).isEqualTo(Reply.Type.REFUSED);

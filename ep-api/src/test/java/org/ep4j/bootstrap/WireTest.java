@@ -157,14 +157,15 @@ class WireTest {
     void proofsOfEveryPurposeAndEveryInputDiffer() {
         byte[] key = Proof.nonce();
         byte[] nonce = Proof.nonce();
-        Hello hello = new Hello(1, 1, 4, true, Proof.nonce(), Proof.nonce());
+        Hello hello = new Hello(1, 1, 4, true, Proof.nonce(), Proof.nonce(), 1);
         List<Hello> others = List.of(
-                new Hello(1, 2, 4, true, hello.nonce(), hello.process()),
-                new Hello(1, 1, 5, true, hello.nonce(), hello.process()),
-                new Hello(2, 1, 4, true, hello.nonce(), hello.process()),
-                new Hello(1, 1, 4, false, hello.nonce(), hello.process()),
-                new Hello(1, 1, 4, true, Proof.nonce(), hello.process()),
-                new Hello(1, 1, 4, true, hello.nonce(), Proof.nonce()));
+                new Hello(1, 2, 4, true, hello.nonce(), hello.process(), 1),
+                new Hello(1, 1, 5, true, hello.nonce(), hello.process(), 1),
+                new Hello(2, 1, 4, true, hello.nonce(), hello.process(), 1),
+                new Hello(1, 1, 4, false, hello.nonce(), hello.process(), 1),
+                new Hello(1, 1, 4, true, Proof.nonce(), hello.process(), 1),
+                new Hello(1, 1, 4, true, hello.nonce(), Proof.nonce(), 1),
+                new Hello(1, 1, 4, true, hello.nonce(), hello.process(), 2));
         List<byte[]> proofs = new ArrayList<>();
         for (Proof.Purpose purpose : Proof.Purpose.values()) {
             proofs.add(Proof.of(key, purpose, hello.bytes(), nonce));
@@ -183,7 +184,7 @@ class WireTest {
 
     @Test
     void aHelloComesBackAsItWas() throws IOException {
-        Hello hello = new Hello(Hello.VERSION, 7, 9, true, Proof.nonce(), Proof.nonce());
+        Hello hello = new Hello(Hello.VERSION, 7, 9, true, Proof.nonce(), Proof.nonce(), 1);
         byte[] bytes = hello.bytes();
         assertThat(Hello.version(Arrays.copyOf(bytes, Hello.PREFIX_BYTES))).isEqualTo(Hello.VERSION);
         Hello back = Hello.parse(Hello.VERSION, Arrays.copyOfRange(bytes, Hello.PREFIX_BYTES, bytes.length));

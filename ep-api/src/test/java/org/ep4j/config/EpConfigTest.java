@@ -185,6 +185,8 @@ class EpConfigTest {
         assertThat(config.resolveAll(EpKeys.all()).toString())
                 .doesNotContain("hunter2")
                 .contains("(hidden)");
+        assertThat(config.resolve(EpKeys.BOOTSTRAP_SECRET).toString())
+                .isEqualTo("ep.bootstrap.secret = \"(hidden)\" (ENVIRONMENT EP_BOOTSTRAP_SECRET)");
         assertThat(config.get(EpKeys.BOOTSTRAP_SECRET)).isEqualTo("hunter2");
     }
 
