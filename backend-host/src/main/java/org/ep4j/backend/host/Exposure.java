@@ -72,7 +72,14 @@ final class Exposure implements SymmetricAllocation {
         List<String> refusals = new ArrayList<>();
         for (int i = 0; i < rooms.size(); i++) {
             int rank = collective.ranks().get(i);
-            Optional<String> refusal = rooms.get(i).refusal(name, sharing.getOrDefault(folderOf(rank), 1));
+            Room room = rooms.get(i);
+            int grouped = 0;
+            for (int j = 0; j < rooms.size(); j++) {
+                boolean near = folderOf(collective.ranks().get(j)).equals(folderOf(rank));
+                grouped += near && room.sharesGroup(rooms.get(j)) ? 1 : 0;
+            }
+            Optional<String> refusal =
+                    room.refusal(name, sharing.getOrDefault(folderOf(rank), 1), Math.max(1, grouped));
             refusal.ifPresent(text -> refusals.add(collective.label(rank) + ": " + text));
         }
         if (!refusals.isEmpty()) {

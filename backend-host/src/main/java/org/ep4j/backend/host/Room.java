@@ -18,11 +18,14 @@ import org.ep4j.EpException;
  * @param folderFree bytes that files in the folder may still take
  * @param memoryFree bytes of memory and swap that the machine can still give; {@link Long#MAX_VALUE} where files do not
  *     live in memory, or it is unknown
+ * @param group what this rank's control group allows it to take of memory, where that is limited and files live in memory
  * @param folder path of the folder on this rank
  */
-record Room(long bytes, long folderFree, long memoryFree, String folder) {
+record Room(long bytes, long folderFree, long memoryFree, Optional<CgroupMemory> group, String folder) {
     private static final Path MEMORY = Path.of("/proc/meminfo");
-    private static final Pattern AVAILABLE = Pattern.compile("(?m)^(?:MemAvailable|SwapFree): +(\\d{1,15}) kB$");
+    private static final Path PROCESS = Path.of("/proc/self");
+    private static final Pattern AVAILABLE = Pattern.compile("(?m)^(MemAvailable|SwapFree): +(\\d{1,15}) kB$");
+    private static final int NUMBERS = 5 * Long.BYTES + Integer.BYTES;
 
     static Room look(long bytes, ShmFolder folder) {
         long folderFree = Long.MAX_VALUE;
@@ -34,36 +37,63 @@ record Room(long bytes, long folderFree, long memoryFree, String folder) {
             // Unknown in some containers. Taking the space tells the truth later.
             inMemory = false;
         }
-        return new Room(bytes, folderFree, inMemory ? availableMemory() : Long.MAX_VALUE, folder.toString());
-    }
-
-    private static long availableMemory() {
+        if (!inMemory) {
+            return new Room(bytes, folderFree, Long.MAX_VALUE, Optional.empty(), folder.toString());
+        }
+        long available = 0;
+        long swapFree = 0;
         try {
             Matcher matcher = AVAILABLE.matcher(Files.readString(MEMORY));
-            long sum = 0;
             while (matcher.find()) {
-                sum += Long.parseLong(matcher.group(1)) << 10;
+                long value = Long.parseLong(matcher.group(2)) << 10;
+                available += value;
+                swapFree += matcher.group(1).equals("SwapFree") ? value : 0;
             }
-            return sum == 0 ? Long.MAX_VALUE : sum;
         } catch (IOException e) {
-            return Long.MAX_VALUE;
+            available = 0;
         }
+        return new Room(
+                bytes,
+                folderFree,
+                available == 0 ? Long.MAX_VALUE : available,
+                CgroupMemory.look(PROCESS, swapFree),
+                folder.toString());
     }
 
-    /** Why {@code ranks} ranks that share this rank's folder cannot have their buffers; empty when they can. */
-    Optional<String> refusal(String buffer, int ranks) {
-        long limit = Math.min(folderFree, memoryFree);
-        if (bytes <= limit / ranks) {
-            return Optional.empty();
+    /** True if two ranks of one machine take memory of the same control group. */
+    boolean sharesGroup(Room other) {
+        return group.isPresent()
+                && other.group().isPresent()
+                && group.get().group() == other.group().get().group();
+    }
+
+    /**
+     * Why this rank, and those that share its folder, cannot have their buffers; empty when they can.
+     *
+     * @param ranks how many share the folder
+     * @param grouped how many of these are in the same control group
+     */
+    Optional<String> refusal(String buffer, int ranks, int grouped) {
+        if (bytes > Math.min(folderFree, memoryFree) / ranks) {
+            String need = need(buffer, ranks);
+            return Optional.of(
+                    folderFree <= memoryFree
+                            ? need + ", which has " + Bytes.text(folderFree) + " free; " + ShmProbe.MORE_ROOM
+                            : need + ", which keeps files in memory, and the machine has " + Bytes.text(memoryFree)
+                                    + " of it left; ask for a smaller buffer, or run fewer ranks on this machine");
         }
-        String need = (ranks == 1 ? "1 rank needs " : ranks + " ranks need " + Bytes.text(bytes) + " each, ")
+        // The kernel would kill a process of the group.
+        return group.filter(limit -> bytes > limit.free() / grouped)
+                .map(limit -> need(buffer, grouped) + ", which keeps files in memory, and the control group "
+                        + limit.folder() + " allows " + Bytes.text(limit.free())
+                        + " more of it; give the container more memory (docker run --memory; Kubernetes:"
+                        + " resources.limits.memory), ask for a smaller buffer, or run fewer ranks in it");
+    }
+
+    private String need(String buffer, int ranks) {
+        return (ranks == 1 ? "1 rank needs " : ranks + " ranks need " + Bytes.text(bytes) + " each, ")
                 + Bytes.text(saturatedProduct(bytes, ranks)) + " of shared memory for buffer \"" + buffer + "\" in "
                 + folder;
-        return Optional.of(
-                folderFree <= memoryFree
-                        ? need + ", which has " + Bytes.text(folderFree) + " free; " + ShmProbe.MORE_ROOM
-                        : need + ", which keeps files in memory, and the machine has " + Bytes.text(memoryFree)
-                                + " of it left; ask for a smaller buffer, or run fewer ranks on this machine");
     }
 
     private static long saturatedProduct(long a, int b) {
@@ -72,24 +102,43 @@ record Room(long bytes, long folderFree, long memoryFree, String folder) {
 
     byte[] encode() {
         byte[] text = folder.getBytes(StandardCharsets.UTF_8);
-        return ByteBuffer.allocate(24 + text.length)
+        byte[] name = group.map(CgroupMemory::folder).orElse("").getBytes(StandardCharsets.UTF_8);
+        return ByteBuffer.allocate(NUMBERS + text.length + name.length)
                 .putLong(bytes)
                 .putLong(folderFree)
                 .putLong(memoryFree)
+                .putLong(group.map(CgroupMemory::free).orElse(-1L))
+                .putLong(group.map(CgroupMemory::group).orElse(0L))
+                .putInt(text.length)
                 .put(text)
+                .put(name)
                 .array();
     }
 
     static Room decode(byte[] bytes) {
         ByteBuffer buffer = ByteBuffer.wrap(bytes);
-        if (buffer.remaining() < 24) {
-            throw new EpException("a rank told its free space in " + bytes.length
-                    + " bytes, expected at least 24; run the same ep4j version on all ranks");
+        if (buffer.remaining() < NUMBERS) {
+            throw unexpected(bytes, NUMBERS);
         }
-        return new Room(
-                buffer.getLong(),
-                buffer.getLong(),
-                buffer.getLong(),
-                StandardCharsets.UTF_8.decode(buffer).toString());
+        long size = buffer.getLong();
+        long folderFree = buffer.getLong();
+        long memoryFree = buffer.getLong();
+        long groupFree = buffer.getLong();
+        long group = buffer.getLong();
+        int length = buffer.getInt();
+        if (length < 0 || length > buffer.remaining()) {
+            throw unexpected(bytes, NUMBERS + (long) length);
+        }
+        int start = buffer.position();
+        String folder = new String(bytes, start, length, StandardCharsets.UTF_8);
+        String name = new String(bytes, start + length, bytes.length - start - length, StandardCharsets.UTF_8);
+        Optional<CgroupMemory> limit =
+                groupFree < 0 ? Optional.empty() : Optional.of(new CgroupMemory(groupFree, group, name));
+        return new Room(size, folderFree, memoryFree, limit, folder);
+    }
+
+    private static EpException unexpected(byte[] bytes, long expected) {
+        return new EpException("a rank sent its free space in " + bytes.length + " bytes, expected at least " + expected
+                + "; run the same ep4j version on all ranks");
     }
 }

@@ -10,6 +10,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CyclicBarrier;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpResourceException;
@@ -28,6 +29,11 @@ final class RoomTest {
     @TempDir(factory = ShmTempDirFactory.class)
     Path folder;
 
+    private static long free(Room room) {
+        long group = room.group().map(CgroupMemory::free).orElse(Long.MAX_VALUE);
+        return Math.min(group, Math.min(room.folderFree(), room.memoryFree()));
+    }
+
     private static long pages(long bytes) {
         return bytes / 4096 * 4096;
     }
@@ -35,7 +41,7 @@ final class RoomTest {
     @Test
     void moreThanTheFolderHasIsRefusedOnAllRanksAndNothingIsTaken() throws IOException {
         Room room = Room.look(0, new ShmFolder(folder));
-        long bytes = pages(Math.min(room.folderFree(), room.memoryFree()) + (1L << 30));
+        long bytes = pages(free(room) + (1L << 30));
         var outcomes = TestRanks.run(2, folder, (rank, backend) -> TestRanks.expose(backend, "big", bytes));
         assertThat(outcomes)
                 .allSatisfy(o -> assertThat(o.failure().orElseThrow())
@@ -51,7 +57,7 @@ final class RoomTest {
     @Test
     void whatFitsOneRankButNotAllIsRefused() throws IOException {
         Room room = Room.look(0, new ShmFolder(folder));
-        long bytes = pages(Math.min(room.folderFree(), room.memoryFree()) / 2 + (1L << 30));
+        long bytes = pages(free(room) / 2 + (1L << 30));
         var outcomes = TestRanks.run(2, folder, (rank, backend) -> TestRanks.expose(backend, "big", bytes));
         assertThat(outcomes)
                 .allSatisfy(o -> assertThat(o.failure().orElseThrow())
@@ -115,13 +121,31 @@ final class RoomTest {
         return NativeFailures.translate(new NativeCallException("mmap", "x", new Errno(number, "")), "b", 4096, shm);
     }
 
+    private static Room room(long folderFree, long memoryFree, Optional<CgroupMemory> group) {
+        return new Room(1 << 20, folderFree, memoryFree, group, "/f");
+    }
+
+    @Test
+    void theLimitOfAControlGroupCountsForTheRanksInIt() {
+        Room room = room(1 << 30, 1 << 30, Optional.of(new CgroupMemory(2 << 20, 7, "/sys/fs/cgroup/pod")));
+        assertThat(room.refusal("b", 8, 2)).isEmpty();
+        assertThat(room.refusal("b", 8, 3).orElseThrow())
+                .contains("3 ranks need 1048576 bytes", "3145728 bytes", "control group /sys/fs/cgroup/pod")
+                .contains("allows 2097152 bytes", "docker run --memory");
+        assertThat(room.sharesGroup(room(1, 1, Optional.of(new CgroupMemory(1, 7, "/")))))
+                .isTrue();
+        assertThat(room.sharesGroup(room(1, 1, Optional.of(new CgroupMemory(1, 8, "/")))))
+                .isFalse();
+        assertThat(room.sharesGroup(room(1, 1, Optional.empty()))).isFalse();
+    }
+
     @Test
     void shortMemoryIsToldFromAShortFolder() {
-        assertThat(new Room(1 << 20, 1 << 10, 1 << 30, "/f").refusal("b", 1).orElseThrow())
+        assertThat(room(1 << 10, 1 << 30, Optional.empty()).refusal("b", 1, 1).orElseThrow())
                 .contains("1 rank needs 1048576 bytes", "/f", "1024 bytes", "--shm-size");
-        assertThat(new Room(1 << 20, 1 << 30, 1 << 10, "/f").refusal("b", 3).orElseThrow())
+        assertThat(room(1 << 30, 1 << 10, Optional.empty()).refusal("b", 3, 3).orElseThrow())
                 .contains("3 ranks need", "3145728 bytes", "the machine has 1024 bytes", "smaller buffer");
-        assertThat(new Room(1 << 20, Long.MAX_VALUE, Long.MAX_VALUE, "/f").refusal("b", 3))
+        assertThat(room(Long.MAX_VALUE, Long.MAX_VALUE, Optional.empty()).refusal("b", 3, 3))
                 .isEmpty();
     }
 
@@ -142,7 +166,7 @@ final class RoomTest {
         Room room = Room.look(bytes, new ShmFolder(folder));
         long need = 2 * bytes + (3L << 30);
         skipUnless(
-                Math.min(room.folderFree(), room.memoryFree()) >= need,
+                free(room) >= need,
                 "two ranks of " + bytes + " bytes want " + need + " bytes free, there are " + room.folderFree()
                         + " in the folder and " + room.memoryFree() + " of memory");
         CyclicBarrier step = new CyclicBarrier(2);

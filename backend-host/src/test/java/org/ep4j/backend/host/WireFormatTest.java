@@ -2,6 +2,7 @@ package org.ep4j.backend.host;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.Optional;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.LongRange;
@@ -17,16 +18,19 @@ final class WireFormatTest {
             @ForAll @IntRange(min = 1, max = 1024) int ranks,
             @ForAll @LongRange(min = -8, max = 8) long around) {
         long free = bytes * ranks + around;
-        assertThat(new Room(bytes, free, Long.MAX_VALUE, "/f")
-                        .refusal("b", ranks)
+        assertThat(new Room(bytes, free, Long.MAX_VALUE, Optional.empty(), "/f")
+                        .refusal("b", ranks, 1)
                         .isEmpty())
                 .isEqualTo(around >= 0);
     }
 
     @Property
     void whatRanksTellSurvivesTheWay(@ForAll long bytes, @ForAll long free, @ForAll long memory, @ForAll int seed) {
-        Room room = new Room(bytes, free, memory, "/dev/shm/\u00fc" + seed);
+        Room room = new Room(bytes, free, memory, Optional.empty(), "/dev/shm/\u00fc" + seed);
         assertThat(Room.decode(room.encode())).isEqualTo(room);
+        Optional<CgroupMemory> group = Optional.of(new CgroupMemory(free & Long.MAX_VALUE, seed, "/sys/\u00fc"));
+        Room limited = new Room(bytes, free, memory, group, room.folder());
+        assertThat(Room.decode(limited.encode())).isEqualTo(limited);
         Announcement file = new Announcement("ep4j-" + seed, new FileId(free, memory));
         assertThat(Announcement.decode(file.encode())).isEqualTo(file);
     }
