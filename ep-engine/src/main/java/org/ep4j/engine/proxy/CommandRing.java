@@ -2,6 +2,7 @@ package org.ep4j.engine.proxy;
 
 import java.lang.invoke.VarHandle;
 import java.nio.LongBuffer;
+import java.util.BitSet;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.engine.memory.HostMemory;
@@ -39,6 +40,8 @@ public final class CommandRing {
 
     /** Commands taken. */
     private long taken;
+    /** Peers for which a command has failed. Used by the thread that takes. */
+    private final BitSet failed = new BitSet();
 
     /**
      * Over zeroed memory.
@@ -105,7 +108,8 @@ public final class CommandRing {
     }
 
     /**
-     * Hands over the commands that are there, in order, and lets producers have their places.
+     * Hands over the commands that are there, in order, and lets producers have their places. Once a command has failed, those for the
+     * same peer are dropped.
      *
      * @param ring index that the sink is told
      * @param most that are handed over in this call
@@ -124,10 +128,15 @@ public final class CommandRing {
             for (int i = from; i < from + there; i++) {
                 long word0 = places.get(2 * i);
                 long word1 = places.get(2 * i + 1);
-                try {
-                    hand(ring, word0, word1, sink);
-                } catch (Throwable e) {
-                    failures.failed(ring, Command.peer(word1), e);
+                int peer = Command.peer(word1);
+                // A counter that follows a write which has failed must not say that the write is there.
+                if (!failed.get(peer)) {
+                    try {
+                        hand(ring, word0, word1, sink);
+                    } catch (Throwable e) {
+                        failed.set(peer);
+                        failures.failed(ring, peer, e);
+                    }
                 }
             }
             done += there;

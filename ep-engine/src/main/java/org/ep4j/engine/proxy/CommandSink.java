@@ -1,8 +1,8 @@
 package org.ep4j.engine.proxy;
 
 /**
- * What is done with commands. Calls for the commands of one ring come from one thread, in the order of the ring. What a call
- * throws is told to the {@link FailureListener}, and the next command follows.
+ * Carries out commands. Calls for the commands of one ring come from one thread, in the order of the ring. The {@link FailureListener} gets
+ * what a call throws; then no more commands of the ring come for the same peer.
  */
 public interface CommandSink {
     /**

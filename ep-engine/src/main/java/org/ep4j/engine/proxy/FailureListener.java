@@ -6,8 +6,8 @@ public interface FailureListener {
     int NONE = -1;
 
     /**
-     * One command, or one look at arrivals, has failed; the next ones follow all the same, so that no GPU waits for a full
-     * ring.
+     * Takes note that a command, or a look at arrivals, has failed. Commands for other peers follow all the same, those for this peer are
+     * dropped, so that no GPU waits for a full ring.
      *
      * @param ring index of the ring, or {@link #NONE}
      * @param peer of the command, or {@link #NONE}

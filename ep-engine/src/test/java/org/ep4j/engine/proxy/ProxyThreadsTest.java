@@ -8,6 +8,8 @@ import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -156,10 +158,12 @@ final class ProxyThreadsTest {
         }
     }
 
+    /** Else the counter behind a write that failed would say that the write is there. */
     @Test
-    void failuresAreToldAndTheRingGoesOn() {
+    void dropsCommandsForAPeerAfterOneFailedAndServesTheOthers() {
         List<CommandRing> rings = rings(1, 64);
         List<String> told = new CopyOnWriteArrayList<>();
+        Set<Integer> advanced = ConcurrentHashMap.newKeySet();
         AtomicInteger good = new AtomicInteger();
         AtomicInteger polls = new AtomicInteger();
         CommandSink sink = new CommandSink() {
@@ -170,6 +174,7 @@ final class ProxyThreadsTest {
 
             @Override
             public void advance(int ring, int peer, int counter, long value) {
+                advanced.add(peer);
                 good.incrementAndGet();
             }
         };
@@ -196,10 +201,12 @@ final class ProxyThreadsTest {
             while (!producer.write(i, 0, 0, 16)) {
                 Thread.onSpinWait();
             }
-            advance(producer, 0, i);
+            advance(producer, i, i);
+            advance(producer, 1000, i);
         }
-        Guard.until("all commands are taken", () -> rings.get(0).tail() == 400);
+        Guard.until("all commands are taken", () -> rings.get(0).tail() == 600);
         proxies.close(DEADLINE);
+        assertThat(advanced).containsExactly(1000);
         assertThat(good).hasValue(200);
         assertThat(told).hasSize(201).startsWith("-1 -1 no arrivals", "0 0 lost 0", "0 1 lost 1");
         assertThat(proxies.failure()).containsInstanceOf(IllegalStateException.class);
