@@ -9,6 +9,7 @@ import java.util.Optional;
 import java.util.stream.Collectors;
 import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
+import org.ep4j.config.EpKeys;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.ExposeArguments;
@@ -141,6 +142,7 @@ final class NvshmemBackend implements EpBackend {
                 device,
                 code,
                 peers(),
+                context.config().get(EpKeys.TIMEOUT),
                 () -> heap.free(range),
                 buffers::remove));
     }

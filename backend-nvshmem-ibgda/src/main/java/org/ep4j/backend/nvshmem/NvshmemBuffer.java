@@ -1,8 +1,7 @@
 package org.ep4j.backend.nvshmem;
 
-import java.lang.ref.Reference;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.Map;
 import java.util.OptionalLong;
@@ -10,10 +9,12 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpStateException;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.GpuMarker;
 import org.ep4j.engine.gpu.GpuStream;
-import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.gpu.PinnedMemory;
 import org.ep4j.engine.memory.PostedArguments;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.spi.DevicePosted;
@@ -25,6 +26,10 @@ import org.ep4j.spi.SymmetricBuffer;
  * way may still land until all ranks have closed the buffer.
  */
 final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted {
+    private static final Logger LOG = System.getLogger(NvshmemBuffer.class.getName());
+
+    private static final Duration SHORTEST_DRAIN = Duration.ofSeconds(1);
+
     private final String name;
     private final Place place;
     private final GpuDevice device;
@@ -32,7 +37,16 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     private final Map<Integer, Peer> peers;
     private final Runnable release;
     private final Consumer<NvshmemBuffer> onClose;
+    /** Longest wait for a call that has no deadline of its own. */
+    private final Duration longest;
+
     private final GpuStream stream;
+    /** Guards the marker and the word, which stand for one wait at a time. */
+    private final Object waiting = new Object();
+
+    private final GpuMarker marker;
+    private final PinnedMemory word;
+    private volatile boolean stuck;
     private final NvshmemProcess process = NvshmemProcess.get();
     private final AtomicBoolean open = new AtomicBoolean(true);
 
@@ -53,8 +67,9 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     record Peer(int pe, String label) {}
 
     /**
-     * Over zeroed memory.
+     * A buffer over zeroed memory.
      *
+     * @param longest wait for calls that have no deadline of their own
      * @param release gives the range back
      */
     NvshmemBuffer(
@@ -63,6 +78,7 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
             GpuDevice device,
             DeviceCode code,
             Map<Integer, Peer> peers,
+            Duration longest,
             Runnable release,
             Consumer<NvshmemBuffer> onClose) {
         this.name = name;
@@ -72,7 +88,28 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
         this.peers = Map.copyOf(peers);
         this.release = release;
         this.onClose = onClose;
-        this.stream = device.createStream();
+        this.longest = longest;
+        // Of the host, and pinned: a copy that does not end in time must find its target later, too.
+        this.word = device.allocatePinned(Long.BYTES);
+        boolean made = false;
+        try {
+            this.marker = device.createMarker();
+            made = true;
+        } finally {
+            if (!made) {
+                word.close();
+            }
+        }
+        made = false;
+        try {
+            this.stream = device.createStream();
+            made = true;
+        } finally {
+            if (!made) {
+                marker.close();
+                word.close();
+            }
+        }
     }
 
     @Override
@@ -149,21 +186,20 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     public void advance(int peer, int counter, long value) {
         Peer to = find(peer);
         PostedArguments.checkCounter(counter);
-        process.signal(device, place.counter(counter, place.rank()), value, to.pe(), stream.handle());
-        stream.synchronize();
+        synchronized (waiting) {
+            process.signal(device, place.counter(counter, place.rank()), value, to.pe(), stream.handle());
+            awaitStream("advance of a counter", peer, longest);
+        }
     }
 
     @Override
     public long seen(int counter, int source) {
         find(source);
         PostedArguments.checkCounter(counter);
-        ByteBuffer word = ByteBuffer.allocateDirect(Long.BYTES).order(ByteOrder.nativeOrder());
-        try {
-            device.copy(HostMemory.address(word), place.counter(counter, source), Long.BYTES, stream.handle());
-            stream.synchronize();
-            return word.getLong(0);
-        } finally {
-            Reference.reachabilityFence(word);
+        synchronized (waiting) {
+            device.copy(word.hostAddress(), place.counter(counter, source), Long.BYTES, stream.handle());
+            awaitStream("read of a counter", source, longest);
+            return word.memory().getLong(0);
         }
     }
 
@@ -171,8 +207,32 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     @Override
     public void drain(int peer, Duration deadline) {
         find(peer);
-        process.quiet(device, stream.handle());
-        stream.synchronize();
+        synchronized (waiting) {
+            process.quiet(device, stream.handle());
+            // Queued anew by each call, so it cannot be done already where no time is left.
+            awaitStream("drain", peer, deadline.compareTo(SHORTEST_DRAIN) > 0 ? deadline : SHORTEST_DRAIN);
+        }
+    }
+
+    /** Waits for what is queued. If that does not end, a NIC or the GPU may write later, so nothing it could write to is used again. */
+    private void awaitStream(String phase, int peer, Duration deadline) {
+        marker.record(stream.handle());
+        try {
+            marker.await(deadline);
+        } catch (EpTimeoutException e) {
+            stuck = true;
+            device.keep();
+            EpTimeoutException named = new EpTimeoutException(
+                    phase + " with " + find(peer).label() + " did not end in " + deadline.toMillis()
+                            + " ms: NVSHMEM or " + device.id()
+                            + " is stuck; look at the peer and at the NICs, or raise ep.timeout",
+                    phase,
+                    peer,
+                    1,
+                    0);
+            named.addSuppressed(e);
+            throw named;
+        }
     }
 
     private Peer find(int rank) {
@@ -189,8 +249,20 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     @Override
     public void close() {
         if (open.compareAndSet(true, false)) {
-            stream.close();
-            release.run();
+            synchronized (waiting) {
+                boolean busy = stuck && !marker.isDone();
+                stream.close();
+                marker.close();
+                if (busy) {
+                    LOG.log(
+                            Level.WARNING,
+                            "{0} keeps its part of the symmetric heap until the process ends: work of it does not end",
+                            this);
+                } else {
+                    word.close();
+                    release.run();
+                }
+            }
             onClose.accept(this);
         }
     }
