@@ -1,5 +1,6 @@
 package org.ep4j.backend.efa;
 
+import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
 import org.ep4j.engine.memory.NativeRecord;
@@ -21,7 +22,12 @@ final class FabricList implements AutoCloseable {
      */
     static FabricList all(boolean deviceMemory) {
         NativeRecord any = FabricLibrary.text("");
-        long list = Libfabric.list(any.address(), deviceMemory ? 1 : 0);
+        long list;
+        try {
+            list = Libfabric.list(any.address(), deviceMemory ? 1 : 0);
+        } finally {
+            Reference.reachabilityFence(any);
+        }
         if (list == -FabricError.ENODATA) {
             return new FabricList(0, List.of());
         }

@@ -1,5 +1,6 @@
 package org.ep4j.backend.efa;
 
+import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -196,9 +197,13 @@ final class Opening {
             EndpointRecords.End end = theirs.ends().get(r);
             NativeRecord name = new NativeRecord(LONGEST_NAME);
             name.buffer().put(0, end.name());
-            FabricError.check(
-                    Libfabric.peer(half.endpoints().get(r), name.address()),
-                    "fi_av_insert of " + label + " on " + end.nic());
+            try {
+                FabricError.check(
+                        Libfabric.peer(half.endpoints().get(r), name.address()),
+                        "fi_av_insert of " + label + " on " + end.nic());
+            } finally {
+                Reference.reachabilityFence(name);
+            }
             rails.add(new Rail(
                     r,
                     half.route().provider() + " " + half.route().mine().get(r) + " to " + end.nic(),
