@@ -9,7 +9,8 @@ import java.util.Optional;
  * @param address first byte, as the device's programs see it; never 0 unless the range is empty
  * @param byteSize length in bytes
  * @param device where the memory is
- * @param owner what frees the memory once it is unreachable, such as a direct buffer; this range keeps it reachable
+ * @param owner what the memory belongs to: a direct buffer, which frees it once it is unreachable, or an allocation of a device, which
+ *     knows whether it is closed; this range keeps it reachable
  */
 public record DeviceMemory(long address, long byteSize, Device device, Optional<Object> owner) {
     /** Checks the range. */

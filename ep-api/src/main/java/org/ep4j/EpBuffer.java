@@ -10,6 +10,11 @@ import java.util.Set;
  * <p>Operations of one buffer run one after another. A call returns when its operation is done, unless
  * {@link OpOptions#async()} asks for an event. Arguments are checked before anything is sent. Safe for use from several
  * threads, but the order of calls must still be the same on all ranks.
+ *
+ * <p>Other ranks read and write part of a buffer's memory. No tensor of a request may lie there, except the {@code x} of a combine, see
+ * {@link #combineInput()}. A tensor that an operation writes may not overlap another one of the same request, except the {@code out} of a
+ * combine that is one of its biases. The memory of all tensors must stay allocated until the operation has ended; on the host, memory that
+ * is closed while the operation runs stays until then.
  */
 public interface EpBuffer extends AutoCloseable {
     /** The group. */
@@ -114,7 +119,8 @@ public interface EpBuffer extends AutoCloseable {
 
     /**
      * Frees the memory; waits for an operation in flight on this rank (which has a deadline), never for other ranks. A
-     * second call does nothing. Results and handles of the buffer are unusable afterwards.
+     * second call does nothing. Results and handles of the buffer are unusable afterwards. If operations on a GPU are queued behind other
+     * work that does not end within 10 s, their memory stays, with a warning in the log, until a later call or the end of the group.
      */
     @Override
     void close();

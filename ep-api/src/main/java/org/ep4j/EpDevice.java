@@ -18,7 +18,11 @@ public interface EpDevice extends AutoCloseable {
     /** Copies all remaining bytes of {@code source} to the start of {@code target}; returns when they are there. */
     void upload(ByteBuffer source, DeviceMemory target);
 
-    /** Copies {@code target.remaining()} bytes from the start of {@code source}; returns when they are there. */
+    /**
+     * Copies {@code target.remaining()} bytes from the start of {@code source}; returns when they are there.
+     *
+     * @throws EpStateException if the memory is of an allocation or a buffer that is closed
+     */
     void download(DeviceMemory source, ByteBuffer target);
 
     /**
@@ -34,6 +38,7 @@ public interface EpDevice extends AutoCloseable {
      * memory is; memory of a {@link DeviceAllocation} or of a result stays mapped until its buffers are unreachable.
      *
      * @throws EpArgumentException when the host cannot read the memory, or it is longer than 2^31 - 1 bytes
+     * @throws EpStateException if the memory is of an allocation or a buffer that is closed
      */
     ByteBuffer view(DeviceMemory memory);
 

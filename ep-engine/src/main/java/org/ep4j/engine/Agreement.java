@@ -64,8 +64,8 @@ final class Agreement {
                 String.valueOf(e.getMessage()), e.phase(), names.applyAsInt(e.peer()), e.expected(), e.seen());
     }
 
-    /** This rank could not do its part, for a reason that it throws itself; the others are told. */
-    void refuse(String step, RuntimeException reason, Duration deadline) {
+    /** Tells the others that this rank could not do its part. The caller throws the reason. */
+    void refuse(String step, Throwable reason, Duration deadline) {
         String text = reason instanceof EpException ? String.valueOf(reason.getMessage()) : reason.toString();
         try {
             bootstrap.allGather(step, join(REFUSED, text.getBytes(StandardCharsets.UTF_8)), deadline);

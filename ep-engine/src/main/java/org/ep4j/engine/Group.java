@@ -45,6 +45,7 @@ import org.ep4j.spi.LinkTraffic;
 import org.ep4j.spi.MemberState;
 import org.ep4j.spi.NanoClock;
 import org.ep4j.spi.SymmetricBuffer;
+import org.jspecify.annotations.Nullable;
 
 /** A group whose backends are open. */
 final class Group implements EpGroup {
@@ -142,14 +143,14 @@ final class Group implements EpGroup {
         try {
             size = bufferSize(shape);
             window = window(shape);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             agreement.refuse(step, e, setup);
             throw e;
         }
         try {
             checkSameShape(agreement.exchange(step, describe(shape).getBytes(StandardCharsets.UTF_8), setup));
             paths.check();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             window.ifPresent(GpuWindow::close);
             throw e;
         }
@@ -215,7 +216,7 @@ final class Group implements EpGroup {
             Optional<Movable> movable;
             try {
                 movable = movable(number, name, shape, bytes, setup);
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) {
                 exposed.forEach(SymmetricBuffer::close);
                 window.ifPresent(GpuWindow::close);
                 throw e;
@@ -223,7 +224,7 @@ final class Group implements EpGroup {
             MemoryMaker.Made made;
             try {
                 made = maker.make(bytes, window, exposed, everybody(name, setup));
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) {
                 movable.ifPresent(one -> one.memory().close());
                 throw e;
             }
@@ -261,13 +262,13 @@ final class Group implements EpGroup {
                             free,
                             way,
                             config.get(EpKeys.TIMEOUT));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             agreement.refuse(name, e, setup);
             throw e;
         }
         try {
             agreement.exchange(name, new byte[0], setup);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             buffer.close();
             throw e;
         }
@@ -303,7 +304,7 @@ final class Group implements EpGroup {
                         : shared(number, control, controlBytes, setup));
         try {
             return Optional.of(new Movable(memory, recoveryResources(number, name, memory, setup)));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             memory.close();
             throw e;
         }
@@ -329,7 +330,7 @@ final class Group implements EpGroup {
         LivenessLocks.Shared shared;
         try {
             shared = locks.share(number, bytes, paths.mapped());
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             agreement.refuse(step, e, setup);
             throw e;
         }
@@ -347,7 +348,7 @@ final class Group implements EpGroup {
                     .forEach(backend -> posting.put(backend.id(), backend.expose(step, bytes, own, setup)));
             return new MovableMemory.Control(
                     new ControlSlots.Memory(HostMemory.of(shared.own()), shared.peers(), paths.posted(posting)), free);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             free.run();
             throw e;
         }
@@ -368,7 +369,7 @@ final class Group implements EpGroup {
                                     config.get(EpKeys.TIMEOUT).plus(config.get(EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT)),
                                     config.get(EpKeys.RECOVER_ALONE))),
                     memory);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             agreement.refuse(step, e, setup);
             throw e;
         }
@@ -469,22 +470,25 @@ final class Group implements EpGroup {
         closeAll(steps);
     }
 
-    /** All of them, also when one fails: ranks that are told nothing would wait for this one. Throws the first failure. */
+    /** Runs all of them, also if one fails: ranks that learn nothing would wait for this one. Throws the first failure. */
     static void closeAll(List<Runnable> steps) {
-        RuntimeException first = null;
+        @Nullable Throwable first = null;
         for (Runnable step : steps) {
             try {
                 step.run();
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) {
                 if (first == null) {
                     first = e;
-                } else {
+                } else if (e != first) {
                     first.addSuppressed(e);
                 }
             }
         }
-        if (first != null) {
-            throw first;
+        if (first instanceof RuntimeException failure) {
+            throw failure;
+        }
+        if (first instanceof Error error) {
+            throw error;
         }
     }
 

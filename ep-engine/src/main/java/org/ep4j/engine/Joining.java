@@ -74,7 +74,7 @@ final class Joining {
     EpGroup join() {
         try {
             return tryJoin();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             opened.ifPresent(EpDevice::close);
             bootstrap.close();
             locked.ifPresent(LivenessLocks::close);
@@ -95,7 +95,7 @@ final class Joining {
             NicChoice.from(config);
             setup = config.get(EpKeys.SETUP_TIMEOUT);
             device = openDevice();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             agreement.refuse("profile", e, setup);
             throw e;
         }
@@ -115,7 +115,7 @@ final class Joining {
         Map<String, EpBackend> open = new TreeMap<>();
         try {
             openBackends(plan, device, setup, open);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             closeAll(open);
             agreement.refuse("open", e, setup);
             throw e;
@@ -129,7 +129,7 @@ final class Joining {
                     .findFirst()
                     .orElse("");
             locks.removeName();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             closeAll(open);
             throw e;
         }

@@ -13,7 +13,6 @@ import org.ep4j.EpDevice;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.gpu.GpuWindow;
-import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.TrackedMemory;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.spi.EpBackend;
@@ -91,7 +90,7 @@ final class MemoryMaker {
                     freeWindow.run();
                 };
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             // Where a step of the backend that allocates did not end, ranks may still be at it.
             if (!(e instanceof EpTimeoutException || e instanceof EpPeerLostException)) {
                 members.agreement().refuse(members.step(), e, members.left().get());
@@ -99,14 +98,20 @@ final class MemoryMaker {
             letGo(exposed, freeWindow);
             throw e;
         }
+        // What NICs and peers reach: with an owner, so that a tensor in it is known to be gone after the buffer.
+        Runnable freeAll = freeLocal;
+        TrackedMemory tracked = new TrackedMemory(local, "memory of a buffer", () -> {
+            letGo(exposed, freeAll);
+            backends.release();
+        });
         SymmetricMemory made;
         try {
             members.agreement()
                     .exchange(members.step(), new byte[0], members.left().get());
             ExposedMemory registered = window.map(GpuWindow::exposed).orElseGet(() -> ExposedMemory.of(local));
             register(registered, exposed, byBackend, members.exposing());
-            made = paths.reach(local, byBackend, window, members.ranks());
-        } catch (RuntimeException e) {
+            made = paths.reach(tracked.memory(), byBackend, window, members.ranks());
+        } catch (RuntimeException | Error e) {
             try {
                 letGo(exposed, freeLocal);
             } catch (RuntimeException other) {
@@ -115,11 +120,7 @@ final class MemoryMaker {
             throw e;
         }
         backends.retain();
-        Runnable freeAll = freeLocal;
-        return new Made(made, track(local, () -> {
-            letGo(exposed, freeAll);
-            backends.release();
-        }));
+        return new Made(made, tracked::close);
     }
 
     private static void letGo(List<SymmetricBuffer> exposed, Runnable freeLocal) {
@@ -143,14 +144,5 @@ final class MemoryMaker {
                 byBackend.put(backend.id(), registered);
             }
         }
-    }
-
-    /** Keeps memory of the host as long as tensors of it are in use; a GPU's is freed at once. */
-    private Runnable track(DeviceMemory memory, Runnable free) {
-        if (device instanceof HostDevice host) {
-            TrackedMemory tracked = host.track(memory, free);
-            return tracked::close;
-        }
-        return free;
     }
 }

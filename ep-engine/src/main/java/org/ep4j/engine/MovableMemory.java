@@ -106,7 +106,7 @@ final class MovableMemory implements FreshMemory {
                             end::left,
                             (backend, size, memory) ->
                                     expose(backend, members, ranks, epoch, size, memory, end.left())));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             // Members that do not use the backend which has failed.
             agreement.refuse("made", e, end.left());
             throw e;
@@ -115,7 +115,7 @@ final class MovableMemory implements FreshMemory {
         try {
             prepare(made, preparation, agreement, end);
             agreement.exchange("made", new byte[0], end.left());
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             dropNewest();
             throw e;
         }
@@ -127,13 +127,13 @@ final class MovableMemory implements FreshMemory {
         GpuWindow window;
         try {
             window = windows.get();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             agreement.refuse("window", e, end.left());
             throw e;
         }
         try {
             agreement.exchange("window", new byte[0], end.left());
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             window.close();
             throw e;
         }
@@ -147,7 +147,7 @@ final class MovableMemory implements FreshMemory {
                 unprepare.run();
                 made.free().run();
             }));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             agreement.refuse("made", e, end.left());
             throw e;
         }

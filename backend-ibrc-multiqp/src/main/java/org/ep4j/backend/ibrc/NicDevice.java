@@ -31,7 +31,7 @@ final class NicDevice implements AutoCloseable {
             Errno.check(Verbs.queryDevice(context, attributes.address()), "ibv_query_device of " + name);
             long pd = Errno.check(Verbs.allocPd(context), "ibv_alloc_pd on " + name);
             return new NicDevice(name, context, pd, attributes);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             Verbs.close(context);
             throw e;
         }

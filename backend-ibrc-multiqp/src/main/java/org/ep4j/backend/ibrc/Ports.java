@@ -33,7 +33,7 @@ final class Ports implements AutoCloseable {
                 opened.ports.add(LocalPort.open(opened.opened(device), number, topology, config));
             }
             return opened;
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             opened.close();
             throw e;
         }

@@ -6,6 +6,7 @@ import org.ep4j.DataType;
 import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
 import org.ep4j.Tensor;
+import org.ep4j.engine.memory.TrackedMemory;
 
 /**
  * Checks of tensors that callers pass, before anything moves: a kernel that reads outside its memory ends the process.
@@ -28,6 +29,7 @@ public final class TensorArgs {
 
     /** Checks device, type and shape; -1 stands for any size. */
     public void tensor(String name, Tensor tensor, List<DataType> types, long... shape) {
+        TrackedMemory.requireOpen(name, tensor.memory());
         Device actual = tensor.memory().device();
         if (host ? !actual.type().equals(device.type()) : !actual.equals(device)) {
             throw new EpArgumentException(
@@ -69,6 +71,7 @@ public final class TensorArgs {
 
     /** Number of tokens of a tensor of rows, at most {@code most}, which is named {@code limit}. */
     public int tokens(String name, Tensor tensor, int most, String limit) {
+        TrackedMemory.requireOpen(name, tensor.memory());
         if (tensor.shape().size() < 2) {
             throw new EpArgumentException(
                     name, "of shape " + tensor.shape(), "of shape [T, ...]", "pass one row a token");

@@ -68,7 +68,7 @@ final class FabricMemory implements DomainMemory {
             var access = new CudaVmm.AccessDescription(context.device());
             context.call("cuMemSetAccess", () -> vmm.cuMemSetAccess(address, bytes, access, 1));
             return this;
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             try {
                 close();
             } catch (EpException also) {

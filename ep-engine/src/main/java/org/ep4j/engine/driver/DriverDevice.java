@@ -20,6 +20,7 @@ import org.ep4j.engine.gpu.PinnedMemory;
 import org.ep4j.engine.gpu.Recording;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.OwnedMemory;
+import org.ep4j.engine.memory.TrackedMemory;
 import org.jspecify.annotations.Nullable;
 
 /** One GPU: memory, copies and events in its context. What is different between vendors is in the classes that extend this. */
@@ -243,7 +244,7 @@ public abstract class DriverDevice implements GpuDevice {
         try {
             zero(allocation.memory().address(), allocation.memory().byteSize(), stream.handle());
             stream.synchronize();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             allocation.close();
             throw e;
         }
@@ -365,6 +366,7 @@ public abstract class DriverDevice implements GpuDevice {
             throw new EpArgumentException(
                     "memory", "on " + memory.device(), "on " + id, "use the device that the memory belongs to");
         }
+        TrackedMemory.requireOpen("the range to copy", memory);
     }
 
     private static void checkFits(long bytes, DeviceMemory memory) {

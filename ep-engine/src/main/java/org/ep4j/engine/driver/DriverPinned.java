@@ -26,7 +26,7 @@ final class DriverPinned implements PinnedMemory {
         long[] seen = new long[1];
         try {
             context.call("address of pinned memory", () -> driver.mappedAddress(seen, host));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             context.result(() -> driver.freePinned(host));
             throw e;
         }

@@ -82,7 +82,7 @@ public final class GpuSharing {
                 new DriverContext(device.context().driver(), device.id().ordinal());
         try {
             return kind == Kind.FABRIC ? allocateFabric(context, bytes) : allocatePlain(context, bytes, kind);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             context.close();
             throw e;
         }
@@ -118,7 +118,7 @@ public final class GpuSharing {
                 context.close();
             });
             return new SharedMemory(memory(address[0], bytes), told, release);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             closing(context, "freeing shared memory", () -> driver.free(address[0]));
             throw e;
         }
@@ -141,7 +141,7 @@ public final class GpuSharing {
                 fabric.close();
                 context.close();
             });
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             fabric.close();
             throw e;
         }
@@ -179,7 +179,7 @@ public final class GpuSharing {
                 });
             }
             return handle.process().equals(process()) ? mapLocal(context, handle) : mapIpc(context, handle);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             context.close();
             throw e;
         }
@@ -195,7 +195,7 @@ public final class GpuSharing {
             if (owner.device() != context.device()) {
                 try {
                     context.enablePeer(owner);
-                } catch (RuntimeException e) {
+                } catch (RuntimeException | Error e) {
                     owner.close();
                     throw e;
                 }
@@ -205,7 +205,7 @@ public final class GpuSharing {
                 owner.close();
                 context.close();
             });
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             release.run();
             throw e;
         }

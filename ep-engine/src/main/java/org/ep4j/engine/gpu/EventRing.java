@@ -39,7 +39,7 @@ final class EventRing {
         GpuMarker marker = free.isEmpty() ? device.createMarker() : free.pop();
         try {
             marker.record(stream);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             free.push(marker);
             throw e;
         }

@@ -3,6 +3,7 @@ package org.ep4j.engine.gpu;
 import java.time.Duration;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.ep4j.BufferSize;
 import org.ep4j.CombineRequest;
@@ -22,6 +23,7 @@ import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.Recovery;
 import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.EngineBuffer;
+import org.ep4j.engine.buffer.RequestTensors;
 import org.ep4j.engine.layout.Counter;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.sync.Deadline;
@@ -49,6 +51,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     private final KernelMemory memory;
     private final Duration timeout;
     private final Runnable free;
+    private final AtomicBoolean freed = new AtomicBoolean();
     /** Numbers of operations after which all ranks began anew. Used inside {@link Operations#exclusive}. */
     private long[] restarted = new long[3];
 
@@ -88,6 +91,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     public DispatchResult dispatch(DispatchRequest request) {
         requireHighThroughput();
         var dispatch = new HighThroughputDispatch(highThroughput, request);
+        RequestTensors.of(request).check(state.symmetric());
         return operations.submit(request, request.options(), true, dispatch::run);
     }
 
@@ -95,6 +99,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     public CombineResult combine(CombineRequest request) {
         requireHighThroughput();
         var combine = new HighThroughputCombine(highThroughput, request);
+        RequestTensors.of(request).checkCombine(state.symmetric(), state.symmetricLayout());
         return operations.submit(request, request.options(), true, combine::run);
     }
 
@@ -102,9 +107,10 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     public LowLatencyDispatchResult dispatch(LowLatencyDispatchRequest request) {
         requireLowLatency();
         var dispatch = new LowLatencyDispatch(lowLatency, request);
+        RequestTensors.of(request).check(state.symmetric());
         try {
             return operations.submit(request, request.options(), true, dispatch::run);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             dispatch.abandon();
             throw e;
         }
@@ -114,9 +120,10 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
     public LowLatencyCombineResult combine(LowLatencyCombineRequest request) {
         requireLowLatency();
         var combine = new LowLatencyCombine(lowLatency, request);
+        RequestTensors.of(request).check(state.symmetric());
         try {
             return operations.submit(request, request.options(), true, combine::run);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             combine.abandon();
             throw e;
         }
@@ -199,6 +206,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         requireOpen();
         operations.exclusive(longest, () -> {
             operations.mendRings();
+            state.waits().until(Deadline.in(longest));
             recoverer.clearMask(name(), longest);
             deviceState.mask(state.waits().mask());
         });
@@ -238,20 +246,34 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         return operations.isClosed();
     }
 
+    /** Closes the buffer. Where operations are still queued, memory stays until a later call, as closing the group makes, finds them done. */
     @Override
     public void close() {
+        if (freed.get()) {
+            return;
+        }
         try {
-            if (!operations.close()) {
-                return;
-            }
+            operations.close();
         } catch (EpException e) {
-            // Whoever holds an event is told. A buffer that was given up is given back all the same.
+            // Events tell it to their holders, too.
             LOG.log(
                     System.Logger.Level.WARNING,
                     () -> name() + " was closed while its operations could not end: " + e.getMessage());
         }
-        leave();
-        free.run();
+        if (!operations.isIdle()) {
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    "{0} keeps its memory until it is closed once more: work that was queued before its operations does not end, and their"
+                            + " kernels would run in memory that is used for something else",
+                    name());
+            // Threads that post for the kernels go on in pinned memory, also when the device is closed.
+            state.device().keep();
+            return;
+        }
+        if (freed.compareAndSet(false, true)) {
+            leave();
+            free.run();
+        }
     }
 
     /** What kernels have put into rings, and the host has posted, arrives before the memory goes. */

@@ -92,7 +92,7 @@ public final class GpuBuffers {
         try {
             return make(
                     group, device, bootstrap, name, shape, size, rails, symmetric, windows, owned, free, way, config);
-        } catch (RuntimeException | LinkageError e) {
+        } catch (RuntimeException | Error e) {
             free.run();
             throw e;
         }

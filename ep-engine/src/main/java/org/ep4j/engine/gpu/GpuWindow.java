@@ -155,7 +155,7 @@ public record GpuWindow(
             PinnedMemory pinned = device.allocatePinned(layout.bytes());
             DeviceMemory memory = new DeviceMemory(pinned.hostAddress(), layout.bytes(), Device.HOST);
             return hostPosted(layout, ExposedMemory.of(memory), pinned.deviceAddress(), words, () -> {}, pinned::close);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             words.close();
             throw e;
         }

@@ -89,7 +89,7 @@ final class KernelMemory {
             Reached reached = new Reached(symmetric, table, window, remotes, owned);
             prepared = Optional.of(reached);
             return () -> end(reached);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             owned.forEach(GpuBuffers::release);
             throw e;
         }

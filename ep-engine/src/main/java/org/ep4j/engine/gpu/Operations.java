@@ -492,12 +492,18 @@ final class Operations {
         ownStream.close();
     }
 
-    /**
-     * Refuses new operations, ends the waits of running ones and waits for these.
-     *
-     * @return false when it was closed before
-     */
-    boolean close() {
+    /** True if nothing of this buffer is queued or runs. */
+    boolean isIdle() {
+        lock.lock();
+        try {
+            return last == null || last.isDone();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Refuses new operations, ends the waits of running ones and waits for these. A second call does nothing. */
+    void close() {
         // A recovery or a mask holds the lock while it waits.
         closing = true;
         waits.close();
@@ -505,7 +511,7 @@ final class Operations {
         lock.lock();
         try {
             if (closed) {
-                return false;
+                return;
             }
             closed = true;
             if (last != null) {
@@ -517,7 +523,6 @@ final class Operations {
                             System.Logger.Level.WARNING,
                             "an operation of the buffer that is closed failed, and nobody awaited it",
                             failure));
-            return true;
         } finally {
             lock.unlock();
         }

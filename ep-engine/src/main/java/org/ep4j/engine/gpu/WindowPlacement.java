@@ -160,7 +160,7 @@ public final class WindowPlacement {
                         file.ifPresent(NicMemory.File::close);
                         allocation.close();
                     });
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             file.ifPresent(NicMemory.File::close);
             throw e;
         }

@@ -1,6 +1,5 @@
 package org.ep4j.engine.host;
 
-import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
@@ -23,6 +22,7 @@ import org.ep4j.OpOptions;
 import org.ep4j.Recovery;
 import org.ep4j.Tensor;
 import org.ep4j.engine.buffer.EngineBuffer;
+import org.ep4j.engine.buffer.RequestTensors;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.numeric.RowSum;
@@ -93,22 +93,27 @@ final class HostBuffer extends EngineBuffer {
     public DispatchResult dispatch(DispatchRequest request) {
         requireHighThroughput();
         HighThroughputDispatch dispatch = new HighThroughputDispatch(highThroughput, request);
-        return this.<DispatchResult>run(request, request.options(), dispatch::run, AsyncResults.Dispatch::new);
+        RequestTensors tensors = RequestTensors.of(request).check(state.symmetric());
+        return this.<DispatchResult>run(tensors, request.options(), dispatch::run, AsyncResults.Dispatch::new);
     }
 
     @Override
     public CombineResult combine(CombineRequest request) {
         requireHighThroughput();
         HighThroughputCombine combine = new HighThroughputCombine(highThroughput, request, sum);
-        return this.<CombineResult>run(request, request.options(), combine::run, AsyncResults.Combine::new);
+        RequestTensors tensors = RequestTensors.of(request)
+                .checkCombine(state.symmetric(), state.peers().layout());
+        return this.<CombineResult>run(tensors, request.options(), combine::run, AsyncResults.Combine::new);
     }
 
     @Override
     public LowLatencyDispatchResult dispatch(LowLatencyDispatchRequest request) {
         requireLowLatency();
         LowLatencyDispatch dispatch = new LowLatencyDispatch(lowLatency, request);
+        RequestTensors tensors = RequestTensors.of(request).check(state.symmetric());
+        RequestTensors received = RequestTensors.received(request);
         return this.<LowLatencyDispatchResult>run(
-                request,
+                tensors,
                 request.options(),
                 deadline -> {
                     LowLatencyHandleImpl handle = dispatch.send(deadline);
@@ -123,7 +128,7 @@ final class HostBuffer extends EngineBuffer {
                             flow.validity(),
                             handle,
                             receipt,
-                            r -> receiveLater(request, request.options(), r, flow, handle.number(), later -> {
+                            r -> receiveLater(received, request.options(), r, flow, handle.number(), later -> {
                                 dispatch.receive(handle, later);
                             }));
                 },
@@ -134,8 +139,10 @@ final class HostBuffer extends EngineBuffer {
     public LowLatencyCombineResult combine(LowLatencyCombineRequest request) {
         requireLowLatency();
         LowLatencyCombine combine = new LowLatencyCombine(lowLatency, request, sum);
+        RequestTensors tensors = RequestTensors.of(request).check(state.symmetric());
+        RequestTensors received = RequestTensors.received(request);
         return this.<LowLatencyCombineResult>run(
-                request,
+                tensors,
                 request.options(),
                 deadline -> {
                     long number = combine.send(deadline);
@@ -150,7 +157,7 @@ final class HostBuffer extends EngineBuffer {
                             flow.validity(),
                             number,
                             receipt,
-                            r -> receiveLater(request, request.options(), r, flow, number, later -> {
+                            r -> receiveLater(received, request.options(), r, flow, number, later -> {
                                 combine.receive(number, later);
                             }));
                 },
@@ -158,7 +165,7 @@ final class HostBuffer extends EngineBuffer {
     }
 
     private void receiveLater(
-            Object request,
+            RequestTensors tensors,
             OpOptions options,
             Receipt receipt,
             LowLatency.Flow flow,
@@ -174,26 +181,36 @@ final class HostBuffer extends EngineBuffer {
                     }
                     state.waits().requireReady();
                     try {
+                        tensors.retain();
+                    } catch (EpStateException e) {
+                        // Nothing is received any more, and the next operation needs the bank.
+                        flow.release(number);
+                        throw e;
+                    }
+                    try {
                         body.run(deadline);
                         flow.succeed();
                     } finally {
-                        Reference.reachabilityFence(request);
+                        tensors.release();
                     }
                     requireMember("receive");
                 }));
     }
 
     private <T> T run(
-            Object request, OpOptions options, Function<Deadline, T> work, Function<AsyncResults.Later<T>, T> wrap) {
+            RequestTensors tensors,
+            OpOptions options,
+            Function<Deadline, T> work,
+            Function<AsyncResults.Later<T>, T> wrap) {
         AtomicReference<T> value = new AtomicReference<>();
         EpEvent event = operations.submit(options, deadline -> {
             state.waits().requireReady();
             long before = highThroughput.number();
+            tensors.retain();
             try {
                 value.set(work.apply(deadline));
             } finally {
-                // The operation works with addresses; the request is what keeps the memory behind them alive.
-                Reference.reachabilityFence(request);
+                tensors.release();
             }
             requireMember("the end of an operation");
             if (highThroughput.number() != before) {

@@ -104,7 +104,7 @@ public final class HostBuffers {
                     new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
             HostState state = new HostState(shape, placement, peers, rails, waits, local, high, low);
             return new HostBuffer(group, bootstrap, name, size, state, timeout, free, way);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             free.run();
             throw e;
         }

@@ -144,7 +144,7 @@ final class LowLatency {
                         state.waits().await(credit, r, next - 2, deadline, name + " credit");
                     }
                 }
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) {
                 pending[(int) (next & 1)] = false;
                 throw e;
             }

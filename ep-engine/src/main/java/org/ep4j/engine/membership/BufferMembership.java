@@ -232,9 +232,9 @@ public final class BufferMembership implements RecoveryWatch {
     private <T> Optional<T> attempt(Move<T> move, List<Integer> members, long end, long millis) {
         try {
             return Optional.of(move.run(new SlotBootstrap(this, epochTried, members), members, epochTried));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             // What failed may be a consequence: a member that gives up the move removes what others were about to map.
-            if (!isOver(epochTried)) {
+            if (e instanceof Error || !isOver(epochTried)) {
                 try {
                     sendLast(members, end);
                 } catch (RuntimeException other) {

@@ -2,10 +2,9 @@ package org.ep4j.engine.memory;
 
 import com.sun.jna.Pointer;
 import java.lang.ref.Cleaner;
+import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
-import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.ConcurrentSkipListMap;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
@@ -20,7 +19,6 @@ public final class HostDevice implements EpDevice {
 
     private final CLibrary c = new CLibrary();
     private final Cleaner cleaner = Cleaner.create();
-    private final ConcurrentSkipListMap<Long, TrackedMemory> tracked = new ConcurrentSkipListMap<>();
 
     /** The one host device; allocates nothing yet. */
     public HostDevice() {}
@@ -41,23 +39,7 @@ public final class HostDevice implements EpDevice {
                     + " bytes of host memory; lower the shape's token limits, or give the process more memory");
         }
         long address = (Pointer.nativeValue(base) + ALIGNMENT - 1) & -ALIGNMENT;
-        DeviceMemory memory = new DeviceMemory(address, bytes, Device.HOST);
-        TrackedMemory tracking = track(memory, () -> c.free(base));
-        return new OwnedMemory(memory, tracking::close);
-    }
-
-    /**
-     * Lets {@link #view} keep memory alive that somebody else maps.
-     *
-     * @param free unmaps it; called once, after {@link TrackedMemory#close} and the end of all views
-     */
-    public TrackedMemory track(DeviceMemory memory, Runnable free) {
-        TrackedMemory tracking = new TrackedMemory(memory, cleaner, () -> {
-            tracked.remove(memory.address());
-            free.run();
-        });
-        tracked.put(memory.address(), tracking);
-        return tracking;
+        return new OwnedMemory(new DeviceMemory(address, bytes, Device.HOST), () -> c.free(base));
     }
 
     @Override
@@ -65,7 +47,10 @@ public final class HostDevice implements EpDevice {
         checkHost(target);
         int bytes = source.remaining();
         checkFits(bytes, target);
-        HostMemory.buffer(target.address(), bytes).put(source);
+        kept(
+                "the target",
+                target,
+                () -> HostMemory.buffer(target.address(), bytes).put(source));
     }
 
     @Override
@@ -73,7 +58,27 @@ public final class HostDevice implements EpDevice {
         checkHost(source);
         int bytes = target.remaining();
         checkFits(bytes, source);
-        target.put(HostMemory.buffer(source.address(), bytes));
+        kept("the source", source, () -> target.put(HostMemory.buffer(source.address(), bytes)));
+    }
+
+    /** Runs {@code copy} while the memory stays. */
+    private static void kept(String name, DeviceMemory memory, Runnable copy) {
+        if (!(memory.owner().orElse(memory) instanceof TrackedMemory tracked)) {
+            try {
+                copy.run();
+            } finally {
+                Reference.reachabilityFence(memory);
+            }
+            return;
+        }
+        if (!tracked.retain()) {
+            throw tracked.closed(name);
+        }
+        try {
+            copy.run();
+        } finally {
+            tracked.release();
+        }
     }
 
     @Override
@@ -93,14 +98,22 @@ public final class HostDevice implements EpDevice {
             throw new EpArgumentException(
                     "memory", memory.byteSize() + " bytes", "at most " + Integer.MAX_VALUE + " bytes", "view a slice");
         }
-        Map.Entry<Long, TrackedMemory> below = tracked.floorEntry(memory.address());
-        if (below != null) {
-            DeviceMemory whole = below.getValue().memory();
-            if (memory.address() + memory.byteSize() <= whole.address() + whole.byteSize()) {
-                return below.getValue().view(memory);
-            }
+        if (memory.owner().isEmpty()) {
+            return HostMemory.buffer(memory.address(), memory.byteSize());
         }
-        return HostMemory.buffer(memory.address(), memory.byteSize());
+        Object owner = memory.owner().get();
+        if (owner instanceof TrackedMemory tracked && !tracked.retain()) {
+            throw tracked.closed("the view");
+        }
+        ByteBuffer view = HostMemory.buffer(memory.address(), memory.byteSize());
+        // Slices and duplicates keep the buffer that they were made from reachable, so watching this one is enough. The
+        // action holds the owner.
+        cleaner.register(view, () -> {
+            if (owner instanceof TrackedMemory tracked) {
+                tracked.release();
+            }
+        });
+        return view;
     }
 
     @Override

@@ -1,38 +1,29 @@
 package org.ep4j.engine.memory;
 
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
-import org.ep4j.EpStateException;
 
 /** An allocation of a device. Safe for use from several threads. */
 public final class OwnedMemory implements DeviceAllocation {
-    private final DeviceMemory memory;
-    private final Runnable free;
-    private final AtomicBoolean closed = new AtomicBoolean();
+    private final TrackedMemory tracked;
 
     /**
-     * Of memory that is allocated already.
+     * An allocation over memory that is allocated already.
      *
-     * @param free gives it back; called once
+     * @param free gives it back; called once, when it is closed and no view and no operation uses it
      */
-    public OwnedMemory(DeviceMemory memory, Runnable free) {
-        this.memory = memory;
-        this.free = free;
+    public OwnedMemory(DeviceMemory range, Runnable free) {
+        tracked = new TrackedMemory(range, "an allocation", free);
     }
 
     @Override
     public DeviceMemory memory() {
-        if (closed.get()) {
-            throw new EpStateException("this allocation of " + memory.byteSize() + " bytes is closed; allocate again");
-        }
-        return memory;
+        TrackedMemory.requireOpen("the tensor", tracked.memory());
+        return tracked.memory();
     }
 
     @Override
     public void close() {
-        if (closed.compareAndSet(false, true)) {
-            free.run();
-        }
+        tracked.close();
     }
 }

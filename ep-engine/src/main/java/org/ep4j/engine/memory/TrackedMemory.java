@@ -1,65 +1,86 @@
 package org.ep4j.engine.memory;
 
-import java.lang.ref.Cleaner;
-import java.nio.ByteBuffer;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.ep4j.DeviceMemory;
-import org.jspecify.annotations.Nullable;
+import org.ep4j.EpStateException;
 
 /**
- * Memory whose owner has closed it only goes away when no buffer over it can be reached any more, so that a program which
- * reads a view too late sees old bytes and does not crash the process.
+ * An allocation, as the owner of its ranges: says whether its holder has closed it, and frees the memory once that is so and no view and no
+ * operation uses it any more. A program that reads a view too late sees old bytes and does not crash the process. Safe for use from several
+ * threads.
  */
 public final class TrackedMemory {
-    private final DeviceMemory memory;
-    private final Cleaner cleaner;
-    private @Nullable Runnable free;
-    private int views;
-    private boolean closed;
+    private static final int CLOSED = 1 << 31;
 
-    TrackedMemory(DeviceMemory memory, Cleaner cleaner, Runnable free) {
-        this.memory = memory;
-        this.cleaner = cleaner;
+    private final DeviceMemory memory;
+    private final String what;
+    private final Runnable free;
+    /** Number of users, with {@link #CLOSED} added when no more may come. */
+    private final AtomicInteger users = new AtomicInteger();
+
+    /**
+     * Tracks memory that is allocated already.
+     *
+     * @param range the memory
+     * @param what names it in messages, such as "an allocation"
+     * @param free gives the memory back; called once, by the thread that closes or uses it last
+     */
+    public TrackedMemory(DeviceMemory range, String what, Runnable free) {
+        this.what = what;
         this.free = free;
+        memory = new DeviceMemory(range.address(), range.byteSize(), range.device(), Optional.of(this));
     }
 
-    DeviceMemory memory() {
+    /** The memory, owned by this. */
+    public DeviceMemory memory() {
         return memory;
     }
 
-    ByteBuffer view(DeviceMemory part) {
-        synchronized (this) {
-            views++;
+    /** Keeps the memory until {@link #release}; false if it is closed. */
+    public boolean retain() {
+        int now = users.get();
+        while (now >= 0) {
+            if (users.compareAndSet(now, now + 1)) {
+                return true;
+            }
+            now = users.get();
         }
-        ByteBuffer view = HostMemory.buffer(part.address(), part.byteSize());
-        // Slices and duplicates keep the buffer that they were made from reachable, so watching this one is enough.
-        cleaner.register(view, this::viewGone);
-        return view;
+        return false;
     }
 
-    private void viewGone() {
-        release(false);
+    /** Ends one {@link #retain}. */
+    public void release() {
+        if (users.decrementAndGet() == CLOSED) {
+            free.run();
+        }
     }
 
-    /** Frees the memory now, or when the last view is gone. A second call does nothing. */
+    /** Frees the memory now, or when its last user is gone. A second call does nothing. */
     public void close() {
-        release(true);
+        int before = users.getAndUpdate(now -> now | CLOSED);
+        if (before == 0) {
+            free.run();
+        }
     }
 
-    private void release(boolean close) {
-        Runnable run = null;
-        synchronized (this) {
-            if (close) {
-                closed = true;
-            } else {
-                views--;
-            }
-            if (closed && views == 0) {
-                run = free;
-                free = null;
-            }
+    /**
+     * Refuses memory that has been closed.
+     *
+     * @param name of the argument that lies in it
+     * @throws EpStateException if it has been closed
+     */
+    public static void requireOpen(String name, DeviceMemory memory) {
+        if (memory.owner().isPresent()
+                && memory.owner().get() instanceof TrackedMemory tracked
+                && tracked.users.get() < 0) {
+            throw tracked.closed(name);
         }
-        if (run != null) {
-            run.run();
-        }
+    }
+
+    /** The refusal of an argument that lies in this memory, which is closed. */
+    public EpStateException closed(String name) {
+        return new EpStateException(name + " lies in memory that is closed (" + what + ", " + memory
+                + "); keep it open until the last use");
     }
 }

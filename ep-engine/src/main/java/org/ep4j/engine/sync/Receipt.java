@@ -47,7 +47,7 @@ public final class Receipt {
         try {
             receive.run();
             done.complete(null);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             done.completeExceptionally(e);
             throw e;
         }

@@ -126,7 +126,7 @@ public final class Recoverer {
         if (!finished && way.resources().isPresent()) {
             try {
                 move(way.resources().get(), completed, deadline);
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) {
                 waits.mask(before);
                 throw e;
             }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.List;
 import java.util.Random;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
@@ -78,6 +79,23 @@ class HostMemoryTest {
         assertThatThrownBy(allocation::memory)
                 .isInstanceOf(EpStateException.class)
                 .hasMessageContaining("closed");
+    }
+
+    @Test
+    void closedMemoryIsNeitherViewedNorCopied() {
+        DeviceAllocation allocation = device.allocate(64);
+        DeviceMemory part = allocation.memory().slice(8, 16);
+        ByteBuffer before = device.view(part);
+        allocation.close();
+        before.putLong(0, 1);
+        for (Runnable use : List.<Runnable>of(
+                () -> device.view(part),
+                () -> device.upload(ByteBuffer.allocate(8), part),
+                () -> device.download(part, ByteBuffer.allocate(8)))) {
+            assertThatThrownBy(use::run)
+                    .isInstanceOf(EpStateException.class)
+                    .hasMessageContaining("lies in memory that is closed (an allocation, 64 bytes on host:0");
+        }
     }
 
     @Test

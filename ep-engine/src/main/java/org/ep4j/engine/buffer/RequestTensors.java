@@ -1,0 +1,227 @@
+package org.ep4j.engine.buffer;
+
+import java.util.Optional;
+import org.ep4j.CombineRequest;
+import org.ep4j.DeviceMemory;
+import org.ep4j.DispatchRequest;
+import org.ep4j.EpArgumentException;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.Tensor;
+import org.ep4j.engine.layout.BufferLayout;
+import org.ep4j.engine.memory.TrackedMemory;
+
+/**
+ * The tensors of one request. Refuses those that lie in memory which other ranks read and write, and those that overlap one that the operation
+ * writes, and keeps their memory while the operation runs. Safe for use from several threads once it is made.
+ */
+public final class RequestTensors {
+    private static final int MOST = 8;
+
+    private final String[] names = new String[MOST];
+    private final Tensor[] tensors = new Tensor[MOST];
+    private int count;
+    /** The operation writes to the first ones. */
+    private int written;
+
+    private RequestTensors() {}
+
+    /** The tensors of a high-throughput dispatch. */
+    public static RequestTensors of(DispatchRequest request) {
+        return new RequestTensors()
+                .write("out", request.out())
+                .read("x", request.x())
+                .read("topkIds", request.topkIds())
+                .read("topkWeights", request.topkWeights())
+                .read("scales", request.scales());
+    }
+
+    /** The tensors of a high-throughput combine. */
+    public static RequestTensors of(CombineRequest request) {
+        RequestTensors all = new RequestTensors()
+                .write("out", request.out())
+                .read("x", request.x())
+                .read("weights", request.weights());
+        for (Tensor bias : request.bias()) {
+            all.read("bias", bias);
+        }
+        return all;
+    }
+
+    /** The tensors of a low-latency dispatch. */
+    public static RequestTensors of(LowLatencyDispatchRequest request) {
+        return new RequestTensors()
+                .write("out", request.out())
+                .write("outScales", request.outScales())
+                .write("cumulativeStats", request.cumulativeStats())
+                .write("waitStats", request.waitStats())
+                .read("x", request.x())
+                .read("topkIds", request.topkIds())
+                .read("topkWeights", request.topkWeights());
+    }
+
+    /** The tensors of a low-latency combine. */
+    public static RequestTensors of(LowLatencyCombineRequest request) {
+        return new RequestTensors()
+                .write("out", request.out())
+                .write("waitStats", request.waitStats())
+                .read("x", request.x())
+                .read("topkWeights", request.topkWeights());
+    }
+
+    /** The tensors that the receiving half of a low-latency dispatch uses. */
+    public static RequestTensors received(LowLatencyDispatchRequest request) {
+        return new RequestTensors()
+                .write("out", request.out())
+                .write("outScales", request.outScales())
+                .write("cumulativeStats", request.cumulativeStats())
+                .write("waitStats", request.waitStats());
+    }
+
+    /** The tensors that the receiving half of a low-latency combine uses. */
+    public static RequestTensors received(LowLatencyCombineRequest request) {
+        return new RequestTensors()
+                .write("out", request.out())
+                .write("waitStats", request.waitStats())
+                .read("topkWeights", request.topkWeights());
+    }
+
+    private RequestTensors write(String name, Optional<Tensor> tensor) {
+        if (tensor.isPresent()) {
+            read(name, tensor.get());
+            written = count;
+        }
+        return this;
+    }
+
+    private RequestTensors read(String name, Optional<Tensor> tensor) {
+        return tensor.isPresent() ? read(name, tensor.get()) : this;
+    }
+
+    private RequestTensors read(String name, Tensor tensor) {
+        names[count] = name;
+        tensors[count] = tensor;
+        count++;
+        return this;
+    }
+
+    /**
+     * Checks a request none of whose tensors may lie in symmetric memory.
+     *
+     * @param symmetric this rank's memory that other ranks read and write
+     * @throws EpArgumentException if one does, or if one that is written overlaps another one
+     * @throws org.ep4j.EpStateException if one lies in memory that is closed
+     */
+    public RequestTensors check(DeviceMemory symmetric) {
+        requireOwn(symmetric, -1);
+        requireDistinct();
+        return this;
+    }
+
+    /** Checks a high-throughput combine, whose x may be the rows of a dispatch, or {@code combineInput()}. See {@link #check}. */
+    public RequestTensors checkCombine(DeviceMemory symmetric, BufferLayout layout) {
+        int x = written;
+        requireOwn(symmetric, x);
+        if (overlaps(tensors[x], symmetric)) {
+            long from = tensors[x].address() - symmetric.address();
+            long to = from + tensors[x].byteSize();
+            boolean rows = from >= layout.rows() && to <= layout.rows() + layout.rowsBytes();
+            boolean input = from >= layout.combineArea() && to <= layout.combineArea() + layout.combineInputBytes();
+            if (!rows && !input) {
+                throw refusal(names[x]);
+            }
+        }
+        requireDistinct();
+        return this;
+    }
+
+    private void requireOwn(DeviceMemory symmetric, int exempt) {
+        for (int i = 0; i < count; i++) {
+            TrackedMemory.requireOpen(names[i], tensors[i].memory());
+            if (i != exempt && overlaps(tensors[i], symmetric)) {
+                throw refusal(names[i]);
+            }
+        }
+    }
+
+    private static EpArgumentException refusal(String name) {
+        return new EpArgumentException(
+                name,
+                "in the buffer's symmetric memory",
+                "in memory that other ranks neither read nor write",
+                "pass memory of your own; only the x of a combine may be the rows of its dispatch or combineInput()");
+    }
+
+    private void requireDistinct() {
+        for (int i = 0; i < written; i++) {
+            for (int j = i + 1; j < count; j++) {
+                if (overlap(tensors[i], tensors[j]) && !isInPlace(i, j)) {
+                    throw new EpArgumentException(
+                            names[i],
+                            "overlapping " + names[j],
+                            "memory that no other tensor of the call uses",
+                            "pass another tensor, or leave it out");
+                }
+            }
+        }
+    }
+
+    /** True for a sum that replaces its bias: each element is read before it is written, by the same thread or warp. */
+    private boolean isInPlace(int i, int j) {
+        return names[i].equals("out") && names[j].equals("bias") && tensors[i].address() == tensors[j].address();
+    }
+
+    /** True if two tensors share a byte. The sizes of the memory are bounds that cost nothing. */
+    private static boolean overlap(Tensor a, Tensor b) {
+        return overlap(
+                        a.address(),
+                        a.memory().byteSize(),
+                        b.address(),
+                        b.memory().byteSize())
+                && overlap(a.address(), a.byteSize(), b.address(), b.byteSize());
+    }
+
+    private static boolean overlaps(Tensor tensor, DeviceMemory memory) {
+        return overlap(tensor.address(), tensor.memory().byteSize(), memory.address(), memory.byteSize())
+                && overlap(tensor.address(), tensor.byteSize(), memory.address(), memory.byteSize());
+    }
+
+    private static boolean overlap(long a, long aBytes, long b, long bBytes) {
+        // Nothing lies in what is empty, not even in the middle of something else.
+        return aBytes > 0
+                && bBytes > 0
+                && Long.compareUnsigned(a, b + bBytes) < 0
+                && Long.compareUnsigned(b, a + aBytes) < 0;
+    }
+
+    /**
+     * Keeps the memory of all tensors until {@link #release}, also if somebody closes it meanwhile.
+     *
+     * @throws org.ep4j.EpStateException if one lies in memory that is closed; then none is kept
+     */
+    public void retain() {
+        for (int i = 0; i < count; i++) {
+            if (owner(i) instanceof TrackedMemory tracked && !tracked.retain()) {
+                release(i);
+                throw tracked.closed(names[i]);
+            }
+        }
+    }
+
+    /** Ends one {@link #retain}. That it looks at every owner keeps those reachable that free their memory when they are not. */
+    public void release() {
+        release(count);
+    }
+
+    private void release(int end) {
+        for (int i = 0; i < end; i++) {
+            if (owner(i) instanceof TrackedMemory tracked) {
+                tracked.release();
+            }
+        }
+    }
+
+    private Object owner(int i) {
+        return tensors[i].memory().owner().orElse(this);
+    }
+}
