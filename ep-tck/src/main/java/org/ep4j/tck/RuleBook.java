@@ -8,6 +8,7 @@ import org.ep4j.tck.rules.HighThroughputRules;
 import org.ep4j.tck.rules.LifecycleRules;
 import org.ep4j.tck.rules.LimitRules;
 import org.ep4j.tck.rules.LowLatencyRules;
+import org.ep4j.tck.rules.MisuseRules;
 import org.ep4j.tck.rules.OrderRules;
 import org.ep4j.tck.rules.ProbeRules;
 import org.ep4j.tck.rules.RefusalRules;
@@ -25,7 +26,8 @@ public final class RuleBook {
             "7 order, visibility, soak",
             "8 limits",
             "9 concurrency",
-            "10 streams and graphs of GPUs");
+            "10 streams and graphs of GPUs",
+            "11 misuse");
 
     private RuleBook() {}
 
@@ -42,6 +44,7 @@ public final class RuleBook {
         all.addAll(LimitRules.all());
         all.addAll(ConcurrencyRules.all());
         all.addAll(StreamRules.all());
+        all.addAll(MisuseRules.all());
         return all;
     }
 

@@ -163,7 +163,51 @@ final class HighThroughputRefusals {
                         "cached-foreign",
                         "a cached handle of another buffer",
                         t -> t.other.dispatch(
-                                DispatchRequest.cached(t.x(), t.handle).build())));
+                                DispatchRequest.cached(t.x(), t.handle).build())),
+                wrong(
+                        "x-symmetric",
+                        "rows in memory that other ranks write to",
+                        "symmetric",
+                        t -> t.send(DispatchRequest.of(t.symmetric(t.buffer), t.ids()))),
+                wrong("out-x", "an output over the rows that are sent", "overlapping x", t -> {
+                    Tensor x = t.x();
+                    t.send(DispatchRequest.of(x, t.ids()).out(x));
+                }),
+                wrong("out-weights", "an output over the weights", "overlapping topkWeights", t -> {
+                    Tensor out = t.bf16(t.worst(), HIDDEN);
+                    Tensor weights = Tensor.of(out.memory(), DataType.FP32, TOKENS, TOPK);
+                    t.send(t.dispatch().topkWeights(weights).out(out));
+                }),
+                closed(
+                        "x-closed",
+                        "rows in memory that is closed",
+                        t -> t.send(DispatchRequest.of(t.closed(DataType.BF16, TOKENS, HIDDEN), t.ids()))),
+                closed(
+                        "ids-closed",
+                        "ids in memory that is closed",
+                        t -> t.send(DispatchRequest.of(t.x(), t.closed(DataType.INT32, TOKENS, TOPK)))),
+                closed(
+                        "out-closed",
+                        "an output in memory that is closed",
+                        t -> t.send(t.dispatch().out(t.closed(DataType.BF16, t.worst(), HIDDEN)))),
+                closed("buffer-closed", "rows in the memory of a buffer that is closed", t -> {
+                    Tensor old;
+                    try (EpBuffer gone = t.context.group().createBuffer(t.buffer.shape())) {
+                        old = t.symmetric(gone);
+                    }
+                    t.send(DispatchRequest.of(old, t.ids()));
+                }),
+                closed("copy-closed", "a copy out of the memory of a buffer that is closed", t -> {
+                    Tensor old;
+                    try (EpBuffer gone = t.context.group().createBuffer(t.buffer.shape())) {
+                        old = t.symmetric(gone);
+                    }
+                    t.arena.device().download(old.memory(), java.nio.ByteBuffer.allocate(HIDDEN));
+                }),
+                closed(
+                        "layout-closed",
+                        "layout() of ids in memory that is closed",
+                        t -> t.buffer.layout(t.closed(DataType.INT32, TOKENS, TOPK))));
     }
 
     /** Of combines. */
@@ -215,11 +259,46 @@ final class HighThroughputRefusals {
                         old = gone.dispatch(t.dispatch().build()).handle();
                     }
                     t.send(CombineRequest.of(t.bf16(old.rows(), HIDDEN), old));
-                }));
+                }),
+                wrong(
+                        "combine-out-symmetric",
+                        "sums in memory that other ranks read",
+                        "symmetric",
+                        t -> t.send(t.combine().out(t.symmetric(t.buffer)))),
+                wrong(
+                        "combine-bias-symmetric",
+                        "a bias in memory that other ranks write to",
+                        "symmetric",
+                        t -> t.send(t.combine().bias(t.symmetric(t.buffer)))),
+                wrong("combine-out-x", "sums over the expert outputs", "overlapping x", t -> {
+                    Tensor x = t.bf16(t.rows + TOKENS, HIDDEN);
+                    t.send(CombineRequest.of(x, t.handle)
+                            .out(Tensor.of(
+                                    x.memory().slice(HIDDEN * 2L, HIDDEN * 2L * TOKENS),
+                                    DataType.BF16,
+                                    TOKENS,
+                                    HIDDEN)));
+                }),
+                wrong("combine-out-bias", "sums that overlap the bias, a row further on", "overlapping bias", t -> {
+                    Tensor all = t.bf16(TOKENS + 1, HIDDEN);
+                    Tensor out = Tensor.of(
+                            all.memory().slice(HIDDEN * 2L, HIDDEN * 2L * TOKENS), DataType.BF16, TOKENS, HIDDEN);
+                    t.send(t.combine()
+                            .bias(Tensor.of(all.memory(), DataType.BF16, TOKENS, HIDDEN))
+                            .out(out));
+                }),
+                closed(
+                        "combine-x-closed",
+                        "expert outputs in memory that is closed",
+                        t -> t.send(CombineRequest.of(t.closed(DataType.BF16, t.rows, HIDDEN), t.handle))));
     }
 
     private static Refusal wrong(String name, String text, String mention, Refusal.Action action) {
         return new Refusal(name, text, EpArgumentException.class, mention, action);
+    }
+
+    private static Refusal closed(String name, String text, Refusal.Action action) {
+        return new Refusal(name, text, EpStateException.class, "closed", action);
     }
 
     private static Refusal foreign(String name, String text, Refusal.Action action) {

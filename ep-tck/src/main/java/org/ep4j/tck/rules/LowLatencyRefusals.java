@@ -14,6 +14,7 @@ import org.ep4j.LowLatencyCombineRequest;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchRequest.WireFormat;
 import org.ep4j.OpOptions;
+import org.ep4j.Tensor;
 
 /** Wrong arguments of low-latency operations. */
 final class LowLatencyRefusals {
@@ -95,7 +96,27 @@ final class LowLatencyRefusals {
                         "ll-hook-async",
                         "hook and asynchronous at once",
                         "hook",
-                        t -> t.send(t.pack().hook().options(OpOptions.DEFAULT.asynchronous()))));
+                        t -> t.send(t.pack().hook().options(OpOptions.DEFAULT.asynchronous()))),
+                wrong(
+                        "ll-x-symmetric",
+                        "rows in memory that other ranks write to",
+                        "symmetric",
+                        t -> t.send(LowLatencyDispatchRequest.of(t.symmetric(t.buffer), t.ids()))),
+                wrong("ll-out-x", "an output over the rows that are sent", "overlapping x", t -> {
+                    Tensor out = t.bf16(t.local(), t.slots(), HIDDEN);
+                    Tensor x = Tensor.of(out.memory(), DataType.BF16, TOKENS, HIDDEN);
+                    t.send(LowLatencyDispatchRequest.of(x, t.ids()).out(out));
+                }),
+                wrong("ll-stats-weights", "waiting statistics over the weights", "overlapping topkWeights", t -> {
+                    Tensor stats = t.of(DataType.INT64, t.context.size() + TOKENS * TOPK);
+                    t.send(t.pack()
+                            .topkWeights(Tensor.of(stats.memory(), DataType.FP32, TOKENS, TOPK))
+                            .waitStats(Tensor.of(stats.memory(), DataType.INT64, t.context.size())));
+                }),
+                closed(
+                        "ll-x-closed",
+                        "rows in memory that is closed",
+                        t -> t.send(LowLatencyDispatchRequest.of(t.closed(DataType.BF16, TOKENS, HIDDEN), t.ids()))));
     }
 
     /** Of combines. */
@@ -141,7 +162,28 @@ final class LowLatencyRefusals {
                         "low latency: a handle of another buffer",
                         EpStateException.class,
                         "buffer",
-                        t -> t.other.combine(t.unpack().build())));
+                        t -> t.other.combine(t.unpack().build())),
+                wrong(
+                        "ll-combine-out-symmetric",
+                        "sums in memory that other ranks write to",
+                        "symmetric",
+                        t -> t.send(t.unpack().out(t.symmetric(t.buffer)))),
+                wrong("ll-combine-out-x", "sums over the expert outputs", "overlapping x", t -> {
+                    Tensor x = t.bf16(t.local(), t.slots(), HIDDEN);
+                    t.send(LowLatencyCombineRequest.of(x, t.lowLatencyHandle)
+                            .topkWeights(t.weights())
+                            .out(Tensor.of(x.memory(), DataType.BF16, TOKENS, HIDDEN)));
+                }),
+                closed(
+                        "ll-combine-x-closed",
+                        "expert outputs in memory that is closed",
+                        t -> t.send(LowLatencyCombineRequest.of(
+                                        t.closed(DataType.BF16, t.local(), t.slots(), HIDDEN), t.lowLatencyHandle)
+                                .topkWeights(t.weights()))));
+    }
+
+    private static Refusal closed(String name, String text, Refusal.Action action) {
+        return new Refusal(name, "low latency: " + text, EpStateException.class, "closed", action);
     }
 
     private static Refusal wrong(String name, String text, String mention, Refusal.Action action) {

@@ -16,11 +16,16 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.oracle.Patience;
 import org.ep4j.tck.oracle.Workload;
 
 /** Rank 0 does something else than the others: all must be told, and can go on. */
 final class MismatchScenario implements Scenario {
     private static final Duration LIMIT = Duration.ofSeconds(60);
+
+    /** Timeout of operations that other ranks do not call. */
+    private static final Duration TIMEOUT = Duration.ofSeconds(5);
+
     private static final Params PLAIN = Params.parse("");
 
     @Override
@@ -63,7 +68,10 @@ final class MismatchScenario implements Scenario {
 
     /** Different operations, then everybody recovers. */
     private static void operation(RankContext context) {
-        EpBuffer buffer = context.buffer(new Setup(PLAIN, context.size()).shape());
+        // A kernel learns only from its deadline that nobody else is in its operation.
+        EpGroup group = context.newGroup(
+                Map.of(EpKeys.TIMEOUT.name(), Patience.here(TIMEOUT).toMillis() + "ms"));
+        EpBuffer buffer = context.owned(group.createBuffer(new Setup(PLAIN, context.size()).shape()));
         mismatch("different operations", () -> {
             if (context.isRank(0)) {
                 LifecycleScenario.highThroughput(context, buffer, PLAIN);

@@ -121,6 +121,23 @@ record Refusal(String name, String text, Class<? extends EpException> type, Stri
             buffer.combine(request.build()).out();
         }
 
+        /** Rows that a high-throughput dispatch can deliver here at most. */
+        long worst() {
+            return buffer.shape().receiveCapacity(context.size());
+        }
+
+        /** Rows of tokens in memory that other ranks read and write. */
+        Tensor symmetric(EpBuffer of) {
+            return Tensor.of(of.combineInput().memory(), DataType.BF16, TOKENS, HIDDEN);
+        }
+
+        /** A tensor whose allocation is closed. */
+        Tensor closed(DataType type, long... dims) {
+            try (Arena brief = new Arena(arena.device())) {
+                return brief.allocate(type, dims);
+            }
+        }
+
         /** The same elements, two bytes further on. */
         Tensor shifted(DataType type, long... dims) {
             Tensor larger =

@@ -50,6 +50,7 @@ class PostedGpuTckTest extends EpBackendTck {
                         || (Tier.all()
                                 && ((Set.of(3, 4).contains(rule.chapter())
                                                 && rule.id().endsWith("0"))
+                                        || rule.chapter() == 11
                                         || MORE.contains(rule.id()))))
                 .toList();
     }

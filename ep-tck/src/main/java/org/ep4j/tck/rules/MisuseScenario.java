@@ -1,0 +1,400 @@
+package org.ep4j.tck.rules;
+
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
+import org.ep4j.DataType;
+import org.ep4j.DispatchRequest;
+import org.ep4j.DispatchResult;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpException;
+import org.ep4j.EpGroup;
+import org.ep4j.EpStateException;
+import org.ep4j.LowLatencyDispatchRequest;
+import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.OpOptions;
+import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.tck.crew.Params;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.oracle.Arena;
+import org.ep4j.tck.oracle.Inputs;
+import org.ep4j.tck.oracle.Patience;
+
+/** Misuse by a program: each time it gets an exception in time, or the right rows. */
+final class MisuseScenario implements Scenario {
+    private static final Params PARAMS = Params.parse("");
+    private static final LowLatencyOptions HOOK = LowLatencyOptions.of(Params.parse("hook"));
+
+    /** How long a call has before it is taken to wait for other ranks. */
+    private static final Duration BEGUN = Duration.ofMillis(200);
+
+    /** How long a call that was interrupted has to notice it. */
+    private static final Duration NOTICED = Duration.ofSeconds(2);
+
+    @Override
+    public void run(RankContext context) {
+        switch (context.params().text("case", "")) {
+            case "third-send" -> thirdSend(context);
+            case "combine-unreceived" -> combineUnreceived(context);
+            case "receive-after-recover" -> receiveAfterRecover(context);
+            case "receive-after-close" -> receiveAfterClose(context);
+            case "interrupt" -> interrupt(context);
+            case "close-waiting" -> closeWaiting(context);
+            case "close-group-waiting" -> closeGroupWaiting(context);
+            case "two-threads" -> twoThreads(context);
+            case "mask-differs" -> maskDiffers(context);
+            case "event-after-close" -> eventAfterClose(context);
+            case "closed-queued" -> closedQueued(context);
+            case "closed-running" -> closedRunning(context);
+            case "closed-between" -> closedBetween(context);
+            default -> throw new IllegalArgumentException("no such case: " + context.params());
+        }
+    }
+
+    private static Setup setup(RankContext context) {
+        return new Setup(PARAMS, context.size());
+    }
+
+    private static Duration begun() {
+        return Patience.here(BEGUN);
+    }
+
+    private static LowLatencyExchange hooked(RankContext context, EpBuffer buffer, int seed) {
+        return new LowLatencyExchange(context, buffer, setup(context).workload(seed), HOOK, Set.of());
+    }
+
+    private static HighThroughputExchange exchange(RankContext context, EpBuffer buffer) {
+        return new HighThroughputExchange(
+                context, buffer, setup(context).workload(), HighThroughputOptions.of(PARAMS), Set.of());
+    }
+
+    /** A call in a thread of its own. */
+    private static final class Call {
+        private final CompletableFuture<DispatchResult> end = new CompletableFuture<>();
+        private final CountDownLatch begun = new CountDownLatch(1);
+        private final Thread thread;
+
+        Call(Supplier<DispatchResult> work) {
+            thread = new Thread(
+                    () -> {
+                        begun.countDown();
+                        try {
+                            end.complete(work.get());
+                        } catch (Throwable e) {
+                            end.completeExceptionally(e);
+                        }
+                    },
+                    "tck-call");
+            thread.setDaemon(true);
+            thread.start();
+        }
+
+        /** Begins it, and returns when it waits. */
+        static Call waiting(RankContext context, Supplier<DispatchResult> work) {
+            Call call = new Call(work);
+            try {
+                Checks.that(
+                        call.begun.await(Checks.patience().toNanos(), TimeUnit.NANOSECONDS), "a thread does not start");
+            } catch (InterruptedException e) {
+                throw new AssertionError("interrupted: the job took too long", e);
+            }
+            context.sleep(begun());
+            Checks.that(!call.end.isDone(), "a dispatch that rank 0 does not call has ended");
+            return call;
+        }
+
+        boolean endsWithin(Duration time) {
+            try {
+                end.get(Patience.here(time).toNanos(), TimeUnit.NANOSECONDS);
+                return true;
+            } catch (ExecutionException e) {
+                return true;
+            } catch (TimeoutException e) {
+                return false;
+            } catch (InterruptedException e) {
+                throw new AssertionError("interrupted: the job took too long", e);
+            }
+        }
+
+        /** What it threw; empty if it returned. */
+        Optional<Throwable> failure(String what) {
+            Checks.that(endsWithin(Duration.ofSeconds(60)), what + " does not end");
+            return Optional.ofNullable(end.handle((result, e) -> e).join());
+        }
+
+        <E extends EpException> void refused(Class<E> type, String what) {
+            Throwable failure =
+                    failure(what).orElseThrow(() -> new AssertionError(what + " must fail, but has returned"));
+            Checks.that(
+                    type.isInstance(failure), what + " must end in " + type.getSimpleName() + ", but in " + failure);
+        }
+
+        DispatchResult result(String what) {
+            failure(what).ifPresent(e -> {
+                throw new AssertionError(what + " must return, but threw " + e, e);
+            });
+            return end.join();
+        }
+    }
+
+    private static void thirdSend(RankContext context) {
+        EpBuffer buffer = context.buffer(setup(context).shape());
+        try (LowLatencyExchange one = hooked(context, buffer, 1);
+                LowLatencyExchange two = hooked(context, buffer, 2);
+                LowLatencyExchange three = hooked(context, buffer, 3)) {
+            LowLatencyDispatchResult first = one.send();
+            LowLatencyDispatchResult second = two.send();
+            Checks.refused(EpStateException.class, "a third send before the first was received", three::send);
+            first.receive();
+            second.receive();
+            one.verify(first);
+            two.verify(second);
+            three.verify(three.dispatch());
+        }
+    }
+
+    private static void combineUnreceived(RankContext context) {
+        EpBuffer buffer = context.buffer(setup(context).shape());
+        try (LowLatencyExchange exchange = hooked(context, buffer, 1)) {
+            LowLatencyDispatchResult sent = exchange.send();
+            Checks.refused(
+                    EpStateException.class,
+                    "a combine of rows that were not received",
+                    () -> exchange.sendBack(sent.handle(), exchange.outputs()));
+            sent.receive();
+            exchange.verify(sent);
+            exchange.verify(exchange.combine(sent.handle(), exchange.outputs()));
+        }
+    }
+
+    private static void receiveAfterRecover(RankContext context) {
+        EpBuffer buffer = context.owned(
+                context.newGroup(Map.of()).createBuffer(setup(context).shape()));
+        try (LowLatencyExchange exchange = hooked(context, buffer, 1)) {
+            LowLatencyDispatchResult sent = exchange.send();
+            context.meet();
+            buffer.recover(Checks.patience());
+            Checks.refused(EpStateException.class, "receive() of what was sent before a recovery", sent::receive);
+            LowLatencyDispatchResult again = exchange.dispatch();
+            exchange.verify(again);
+            exchange.verify(exchange.combine(again.handle(), exchange.outputs()));
+        }
+    }
+
+    private static void receiveAfterClose(RankContext context) {
+        EpBuffer buffer = context.group().createBuffer(setup(context).shape());
+        try (LowLatencyExchange exchange = hooked(context, buffer, 1)) {
+            LowLatencyDispatchResult sent = exchange.send();
+            context.meet();
+            buffer.close();
+            Checks.refused(EpStateException.class, "receive() after the buffer was closed", sent::receive);
+        }
+    }
+
+    /** All ranks but rank 0 call a dispatch, and are interrupted while they wait for it. */
+    private static void interrupt(RankContext context) {
+        EpBuffer buffer = context.owned(
+                context.newGroup(Map.of()).createBuffer(setup(context).shape()));
+        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+        try (HighThroughputExchange exchange = exchange(context, buffer)) {
+            Optional<Call> call =
+                    context.isRank(0) ? Optional.empty() : Optional.of(Call.waiting(context, exchange::dispatch));
+            call.ifPresent(one -> one.thread.interrupt());
+            boolean goesOn = call.isPresent() && !call.get().endsWithin(NOTICED);
+            if (count(context, goesOn) == context.size() - 1) {
+                // Work of a GPU is not taken back by an interrupt.
+                Checks.that(
+                        buffer.group().device() instanceof GpuDevice,
+                        "a dispatch on the host goes on after its thread was interrupted");
+                exchange.verify(call.isPresent() ? call.get().result("the dispatch") : exchange.dispatch());
+            } else {
+                call.ifPresent(one -> one.refused(EpException.class, "a dispatch that was interrupted"));
+                buffer.recover(Checks.patience());
+            }
+        }
+        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+    }
+
+    private static long count(RankContext context, boolean here) {
+        byte[] mine = Boolean.toString(here).getBytes(StandardCharsets.UTF_8);
+        return context.exchange(mine).stream()
+                .filter(theirs -> Boolean.parseBoolean(new String(theirs, StandardCharsets.UTF_8)))
+                .count();
+    }
+
+    private static void closeWaiting(RankContext context) {
+        EpBuffer buffer = context.group().createBuffer(setup(context).shape());
+        try (HighThroughputExchange exchange = exchange(context, buffer)) {
+            closeWhileOthersWait(context, buffer, exchange, buffer::close);
+        }
+        LifecycleScenario.highThroughput(context, context.buffer(setup(context).shape()), PARAMS);
+    }
+
+    private static void closeGroupWaiting(RankContext context) {
+        EpGroup group = context.newGroup(Map.of());
+        EpBuffer buffer = group.createBuffer(setup(context).shape());
+        // The memory of the exchange goes with the group's device.
+        closeWhileOthersWait(context, buffer, exchange(context, buffer), group::close);
+    }
+
+    private static void closeWhileOthersWait(
+            RankContext context, EpBuffer buffer, HighThroughputExchange exchange, Runnable close) {
+        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+        if (!context.isRank(0)) {
+            Call call = Call.waiting(context, exchange::dispatch);
+            close.run();
+            call.refused(EpException.class, "a dispatch in a buffer that is closed");
+        }
+        context.meet();
+        close.run();
+    }
+
+    /** Each dispatch meets one of every other rank, of whichever thread, so all carry the same rows. */
+    private static void twoThreads(RankContext context) {
+        EpBuffer buffer = context.buffer(setup(context).shape());
+        List<Call> calls = new ArrayList<>();
+        for (int thread = 0; thread < 2; thread++) {
+            HighThroughputExchange exchange = context.owned(exchange(context, buffer));
+            calls.add(new Call(() -> {
+                DispatchResult result = exchange.dispatch();
+                for (int i = 0; i < 5; i++) {
+                    try {
+                        exchange.verify(result);
+                    } catch (EpStateException stale) {
+                        // The other thread's dispatch has its memory.
+                        Checks.mentions(stale, "result");
+                    }
+                    result = exchange.dispatch();
+                }
+                return result;
+            }));
+        }
+        for (Call call : calls) {
+            call.result("a thread with a buffer that another one uses");
+        }
+        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+    }
+
+    private static void maskDiffers(RankContext context) {
+        EpBuffer buffer = context.owned(
+                context.newGroup(Map.of()).createBuffer(setup(context).shape()));
+        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+        context.meet();
+        int left = context.size() - 1;
+        if (context.isRank(0)) {
+            buffer.mask(left);
+        }
+        try (HighThroughputExchange exchange = exchange(context, buffer)) {
+            exchange.endAfter(Patience.here(Duration.ofSeconds(2)));
+            context.meet();
+            Checks.refused(EpException.class, "a dispatch of ranks that leave out different ranks", exchange::dispatch);
+            context.meet();
+        }
+    }
+
+    private static DispatchRequest.Builder request(RankContext context, Inputs inputs, EpBuffer buffer, Arena arena) {
+        return DispatchRequest.of(inputs.rows(context.rank()), inputs.ids(context.rank(), DataType.INT32))
+                .topkWeights(inputs.weights(context.rank()))
+                .options(OpOptions.DEFAULT
+                        .onStream(AsyncStream.of(0, arena, buffer.group()))
+                        .asynchronous());
+    }
+
+    private static void eventAfterClose(RankContext context) {
+        EpBuffer buffer = context.group().createBuffer(setup(context).shape());
+        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+        if (!context.isRank(0)) {
+            Arena arena = context.arena();
+            Inputs inputs = new Inputs(arena, setup(context).workload());
+            DispatchResult result = buffer.dispatch(
+                    request(context, inputs, buffer, arena).worstCase().build());
+            context.sleep(begun());
+            buffer.close();
+            Checks.refused(
+                    EpException.class,
+                    "the event of an operation that closing ended",
+                    () -> result.event().await(Checks.patience()));
+            Checks.refused(EpException.class, "x() of a closed buffer's result", result::x);
+        }
+        context.meet();
+        buffer.close();
+    }
+
+    private static void closedQueued(RankContext context) {
+        EpBuffer buffer = context.buffer(setup(context).shape());
+        try (HighThroughputExchange exchange = exchange(context, buffer)) {
+            if (context.isRank(0)) {
+                context.meet();
+                exchange.verify(exchange.dispatch());
+            } else {
+                Arena arena = new Arena(context.group().device());
+                Inputs closed = new Inputs(arena, setup(context).workload());
+                DispatchResult first = buffer.dispatch(request(context, exchange.inputs(), buffer, context.arena())
+                        .build());
+                DispatchResult second = buffer.dispatch(
+                        request(context, closed, buffer, context.arena()).build());
+                arena.close();
+                context.meet();
+                first.event().await(Checks.patience());
+                Checks.refused(
+                        EpStateException.class,
+                        "an operation whose rows are closed before it begins",
+                        () -> second.event().await(Checks.patience()));
+            }
+            context.meet();
+        }
+        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+    }
+
+    private static void closedBetween(RankContext context) {
+        EpBuffer buffer = context.buffer(setup(context).shape());
+        try (LowLatencyExchange exchange = hooked(context, buffer, 1)) {
+            for (int round = 0; round < 3; round++) {
+                LowLatencyDispatchResult sent;
+                try (Arena arena = new Arena(context.group().device())) {
+                    Inputs closed = new Inputs(arena, setup(context).workload(1));
+                    sent = buffer.dispatch(LowLatencyDispatchRequest.of(
+                                    closed.rows(context.rank()), closed.ids(context.rank(), DataType.INT32))
+                            .hook()
+                            .build());
+                }
+                sent.receive();
+                exchange.verify(sent);
+            }
+        }
+    }
+
+    private static void closedRunning(RankContext context) {
+        EpBuffer buffer = context.buffer(setup(context).shape());
+        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+        try (HighThroughputExchange exchange = exchange(context, buffer)) {
+            if (context.isRank(0)) {
+                context.meet();
+                exchange.verify(exchange.dispatch());
+            } else {
+                Arena arena = new Arena(context.group().device());
+                Inputs closed = new Inputs(arena, setup(context).workload());
+                DispatchResult result = buffer.dispatch(
+                        request(context, closed, buffer, context.arena()).build());
+                context.sleep(begun());
+                arena.close();
+                context.meet();
+                result.event().await(Checks.patience());
+                exchange.verify(result);
+            }
+            context.meet();
+        }
+        LifecycleScenario.highThroughput(context, buffer, PARAMS);
+    }
+}
