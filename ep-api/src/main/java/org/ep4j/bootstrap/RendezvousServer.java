@@ -121,7 +121,7 @@ final class RendezvousServer {
         if (!address.isLoopbackAddress()) {
             LOG.log(
                     Level.WARNING,
-                    "the rendezvous at {0} port {1} has no secret: whoever reaches it can join the group; set {2} on all ranks",
+                    "the rendezvous at {0} port {1} has no secret: every process that reaches it can join the group; set {2} on all ranks",
                     address.getHostAddress(),
                     Integer.toString(port),
                     EpKeys.BOOTSTRAP_SECRET.environmentName());

@@ -9,7 +9,7 @@ import javax.crypto.spec.PBEKeySpec;
 
 /** The secret that the ranks of a job share; may be empty. {@link #toString} does not show it. */
 final class Secret {
-    /** No secret: whoever can connect may join. */
+    /** No secret: every process that can connect may join. */
     static final Secret NONE = new Secret("", 1);
 
     /** Bytes of a salt. */

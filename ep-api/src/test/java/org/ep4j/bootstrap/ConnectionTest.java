@@ -80,7 +80,7 @@ final class ConnectionTest {
         rightConnection.start(right);
         leftConnection.send(Frame.HEARTBEAT);
         rightConnection.send(Frame.HEARTBEAT);
-        Guard.until("both are served", () -> leftConnection.received() == 1 && rightConnection.received() == 1);
+        Guard.until("both are served", () -> left.received.size() == 1 && right.received.size() == 1);
         left.received.clear();
         right.received.clear();
     }

@@ -25,14 +25,6 @@ final class RendezvousScaleTest {
                 .count();
     }
 
-    private static boolean accepts(int port) {
-        try (Socket socket = TcpGroup.connect(port)) {
-            return socket.isConnected();
-        } catch (IOException e) {
-            return false;
-        }
-    }
-
     @Test
     void servesAThousandMembersAndStrangersWithFewThreads() throws IOException {
         int size = Tier.all() ? 1024 : 256;
@@ -55,7 +47,7 @@ final class RendezvousScaleTest {
                     member.send(Wire.contribute(Hub.SETUP, Hub.SETUP_TAG, new byte[0]));
                 }
             }
-            Guard.until("the group stands, which closes the port", () -> !accepts(server.port()));
+            Guard.until("the group has formed, which closes the port", () -> !TcpGroup.accepts(server.port()));
             assertThat(threads()).isLessThan(MOST_THREADS);
             assertThat(log.lines()).hasSizeLessThanOrEqualTo(RefusalLog.MOST + 1);
         } finally {

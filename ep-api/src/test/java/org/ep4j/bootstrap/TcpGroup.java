@@ -90,6 +90,15 @@ final class TcpGroup {
         return socket;
     }
 
+    /** True if somebody listens on the port. */
+    static boolean accepts(int port) {
+        try (Socket socket = connect(port)) {
+            return socket.isConnected();
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
     /** A port that was free a moment ago, for processes that must know it before rank 0 has it. */
     static int freePort() throws IOException {
         try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {

@@ -226,7 +226,7 @@ class TcpRefusalTest {
         try (Socket silent = TcpGroup.connect(server.port())) {
             List<Bootstrap> group = ranks.all(SIZE, r -> TcpGroup.join(rank(r), r == 0 ? server : null));
             assertThat(ended(silent)).isTrue();
-            Guard.until("the port is closed", () -> !accepts(server.port()));
+            Guard.until("the port is closed", () -> !TcpGroup.accepts(server.port()));
             TcpSettings late = TcpGroup.clock(rank(2), TestClock.advancedByEachLook(Duration.ofMillis(500)));
             assertThat(catchThrowableOfType(EpTimeoutException.class, () -> TcpGroup.join(late, null)))
                     .hasMessageContaining("refused")
@@ -237,14 +237,6 @@ class TcpRefusalTest {
                 group.get(r).close();
                 return r;
             });
-        }
-    }
-
-    private static boolean accepts(int port) {
-        try (Socket socket = TcpGroup.connect(port)) {
-            return socket.isConnected();
-        } catch (IOException e) {
-            return false;
         }
     }
 
