@@ -127,6 +127,17 @@ class WireTest {
         assertThat(decoder.isBetweenFrames()).isFalse();
     }
 
+    /** Else one member could end every gather of the group. */
+    @Test
+    void aMemberCannotDeclareTheScopesOfTheWholeGroup() {
+        Hub hub = new Hub(3, true, () -> {});
+        for (String scope : List.of(Hub.ROOT, Hub.SETUP, "x")) {
+            assertThatThrownBy(() -> Wire.toHub(Wire.declare(scope, List.of(1)), 1, 3, hub))
+                    .isInstanceOf(IOException.class)
+                    .hasMessageContaining("received a subgroup with the key \"" + scope + "\"");
+        }
+    }
+
     @Test
     void aLengthOverTheBoundIsRefusedBeforeAnythingIsAllocated() {
         for (int length : new int[] {Frame.MAX_BODY + 1, Integer.MAX_VALUE, -1, Integer.MIN_VALUE}) {
