@@ -225,7 +225,7 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
             EpTimeoutException named = new EpTimeoutException(
                     phase + " with " + find(peer).label() + " did not end in " + deadline.toMillis()
                             + " ms: NVSHMEM or " + device.id()
-                            + " is stuck; look at the peer and at the NICs, or raise ep.timeout",
+                            + " makes no progress; check that the peer runs and that its NICs are up, or raise ep.timeout",
                     phase,
                     peer,
                     1,

@@ -208,7 +208,7 @@ public final class RequestTensors {
         }
     }
 
-    /** Ends one {@link #retain}. That it looks at every owner keeps those reachable that free their memory when they are not. */
+    /** Ends one {@link #retain}. Reads every owner, which keeps direct buffers reachable until here. */
     public void release() {
         release(count);
     }

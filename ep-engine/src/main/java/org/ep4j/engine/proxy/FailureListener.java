@@ -6,7 +6,7 @@ public interface FailureListener {
     int NONE = -1;
 
     /**
-     * Takes note that a command, or a look at arrivals, has failed. Commands for other peers follow all the same, those for this peer are
+     * Handles the failure of a command, or of a poll for arrivals. Commands for other peers follow all the same, those for this peer are
      * dropped, so that no GPU waits for a full ring.
      *
      * @param ring index of the ring, or {@link #NONE}

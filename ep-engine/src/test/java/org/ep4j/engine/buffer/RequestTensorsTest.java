@@ -35,7 +35,7 @@ final class RequestTensorsTest {
     private static final int WORD = 16;
     private static final long BASE = 1 << 20;
 
-    /** Not looked at. */
+    /** A placeholder: the checks do not use the handle. */
     private static final DispatchHandle HANDLE = (DispatchHandle) Proxy.newProxyInstance(
             RequestTensorsTest.class.getClassLoader(), new Class<?>[] {DispatchHandle.class}, (proxy, method, args) -> {
                 throw new UnsupportedOperationException(method.getName());
