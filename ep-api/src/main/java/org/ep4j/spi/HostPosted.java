@@ -71,4 +71,14 @@ public interface HostPosted {
             return false;
         }
     }
+
+    /**
+     * Sets a check that {@link #write}, {@link #advance} and {@link #drain} of this buffer run every few milliseconds while they wait. What
+     * it throws ends the call. So a rank that the other ranks have left out learns it before the deadline, although its peers take
+     * nothing more and the backend cannot tell why. The default does nothing: calls then end at their deadline.
+     *
+     * @param check safe for use by any thread; it does not call the buffer, and throws {@link org.ep4j.EpPeerLostException} that names this
+     *     rank itself
+     */
+    default void checkWhileWaiting(Runnable check) {}
 }

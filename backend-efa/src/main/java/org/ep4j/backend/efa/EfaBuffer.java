@@ -40,6 +40,7 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
     private final Map<Integer, Link> links;
     private final Consumer<EfaBuffer> onClose;
     private final AtomicBoolean open = new AtomicBoolean(true);
+    private volatile Runnable check = Link.NO_CHECK;
     private final long[][] sent;
     private final AtomicLongArray shown;
 
@@ -79,7 +80,7 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
         PostedArguments.checkRange("source", source, bytes, memory.byteSize(), this);
         if (bytes > 0 && !hasClosed(link)) {
             Region theirs = exposed.theirs().get(link.peer().index());
-            link.write(exposed.data(), theirs, target, source, bytes);
+            link.write(exposed.data(), theirs, target, source, bytes, check);
         }
     }
 
@@ -89,7 +90,7 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
         PostedArguments.checkCounter(counter);
         if (!hasClosed(link)) {
             int index = link.peer().index();
-            link.advance(exposed.numbers().get(index), counter, sent[index], value);
+            link.advance(exposed.numbers().get(index), counter, sent[index], value, check);
         }
     }
 
@@ -120,7 +121,12 @@ final class EfaBuffer implements SymmetricBuffer, HostPosted {
 
     @Override
     public void drain(int peer, Duration deadline) {
-        link(peer).drain(deadline);
+        link(peer).drain(deadline, check);
+    }
+
+    @Override
+    public void checkWhileWaiting(Runnable next) {
+        check = next;
     }
 
     /**

@@ -42,6 +42,9 @@ final class Link {
     /** Polls for a last immediate to leave before a connection closes; it is not waited for. */
     private static final int LAST_POLLS = 64;
 
+    /** For calls that only their deadline ends. */
+    static final Runnable NO_CHECK = () -> {};
+
     /** Polls for what a peer that is gone has left behind. */
     private static final int LAST_TAKES = 10_000;
 
@@ -67,6 +70,9 @@ final class Link {
     private long looksAttended;
     private boolean cutByPeer;
     private boolean late;
+    /** Of the call that has the lock. */
+    private Runnable check = NO_CHECK;
+
     private volatile @Nullable String lost;
 
     /**
@@ -87,10 +93,15 @@ final class Link {
         this.next = peer.index() % this.rails.length;
     }
 
-    /** Posts a write. The ranges have been checked. */
-    void write(Region local, Region remote, long target, long source, long bytes) {
+    /**
+     * Posts a write. The ranges have been checked.
+     *
+     * @param ending what ends a wait for room, see {@link org.ep4j.spi.HostPosted#checkWhileWaiting}
+     */
+    void write(Region local, Region remote, long target, long source, long bytes, Runnable ending) {
         lock.lock();
         try {
+            check = ending;
             checkAlive();
             long deadline = Deadline.in(timeout).nanoTime();
             awaitBatch(deadline);
@@ -101,6 +112,7 @@ final class Link {
                 writes++;
             }
         } finally {
+            check = NO_CHECK;
             lock.unlock();
         }
     }
@@ -162,10 +174,12 @@ final class Link {
      *
      * @param buffer the peer's number of the buffer
      * @param sent values so far, by counter; gets the new one
+     * @param ending as in {@link #write}
      */
-    void advance(int buffer, int counter, long[] sent, long value) {
+    void advance(int buffer, int counter, long[] sent, long value, Runnable ending) {
         lock.lock();
         try {
+            check = ending;
             checkAlive();
             if (value < sent[counter]) {
                 throw new IllegalArgumentException("counter " + counter + " for " + peer.label() + " is at "
@@ -182,6 +196,7 @@ final class Link {
             }
             progress();
         } finally {
+            check = NO_CHECK;
             lock.unlock();
         }
     }
@@ -243,8 +258,10 @@ final class Link {
     /**
      * Waits until the sources of what was posted may be written again, and all that was ended by an advance has arrived; and for other
      * threads that use the link.
+     *
+     * @param ending as in {@link #write}
      */
-    void drain(Duration duration) {
+    void drain(Duration duration, Runnable ending) {
         Deadline deadline = Deadline.in(duration);
         if (!deadline.tryLock(lock)) {
             throw new EpTimeoutException(
@@ -255,9 +272,11 @@ final class Link {
                     0);
         }
         try {
+            check = ending;
             checkAlive();
             await(deadline.nanoTime(), "the end of all writes", () -> pending() == 0);
         } finally {
+            check = NO_CHECK;
             lock.unlock();
         }
     }
@@ -417,6 +436,9 @@ final class Link {
         boolean moved = progress();
         checkAlive();
         if (!moved) {
+            if (Pause.isTimeToCheck(tries)) {
+                check.run();
+            }
             Pause.after(tries);
         }
     }

@@ -96,11 +96,15 @@ final class LinkPair {
     }
 
     void write(int side, long target, long source, long bytes) {
-        links[side].write(regions[side], regions[1 - side], target, source, bytes);
+        links[side].write(regions[side], regions[1 - side], target, source, bytes, Link.NO_CHECK);
     }
 
     void advance(int side, int counter, long value) {
-        links[side].advance(0, counter, sent[side], value);
+        advance(side, counter, value, Link.NO_CHECK);
+    }
+
+    void advance(int side, int counter, long value, Runnable check) {
+        links[side].advance(0, counter, sent[side], value, check);
     }
 
     long seen(int side, int counter) {
@@ -154,10 +158,10 @@ final class LinkPair {
             advance(0, counterOf[batch], batch);
             shown = check(ends, counterOf, batch, shown);
             if (pick.nextInt(10) == 0) {
-                links[0].drain(Guard.minute());
+                links[0].drain(Guard.minute(), Link.NO_CHECK);
             }
         }
-        links[0].drain(Guard.minute());
+        links[0].drain(Guard.minute(), Link.NO_CHECK);
         for (int i = 0; i < 100_000 && shown < batches; i++) {
             links[1].tryProgress();
             shown = check(ends, counterOf, batches, shown);

@@ -48,7 +48,7 @@ final class LinkTest {
         long[] values = {1, 0xffff_ffffL, 0x1_0000_0000L, Long.MAX_VALUE};
         for (long value : values) {
             pair.advance(0, 63, value);
-            pair.link(0).drain(LONG);
+            pair.link(0).drain(LONG, Link.NO_CHECK);
             progress(pair, 1);
             assertThat(pair.seen(1, 63)).isEqualTo(value);
         }
@@ -58,10 +58,10 @@ final class LinkTest {
     void theSameValueAgainSendsNothing() {
         LinkPair pair = pair();
         pair.advance(0, 1, 9);
-        pair.link(0).drain(LONG);
+        pair.link(0).drain(LONG, Link.NO_CHECK);
         long landed = pair.fabric().landed();
         pair.advance(0, 1, 9);
-        pair.link(0).drain(LONG);
+        pair.link(0).drain(LONG, Link.NO_CHECK);
         assertThat(pair.fabric().landed()).isEqualTo(landed);
     }
 
@@ -85,9 +85,31 @@ final class LinkTest {
         LinkPair pair = pair();
         pair.fabric().stick();
         pair.write(0, 0, 0, 64);
-        assertThatThrownBy(() -> pair.link(0).drain(Duration.ofMillis(20)))
+        assertThatThrownBy(() -> pair.link(0).drain(Duration.ofMillis(20), Link.NO_CHECK))
                 .isInstanceOf(EpTimeoutException.class)
                 .hasMessageContainingAll("the end of all writes", "1 writes under way");
+    }
+
+    /** A rank that the others have left out need not wait until its deadline for a peer that takes nothing. */
+    @Test
+    void aCheckEndsTheWaitsOfItsOwnCallsAlone() {
+        LinkPair pair = pair();
+        pair.fabric().stick();
+        pair.write(0, 0, 0, 64);
+        EpPeerLostException leftOut = new EpPeerLostException("this rank is left out", 0, "post");
+        Runnable check = () -> {
+            throw leftOut;
+        };
+        assertThatThrownBy(() -> pair.link(0).drain(LONG, check)).isSameAs(leftOut);
+        assertThatThrownBy(() -> {
+                    for (long value = 1; true; value++) {
+                        pair.advance(0, 0, value, check);
+                    }
+                })
+                .isSameAs(leftOut);
+        assertThatThrownBy(() -> pair.link(0).drain(Duration.ofMillis(20), Link.NO_CHECK))
+                .as("another call")
+                .isInstanceOf(EpTimeoutException.class);
     }
 
     @Test
@@ -174,11 +196,12 @@ final class LinkTest {
     void aDrainWaitsForOtherThreadsNoLongerThanItsDeadline() {
         LinkPair pair = pair();
         Link link = pair.link(0);
-        link.hold(() -> assertThatThrownBy(() -> CompletableFuture.runAsync(() -> link.drain(Duration.ofMillis(5)))
-                        .join())
+        link.hold(() -> assertThatThrownBy(
+                        () -> CompletableFuture.runAsync(() -> link.drain(Duration.ofMillis(5), Link.NO_CHECK))
+                                .join())
                 .hasCauseInstanceOf(EpTimeoutException.class)
                 .hasMessageContaining("rank 1 was not free for too long: another thread"));
-        link.drain(LONG);
+        link.drain(LONG, Link.NO_CHECK);
     }
 
     @Test
@@ -206,7 +229,7 @@ final class LinkTest {
         pair.fabric().pump(0, () -> {});
         pair.write(0, 0, 0, 64);
         progress(pair, 1);
-        pair.link(0).drain(Duration.ZERO);
+        pair.link(0).drain(Duration.ZERO, Link.NO_CHECK);
     }
 
     @Test
@@ -224,7 +247,7 @@ final class LinkTest {
                         "fake0 to fake0",
                         "error 101 (fake)",
                         "provider error 7 (fake cable is cut)");
-        assertThatThrownBy(() -> pair.link(0).drain(LONG)).isInstanceOf(EpPeerLostException.class);
+        assertThatThrownBy(() -> pair.link(0).drain(LONG, Link.NO_CHECK)).isInstanceOf(EpPeerLostException.class);
         assertThat(pair.link(0).traffic().lanes()).noneMatch(lane -> lane.alive());
     }
 
@@ -251,7 +274,7 @@ final class LinkTest {
         LinkPair pair = pair();
         pair.write(0, 0, 0, 64);
         pair.advance(0, 2, 1);
-        pair.link(0).drain(LONG);
+        pair.link(0).drain(LONG, Link.NO_CHECK);
         pair.link(1).peerGone("it has left the group");
         assertThat(pair.seen(1, 2)).isEqualTo(1);
         assertThatThrownBy(() -> pair.advance(1, 0, 1))
@@ -277,7 +300,7 @@ final class LinkTest {
         pair.advance(0, 2, 1);
         assertThat(pair.closedByPeer(1)).isFalse();
         pair.link(0).farewell(0, Deadline.in(LONG));
-        pair.link(0).drain(LONG);
+        pair.link(0).drain(LONG, Link.NO_CHECK);
         progress(pair, 1);
         assertThat(pair.closedByPeer(1)).isTrue();
         assertThat(pair.seen(1, 2)).isEqualTo(1);
@@ -298,7 +321,7 @@ final class LinkTest {
         LinkPair pair = pair();
         pair.fabric().inject(1, Immediate.of(Immediate.DATA, 0));
         pair.advance(0, 0, 1);
-        pair.link(0).drain(LONG);
+        pair.link(0).drain(LONG, Link.NO_CHECK);
         progress(pair, 1);
         assertThat(pair.link(1).isLost()).isTrue();
         assertThat(pair.seen(1, 0)).isZero();
@@ -308,10 +331,10 @@ final class LinkTest {
     void whatComesTwiceIsRefused() {
         LinkPair writes = pair();
         writes.write(0, 0, 0, 64);
-        writes.link(0).drain(LONG);
+        writes.link(0).drain(LONG, Link.NO_CHECK);
         writes.fabric().inject(1, Immediate.of(Immediate.DATA, 0));
         writes.advance(0, 0, 1);
-        writes.link(0).drain(LONG);
+        writes.link(0).drain(LONG, Link.NO_CHECK);
         progress(writes, 1);
         assertThat(writes.seen(1, 0)).isZero();
         assertThatThrownBy(() -> writes.write(1, 0, 0, 8))

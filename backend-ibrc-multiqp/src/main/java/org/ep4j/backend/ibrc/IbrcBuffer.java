@@ -28,6 +28,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
     private final ClosedCounters closed;
     private final Consumer<IbrcBuffer> onClose;
     private final AtomicBoolean open = new AtomicBoolean(true);
+    private volatile Runnable check = Link.NO_CHECK;
     private final long[][] sent;
     /** By rank. */
     private final @Nullable Arrivals[] arrivals;
@@ -85,7 +86,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
         PostedArguments.checkRange("target", target, bytes, memory.byteSize(), this);
         PostedArguments.checkRange("source", source, bytes, memory.byteSize(), this);
         if (bytes > 0 && !hasClosed(link)) {
-            link.write(exposed.data(), target, source, bytes);
+            link.write(exposed.data(), target, source, bytes, check);
         }
     }
 
@@ -95,7 +96,7 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
         PostedArguments.checkCounter(counter);
         if (!hasClosed(link)) {
             int index = link.peer().index();
-            link.advance(exposed.counters(), exposed.numbers().get(index), counter, sent[index], value);
+            link.advance(exposed.counters(), exposed.numbers().get(index), counter, sent[index], value, check);
         }
     }
 
@@ -112,7 +113,12 @@ final class IbrcBuffer implements SymmetricBuffer, HostPosted {
 
     @Override
     public void drain(int peer, Duration deadline) {
-        link(peer).drain(deadline);
+        link(peer).drain(deadline, check);
+    }
+
+    @Override
+    public void checkWhileWaiting(Runnable next) {
+        check = next;
     }
 
     /**

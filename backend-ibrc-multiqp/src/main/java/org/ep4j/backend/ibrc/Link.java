@@ -26,6 +26,9 @@ import org.jspecify.annotations.Nullable;
  * peers lie on different ports.
  */
 final class Link {
+    /** For calls that only their deadline ends. */
+    static final Runnable NO_CHECK = () -> {};
+
     private static final String NO_PORT = "no other port is left";
 
     /** Polls for the reason of a refusal, which is there already: the queue pair failed by it. */
@@ -62,6 +65,8 @@ final class Link {
     // The last rail took no request; a completion that has not been looked at may say why.
     private @Nullable Rail refused;
     private volatile @Nullable String lost;
+    /** Of the call that has the lock. */
+    private Runnable check = NO_CHECK;
 
     /**
      * A connected link.
@@ -100,15 +105,20 @@ final class Link {
         }
     }
 
-    /** Posts a write. The ranges have been checked. */
-    void write(Region region, long target, long source, long bytes) {
-        write(region, target, source, bytes, settings.timeout());
+    /**
+     * Posts a write. The ranges have been checked.
+     *
+     * @param ending what ends a wait for room, see {@link org.ep4j.spi.HostPosted#checkWhileWaiting}
+     */
+    void write(Region region, long target, long source, long bytes, Runnable ending) {
+        write(region, target, source, bytes, settings.timeout(), ending);
     }
 
     /** Posts a write, and waits no longer than {@code longest} for room. */
-    void write(Region region, long target, long source, long bytes, Duration longest) {
+    void write(Region region, long target, long source, long bytes, Duration longest, Runnable ending) {
         lock.lock();
         try {
+            check = ending;
             checkAlive();
             patience.begin(longest);
             long to = region.remoteAddress(peer.index()) + target;
@@ -129,6 +139,7 @@ final class Link {
             }
             homeBytes += small ? bytes : 0;
         } finally {
+            check = NO_CHECK;
             lock.unlock();
         }
     }
@@ -138,10 +149,12 @@ final class Link {
      *
      * @param buffer the peer's number of the buffer, for immediates
      * @param sent values so far, by counter; gets the new one
+     * @param ending as in {@link #write(Region, long, long, long, Runnable)}
      */
-    void advance(Region counters, int buffer, int counter, long[] sent, long value) {
+    void advance(Region counters, int buffer, int counter, long[] sent, long value, Runnable ending) {
         lock.lock();
         try {
+            check = ending;
             checkAlive();
             patience.begin(settings.timeout());
             if (value < sent[counter]) {
@@ -166,6 +179,7 @@ final class Link {
             homeBytes = 0;
             post(large);
         } finally {
+            check = NO_CHECK;
             lock.unlock();
         }
     }
@@ -252,8 +266,12 @@ final class Link {
         }
     }
 
-    /** Waits until everything that was posted has arrived, and for other threads that use the link. */
-    void drain(Duration duration) {
+    /**
+     * Waits until everything that was posted has arrived, and for other threads that use the link.
+     *
+     * @param ending as in {@link #write(Region, long, long, long, Runnable)}
+     */
+    void drain(Duration duration, Runnable ending) {
         if (!Deadline.in(duration).tryLock(lock)) {
             throw new EpTimeoutException(
                     peer.label() + " was not free for too long: another thread waits for it to take what was posted",
@@ -263,11 +281,13 @@ final class Link {
                     0);
         }
         try {
+            check = ending;
             checkAlive();
             patience.begin(duration);
             sender.flush();
             await("the end of all writes", () -> ready() && lanes.pending() == 0);
         } finally {
+            check = NO_CHECK;
             lock.unlock();
         }
     }
@@ -413,6 +433,9 @@ final class Link {
                         peer.rank(),
                         0,
                         lanes.pending());
+            }
+            if (Pause.isTimeToCheck(tries)) {
+                check.run();
             }
             Pause.after(tries);
         }

@@ -121,7 +121,7 @@ final class LinkPair implements AutoCloseable {
     }
 
     void write(int side, int bytes) {
-        sides[side].link.write(sides[side].dataRegion, 0, 0, bytes);
+        sides[side].link.write(sides[side].dataRegion, 0, 0, bytes, Link.NO_CHECK);
     }
 
     /** A buffer in the memory of a side, which the peer closes with {@code farewells}. */
@@ -157,7 +157,7 @@ final class LinkPair implements AutoCloseable {
 
     void advance(int side, int counter, long value) {
         Side own = sides[side];
-        own.link.advance(own.counterRegion, buffer, counter, own.sent, value);
+        own.link.advance(own.counterRegion, buffer, counter, own.sent, value, Link.NO_CHECK);
     }
 
     private long seen(int side, int counter) {
@@ -203,13 +203,13 @@ final class LinkPair implements AutoCloseable {
         for (int i = 0; i < 200_000 && failovers() < 2 * toBreak; i++) {
             // A rail that carries nothing is not seen to be broken.
             if (i % 50 == 0) {
-                sides[0].link.write(sides[0].dataRegion, 0, 0, 4L * 1024);
-                sides[1].link.write(sides[1].dataRegion, 0, 0, 4L * 1024);
+                sides[0].link.write(sides[0].dataRegion, 0, 0, 4L * 1024, Link.NO_CHECK);
+                sides[1].link.write(sides[1].dataRegion, 0, 0, 4L * 1024, Link.NO_CHECK);
             }
             fabric.step();
         }
-        sides[0].link.drain(Guard.minute());
-        sides[1].link.drain(Guard.minute());
+        sides[0].link.drain(Guard.minute(), Link.NO_CHECK);
+        sides[1].link.drain(Guard.minute(), Link.NO_CHECK);
     }
 
     private boolean done(int side, long rounds) {
@@ -260,7 +260,7 @@ final class LinkPair implements AutoCloseable {
         int done = 0;
         while (done < total) {
             int bytes = Math.min(total - done, 1 + random.nextInt(1500));
-            own.link.write(own.dataRegion, target + done, source + done, bytes);
+            own.link.write(own.dataRegion, target + done, source + done, bytes, Link.NO_CHECK);
             done += bytes;
         }
         advance(side, BEFORE, round);

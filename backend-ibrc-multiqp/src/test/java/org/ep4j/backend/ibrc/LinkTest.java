@@ -72,11 +72,12 @@ class LinkTest {
 
     @Test
     void aDrainWaitsForOtherThreadsNoLongerThanItsDeadline() {
-        link.hold(() -> assertThatThrownBy(() -> CompletableFuture.runAsync(() -> link.drain(Duration.ofMillis(5)))
-                        .join())
+        link.hold(() -> assertThatThrownBy(
+                        () -> CompletableFuture.runAsync(() -> link.drain(Duration.ofMillis(5), Link.NO_CHECK))
+                                .join())
                 .hasCauseInstanceOf(EpTimeoutException.class)
                 .hasMessageContaining("rank 1 was not free for too long: another thread"));
-        link.drain(Guard.minute());
+        link.drain(Guard.minute(), Link.NO_CHECK);
     }
 
     @Test
@@ -188,21 +189,21 @@ class LinkTest {
     /** The processor copies what travels inline, and reads no memory of GPUs. */
     @Test
     void nothingOfAGpuTravelsInline() {
-        link.write(dataRegion, 0, 2048, 16);
-        link.write(gpuRegion, 0, 2048, 16);
-        link.write(dataRegion, 0, 2048, 17);
-        link.advance(counterRegion, 0, COUNTER, new long[64], 1);
+        link.write(dataRegion, 0, 2048, 16, Link.NO_CHECK);
+        link.write(gpuRegion, 0, 2048, 16, Link.NO_CHECK);
+        link.write(dataRegion, 0, 2048, 17, Link.NO_CHECK);
+        link.advance(counterRegion, 0, COUNTER, new long[64], 1, Link.NO_CHECK);
         assertThat(wire.inline).containsExactly(true, false, false);
     }
 
     @Test
     void aRailThatFailsWhileWordsAreReadForAnotherChangesNothingOfWhatIsReadForThat() {
         long[] sent = new long[64];
-        link.advance(counterRegion, 0, COUNTER, sent, 1);
-        link.write(dataRegion, 0, 2048, 1024);
-        link.advance(counterRegion, 0, COUNTER, sent, 2);
+        link.advance(counterRegion, 0, COUNTER, sent, 1, Link.NO_CHECK);
+        link.write(dataRegion, 0, 2048, 1024, Link.NO_CHECK);
+        link.advance(counterRegion, 0, COUNTER, sent, 2, Link.NO_CHECK);
         wire.fail(0);
-        link.drain(Guard.minute());
+        link.drain(Guard.minute(), Link.NO_CHECK);
         assertThat(link.traffic().failovers()).isEqualTo(2);
         assertThat(link.traffic().lanes()).extracting(LinkTraffic.OfLane::alive).containsExactly(false, true, false);
         assertThat(link.remark()).contains("rank 1", "port-0 is given up", "2 other pairs", "status 12 (made up)");
@@ -216,7 +217,7 @@ class LinkTest {
     void aLinkWithoutCompletionsIsLostForWhoeverUsesIt() {
         wire.broken = true;
         assertThat(link.tryProgress()).isTrue();
-        assertThatThrownBy(() -> link.write(dataRegion, 0, 2048, 8))
+        assertThatThrownBy(() -> link.write(dataRegion, 0, 2048, 8, Link.NO_CHECK))
                 .isInstanceOf(EpPeerLostException.class)
                 .hasMessageContaining("ibv_poll_cq failed: error 5");
     }
@@ -225,7 +226,7 @@ class LinkTest {
     @Test
     void theCompletionSaysWhyALaneRefusesAndNotTheRefusal() {
         wire.refusing = true;
-        link.write(dataRegion, 0, 2048, 8);
+        link.write(dataRegion, 0, 2048, 8, Link.NO_CHECK);
         for (int i = 0; i < 100 && !link.isLost(); i++) {
             link.tryProgress();
         }
@@ -280,12 +281,27 @@ class LinkTest {
         }
     }
 
+    /** A rank that the others have left out need not wait until its deadline for a peer that takes nothing. */
+    @Test
+    void aCheckEndsTheWaitsOfItsOwnCallsAlone() {
+        EpPeerLostException leftOut = new EpPeerLostException("this rank is left out", 0, "post");
+        Runnable check = () -> {
+            throw leftOut;
+        };
+        link.write(dataRegion, 0, 2048, 8, Link.NO_CHECK);
+        assertThatThrownBy(() -> link.drain(Duration.ofMinutes(5), check)).isSameAs(leftOut);
+        assertThatThrownBy(() -> link.drain(Duration.ofMillis(20), Link.NO_CHECK))
+                .as("another call")
+                .isInstanceOf(EpTimeoutException.class);
+    }
+
     @Test
     void aLinkThatIsEndedStopsItsQueuePairsAndWhoeverWaits() {
         CountDownLatch polls = new CountDownLatch(1);
         wire.onPoll = polls::countDown;
-        link.write(dataRegion, 0, 2048, 8);
-        CompletableFuture<Void> waiting = CompletableFuture.runAsync(() -> link.drain(Duration.ofMinutes(5)));
+        link.write(dataRegion, 0, 2048, 8, Link.NO_CHECK);
+        CompletableFuture<Void> waiting =
+                CompletableFuture.runAsync(() -> link.drain(Duration.ofMinutes(5), Link.NO_CHECK));
         awaitQuietly(polls);
         link.end("this rank has left it out");
         assertThat(wire.stopped).containsExactlyInAnyOrder(0, 1, 2);

@@ -10,7 +10,18 @@ public final class Pause {
     private static final int YIELDS = 1024;
     private static final long SLEEP_NANOS = 50_000;
 
+    private static final int SLEEPS_UNTIL_CHECK = 64;
+
     private Pause() {}
+
+    /**
+     * True every few milliseconds of a wait that has lasted for some, for what costs more than a look.
+     *
+     * @param tries looks so far
+     */
+    public static boolean isTimeToCheck(int tries) {
+        return tries >= YIELDS && tries % SLEEPS_UNTIL_CHECK == 0;
+    }
 
     /**
      * Spins at first, then yields, then sleeps for short times.

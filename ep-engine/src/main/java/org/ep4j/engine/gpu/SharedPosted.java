@@ -49,6 +49,11 @@ final class SharedPosted implements HostPosted {
     }
 
     @Override
+    public void checkWhileWaiting(Runnable check) {
+        posted.checkWhileWaiting(check);
+    }
+
+    @Override
     public long seen(int counter, int source) {
         return posted.seen(counter, source);
     }

@@ -130,6 +130,7 @@ public final class BufferMembership implements RecoveryWatch {
         this.heard = new long[ranks];
         this.stored = agreement.record();
         locks.reserve(buffer, codec.recordBytes());
+        memory.posted().values().forEach(posted -> posted.checkWhileWaiting(() -> requireMember("recover")));
     }
 
     /** Bytes of memory that each rank needs, a multiple of a page. */

@@ -201,6 +201,7 @@ public final class ControlSlots {
             // Another thread has filled the queue meanwhile.
             LOG.log(System.Logger.Level.DEBUG, "a message to a rank is owed", e);
         } catch (EpPeerLostException e) {
+            requireAbout(to, e);
             posting.unreachable = true;
             posting.owed.clear();
         }
@@ -225,9 +226,17 @@ public final class ControlSlots {
             try {
                 posting.posted.isIdle(to);
             } catch (EpPeerLostException e) {
+                requireAbout(to, e);
                 posting.unreachable = true;
             }
         });
+    }
+
+    /** Passes on a loss of another rank than the peer: of this one, which was left out. */
+    private static void requireAbout(int peer, EpPeerLostException e) {
+        if (e.peer() != peer) {
+            throw e;
+        }
     }
 
     /** True if messages to a rank are posted. */

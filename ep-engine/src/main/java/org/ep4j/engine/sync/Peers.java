@@ -38,6 +38,7 @@ public final class Peers<W extends Words> {
     /** Where it is told what has come from them. */
     private volatile W counters;
 
+    private volatile Runnable check = () -> {};
     private volatile Map<Integer, PostedPeer> postedTo = Map.of();
     private volatile Map<Integer, HostPosted> postedFrom = Map.of();
     private volatile DeviceMemory symmetric;
@@ -99,8 +100,15 @@ public final class Peers<W extends Words> {
                 fresh,
                 fresh.window().map(SymmetricMemory.Window::staging).orElse(layout.staging(0)),
                 fresh.window().map(SymmetricMemory.Window::stagingBytes).orElse(layout.stagingBytes()));
+        fresh.postedTo().values().forEach(posted -> posted.checkWhileWaiting(check));
         postedFrom = fresh.postedFrom();
         stored = List.copyOf(all);
+    }
+
+    /** Sets what ends calls that wait for room, here and in all memory that this moves to: see {@link HostPosted#checkWhileWaiting}. */
+    public void checkWhileWaiting(Runnable next) {
+        check = next;
+        postedTo.values().forEach(peer -> peer.checkWhileWaiting(next));
     }
 
     private static Map<Integer, PostedPeer> postedTo(SymmetricMemory symmetric, long staging, long bytes) {
@@ -255,7 +263,11 @@ public final class Peers<W extends Words> {
         }
     }
 
-    private static void ignoreLost(EpPeerLostException e) {
+    private void ignoreLost(EpPeerLostException e) {
+        if (e.peer() == rank) {
+            // The others have left this rank out.
+            throw e;
+        }
         LOG.log(System.Logger.Level.DEBUG, "nothing more can be told to a rank, or heard of it", e);
     }
 

@@ -38,6 +38,10 @@ final class PostedPeer {
         this.free = start;
     }
 
+    void checkWhileWaiting(Runnable check) {
+        posted.checkWhileWaiting(check);
+    }
+
     /**
      * Where in this rank's memory to put what is to go to {@code to}. It is posted by one of the next calls, so it is
      * written before these.

@@ -85,7 +85,11 @@ public final class Recoverer {
         this.waits = waits;
         this.bootstrap = bootstrap;
         this.way = way;
-        way.resources().ifPresent(resources -> waits.watch(resources.membership()));
+        way.resources().ifPresent(resources -> {
+            BufferMembership membership = resources.membership();
+            waits.watch(membership);
+            peers.checkWhileWaiting(() -> membership.requireMember("post"));
+        });
     }
 
     /**
@@ -266,6 +270,9 @@ public final class Recoverer {
             try {
                 peers.settle(r);
             } catch (EpPeerLostException e) {
+                if (e.peer() == peers.rank()) {
+                    throw e;
+                }
                 return Optional.of(e);
             }
         }

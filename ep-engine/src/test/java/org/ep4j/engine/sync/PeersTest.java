@@ -38,6 +38,7 @@ class PeersTest {
         private final List<String> calls = new ArrayList<>();
         private boolean given;
         private boolean lost;
+        private Runnable check = () -> {};
 
         LostAfterOne(long value) {
             this.value = value;
@@ -63,7 +64,13 @@ class PeersTest {
         }
 
         @Override
+        public void checkWhileWaiting(Runnable next) {
+            check = next;
+        }
+
+        @Override
         public void drain(int peer, Duration deadline) {
+            check.run();
             if (lost) {
                 throw new EpPeerLostException("rank " + peer + " cannot be reached", peer, "test");
             }
@@ -84,6 +91,20 @@ class PeersTest {
     @AfterEach
     void free() {
         memory.close();
+    }
+
+    /** Also in memory to which the buffer moves. */
+    @Test
+    void whatEndsPostsThatWaitIsPassedToTheBackend() {
+        EpPeerLostException leftOut = new EpPeerLostException("this rank is left out", 0, "post");
+        peers.checkWhileWaiting(() -> {
+            throw leftOut;
+        });
+        assertThatThrownBy(() -> peers.settle(1)).isSameAs(leftOut);
+        LostAfterOne fresh = new LostAfterOne(5);
+        peers.moveTo(new SymmetricMemory(0, memory.memory(), Map.of(), Map.of(1, fresh), Map.of(1, fresh)));
+        assertThatThrownBy(() -> peers.settle(1)).isSameAs(leftOut);
+        assertThat(posted.calls).isEmpty();
     }
 
     @Test
