@@ -1,11 +1,11 @@
 package org.ep4j.backend.host;
 
 import com.sun.jna.Native;
-import com.sun.jna.NativeLibrary;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
+import org.ep4j.engine.memory.NativeMethods;
 
 /**
  * The calls of the C library that shared memory needs, on 64-bit Linux. Having an instance proves that they are bound.
@@ -23,7 +23,6 @@ final class Libc {
     private static final int LOCK_NB = 4;
     private static final int PROT_READ_WRITE = 3;
     private static final int MAP_SHARED = 1;
-    private static final int MOST_TRIES = 3;
 
     private Libc() {}
 
@@ -32,19 +31,8 @@ final class Libc {
      *
      * @throws LinkageError when JNA cannot start here, or the C library lacks a call
      */
-    static synchronized Libc load() {
-        for (int tries = 1; !Native.registered(Libc.class); tries++) {
-            try {
-                // The process itself: the C library is loaded already, whatever its file is called.
-                Native.register(Libc.class, NativeLibrary.getProcess());
-            } catch (UnsupportedOperationException e) {
-                // Memory for code that JNA makes may be refused once and given at the next call.
-                if (tries == MOST_TRIES) {
-                    throw (UnsatisfiedLinkError)
-                            new UnsatisfiedLinkError("JNA gets no executable memory: " + e.getMessage()).initCause(e);
-                }
-            }
-        }
+    static Libc load() {
+        NativeMethods.bindToC(Libc.class);
         return new Libc();
     }
 

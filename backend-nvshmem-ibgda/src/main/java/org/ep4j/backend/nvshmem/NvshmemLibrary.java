@@ -1,9 +1,8 @@
 package org.ep4j.backend.nvshmem;
 
-import com.sun.jna.Native;
-import com.sun.jna.NativeLibrary;
 import java.nio.file.Path;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.memory.NativeMethods;
 
 /** The host library of NVSHMEM. Addresses and streams are numbers. Not safe for several threads. */
 final class NvshmemLibrary {
@@ -23,7 +22,7 @@ final class NvshmemLibrary {
      */
     NvshmemLibrary(Path file) {
         try {
-            Native.register(NvshmemLibrary.class, NativeLibrary.getInstance(file.toString()));
+            NativeMethods.bind(NvshmemLibrary.class, file.toString());
         } catch (LinkageError e) {
             throw new EpUnavailableException(
                     NvshmemProbe.LIBRARY + ": " + file + " cannot be loaded: " + e.getMessage() + "; see ldd " + file

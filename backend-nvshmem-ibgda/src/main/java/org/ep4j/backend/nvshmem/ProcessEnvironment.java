@@ -1,12 +1,12 @@
 package org.ep4j.backend.nvshmem;
 
-import com.sun.jna.Native;
 import java.util.Map;
+import org.ep4j.engine.memory.NativeMethods;
 
 /** The environment of the process as native libraries read it. */
 final class ProcessEnvironment {
     ProcessEnvironment() {
-        Native.register(ProcessEnvironment.class, "c");
+        NativeMethods.bindToC(ProcessEnvironment.class);
     }
 
     native int setenv(String name, String value, int overwrite);

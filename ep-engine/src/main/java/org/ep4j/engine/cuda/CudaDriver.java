@@ -1,7 +1,5 @@
 package org.ep4j.engine.cuda;
 
-import com.sun.jna.Native;
-import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
 import com.sun.jna.Structure;
 import com.sun.jna.Structure.FieldOrder;
@@ -10,6 +8,7 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.driver.DriverErrors;
 import org.ep4j.engine.driver.GpuDriver;
 import org.ep4j.engine.memory.LoadFailure;
+import org.ep4j.engine.memory.NativeMethods;
 
 /**
  * The calls of the CUDA driver that ep4j makes, with the names and argument orders of {@code cuda.h}. Handles and device
@@ -32,11 +31,11 @@ final class CudaDriver implements GpuDriver {
     private static final int MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
 
     private CudaDriver(String library) {
-        Native.register(CudaDriver.class, NativeLibrary.getInstance(library));
+        NativeMethods.bind(CudaDriver.class, library);
     }
 
     /**
-     * Loads the driver; a second load costs nothing that matters.
+     * Loads the driver. A second load costs nothing.
      *
      * @throws EpUnavailableException when this machine has none
      */

@@ -1,11 +1,10 @@
 package org.ep4j.engine.cuda;
 
-import com.sun.jna.Native;
-import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
 import com.sun.jna.Structure;
 import com.sun.jna.Structure.FieldOrder;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.memory.NativeMethods;
 import org.jspecify.annotations.Nullable;
 
 /** The calls of the CUDA driver for memory whose pages and addresses are managed apart, as in {@code cuda.h}. */
@@ -22,7 +21,7 @@ final class CudaVmm {
     private static final int READ_WRITE = 3;
 
     private CudaVmm() {
-        Native.register(CudaVmm.class, NativeLibrary.getInstance(CudaDriver.library(System.getenv())));
+        NativeMethods.bind(CudaVmm.class, CudaDriver.library(System.getenv()));
     }
 
     /** Loads; only where memory is shared beyond a host. */

@@ -1,7 +1,5 @@
 package org.ep4j.engine.cuda;
 
-import com.sun.jna.Native;
-import com.sun.jna.NativeLibrary;
 import com.sun.jna.StringArray;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -17,6 +15,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.memory.NativeMethods;
 
 /** NVIDIA's linker of device code, of the same toolkit as the compiler. Results are {@code nvJitLinkResult}. */
 final class NvJitLink {
@@ -32,7 +31,7 @@ final class NvJitLink {
 
     private NvJitLink(Path file) {
         this.file = file;
-        Native.register(NvJitLink.class, NativeLibrary.getInstance(file.toString()));
+        NativeMethods.bind(NvJitLink.class, file.toString());
     }
 
     native int nvJitLinkCreate(long[] handle, int count, StringArray options);

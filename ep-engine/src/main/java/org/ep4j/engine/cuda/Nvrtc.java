@@ -1,6 +1,5 @@
 package org.ep4j.engine.cuda;
 
-import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
 import com.sun.jna.StringArray;
@@ -12,6 +11,7 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.memory.NativeMethods;
 
 /** NVIDIA's run-time compiler, loaded from one place. Results are {@code nvrtcResult}. */
 final class Nvrtc {
@@ -25,8 +25,7 @@ final class Nvrtc {
         this.installation = installation;
         // Loaded by its path first, or a compiler outside the linker's folders does not find it.
         builtins = NativeLibrary.getInstance(installation.builtins().toString());
-        Native.register(
-                Nvrtc.class, NativeLibrary.getInstance(installation.compiler().toString()));
+        NativeMethods.bind(Nvrtc.class, installation.compiler().toString());
         int[] major = new int[1];
         int[] minor = new int[1];
         check(nvrtcVersion(major, minor), "nvrtcVersion");

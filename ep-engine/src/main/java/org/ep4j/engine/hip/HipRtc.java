@@ -1,7 +1,5 @@
 package org.ep4j.engine.hip;
 
-import com.sun.jna.Native;
-import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
 import com.sun.jna.StringArray;
 import java.nio.charset.StandardCharsets;
@@ -10,6 +8,7 @@ import java.util.List;
 import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.memory.LoadFailure;
+import org.ep4j.engine.memory.NativeMethods;
 
 /** AMD's run-time compiler, loaded from one place. Results are {@code hiprtcResult}. */
 final class HipRtc {
@@ -21,7 +20,7 @@ final class HipRtc {
         this.library = library;
         this.version = version;
         try {
-            Native.register(HipRtc.class, NativeLibrary.getInstance(library.toString()));
+            NativeMethods.bind(HipRtc.class, library.toString());
         } catch (LinkageError e) {
             throw new EpUnavailableException(
                     "HIPRTC in " + library + " cannot be loaded (" + LoadFailure.reason(e)

@@ -1,6 +1,5 @@
 package org.ep4j.engine.hip;
 
-import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Structure;
 import com.sun.jna.Structure.FieldOrder;
@@ -13,6 +12,7 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.driver.DriverErrors;
 import org.ep4j.engine.driver.GpuDriver;
 import org.ep4j.engine.memory.LoadFailure;
+import org.ep4j.engine.memory.NativeMethods;
 
 /**
  * The calls of the HIP runtime that ep4j makes, with the names and argument orders of {@code hip_runtime_api.h}. Handles and
@@ -59,11 +59,11 @@ final class HipRuntime implements GpuDriver {
 
     private HipRuntime(NativeLibrary library) {
         this.library = library;
-        Native.register(HipRuntime.class, library);
+        NativeMethods.bind(HipRuntime.class, library.getFile().toString());
     }
 
     /**
-     * Loads the runtime; a second load costs nothing that matters.
+     * Loads the runtime. A second load costs nothing.
      *
      * @throws EpUnavailableException when this machine has none
      */

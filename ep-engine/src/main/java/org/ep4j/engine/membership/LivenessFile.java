@@ -10,6 +10,7 @@ import java.util.Arrays;
 import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
+import org.ep4j.engine.memory.NativeMethods;
 
 /**
  * An open file with a lock (flock(2)) that one rank holds as long as its process lives. A POSIX lock, which is all that
@@ -198,7 +199,7 @@ final class LivenessFile implements AutoCloseable {
 
     private static final class Calls {
         Calls() {
-            Native.register(Calls.class, "c");
+            NativeMethods.bindToC(Calls.class);
         }
 
         // open(2) takes its mode as a variable argument; on 64-bit Linux an int goes the same way either way.

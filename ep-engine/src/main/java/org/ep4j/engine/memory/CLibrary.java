@@ -1,6 +1,5 @@
 package org.ep4j.engine.memory;
 
-import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 import org.jspecify.annotations.Nullable;
 
@@ -10,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class CLibrary {
     CLibrary() {
-        Native.register(CLibrary.class, "c");
+        NativeMethods.bindToC(CLibrary.class);
     }
 
     native @Nullable Pointer calloc(long count, long size);

@@ -17,8 +17,10 @@ import org.ep4j.EpResourceException;
 public final class HostDevice implements EpDevice {
     private static final int ALIGNMENT = 4096;
 
+    /** One for the process, since each has a thread, which ends only some time after a garbage collection. */
+    private static final Cleaner CLEANER = Cleaner.create();
+
     private final CLibrary c = new CLibrary();
-    private final Cleaner cleaner = Cleaner.create();
 
     /** The one host device; allocates nothing yet. */
     public HostDevice() {}
@@ -108,7 +110,7 @@ public final class HostDevice implements EpDevice {
         ByteBuffer view = HostMemory.buffer(memory.address(), memory.byteSize());
         // Slices and duplicates keep the buffer that they were made from reachable, so watching this one is enough. The
         // action holds the owner.
-        cleaner.register(view, () -> {
+        CLEANER.register(view, () -> {
             if (owner instanceof TrackedMemory tracked) {
                 tracked.release();
             }

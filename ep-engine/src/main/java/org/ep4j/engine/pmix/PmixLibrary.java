@@ -1,6 +1,5 @@
 package org.ep4j.engine.pmix;
 
-import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
 import com.sun.jna.ptr.PointerByReference;
@@ -8,6 +7,7 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.memory.NativeMethods;
 import org.ep4j.engine.topology.NativeLibraries;
 
 /**
@@ -27,12 +27,12 @@ final class PmixLibrary {
     private final String name;
 
     private PmixLibrary(NativeLibrary library, String version) {
-        Native.register(PmixLibrary.class, library);
+        NativeMethods.bind(PmixLibrary.class, library.getFile().toString());
         this.name = library.getFile() + ", " + firstLine(version);
     }
 
     /**
-     * Loads the library; a second load costs nothing that matters.
+     * Loads the library. A second load costs nothing.
      *
      * @throws EpUnavailableException when this machine has none, or one of another version
      */

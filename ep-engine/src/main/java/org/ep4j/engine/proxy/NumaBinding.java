@@ -3,7 +3,6 @@ package org.ep4j.engine.proxy;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.sun.jna.LastErrorException;
-import com.sun.jna.Native;
 import java.io.IOException;
 import java.lang.ref.Reference;
 import java.nio.file.Files;
@@ -11,6 +10,7 @@ import java.nio.file.Path;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Optional;
+import org.ep4j.engine.memory.NativeMethods;
 import org.ep4j.engine.memory.NativeRecord;
 
 /** Binds the calling thread to the processors of a NUMA node. */
@@ -21,7 +21,7 @@ final class NumaBinding {
     /** The two calls of the C library, by which a thread reads and sets its own processors. */
     private static final class Calls {
         Calls() {
-            Native.register(Calls.class, "c");
+            NativeMethods.bindToC(Calls.class);
         }
 
         native int sched_getaffinity(int thread, long bytes, long set) throws LastErrorException;

@@ -11,6 +11,7 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.UUID;
 import org.ep4j.topology.PciAddress;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads GPUs and NVLinks from NVIDIA's management library. Constants and layouts are those of {@code nvml.h}; functions are
@@ -47,6 +48,11 @@ final class Nvml {
     private static final int FABRIC_VERSION = FABRIC_BYTES | 2 << 24;
     private static final int FABRIC_COMPLETED = 3;
 
+    private static final String INITIALISE = "nvmlInit_v2";
+
+    /** Guarded by the class. */
+    private static @Nullable Functions ofProcess;
+
     private final Functions functions;
     private final List<String> warnings = new ArrayList<>();
 
@@ -60,10 +66,39 @@ final class Nvml {
         int call(String name, Object... arguments);
     }
 
-    static Optional<Nvml> find() {
-        return NativeLibraries.load(List.of("libnvidia-ml.so.1", "libnvidia-ml.so"))
-                .map(library ->
-                        new Nvml((name, arguments) -> library.getFunction(name).invokeInt(arguments)));
+    /**
+     * Functions of a library that is initialised once and never shut down. Each initialisation opens descriptors, of which shutting down
+     * leaves one open, an eventfd (seen with the driver of CUDA 13 on H100).
+     */
+    static final class InitialisedOnce implements Functions {
+        private final Functions library;
+        private boolean initialised;
+
+        InitialisedOnce(Functions library) {
+            this.library = library;
+        }
+
+        @Override
+        public synchronized int call(String name, Object... arguments) {
+            boolean initialises = name.equals(INITIALISE);
+            if (initialises && initialised) {
+                return SUCCESS;
+            }
+            int result = library.call(name, arguments);
+            initialised |= initialises && result == SUCCESS;
+            return result;
+        }
+    }
+
+    /** The library of this machine, if there is one. It stays loaded. */
+    static synchronized Optional<Nvml> find() {
+        if (ofProcess == null) {
+            ofProcess = NativeLibraries.load(List.of("libnvidia-ml.so.1", "libnvidia-ml.so"))
+                    .<Functions>map(library -> new InitialisedOnce(
+                            (name, arguments) -> library.getFunction(name).invokeInt(arguments)))
+                    .orElse(null);
+        }
+        return Optional.ofNullable(ofProcess).map(Nvml::new);
     }
 
     /** GPUs that {@link #gpus} left out last and why, for people. */
@@ -79,24 +114,20 @@ final class Nvml {
      */
     List<NvmlGpu> gpus() {
         warnings.clear();
-        int started = call("nvmlInit_v2");
+        int started = call(INITIALISE);
         if (started != SUCCESS) {
-            throw new IllegalStateException("nvmlInit_v2 gives " + error(started));
+            throw new IllegalStateException(INITIALISE + " gives " + error(started));
         }
-        try {
-            IntByReference count = new IntByReference();
-            int counted = call("nvmlDeviceGetCount_v2", count);
-            if (counted != SUCCESS) {
-                throw new IllegalStateException("nvmlDeviceGetCount_v2 gives " + error(counted));
-            }
-            List<NvmlGpu> gpus = new ArrayList<>();
-            for (int i = 0; i < count.getValue(); i++) {
-                gpu(i, gpus.size()).ifPresent(gpus::add);
-            }
-            return gpus;
-        } finally {
-            call("nvmlShutdown");
+        IntByReference count = new IntByReference();
+        int counted = call("nvmlDeviceGetCount_v2", count);
+        if (counted != SUCCESS) {
+            throw new IllegalStateException("nvmlDeviceGetCount_v2 gives " + error(counted));
         }
+        List<NvmlGpu> gpus = new ArrayList<>();
+        for (int i = 0; i < count.getValue(); i++) {
+            gpu(i, gpus.size()).ifPresent(gpus::add);
+        }
+        return gpus;
     }
 
     /**

@@ -7,6 +7,8 @@ import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import com.sun.jna.ptr.IntByReference;
 import com.sun.jna.ptr.PointerByReference;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
@@ -72,6 +74,23 @@ final class NvmlTest {
         return builder.build();
     }
 
+    /** Each initialisation opens descriptors, which stay open. */
+    @Test
+    void aLibraryIsInitialisedOnce() {
+        List<String> calls = new ArrayList<>();
+        Nvml.Functions library = new Nvml.InitialisedOnce((name, arguments) -> {
+            calls.add(name);
+            return calls.size() == 1 ? 9 : 0;
+        });
+        assertThat(library.call("nvmlInit_v2")).as("a failure, which may pass").isEqualTo(9);
+        assertThat(library.call("nvmlInit_v2")).isZero();
+        assertThat(library.call("nvmlInit_v2")).isZero();
+        assertThat(library.call("nvmlDeviceGetCount_v2")).isZero();
+        assertThat(library.call("nvmlDeviceGetCount_v2")).isZero();
+        assertThat(calls)
+                .containsExactly("nvmlInit_v2", "nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount_v2");
+    }
+
     /**
      * A library with few functions.
      *
@@ -81,7 +100,7 @@ final class NvmlTest {
         @Override
         public int call(String name, Object... arguments) {
             switch (name) {
-                case "nvmlInit_v2", "nvmlShutdown" -> {
+                case "nvmlInit_v2" -> {
                     return 0;
                 }
                 case "nvmlDeviceGetCount_v2" -> {
