@@ -25,8 +25,10 @@ final class EpVariables {
             "EP_REQUIRE_HIP_HEADERS",
             "EP_REQUIRE_MPI",
             "EP_REQUIRE_VERBS",
+            "EP_STEPS",
             "EP_TCK_PATIENCE",
             "EP_TCK_REQUIRE",
+            "EP_TCK_RESET_PORT",
             "EP_TEST_EMULATED");
 
     /** Of DeepEP, beside which ep4j may be used. */

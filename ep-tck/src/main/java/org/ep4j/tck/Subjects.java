@@ -84,7 +84,7 @@ public final class Subjects {
     }
 
     /** Settings of a subject's groups. */
-    static Map<String, String> settings(TckSubject subject) {
+    public static Map<String, String> settings(TckSubject subject) {
         Map<String, String> all = new TreeMap<>();
         all.put(EpKeys.REQUIRE.name(), subject.backend());
         all.put(EpKeys.TIMEOUT.name(), Patience.here(OPERATION).toSeconds() + "s");
@@ -99,7 +99,7 @@ public final class Subjects {
      *
      * @throws org.ep4j.EpConfigException when one is unknown or malformed; it names all that are
      */
-    static void checkSettings(TckSubject subject) {
+    public static void checkSettings(TckSubject subject) {
         EpConfig config = config(subject);
         List<ConfigKey<?>> keys = new ArrayList<>(EpKeys.all());
         ServiceLoader.load(EpBackendProvider.class, Subjects.class.getClassLoader())

@@ -40,7 +40,7 @@ public final class LaunchedCrew implements RankCrew {
         this.crew = crew;
         this.base = control.subgroup(
                 "tck/crew" + crew, IntStream.range(0, control.size()).boxed().toList());
-        this.runner = new RankRunner(base, () -> {
+        this.runner = new RankRunner(base, facts -> {
             throw new IllegalStateException("ranks of a launcher cannot be killed; leave the rule out");
         });
     }

@@ -8,10 +8,14 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.ep4j.config.EpKeys;
 import org.ep4j.tck.oracle.Patience;
 
@@ -37,11 +41,32 @@ public final class ProcessCrew implements RankCrew {
     }
 
     /**
-     * As above.
+     * Starts the processes as {@link #ProcessCrew(int, String)} does.
      *
      * @param more environment variables on top of this process's
      */
     public ProcessCrew(int size, String heap, Map<String, String> more) {
+        this(size, heap, more, (rank, port) -> Map.of());
+    }
+
+    /** Environment variables of one rank, on top of all others. */
+    @FunctionalInterface
+    public interface OwnEnvironment {
+        /**
+         * Called once for each rank, before its process starts.
+         *
+         * @param port of the rendezvous on the loopback interface
+         */
+        Map<String, String> of(int rank, int port);
+    }
+
+    /**
+     * Starts the processes as {@link #ProcessCrew(int, String)} does.
+     *
+     * @param more environment variables on top of this process's
+     * @param own variables of each rank, for example another {@code MASTER_PORT} to meet through
+     */
+    public ProcessCrew(int size, String heap, Map<String, String> more, OwnEnvironment own) {
         Map<String, String> environment = new TreeMap<>(more);
         environment.put("WORLD_SIZE", Integer.toString(size));
         environment.put("LOCAL_WORLD_SIZE", Integer.toString(size));
@@ -54,16 +79,22 @@ public final class ProcessCrew implements RankCrew {
             for (int rank = 0; rank < size; rank++) {
                 environment.put("RANK", Integer.toString(rank));
                 environment.put("LOCAL_RANK", Integer.toString(rank));
-                processes.add(new RankProcess(rank, environment, heap, events));
+                Map<String, String> all = new TreeMap<>(environment);
+                all.putAll(own.of(rank, port.number()));
+                processes.add(new RankProcess(rank, all, heap, events));
             }
             awaitReady(size);
+        } catch (RuntimeException e) {
+            usable = false;
+            close();
+            throw e;
         }
     }
 
     private void awaitReady(int size) {
-        int ready = 0;
+        Set<Integer> missing = IntStream.range(0, size).boxed().collect(Collectors.toCollection(TreeSet::new));
         long end = System.nanoTime() + Patience.here(START).toNanos();
-        while (ready < size) {
+        while (!missing.isEmpty()) {
             Optional<RankProcess.Event> event = next(end);
             boolean fine = event.flatMap(RankProcess.Event::message)
                     .filter(m -> m.kind() == Wire.Kind.READY)
@@ -72,11 +103,13 @@ public final class ProcessCrew implements RankCrew {
                 String who = event.map(e -> "rank " + e.rank() + " ended with "
                                 + processes.get(e.rank()).exit()
                                 + processes.get(e.rank()).printed())
-                        .orElse("not all ranks were ready after " + Patience.here(START));
-                close();
+                        .orElseGet(() -> "ranks " + missing + " were not ready after " + Patience.here(START)
+                                + missing.stream()
+                                        .map(rank -> processes.get(rank).printed())
+                                        .collect(Collectors.joining()));
                 throw new IllegalStateException("starting " + size + " rank processes failed: " + who);
             }
-            ready++;
+            missing.remove(event.get().rank());
         }
     }
 

@@ -7,7 +7,8 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.ep4j.EpBuffer;
@@ -28,15 +29,22 @@ public final class RankContext implements AutoCloseable {
     private final Bootstrap channel;
     private final GroupFactory factory;
     private final Supplier<EpGroup> shared;
-    private final Runnable killer;
-    private final Map<String, String> facts = new TreeMap<>();
+    private final Consumer<Map<String, String>> killer;
+    /** Also read by a thread that ends the process. */
+    private final Map<String, String> facts = new ConcurrentSkipListMap<>();
+
     private final Deque<AutoCloseable> owned = new ArrayDeque<>();
     private final List<Integer> members;
     private int exchanges;
     private int groups;
     private Optional<Arena> arena = Optional.empty();
 
-    RankContext(Job job, Bootstrap base, GroupFactory factory, Supplier<EpGroup> shared, Runnable killer) {
+    RankContext(
+            Job job,
+            Bootstrap base,
+            GroupFactory factory,
+            Supplier<EpGroup> shared,
+            Consumer<Map<String, String>> killer) {
         this.job = job;
         this.base = base;
         this.factory = factory;
@@ -134,7 +142,7 @@ public final class RankContext implements AutoCloseable {
 
     /** Dies as a crashed process does. May be called from any thread; only the job's own thread ends by it. */
     public void die() {
-        killer.run();
+        killer.accept(facts);
     }
 
     /** Dies after {@code delay}, whatever the rank does then. Only where ranks are processes. */
@@ -143,7 +151,7 @@ public final class RankContext implements AutoCloseable {
                 () -> {
                     try {
                         Thread.sleep(delay.toMillis());
-                        killer.run();
+                        killer.accept(facts);
                     } catch (InterruptedException e) {
                         Thread.currentThread().interrupt();
                     }

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Map;
 import java.util.Optional;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
@@ -71,8 +72,8 @@ public final class RankProcessMain {
     }
 
     /** Never returns: the crew kills this process with SIGKILL. */
-    private void askForDeath() {
-        send(Wire.Message.of(Wire.Kind.KILL));
+    private void askForDeath(Map<String, String> facts) {
+        send(new Wire.Message(Wire.Kind.KILL, Optional.empty(), false, "", Map.copyOf(facts), 0));
         while (true) {
             try {
                 Thread.sleep(1000);

@@ -6,6 +6,7 @@ import java.lang.reflect.Constructor;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.ep4j.EpGroup;
 import org.ep4j.config.EpConfig;
@@ -14,10 +15,15 @@ import org.ep4j.spi.Bootstrap;
 /** One rank: runs jobs, and keeps one group for each number of ranks and settings so that jobs need not join again. */
 final class RankRunner implements AutoCloseable {
     private final Bootstrap base;
-    private final Runnable killer;
+    private final Consumer<Map<String, String>> killer;
     private final Map<String, EpGroup> shared = new TreeMap<>();
 
-    RankRunner(Bootstrap base, Runnable killer) {
+    /**
+     * Runs jobs over a bootstrap of all ranks.
+     *
+     * @param killer ends this rank; gets what the job has reported so far
+     */
+    RankRunner(Bootstrap base, Consumer<Map<String, String>> killer) {
         this.base = base;
         this.killer = killer;
     }

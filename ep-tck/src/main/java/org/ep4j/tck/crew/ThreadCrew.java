@@ -24,7 +24,7 @@ public final class ThreadCrew implements RankCrew {
     public ThreadCrew(int size) {
         this.bootstraps = Bootstraps.inProcess(size);
         for (Bootstrap bootstrap : bootstraps) {
-            runners.add(new RankRunner(bootstrap, () -> {
+            runners.add(new RankRunner(bootstrap, facts -> {
                 declareDead(bootstrap, "killed by the conformance kit");
                 throw new RankKilled();
             }));

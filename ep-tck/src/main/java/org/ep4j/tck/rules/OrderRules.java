@@ -48,13 +48,13 @@ public final class OrderRules {
                 Rule.of(
                         "7.4",
                         "200 rounds of random shapes, routings and options on one buffer",
-                        SoakScenario.class,
+                        RandomExchanges.class,
                         "rounds=200 seed=1",
                         EVERYTHING),
                 Rule.of(
                         "7.5",
                         "200 rounds with short last blocks and more experts a token",
-                        SoakScenario.class,
+                        RandomExchanges.class,
                         "rounds=200 seed=2 hidden=208 topk=9",
                         EVERYTHING),
                 Rule.of(

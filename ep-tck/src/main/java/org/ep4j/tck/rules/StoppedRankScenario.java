@@ -1,6 +1,5 @@
 package org.ep4j.tck.rules;
 
-import java.io.IOException;
 import java.time.Duration;
 import java.util.Set;
 import org.ep4j.EpBuffer;
@@ -12,6 +11,7 @@ import org.ep4j.Recovery;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.crew.Signals;
 import org.ep4j.tck.oracle.Patience;
 
 /**
@@ -60,7 +60,7 @@ final class StoppedRankScenario implements Scenario {
         Checks.equal("ranks that recovery masked", recovery.masked(), Set.of(stopped));
         for (int round = 0; round < rounds(context); round++) {
             if (round == rounds(context) / 3 && context.isRank(0)) {
-                signal("CONT", context.group().plan().profiles().get(stopped).pid());
+                Signals.resume(context.group().plan().profiles().get(stopped).pid());
             }
             exchange(context, buffer, round);
         }
@@ -92,7 +92,7 @@ final class StoppedRankScenario implements Scenario {
             context.die();
         }
         Checks.refused(EpNoMajorityException.class, "recovery of one rank of two", () -> buffer.recover(BRIEF));
-        signal("CONT", context.group().plan().profiles().get(1).pid());
+        Signals.resume(context.group().plan().profiles().get(1).pid());
         Recovery recovery = recoverOnceTheOtherIsDead(buffer);
         Checks.equal("ranks that recovery masked", recovery.masked(), Set.of(1));
         for (int round = 0; round < rounds(context); round++) {
@@ -119,7 +119,7 @@ final class StoppedRankScenario implements Scenario {
                 () -> {
                     try {
                         Thread.sleep(delay.toMillis());
-                        signal("STOP", ProcessHandle.current().pid());
+                        Signals.stopThisProcess();
                     } catch (InterruptedException e) {
                         Thread.currentThread().interrupt();
                     }
@@ -127,19 +127,5 @@ final class StoppedRankScenario implements Scenario {
                 "stop");
         thread.setDaemon(true);
         thread.start();
-    }
-
-    private static void signal(String name, long pid) {
-        try {
-            int code = new ProcessBuilder("kill", "-" + name, Long.toString(pid))
-                    .inheritIO()
-                    .start()
-                    .waitFor();
-            Checks.equal("kill -" + name, code, 0);
-        } catch (IOException e) {
-            throw new IllegalStateException("kill cannot be run", e);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
     }
 }

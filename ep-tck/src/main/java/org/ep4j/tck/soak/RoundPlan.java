@@ -1,0 +1,121 @@
+package org.ep4j.tck.soak;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.ep4j.tck.crew.Params;
+
+/**
+ * One round, drawn from its seed.
+ *
+ * @param seed of the exchanges
+ * @param fault what happens
+ * @param victims the ranks that it happens to, in the order of their deaths
+ * @param begin number of the exchange at whose beginning a victim starts {@code delay}; at least 1, so that all ranks have begun
+ * @param delay from then to the fault
+ * @param gap from the first to the second death; or how long a victim is stopped
+ * @param exchanges what all who stay do at least after the last recovery
+ * @param hidden elements of a row
+ * @param topK experts of a token
+ */
+record RoundPlan(
+        long seed,
+        Fault fault,
+        List<Integer> victims,
+        int begin,
+        Duration delay,
+        Duration gap,
+        int exchanges,
+        int hidden,
+        int topK) {
+    private static final int MOST_BEFORE = 10;
+    private static final int MOST_DELAY_MILLIS = 4;
+    private static final int MOST_KILL_GAP_MILLIS = 50;
+
+    /**
+     * A generator for something that has a seed. Seeds of neighbours differ by one, which the first numbers of {@link Random} would
+     * show.
+     */
+    static Random random(long seed) {
+        return new Random(seed * 0x9e3779b97f4a7c15L);
+    }
+
+    /**
+     * The round of a seed.
+     *
+     * @param pause longest stop that nobody may take for a loss
+     */
+    static RoundPlan draw(SoakRequest request, long seed, Duration pause) {
+        Random random = random(seed);
+        Fault fault = request.faults().get(random.nextInt(request.faults().size()));
+        List<Integer> ranks =
+                new ArrayList<>(IntStream.range(0, request.ranks()).boxed().toList());
+        Collections.shuffle(ranks, random);
+        boolean withZero = random.nextBoolean();
+        int first = ranks.indexOf(0);
+        switch (fault) {
+            // Rank 0 has the rendezvous, and no connection to it.
+            case RESET -> ranks.remove(first);
+            case DOUBLE_KILL -> {
+                if (withZero) {
+                    Collections.swap(ranks, first, random.nextInt(2));
+                } else {
+                    ranks.remove(first);
+                }
+            }
+            default -> {}
+        }
+        int victims = fault == Fault.NONE || fault == Fault.CLOSE ? 0 : Math.max(1, fault.lost());
+        Duration gap = fault == Fault.PAUSE
+                ? pause.multipliedBy(1 + random.nextInt(100)).dividedBy(100)
+                : Duration.ofMillis(random.nextInt(MOST_KILL_GAP_MILLIS + 1));
+        return new RoundPlan(
+                seed,
+                fault,
+                List.copyOf(ranks.subList(0, victims)),
+                1 + random.nextInt(MOST_BEFORE),
+                Duration.ofMillis(random.nextInt(MOST_DELAY_MILLIS + 1)),
+                gap,
+                MOST_BEFORE + 10 + random.nextInt(40),
+                16 * (1 + random.nextInt(16)),
+                1 + random.nextInt(8));
+    }
+
+    Map<String, String> params() {
+        Map<String, String> params = new TreeMap<>();
+        params.put("seed", Long.toString(seed));
+        params.put("fault", fault.name());
+        params.put("victims", victims.stream().map(String::valueOf).collect(Collectors.joining(",")));
+        params.put("begin", Integer.toString(begin));
+        params.put("delay", Long.toString(delay.toMillis()));
+        params.put("gap", Long.toString(gap.toMillis()));
+        params.put("exchanges", Integer.toString(exchanges));
+        params.put("hidden", Integer.toString(hidden));
+        params.put("topk", Integer.toString(topK));
+        return params;
+    }
+
+    static RoundPlan of(Params params) {
+        String victims = params.text("victims", "");
+        return new RoundPlan(
+                Long.parseLong(params.text("seed", "1")),
+                params.one(Fault.class, "fault", Fault.NONE),
+                victims.isEmpty()
+                        ? List.of()
+                        : List.of(victims.split(",", -1)).stream()
+                                .map(Integer::valueOf)
+                                .toList(),
+                params.number("begin", 1),
+                Duration.ofMillis(params.number("delay", 0)),
+                Duration.ofMillis(params.number("gap", 0)),
+                params.number("exchanges", 20),
+                params.number("hidden", 96),
+                params.number("topk", 5));
+    }
+}

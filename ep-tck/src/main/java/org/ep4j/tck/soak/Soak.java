@@ -1,0 +1,359 @@
+package org.ep4j.tck.soak;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.EnumMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.CompletionException;
+import java.util.function.Consumer;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpKeys;
+import org.ep4j.tck.Subjects;
+import org.ep4j.tck.TckSubject;
+import org.ep4j.tck.crew.Job;
+import org.ep4j.tck.crew.ProcessCrew;
+import org.ep4j.tck.crew.RankReport;
+import org.ep4j.tck.oracle.Patience;
+import org.ep4j.tck.soak.SoakReport.Kind;
+import org.ep4j.tck.soak.SoakReport.Problem;
+import org.ep4j.tck.soak.SoakReport.Times;
+import org.jspecify.annotations.Nullable;
+
+/** Runs rounds of exchanges with faults, on ranks that are processes of this machine. */
+public final class Soak {
+    private static final String HEAP = "512m";
+
+    /** Timeout of operations. Losses are found before, so it ends only what hangs. */
+    private static final Duration OPERATION = Patience.here(Duration.ofSeconds(30));
+
+    /** Longest round, with joining and closing; what is longer is a hang. */
+    private static final Duration ROUND = Patience.here(Duration.ofMinutes(2));
+
+    /** Longest stop of a process that nobody may take for a loss, which takes ten seconds of silence. */
+    private static final Duration PAUSE = Duration.ofSeconds(2);
+
+    /** Silence after which a rank counts as lost where processes are stopped: no less than a busy machine needs. */
+    static final Duration SILENCE = Patience.here(Duration.ofSeconds(5));
+
+    /** The same where nobody is stopped for long. */
+    private static final Duration USUAL_SILENCE = Patience.here(Duration.ofSeconds(10));
+
+    private static final int HEARTBEATS_IN_SILENCE = 5;
+
+    /** Rounds with a problem after which no more begin. */
+    private static final int MOST_PROBLEMS = 10;
+
+    private static final Path SHARED_MEMORY = Path.of("/dev/shm");
+    /** Names of files of ranks, with their process ids. */
+    private static final Pattern FILES = Pattern.compile("ep4j-([0-9]{1,18})-.*");
+
+    private final SoakRequest request;
+    private final TckSubject subject;
+    private final Consumer<SoakReport> progress;
+    /** Process ids of all ranks. Guarded by this object. */
+    private final Set<Long> pids = new HashSet<>();
+
+    private long start;
+
+    private final Map<Fault, Long> faults = new EnumMap<>(Fault.class);
+    private final List<Duration> recoveries = new ArrayList<>();
+    private final List<Duration> learned = new ArrayList<>();
+    private final List<Problem> problems = new ArrayList<>();
+    private long begun;
+    private long rounds;
+    private long exchanges;
+
+    private Soak(SoakRequest request, Consumer<SoakReport> progress) {
+        this.request = request;
+        this.progress = progress;
+        Map<String, String> settings = new TreeMap<>();
+        settings.put(EpKeys.TIMEOUT.name(), OPERATION.toMillis() + "ms");
+        settings.putAll(request.subject().settings());
+        this.subject = request.subject().with(settings);
+    }
+
+    /**
+     * Runs rounds until the request's limit, or until ten of them had a problem.
+     *
+     * @param progress called after each round with the report so far, one call at a time
+     * @throws org.ep4j.EpConfigException when a setting is unknown or malformed
+     * @throws EpUnavailableException when the machine cannot run the backend
+     */
+    public static SoakReport run(SoakRequest request, Consumer<SoakReport> progress) {
+        Soak soak = new Soak(request, progress);
+        Subjects.checkSettings(soak.subject);
+        List<String> missing = Subjects.unavailable(soak.subject);
+        if (!missing.isEmpty()) {
+            throw new EpUnavailableException("backend " + request.subject().backend() + " is not available here: "
+                    + String.join("; ", missing) + "; ./ep doctor says more");
+        }
+        soak.start = System.nanoTime();
+        soak.work();
+        return soak.report(soak.files());
+    }
+
+    private void work() {
+        List<Thread> workers = new ArrayList<>();
+        List<Throwable> failures = new ArrayList<>();
+        for (int i = 0; i < request.jobs(); i++) {
+            Thread worker = new Thread(
+                    () -> {
+                        try (Worker one = new Worker()) {
+                            one.run();
+                        } catch (RuntimeException | Error e) {
+                            synchronized (failures) {
+                                failures.add(e);
+                            }
+                        }
+                    },
+                    "soak-" + i);
+            worker.setDaemon(true);
+            worker.start();
+            workers.add(worker);
+        }
+        try {
+            for (Thread worker : workers) {
+                worker.join();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            workers.forEach(Thread::interrupt);
+        }
+        synchronized (failures) {
+            if (!failures.isEmpty()) {
+                throw new CompletionException(
+                        "a round could not be run: " + failures.get(0).getMessage(), failures.get(0));
+            }
+        }
+    }
+
+    /** The seed of the next round; null when no more begin. */
+    private synchronized @Nullable Long next() {
+        boolean allBegun =
+                request.rounds().isPresent() && begun >= request.rounds().getAsLong();
+        boolean timeOver = request.duration()
+                .filter(longest -> System.nanoTime() - start >= longest.toNanos())
+                .isPresent();
+        boolean over = allBegun || timeOver || problems.size() >= MOST_PROBLEMS;
+        return over ? null : request.seed() + begun++;
+    }
+
+    private synchronized void add(RoundPlan plan, List<RankReport> reports) {
+        rounds++;
+        faults.merge(plan.fault(), 1L, Long::sum);
+        for (RankReport report : reports) {
+            exchanges += Long.parseLong(report.facts().getOrDefault(SoakRound.EXCHANGES, "0"));
+        }
+        reports.stream()
+                .flatMap(report -> Stream.of(
+                        report.facts().getOrDefault(SoakRound.RECOVERIES, "").split(",", -1)))
+                .filter(time -> !time.isEmpty())
+                .map(time -> Duration.ofNanos(Long.parseLong(time)))
+                .max(Comparator.naturalOrder())
+                .ifPresent(recoveries::add);
+        reports.stream()
+                .map(report -> report.facts().getOrDefault(SoakRound.LEARNED, ""))
+                .filter(time -> !time.isEmpty())
+                .forEach(time -> learned.add(Duration.ofNanos(Long.parseLong(time))));
+        problem(plan, reports).ifPresent(problems::add);
+        progress.accept(report(List.of()));
+    }
+
+    /** A round whose processes did not start. */
+    private synchronized void add(RoundPlan plan, String failure) {
+        rounds++;
+        faults.merge(plan.fault(), 1L, Long::sum);
+        problems.add(new Problem(plan.seed(), plan.fault(), Kind.FAILURE, failure));
+        progress.accept(report(List.of()));
+    }
+
+    private synchronized SoakReport report(List<String> files) {
+        return new SoakReport(
+                rounds,
+                exchanges,
+                faults,
+                new Times(recoveries),
+                new Times(learned),
+                problems,
+                files,
+                Duration.ofNanos(System.nanoTime() - start));
+    }
+
+    /** What went wrong in a round, if anything did: the worst of it. */
+    static Optional<Problem> problem(RoundPlan plan, List<RankReport> reports) {
+        Set<Integer> killed = plan.fault().kills() ? new HashSet<>(plan.victims()) : Set.of();
+        List<RankReport> wrong = reports.stream()
+                .filter(report ->
+                        report.end() != (killed.contains(report.rank()) ? RankReport.End.KILLED : RankReport.End.DONE)
+                                || report.facts().containsKey(SoakRound.LEAK)
+                                || report.facts().containsKey(SoakRound.WRONG))
+                .sorted(Comparator.comparingLong(RankReport::nanos))
+                .toList();
+        return wrong.stream()
+                .map(Soak::kind)
+                .min(Comparator.comparingInt(Kind::ordinal))
+                .map(kind -> new Problem(
+                        plan.seed(),
+                        plan.fault(),
+                        kind,
+                        wrong.stream().map(Soak::describe).collect(Collectors.joining("\n"))));
+    }
+
+    private static Kind kind(RankReport report) {
+        if (report.facts().containsKey(SoakRound.WRONG)) {
+            return Kind.WRONG_ROW;
+        }
+        if (report.end() == RankReport.End.HUNG || report.facts().containsKey(SoakRound.HANG)) {
+            return Kind.HANG;
+        }
+        return report.facts().containsKey(SoakRound.LEAK) ? Kind.LEAK : Kind.FAILURE;
+    }
+
+    private static String describe(RankReport report) {
+        Map<String, String> facts = report.facts();
+        String detail = switch (report.end()) {
+            case DONE -> facts.getOrDefault(SoakRound.LEAK, "the round was to kill this rank, which ended before");
+            case KILLED -> facts.getOrDefault(SoakRound.WRONG, "the rank was killed, but is no victim of the round");
+            default ->
+                facts.containsKey(SoakRound.WRONG)
+                        ? facts.get(SoakRound.WRONG) + "\n" + report.detail()
+                        : report.detail();
+        };
+        return "rank " + report.rank() + " " + report.end() + ": " + detail;
+    }
+
+    /** Files of ranks, none of which runs any more. */
+    private synchronized List<String> files() {
+        try (Stream<Path> all = Files.list(SHARED_MEMORY)) {
+            return all.map(path -> path.getFileName().toString())
+                    .filter(name -> {
+                        Matcher matcher = FILES.matcher(name);
+                        return matcher.matches() && pids.contains(Long.valueOf(matcher.group(1)));
+                    })
+                    .sorted()
+                    .toList();
+        } catch (IOException e) {
+            // Not Linux.
+            return List.of();
+        }
+    }
+
+    /** Runs one round after another, and keeps the ranks where a round leaves all of them in their group. */
+    private final class Worker implements AutoCloseable {
+        private @Nullable Ranks ranks;
+        private int jobs;
+
+        void run() {
+            for (Long seed = next(); seed != null; seed = next()) {
+                RoundPlan plan = RoundPlan.draw(request, seed, PAUSE);
+                List<RankReport> reports;
+                try {
+                    Ranks used = ranks(plan);
+                    reports = used.crew.run(job(plan));
+                    if (plan.fault().lost() > 0 || !used.crew.usable()) {
+                        close();
+                    }
+                } catch (RuntimeException e) {
+                    close();
+                    add(plan, "the ranks could not be run: " + e);
+                    continue;
+                }
+                add(plan, reports);
+            }
+        }
+
+        private Ranks ranks(RoundPlan plan) {
+            boolean brief = plan.fault() == Fault.STOP;
+            boolean forwarded = plan.fault() == Fault.RESET;
+            Ranks kept = ranks;
+            if (kept != null && kept.brief == brief && kept.forwarded == forwarded) {
+                return kept;
+            }
+            close();
+            Ranks fresh = new Ranks(brief, forwarded);
+            ranks = fresh;
+            return fresh;
+        }
+
+        private Job job(RoundPlan plan) {
+            return new Job(
+                    "soak-" + jobs++,
+                    SoakRound.class.getName(),
+                    plan.params(),
+                    request.ranks(),
+                    Subjects.settings(subject),
+                    subject.factory().getName(),
+                    ROUND);
+        }
+
+        @Override
+        public void close() {
+            if (ranks != null) {
+                ranks.close();
+                ranks = null;
+            }
+        }
+    }
+
+    /** Processes for one or more rounds. */
+    private final class Ranks implements AutoCloseable {
+        private final boolean brief;
+        private final boolean forwarded;
+        private final List<Forwarder> forwarders = new ArrayList<>();
+        private final ProcessCrew crew;
+
+        /**
+         * Starts them.
+         *
+         * @param brief whether a rank that is silent for {@link #SILENCE} is lost
+         * @param forwarded whether all but rank 0 meet through forwarders
+         */
+        Ranks(boolean brief, boolean forwarded) {
+            this.brief = brief;
+            this.forwarded = forwarded;
+            Duration silence = brief ? SILENCE : USUAL_SILENCE;
+            Map<String, String> more = Map.of(
+                    EpKeys.BOOTSTRAP_HEARTBEAT.environmentName(),
+                    silence.dividedBy(HEARTBEATS_IN_SILENCE).toMillis() + "ms",
+                    EpKeys.BOOTSTRAP_HEARTBEAT_TIMEOUT.environmentName(),
+                    silence.toMillis() + "ms");
+            try {
+                this.crew = new ProcessCrew(request.ranks(), HEAP, more, this::own);
+            } catch (RuntimeException e) {
+                forwarders.forEach(Forwarder::close);
+                throw e;
+            }
+            synchronized (Soak.this) {
+                pids.addAll(crew.pids());
+            }
+        }
+
+        private Map<String, String> own(int rank, int port) {
+            if (!forwarded || rank == 0) {
+                return Map.of();
+            }
+            Forwarder forwarder = new Forwarder(port);
+            forwarders.add(forwarder);
+            return forwarder.environment();
+        }
+
+        @Override
+        public void close() {
+            crew.close();
+            forwarders.forEach(Forwarder::close);
+        }
+    }
+}

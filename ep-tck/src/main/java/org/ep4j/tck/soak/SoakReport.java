@@ -1,0 +1,151 @@
+package org.ep4j.tck.soak;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import tools.jackson.databind.SerializationFeature;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * What a soak found.
+ *
+ * @param rounds rounds that ended
+ * @param exchanges dispatches with their combine, on all ranks together, all of whose elements were compared
+ * @param faults rounds by fault
+ * @param recoveries longest recovery of any rank in each round that had one
+ * @param learned how long each rank whose process was stopped took, from when it continued, to learn that it was left out
+ * @param problems what went wrong, in the order in which it was seen
+ * @param files files of ep4j that were left in shared memory
+ * @param elapsed time of the whole
+ */
+public record SoakReport(
+        long rounds,
+        long exchanges,
+        Map<Fault, Long> faults,
+        Times recoveries,
+        Times learned,
+        List<Problem> problems,
+        List<String> files,
+        Duration elapsed) {
+    /** What can go wrong in a round, the worst first. */
+    public enum Kind {
+        /** An element differed from the oracle's. */
+        WRONG_ROW,
+        /** An operation, a recovery or the round did not end in time. */
+        HANG,
+        /** A rank failed in another way, for example with an exception that the fault does not explain. */
+        FAILURE,
+        /** A rank holds more after the round than before. */
+        LEAK
+    }
+
+    /**
+     * Something that went wrong.
+     *
+     * @param seed of its round
+     * @param fault of its round
+     * @param kind what it is
+     * @param detail of the rank that failed first, and of the others; with stack traces
+     */
+    public record Problem(long seed, Fault fault, Kind kind, String detail) {}
+
+    /**
+     * Some times.
+     *
+     * @param ascending all of them
+     */
+    public record Times(List<Duration> ascending) {
+        /** Copies and sorts. */
+        public Times {
+            ascending = ascending.stream().sorted().toList();
+        }
+
+        /**
+         * The time that a share of all is not longer than; empty without any.
+         *
+         * @param share from 0 to 1: 0.5 for the median, 1 for the longest
+         */
+        public Optional<Duration> quantile(double share) {
+            int place = (int) Math.ceil(share * ascending.size()) - 1;
+            return ascending.isEmpty() ? Optional.empty() : Optional.of(ascending.get(Math.max(0, place)));
+        }
+
+        private Map<String, Object> toMap() {
+            Map<String, Object> map = new LinkedHashMap<>();
+            map.put("number", ascending.size());
+            quantile(0.5).ifPresent(time -> map.put("p50_ms", millis(time)));
+            quantile(0.99).ifPresent(time -> map.put("p99_ms", millis(time)));
+            quantile(1).ifPresent(time -> map.put("max_ms", millis(time)));
+            return map;
+        }
+
+        private static double millis(Duration time) {
+            return time.toNanos() / 1e6;
+        }
+    }
+
+    /** Copies. */
+    public SoakReport {
+        faults = Map.copyOf(faults);
+        problems = List.copyOf(problems);
+        files = List.copyOf(files);
+    }
+
+    /** True when rounds have run and nothing went wrong. */
+    public boolean passed() {
+        return rounds > 0 && problems.isEmpty() && files.isEmpty();
+    }
+
+    /** Rounds with a problem of a kind. */
+    public long count(Kind kind) {
+        return problems.stream().filter(problem -> problem.kind() == kind).count();
+    }
+
+    /**
+     * The report as JSON.
+     *
+     * @param request what was run
+     */
+    public String toJson(SoakRequest request) {
+        Map<String, Object> root = new LinkedHashMap<>();
+        root.put("passed", passed());
+        root.put("backend", request.subject().backend());
+        root.put("device", request.subject().device());
+        root.put("ranks", request.ranks());
+        root.put("settings", request.subject().settings());
+        root.put("seed", request.seed());
+        root.put("rounds", rounds);
+        root.put("exchanges", exchanges);
+        Map<Fault, Long> ordered = new EnumMap<>(Fault.class);
+        ordered.putAll(faults);
+        Map<String, Long> byFault = new LinkedHashMap<>();
+        ordered.forEach((fault, number) -> byFault.put(fault.toString(), number));
+        root.put("faults", byFault);
+        root.put("recoveries", recoveries.toMap());
+        root.put("left_out_ranks_learned", learned.toMap());
+        for (Kind kind : Kind.values()) {
+            root.put(kind.name().toLowerCase(Locale.ROOT), count(kind));
+        }
+        List<Map<String, Object>> rows = new ArrayList<>();
+        for (Problem problem : problems) {
+            Map<String, Object> row = new LinkedHashMap<>();
+            row.put("seed", problem.seed());
+            row.put("fault", problem.fault().toString());
+            row.put("kind", problem.kind());
+            row.put("detail", problem.detail());
+            rows.add(row);
+        }
+        root.put("problems", rows);
+        root.put("files", files);
+        root.put("seconds", elapsed.toMillis() / 1e3);
+        return JsonMapper.builder()
+                .enable(SerializationFeature.INDENT_OUTPUT)
+                .build()
+                .writeValueAsString(root);
+    }
+}

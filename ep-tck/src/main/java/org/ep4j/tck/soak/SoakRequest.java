@@ -1,0 +1,85 @@
+package org.ep4j.tck.soak;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.ep4j.EpArgumentException;
+import org.ep4j.tck.Capability;
+import org.ep4j.tck.TckSubject;
+
+/**
+ * What a soak does.
+ *
+ * @param subject backend, device and settings
+ * @param ranks processes of a group
+ * @param faults what is injected, one of them in each round; drawn evenly
+ * @param rounds how many rounds; none for as many as {@code duration} has room for
+ * @param duration no round begins later; none for no limit, which {@code rounds} must give then
+ * @param seed of the first round; round i has seed + i, and is drawn from that, {@code ranks} and {@code faults} alone
+ * @param jobs rounds that run at the same time, each with processes of its own
+ */
+public record SoakRequest(
+        TckSubject subject,
+        int ranks,
+        List<Fault> faults,
+        OptionalLong rounds,
+        Optional<Duration> duration,
+        long seed,
+        int jobs) {
+    /**
+     * Copies the list, and checks all.
+     *
+     * @throws EpArgumentException when there are no faults, too few ranks for one of them, or no limit
+     */
+    public SoakRequest {
+        faults = faults.stream().distinct().sorted().toList();
+        if (faults.isEmpty()) {
+            throw new EpArgumentException("faults", "none", "at least one", "name one; \"none\" injects nothing");
+        }
+        for (Fault fault : faults) {
+            if (ranks < fault.fewestRanks()) {
+                throw new EpArgumentException(
+                        "ranks",
+                        ranks,
+                        ">= " + fault.fewestRanks() + " for the fault " + fault
+                                + ", which leaves more than half of them alive",
+                        "ask for more ranks, or leave the fault out");
+            }
+        }
+        List<String> ignored = subject.settings().keySet().stream()
+                .filter(key -> key.startsWith("ep.bootstrap."))
+                .sorted()
+                .toList();
+        if (!ignored.isEmpty()) {
+            throw new EpArgumentException(
+                    "settings",
+                    ignored,
+                    "settings of groups; processes join with a rendezvous and heartbeats of the soak's own",
+                    "leave them out");
+        }
+        if (!subject.declared().contains(Capability.RECOVER)) {
+            List<Fault> losses =
+                    faults.stream().filter(fault -> fault.lost() > 0).toList();
+            if (!losses.isEmpty()) {
+                throw new EpArgumentException(
+                        "faults",
+                        losses,
+                        "faults without a loss, since " + subject.backend() + " is declared to have no recovery",
+                        "leave them out");
+            }
+        }
+        if (rounds.isEmpty() && duration.isEmpty()) {
+            throw new EpArgumentException("rounds", "none", "rounds, a duration, or both", "say when to end");
+        }
+        if (rounds.isPresent() && rounds.getAsLong() < 1) {
+            throw new EpArgumentException("rounds", rounds.getAsLong(), ">= 1", "ask for at least one round");
+        }
+        if (duration.filter(time -> time.isZero() || time.isNegative()).isPresent()) {
+            throw new EpArgumentException("duration", duration.get(), "> 0", "give it time for at least one round");
+        }
+        if (jobs < 1) {
+            throw new EpArgumentException("jobs", jobs, ">= 1", "say how many rounds may run at once");
+        }
+    }
+}

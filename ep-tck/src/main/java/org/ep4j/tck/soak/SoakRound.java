@@ -1,0 +1,293 @@
+package org.ep4j.tck.soak;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.locks.LockSupport;
+import org.ep4j.EpBuffer;
+import org.ep4j.EpException;
+import org.ep4j.EpGroup;
+import org.ep4j.EpPeerLostException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.Recovery;
+import org.ep4j.config.EpKeys;
+import org.ep4j.tck.crew.RankContext;
+import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.crew.Signals;
+import org.ep4j.tck.oracle.Patience;
+import org.ep4j.tck.rules.RandomExchanges;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One round on one rank: exchanges on a group and a buffer of its own, each compared with the oracle, while the fault happens. A rank whose
+ * exchange fails recovers; those that remain exchange until they have done so often enough after their last recovery. A rank that the
+ * others left out must learn it, and gets no further.
+ */
+final class SoakRound implements Scenario {
+    /** Fact: exchanges that were compared. */
+    static final String EXCHANGES = "exchanges";
+
+    /** Fact: nanoseconds of each recovery. */
+    static final String RECOVERIES = "recoveries";
+
+    /** Fact: nanoseconds from when a stopped process continued until its rank knew that it was left out. */
+    static final String LEARNED = "learned";
+
+    /** Fact: which element differs from the oracle's. */
+    static final String WRONG = "wrong";
+
+    /** Fact: what did not end in time. */
+    static final String HANG = "hang";
+
+    /** Fact: what this process holds beyond what it held before the round. */
+    static final String LEAK = "leak";
+
+    /** Longest time from the first exchange until the victims are left out and all is done. */
+    private static final Duration LONGEST = Patience.here(Duration.ofSeconds(60));
+
+    private static final Duration QUIET = Patience.here(Duration.ofSeconds(10));
+
+    /** Until the thread that stops this process has seen that it continued. */
+    private static final Duration SEEN = Patience.here(Duration.ofSeconds(10));
+
+    /** No thread that runs is without a processor for so long; a stop lasts longer. */
+    private static final Duration SHORTEST_STOP = Soak.SILENCE.dividedBy(2);
+
+    private static final int MOST_SKEW_MILLIS = 300;
+    private static final int MOST_SLEEP_MILLIS = 20;
+
+    private final List<String> recoveries = new ArrayList<>();
+    private int exchanges;
+    private boolean injected;
+    /** When this process continued after a stop; 0 before. */
+    private volatile long continued;
+
+    @Override
+    public void run(RankContext context) {
+        try {
+            round(context, RoundPlan.of(context.params()));
+        } catch (EpTimeoutException e) {
+            context.fact(HANG, String.valueOf(e.getMessage()));
+            throw e;
+        }
+    }
+
+    private void round(RankContext context, RoundPlan plan) {
+        // Things that are made once, such as threads and libraries, are there when it is counted what is held.
+        try (EpBuffer first = context.group().createBuffer(RandomExchanges.shape(context))) {
+            compared(context, () -> RandomExchanges.warmUp(context, first));
+        }
+        context.meet();
+        Held before = Held.settled(QUIET);
+        EpGroup group = context.newGroup(Map.of());
+        EpBuffer buffer = group.createBuffer(RandomExchanges.shape(context));
+        try {
+            context.meet();
+            exchange(context, plan, buffer);
+        } finally {
+            if (plan.fault() == Fault.STOP && !plan.victims().contains(context.rank())) {
+                // Also where this rank has failed: a process that stays stopped would be taken for one that hangs.
+                resumeVictims(plan, buffer);
+            }
+            close(context, plan, buffer, group);
+        }
+        String leak = before.grown(QUIET);
+        if (!leak.isEmpty()) {
+            context.fact(LEAK, leak);
+        }
+    }
+
+    private static void close(RankContext context, RoundPlan plan, EpBuffer buffer, EpGroup group) {
+        List<Runnable> steps = new ArrayList<>(List.of(buffer::close, group::close));
+        if (plan.fault() == Fault.CLOSE) {
+            Random random = closing(plan, context.rank());
+            Collections.shuffle(steps, random);
+            steps.add(0, () -> context.sleep(Duration.ofMillis(random.nextInt(MOST_SKEW_MILLIS))));
+            steps.add(2, () -> context.sleep(Duration.ofMillis(random.nextInt(MOST_SKEW_MILLIS))));
+        }
+        steps.forEach(Runnable::run);
+    }
+
+    /** Draws when a rank closes what. */
+    static Random closing(RoundPlan plan, int rank) {
+        return RoundPlan.random(31 * plan.seed() + rank);
+    }
+
+    /** Exchanges until the round is done, or the others have left this rank out. */
+    private void exchange(RankContext context, RoundPlan plan, EpBuffer buffer) {
+        Set<Integer> expected = plan.fault().lost() > 0 ? new TreeSet<>(plan.victims()) : Set.of();
+        // A rank that is killed may recover from the loss of another one before.
+        boolean outlives = expected.contains(context.rank()) && !plan.fault().kills();
+        long end = System.nanoTime() + LONGEST.toNanos();
+        long seed = plan.seed();
+        int index = 0;
+        while (index < plan.exchanges() || !buffer.maskedRanks().equals(expected)) {
+            if (System.nanoTime() - end >= 0) {
+                context.fact(HANG, "the round");
+                throw new AssertionError(LONGEST.toSeconds() + " s after the first exchange, ranks "
+                        + buffer.maskedRanks() + " are left out, must be " + expected + ", in exchange " + index
+                        + " of "
+                        + plan.exchanges() + " after the last recovery");
+            }
+            if (index == plan.begin() && !injected) {
+                injected = true;
+                inject(context, plan);
+            }
+            long began = System.nanoTime();
+            boolean late = continued != 0;
+            try {
+                exchange(context, plan, buffer, seed, index);
+                mustBe(!late, "this rank was left out, but an exchange that began afterwards has succeeded", null);
+                index++;
+                if (plan.fault() == Fault.STOP
+                        && index == plan.exchanges() / 2
+                        && !buffer.maskedRanks().isEmpty()) {
+                    resumeVictims(plan, buffer);
+                }
+            } catch (EpException failure) {
+                if (isAboutThis(context, failure)) {
+                    learned(context, plan, outlives, failure);
+                    return;
+                }
+                requireInTime(context, failure, System.nanoTime() - began, outlives);
+                mustBe(!expected.isEmpty(), "no rank was lost, but: " + failure.getMessage(), failure);
+                Recovery recovery;
+                try {
+                    recovery = recover(context, buffer);
+                } catch (EpPeerLostException left) {
+                    mustBe(isAboutThis(context, left), "recovery failed: " + left.getMessage(), left);
+                    learned(context, plan, outlives, left);
+                    return;
+                }
+                mustBe(!outlives, "this rank was lost, but recovered without " + recovery.masked(), failure);
+                mustBe(
+                        expected.containsAll(recovery.masked()),
+                        "ranks " + recovery.masked() + " were left out, must be of " + expected,
+                        failure);
+                // The same on all, and another one than before.
+                seed = 31 * plan.seed() + recovery.masked().hashCode() + 1;
+                index = 0;
+            }
+        }
+        mustBe(!outlives, "this rank was lost, but took part until the end", null);
+    }
+
+    private void learned(RankContext context, RoundPlan plan, boolean victim, EpException failure) {
+        mustBe(victim, "this rank was left out: " + failure.getMessage(), failure);
+        if (plan.fault() != Fault.STOP) {
+            return;
+        }
+        long now = System.nanoTime();
+        long end = now + SEEN.toNanos();
+        while (continued == 0 && System.nanoTime() - end < 0) {
+            context.sleep(Duration.ofMillis(1));
+        }
+        mustBe(continued != 0, "this rank was left out before its process was stopped", failure);
+        context.fact(LEARNED, Long.toString(Math.max(0, now - continued)));
+    }
+
+    /** Losses are found long before the timeout of an operation, which ends only what hangs. */
+    private static void requireInTime(RankContext context, EpException failure, long nanos, boolean stopped) {
+        Duration longest = context.config(Map.of()).get(EpKeys.TIMEOUT);
+        if (failure instanceof EpTimeoutException late && !stopped && nanos >= longest.toNanos() / 2) {
+            throw late;
+        }
+    }
+
+    private void exchange(RankContext context, RoundPlan plan, EpBuffer buffer, long seed, int index) {
+        if (plan.fault() == Fault.SLOW && plan.victims().contains(context.rank())) {
+            context.sleep(Duration.ofMillis(RoundPlan.random(seed + index).nextInt(MOST_SLEEP_MILLIS)));
+        }
+        compared(context, () -> RandomExchanges.exchange(context, buffer, seed, index));
+        exchanges++;
+        context.fact(EXCHANGES, Integer.toString(exchanges));
+    }
+
+    private static void compared(RankContext context, Runnable exchange) {
+        try {
+            exchange.run();
+        } catch (AssertionError wrong) {
+            context.fact(WRONG, String.valueOf(wrong.getMessage()));
+            throw wrong;
+        }
+    }
+
+    private Recovery recover(RankContext context, EpBuffer buffer) {
+        long start = System.nanoTime();
+        Recovery recovery = buffer.recover(LONGEST);
+        recoveries.add(Long.toString(System.nanoTime() - start));
+        context.fact(RECOVERIES, String.join(",", recoveries));
+        return recovery;
+    }
+
+    private static boolean isAboutThis(RankContext context, EpException failure) {
+        return failure instanceof EpPeerLostException lost && lost.peer() == context.rank();
+    }
+
+    private static void mustBe(boolean holds, String otherwise, @Nullable Throwable cause) {
+        if (!holds) {
+            throw new AssertionError(otherwise, cause);
+        }
+    }
+
+    /** Victims do to themselves what is done to them, so that it happens while they exchange. */
+    private void inject(RankContext context, RoundPlan plan) {
+        int place = plan.victims().indexOf(context.rank());
+        if (place < 0) {
+            return;
+        }
+        switch (plan.fault()) {
+            case KILL, DOUBLE_KILL ->
+                context.dieAfter(place == 0 ? plan.delay() : plan.delay().plus(plan.gap()));
+            case STOP -> later(plan.delay(), this::stop);
+            case PAUSE -> later(plan.delay(), () -> Signals.pauseThisProcess(plan.gap()));
+            case RESET -> later(plan.delay(), () -> Forwarder.requestReset(System.getenv()));
+            case NONE, SLOW, CLOSE -> {}
+        }
+    }
+
+    /**
+     * Stops this process, and notes when it continues. Threads may run on for a moment after they were stopped, so a gap in time is looked
+     * for.
+     */
+    private void stop() {
+        long last = System.nanoTime();
+        long end = last + LONGEST.toNanos();
+        Signals.stopThisProcess();
+        while (last - end < 0) {
+            long now = System.nanoTime();
+            if (now - last > SHORTEST_STOP.toNanos()) {
+                continued = now;
+                return;
+            }
+            last = now;
+            LockSupport.parkNanos(1_000_000);
+        }
+    }
+
+    private static void later(Duration delay, Runnable action) {
+        Thread thread = new Thread(
+                () -> {
+                    try {
+                        Thread.sleep(delay.toMillis());
+                        action.run();
+                    } catch (InterruptedException e) {
+                        Thread.currentThread().interrupt();
+                    }
+                },
+                "soak-fault");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private static void resumeVictims(RoundPlan plan, EpBuffer buffer) {
+        plan.victims()
+                .forEach(rank -> Signals.resume(
+                        buffer.group().plan().profiles().get(rank).pid()));
+    }
+}
