@@ -369,7 +369,8 @@ final class Connection implements IoLoop.ChannelHandler {
             takenAt = now;
         }
         long quiet = inputIsOver ? NEVER : silence - (now - heardAt);
-        // After shutdownOutput this side waits for the end of stream of the other one; heartbeats do not extend the wait.
+        // After shutdownOutput this side waits for the end of stream of the other one; heartbeats do not extend the
+        // wait.
         long untaken = silence - (now - takenAt);
         if (quiet <= 0 || untaken <= 0) {
             String time = " for " + session.silence().toMillis() + " ms";

@@ -3,20 +3,16 @@ package org.ep4j.cli;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.EnumSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.function.Consumer;
 import org.ep4j.EpArgumentException;
-import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.report.ConformanceFiles;
 import org.ep4j.cli.report.ConformanceTable;
 import org.ep4j.cli.report.ProgressView;
-import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.Conformance;
 import org.ep4j.tck.ConformanceReport;
@@ -169,7 +165,7 @@ final class ConformanceCommand implements Callable<Integer> {
                 .declared();
         ConformanceRequest request =
                 new ConformanceRequest(backend, device.name(), ranks, modes(), settings, declared, rule);
-        checkBackend();
+        BackendOption.check(backend);
         Conformance.check(request);
         int total = Conformance.rules(request).size() * modes().size();
         if (total == 0) {
@@ -204,17 +200,6 @@ final class ConformanceCommand implements Callable<Integer> {
         files.end(report);
         out.flush();
         return exitCode(report);
-    }
-
-    private void checkBackend() {
-        List<String> known = ServiceLoader.load(EpBackendProvider.class).stream()
-                .map(provider -> provider.get().id())
-                .sorted()
-                .toList();
-        if (!known.contains(backend)) {
-            throw new EpUnavailableException("backend " + backend + " is not on the class path, which has: "
-                    + String.join(", ", known) + "; correct --backend, or add its artifact");
-        }
     }
 
     private Set<RankMode> modes() {

@@ -19,6 +19,7 @@ import picocli.CommandLine.Spec;
             WritesCommand.class,
             FifoCommand.class,
             ConformanceCommand.class,
+            SoakCommand.class,
             ForecastPageCommand.class,
             PlanCommand.class,
             TopoCommand.class,

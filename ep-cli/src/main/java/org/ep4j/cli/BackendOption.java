@@ -1,0 +1,27 @@
+package org.ep4j.cli;
+
+import java.util.List;
+import java.util.ServiceLoader;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.spi.EpBackendProvider;
+
+/** The name of a backend. */
+final class BackendOption {
+    private BackendOption() {}
+
+    /**
+     * Refuses a name that no backend of the class path has.
+     *
+     * @throws EpUnavailableException with the names that there are
+     */
+    static void check(String backend) {
+        List<String> known = ServiceLoader.load(EpBackendProvider.class).stream()
+                .map(provider -> provider.get().id())
+                .sorted()
+                .toList();
+        if (!known.contains(backend)) {
+            throw new EpUnavailableException("backend " + backend + " is not on the class path, which has: "
+                    + String.join(", ", known) + "; correct --backend, or add its artifact");
+        }
+    }
+}

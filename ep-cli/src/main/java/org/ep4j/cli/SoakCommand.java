@@ -1,0 +1,320 @@
+package org.ep4j.cli;
+
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.Callable;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import org.ep4j.EpArgumentException;
+import org.ep4j.cli.report.TextFile;
+import org.ep4j.cli.report.TextTable;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.config.EpConfig;
+import org.ep4j.tck.Capability;
+import org.ep4j.tck.TckSubject;
+import org.ep4j.tck.soak.Fault;
+import org.ep4j.tck.soak.Soak;
+import org.ep4j.tck.soak.SoakReport;
+import org.ep4j.tck.soak.SoakReport.Kind;
+import org.ep4j.tck.soak.SoakReport.Problem;
+import org.ep4j.tck.soak.SoakReport.Times;
+import org.ep4j.tck.soak.SoakRequest;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code ep soak}: a long run with injected faults. */
+@Command(
+        name = "soak",
+        description = {
+            "Run for minutes or hours with injected faults, and check that nothing hangs, leaks or returns a wrong row.",
+            "Rank processes of this machine exchange in both modes with random tokens, routing, layouts and formats, and"
+                    + " compare every element. In each round one fault is injected; the other ranks must recover and"
+                    + " continue. none: no fault. slow: a rank sleeps up to 20 ms before each exchange. pause: a"
+                    + " process is stopped for less than the heartbeat timeout. close: ranks close buffer and group up"
+                    + " to 600 ms apart. kill: a process is killed. double-kill: two processes are killed up to 50 ms"
+                    + " apart. stop: a process is stopped past the heartbeat timeout, and continues once the others"
+                    + " have recovered: it must learn that it was left out. reset: a rank's connection to the"
+                    + " rendezvous is reset.",
+            "A round that fails is printed with the command that repeats it. After 10 of them the run ends."
+        },
+        exitCodeListHeading = "%nExit codes:%n",
+        exitCodeList = {
+            "0:no hang, no wrong row, no leak, no other failure",
+            "1:at least one of them",
+            "2:wrong usage, setting or argument",
+            "3:the backend is not available here",
+            "5:an error inside ep4j",
+        })
+final class SoakCommand implements Callable<Integer> {
+    private static final ConfigKey<Duration> DURATION =
+            ConfigKey.duration("--duration", "1m", "time after which no round begins");
+    private static final Duration BETWEEN_LINES = Duration.ofSeconds(10);
+    private static final String ALL = "all";
+
+    @Option(
+            names = "--backend",
+            paramLabel = "NAME",
+            defaultValue = "host-shm",
+            description = "Backend that connects all ranks. Default: ${DEFAULT-VALUE}.")
+    private String backend = "host-shm";
+
+    @Mixin
+    private DeviceOption device = new DeviceOption();
+
+    @Option(
+            names = "--ranks",
+            paramLabel = "N",
+            defaultValue = "5",
+            description = "Number of rank processes. Default: ${DEFAULT-VALUE}.")
+    private int ranks;
+
+    @Option(
+            names = "--faults",
+            paramLabel = "LIST",
+            defaultValue = ALL,
+            description = "Comma-separated list of faults, or all: none, slow, pause, close, kill, double-kill, stop,"
+                    + " reset. Default: ${DEFAULT-VALUE}.")
+    private String faults = ALL;
+
+    @Option(
+            names = "--rounds",
+            paramLabel = "N",
+            description = "Number of rounds. Default: as many as --duration has time for.")
+    private Optional<Long> rounds = Optional.empty();
+
+    @Option(
+            names = "--duration",
+            paramLabel = "TIME",
+            description =
+                    "Time after which no round begins, for example 30m or 8h. Default: 1m, or no limit with --rounds.")
+    private Optional<String> duration = Optional.empty();
+
+    @Option(
+            names = "--seed",
+            paramLabel = "N",
+            description =
+                    "Seed of the first round; each round's is one more than that of the round before. Default: random.")
+    private Optional<Long> seed = Optional.empty();
+
+    @Option(
+            names = "--jobs",
+            paramLabel = "N",
+            defaultValue = "1",
+            description =
+                    "Number of rounds that run at the same time, each with its own processes; faster if rounds wait,"
+                            + " as with stop. Default: ${DEFAULT-VALUE}.")
+    private int jobs = 1;
+
+    @Option(
+            names = "--set",
+            paramLabel = "NAME=VALUE",
+            description = "Setting for every group, for example ep.ibrc.queue-pairs=4. May be repeated.")
+    private Map<String, String> settings = new TreeMap<>();
+
+    @Option(
+            names = "--without",
+            paramLabel = "CAPABILITY",
+            description = "Capability that the backend does not have: with recover, all leaves out the faults that lose"
+                    + " a rank. May be repeated. One of: ${COMPLETION-CANDIDATES}.")
+    private Set<Capability> without = EnumSet.noneOf(Capability.class);
+
+    @Option(
+            names = "--json",
+            paramLabel = "FILE",
+            description = "Write the report as JSON to this file, every 10 s, so that an interrupted run keeps it.")
+    private Optional<Path> json = Optional.empty();
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
+
+    /** Made by picocli. */
+    SoakCommand() {}
+
+    @Override
+    public Integer call() {
+        PrintWriter out = spec.commandLine().getOut();
+        json.ifPresent(TextFile::checkFolder);
+        BackendOption.check(backend);
+        if (ranks < 2) {
+            throw new EpArgumentException("--ranks", ranks, ">= 2", "ask for at least two ranks");
+        }
+        SoakRequest request = new SoakRequest(
+                TckSubject.of(backend, device.name())
+                        .without(without.toArray(Capability[]::new))
+                        .with(settings),
+                ranks,
+                faults(),
+                rounds.map(OptionalLong::of).orElse(OptionalLong.empty()),
+                longest(),
+                seed.orElseGet(() -> System.nanoTime() & 0xffff_ffffL),
+                jobs);
+        out.println("soak of " + backend + " on " + request.subject().device() + ": " + ranks + " ranks, faults "
+                + list(request.faults()) + ", first seed " + request.seed());
+        out.flush();
+        SoakReport report = Soak.run(request, new Progress(out, request, json));
+        if (report.rounds() == 0) {
+            out.println("no round began in time; raise --duration");
+        }
+        json.ifPresent(file -> TextFile.replace(file, report.toJson(request)));
+        out.println();
+        out.print(text(report));
+        out.flush();
+        return report.passed() ? ExitCodes.OK : ExitCodes.CHECK_FAILED;
+    }
+
+    private Optional<Duration> longest() {
+        boolean limited = duration.isPresent() || rounds.isEmpty();
+        return limited ? Optional.of(read(duration)) : Optional.empty();
+    }
+
+    private static Duration read(Optional<String> text) {
+        EpConfig.Builder config = EpConfig.builder();
+        text.ifPresent(value -> config.set(DURATION.name(), value));
+        return config.build().get(DURATION);
+    }
+
+    /** Those that are named; of all, those that so many ranks can have. */
+    private List<Fault> faults() {
+        if (faults.equals(ALL)) {
+            return Arrays.stream(Fault.values())
+                    .filter(fault -> ranks >= fault.fewestRanks())
+                    .filter(fault -> fault.lost() == 0 || !without.contains(Capability.RECOVER))
+                    .toList();
+        }
+        List<Fault> named = new ArrayList<>();
+        for (String name : faults.split(",", -1)) {
+            named.add(Arrays.stream(Fault.values())
+                    .filter(fault -> fault.toString().equals(name.trim()))
+                    .findFirst()
+                    .orElseThrow(() -> new EpArgumentException(
+                            "--faults", name, "all, or some of " + list(List.of(Fault.values())), "correct the name")));
+        }
+        return named;
+    }
+
+    private static String list(List<Fault> faults) {
+        return faults.stream().map(Fault::toString).collect(Collectors.joining(","));
+    }
+
+    /** The command that repeats one round. */
+    private static String repeat(SoakRequest request, long seed) {
+        StringBuilder text = new StringBuilder("./ep soak --backend ")
+                .append(request.subject().backend())
+                .append(" --device ")
+                .append(request.subject().device())
+                .append(" --ranks ")
+                .append(request.ranks())
+                .append(" --faults ")
+                .append(list(request.faults()))
+                .append(" --rounds 1 --seed ")
+                .append(seed);
+        new TreeMap<>(request.subject().settings())
+                .forEach((name, value) ->
+                        text.append(" --set ").append(name).append('=').append(value));
+        return text.toString();
+    }
+
+    private static String text(SoakReport report) {
+        StringBuilder text = new StringBuilder();
+        TextTable byFault = new TextTable(List.of("fault", "rounds", "failed"));
+        Map<Fault, Long> failed = new EnumMap<>(Fault.class);
+        report.problems().forEach(problem -> failed.merge(problem.fault(), 1L, Long::sum));
+        byFault(report)
+                .forEach((fault, count) -> byFault.row(List.of(
+                        fault.toString(),
+                        count.toString(),
+                        failed.getOrDefault(fault, 0L).toString())));
+        text.append(byFault).append(System.lineSeparator());
+        line(text, "exchanges compared: " + report.exchanges());
+        line(text, "recoveries: " + times(report.recoveries()));
+        if (report.faults().containsKey(Fault.STOP)) {
+            line(
+                    text,
+                    "stopped ranks that learned, once they continued, that they were left out: "
+                            + times(report.learned()));
+        }
+        if (!report.files().isEmpty()) {
+            line(text, "files left in shared memory: " + report.files());
+        }
+        line(
+                text,
+                (report.passed() ? "PASSED" : "FAILED") + ", " + report.rounds() + " rounds in "
+                        + report.elapsed().toSeconds() + " s: " + counts(report) + ", "
+                        + report.files().size() + " files left");
+        return text.toString();
+    }
+
+    private static String times(Times times) {
+        return times.ascending().size()
+                + times.quantile(0.5).map(time -> ", median " + millis(time)).orElse("")
+                + times.quantile(0.99).map(time -> ", p99 " + millis(time)).orElse("")
+                + times.quantile(1).map(time -> ", longest " + millis(time)).orElse("");
+    }
+
+    private static Map<Fault, Long> byFault(SoakReport report) {
+        Map<Fault, Long> all = new EnumMap<>(Fault.class);
+        all.putAll(report.faults());
+        return all;
+    }
+
+    private static String counts(SoakReport report) {
+        return report.count(Kind.HANG) + " hangs, " + report.count(Kind.WRONG_ROW) + " with wrong rows, "
+                + report.count(Kind.LEAK) + " leaks, " + report.count(Kind.FAILURE) + " other failures";
+    }
+
+    private static void line(StringBuilder text, String line) {
+        text.append(line).append(System.lineSeparator());
+    }
+
+    private static String millis(Duration time) {
+        return String.format(Locale.ROOT, "%.0f ms", time.toNanos() / 1e6);
+    }
+
+    /** Prints a line now and then, and each problem at once. */
+    private static final class Progress implements Consumer<SoakReport> {
+        private final PrintWriter out;
+        private final SoakRequest request;
+        private final Optional<Path> json;
+        private Duration last = Duration.ZERO;
+        private int problems;
+
+        Progress(PrintWriter out, SoakRequest request, Optional<Path> json) {
+            this.out = out;
+            this.request = request;
+            this.json = json.filter(TextFile::keepsText);
+        }
+
+        @Override
+        public void accept(SoakReport report) {
+            for (; problems < report.problems().size(); problems++) {
+                Problem problem = report.problems().get(problems);
+                out.println("soak: " + problem.kind() + " in a round with " + problem.fault() + "; repeat it: "
+                        + repeat(request, problem.seed()));
+                out.println(problem.detail().indent(4).stripTrailing());
+            }
+            if (report.elapsed().minus(last).compareTo(BETWEEN_LINES) >= 0) {
+                last = report.elapsed();
+                json.ifPresent(file -> TextFile.replace(file, report.toJson(request)));
+                out.println("soak: " + last.toSeconds() + " s, " + report.rounds() + " rounds, " + report.exchanges()
+                        + " exchanges, " + report.recoveries().ascending().size() + " with recoveries; "
+                        + counts(report));
+            }
+            out.flush();
+        }
+    }
+}
