@@ -86,6 +86,18 @@ public final class EpKeys {
                             + " machine; 0 uses the real hosts")
             .agreedByAllRanks();
 
+    /** Kernels keep a step of 16 bits below an operation's number, and counters are signed: this leaves room for a million operations. */
+    private static final long LARGEST_FIRST_NUMBER = (1L << 47) - (1L << 20);
+
+    /** Number of the first operation of a buffer. */
+    public static final ConfigKey<Long> FIRST_NUMBER = new ConfigKey<>(
+            "ep.test.first-number",
+            "1",
+            "an integer from 1 to " + LARGEST_FIRST_NUMBER,
+            "for tests: number of a buffer's first operation of each kind, as if so many had run before",
+            EpKeys::parseFirstNumber,
+            true);
+
     /** Host threads that post for a GPU. */
     public static final ConfigKey<Integer> PROXY_THREADS = ConfigKey.integer(
                     "ep.proxy.threads",
@@ -263,6 +275,14 @@ public final class EpKeys {
 
     private EpKeys() {}
 
+    private static long parseFirstNumber(String text) {
+        long number = Long.parseLong(text.trim());
+        if (number < 1 || number > LARGEST_FIRST_NUMBER) {
+            throw new IllegalArgumentException(text + " is outside");
+        }
+        return number;
+    }
+
     /** All of them. */
     public static List<ConfigKey<?>> all() {
         return List.of(
@@ -277,6 +297,7 @@ public final class EpKeys {
                 RAILS,
                 LANES,
                 HOST_RANKS,
+                FIRST_NUMBER,
                 PROXY_THREADS,
                 NIC_MAP,
                 NIC_INCLUDE,

@@ -252,16 +252,7 @@ final class Group implements EpGroup {
                             way,
                             config)
                     : HostBuffers.create(
-                            this,
-                            bootstrap,
-                            name,
-                            shape,
-                            size,
-                            paths.rails(),
-                            symmetric,
-                            free,
-                            way,
-                            config.get(EpKeys.TIMEOUT));
+                            this, bootstrap, name, shape, size, paths.rails(), symmetric, free, way, config);
         } catch (RuntimeException | Error e) {
             agreement.refuse(name, e, setup);
             throw e;

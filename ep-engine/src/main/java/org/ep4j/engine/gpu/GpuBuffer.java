@@ -81,6 +81,11 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         recoverer = new Recoverer(new Numbers(), state.peers(), state.waits(), bootstrap, way);
     }
 
+    /** Numbers the first operations. See {@link org.ep4j.config.EpKeys#FIRST_NUMBER}. */
+    void numberFrom(long first) {
+        recoverer.numberFrom(first);
+    }
+
     @Override
     public DispatchLayout layout(Tensor topkIds) {
         requireOpen();

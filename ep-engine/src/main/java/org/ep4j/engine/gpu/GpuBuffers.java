@@ -196,7 +196,7 @@ public final class GpuBuffers {
         owned.push(highThroughput::close);
         LowLatency lowLatency = new LowLatency(state, operations, CLEANER);
         owned.push(lowLatency::close);
-        return new GpuBuffer(
+        GpuBuffer buffer = new GpuBuffer(
                 group,
                 bootstrap,
                 name,
@@ -210,6 +210,8 @@ public final class GpuBuffers {
                 way,
                 timeout,
                 free);
+        buffer.numberFrom(config.get(EpKeys.FIRST_NUMBER));
+        return buffer;
     }
 
     private static GpuModule load(

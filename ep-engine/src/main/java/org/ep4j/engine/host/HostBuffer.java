@@ -76,6 +76,11 @@ final class HostBuffer extends EngineBuffer {
         sum = new RowSum(state.shape().hidden());
     }
 
+    /** Numbers the first operations. See {@link org.ep4j.config.EpKeys#FIRST_NUMBER}. */
+    void numberFrom(long first) {
+        recoverer.numberFrom(first);
+    }
+
     @Override
     public DispatchLayout layout(Tensor topkIds) {
         requireOpen();

@@ -11,6 +11,8 @@ import org.ep4j.EpDevice;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.ExpertPlacement;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.BufferLayout;
 import org.ep4j.engine.layout.LocalLayout;
 import org.ep4j.engine.memory.HostMemory;
@@ -83,7 +85,8 @@ public final class HostBuffers {
             SymmetricMemory symmetric,
             Runnable freeSymmetric,
             Recoverer.Way way,
-            Duration timeout) {
+            EpConfig config) {
+        Duration timeout = config.get(EpKeys.TIMEOUT);
         int ranks = group.size();
         int rank = group.rank();
         ExpertPlacement placement = shape.placementFor(ranks);
@@ -103,7 +106,9 @@ public final class HostBuffers {
             Waits waits =
                     new Waits(peers, bootstrap, group.plan().hostRanks(rank).size());
             HostState state = new HostState(shape, placement, peers, rails, waits, local, high, low);
-            return new HostBuffer(group, bootstrap, name, size, state, timeout, free, way);
+            HostBuffer buffer = new HostBuffer(group, bootstrap, name, size, state, timeout, free, way);
+            buffer.numberFrom(config.get(EpKeys.FIRST_NUMBER));
+            return buffer;
         } catch (RuntimeException | Error e) {
             free.run();
             throw e;

@@ -216,6 +216,13 @@ public final class Recoverer {
         return Duration.ofNanos(Math.max(1_000_000, deadline.nanos() - clock.nanoTime()));
     }
 
+    /** Numbers the first operations of a new buffer. See {@link org.ep4j.config.EpKeys#FIRST_NUMBER}. */
+    public void numberFrom(long first) {
+        if (first > 1) {
+            restart(new long[] {first - 1, first - 1, first - 1});
+        }
+    }
+
     /** Numbers the next operations after these. */
     private void restart(long[] most) {
         numbers.restart(most[0], most[1], most[2]);

@@ -344,7 +344,7 @@ EP_DEVICE void keep(const Op& op, const Route& to, i64 token) {
 // Says how much this rank sends: words that need no counter, since each has the number of the operation. Called by "threads" threads of the
 // block that has counted the last tokens.
 EP_DEVICE void announce_counts(const Op& op, const Tables& tables, char* const* peer, const int* messages, u64 number, int threads) {
-  const u64 high = number << 32;
+  const u64 high = (u64)tag_of(number) << 32;
   for (int r = threadIdx.x; r < EP_RANKS; r += threads) {
     if (!tables.masked[r]) store_remote(ll_counts_to(op, peer[r], r, number), high | (u32)messages[r]);
   }

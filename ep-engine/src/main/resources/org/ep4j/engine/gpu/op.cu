@@ -254,8 +254,11 @@ EP_DEVICE void refuse(const Op& op, u32* flag, u64 what, u64 peer, u64 expected,
   record(op, what, 0, 0, peer, expected, seen, value);
 }
 
-// Whether a word that is waited for has come so far: a counter or flag, which holds a number, or a packed one, which has it in its upper half.
-EP_DEVICE bool reached(u64 seen, u64 number, bool packed) { return packed ? (u32)(seen >> 32) == (u32)number : seen >= number; }
+// Upper half of a packed word of an operation. Never 0, which fresh memory holds.
+EP_DEVICE u32 tag_of(u64 number) { return (u32)number | 1u << 31; }
+
+// Whether a word that is waited for has come so far: a counter or flag, which holds a number, or a packed one, which has its tag in its upper half.
+EP_DEVICE bool reached(u64 seen, u64 number, bool packed) { return packed ? (u32)(seen >> 32) == tag_of(number) : seen >= number; }
 
 // Whether a wait that began at "start" takes longer than "limit". Signed: clocks of GPUs may step back.
 EP_DEVICE bool is_late(u64 now, u64 start, u64 limit) { return (i64)(now - start) > (i64)limit; }

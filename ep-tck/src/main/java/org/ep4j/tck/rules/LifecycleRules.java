@@ -49,7 +49,8 @@ public final class LifecycleRules {
                         "no-leak",
                         Capability.HIGH_THROUGHPUT),
                 rule("2.13", "nobody leaves a barrier before all have come", "barrier"),
-                rule("2.14", "a mode that the shape leaves out is refused", "one-mode", BOTH));
+                rule("2.14", "a mode that the shape leaves out is refused", "one-mode", BOTH),
+                rule("2.15", "operations are right past number 2^31 and 2^32, and near the largest", "numbers", BOTH));
     }
 
     private static Rule rule(String id, String text, String name, Capability... needs) {

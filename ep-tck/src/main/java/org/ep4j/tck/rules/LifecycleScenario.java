@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -16,9 +17,11 @@ import org.ep4j.EpBuffer;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.EpStateException;
+import org.ep4j.EpTimeoutException;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.LowLatencyDispatchResult;
 import org.ep4j.Tensor;
+import org.ep4j.config.EpKeys;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
@@ -27,6 +30,11 @@ import org.ep4j.tck.oracle.Workload;
 /** Groups and buffers from their making to their end. */
 final class LifecycleScenario implements Scenario {
     private static final int MANY = 40;
+    /** A little before what 31 and 32 bits hold; a multiple of 2^32, whose lower half is that of fresh memory; the largest that is allowed. */
+    private static final long[] FIRST_NUMBERS = {(1L << 31) - 2, (1L << 32) - 2, 1L << 32, (1L << 47) - (1L << 20)};
+
+    /** Exchanges of each mode after which all operations have passed the power of two. */
+    private static final int PAST_THE_POWER = 4;
 
     @Override
     public void run(RankContext context) {
@@ -44,6 +52,7 @@ final class LifecycleScenario implements Scenario {
             case "no-leak" -> noLeak(context);
             case "barrier" -> barrier(context);
             case "one-mode" -> oneMode(context);
+            case "numbers" -> numbers(context);
             default -> throw new IllegalArgumentException("no such case: " + context.params());
         }
     }
@@ -259,7 +268,7 @@ final class LifecycleScenario implements Scenario {
     private static void barrier(RankContext context) {
         for (int late = 0; late < context.size(); late++) {
             if (context.isRank(late)) {
-                context.sleep(java.time.Duration.ofMillis(40));
+                context.sleep(Duration.ofMillis(40));
             }
             long came = System.nanoTime();
             context.group().barrier(Checks.patience());
@@ -293,6 +302,27 @@ final class LifecycleScenario implements Scenario {
                 EpStateException.class, "lowLatencyCombineInput() without low latency", high::lowLatencyCombineInput);
         Tensor input = high.combineInput();
         Checks.equal("hidden of combineInput()", input.dim(1), 128L);
+    }
+
+    /** Exchanges with large operation numbers: a counter that is cut to 32 bits somewhere would show only after days. */
+    private static void numbers(RankContext context) {
+        for (long first : FIRST_NUMBERS) {
+            EpGroup group = context.newGroup(Map.of(EpKeys.FIRST_NUMBER.name(), Long.toString(first)));
+            EpBuffer buffer = context.owned(group.createBuffer(new Setup(Params.parse(""), context.size()).shape()));
+            for (int round = 0; round < PAST_THE_POWER; round++) {
+                Params params = Params.parse("tokens=5 seed=" + round);
+                highThroughput(context, buffer, params);
+                lowLatency(context, buffer, params);
+            }
+            if (context.isRank(0)) {
+                HighThroughputExchange alone = context.owned(exchangeOf(context, buffer));
+                alone.endAfter(Duration.ofMillis(200));
+                EpTimeoutException late = Checks.refused(
+                        EpTimeoutException.class, "a dispatch that no other rank calls", alone::dispatch);
+                Checks.equal("number of the operation", late.expected(), first + 2L * PAST_THE_POWER);
+            }
+            context.meet();
+        }
     }
 
     private static void exchange(RankContext context, EpGroup group) {
