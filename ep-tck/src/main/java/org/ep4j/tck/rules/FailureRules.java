@@ -97,6 +97,20 @@ public final class FailureRules {
                             "kill op=" + operation + " when=before victims=1")
                     .killing(Set.of(1)));
         }
+        rules.add(always(
+                "6.50",
+                "a rank that is masked after a high-throughput dispatch adds nothing to its combine",
+                "mask-late",
+                Capability.MASK,
+                Capability.BIAS,
+                Capability.RANK_PARTIAL));
+        rules.add(always(
+                        "6.51",
+                        "a rank that is masked after a low-latency dispatch adds nothing to its combine, and is left out",
+                        "mask-uncombined",
+                        Capability.RECOVER,
+                        Capability.RANK_PARTIAL)
+                .atLeast(3));
         return rules;
     }
 

@@ -2,6 +2,7 @@ package org.ep4j.tck.rules;
 
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -9,19 +10,23 @@ import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 import org.ep4j.DataType;
+import org.ep4j.DispatchHandle;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.LowLatencyHandle;
 import org.ep4j.Recovery;
 import org.ep4j.config.EpKeys;
 import org.ep4j.tck.crew.Params;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
+import org.ep4j.tck.oracle.CombineOracle;
 import org.ep4j.tck.oracle.Inputs;
 import org.ep4j.tck.oracle.Patience;
+import org.ep4j.tck.oracle.Verifier;
 import org.ep4j.tck.oracle.Workload;
 
 /** Ranks that do not come, are left out, leave or die. */
@@ -44,6 +49,8 @@ final class FailureScenario implements Scenario {
             case "too-late" -> tooLate(context);
             case "kill" -> kill(context);
             case "mask" -> mask(context);
+            case "mask-late" -> maskLate(context);
+            case "mask-uncombined" -> maskUncombined(context);
             case "leave" -> leave(context);
             default -> throw new IllegalArgumentException("no such case: " + context.params());
         }
@@ -334,6 +341,81 @@ final class FailureScenario implements Scenario {
             Checks.equal("maskedRanks()", buffer.maskedRanks(), Set.of());
             LifecycleScenario.highThroughput(context, buffer, PARAMS);
             LifecycleScenario.lowLatency(context, buffer, PARAMS);
+        }
+    }
+
+    /** A living rank is left out between a dispatch and its combine: of what it has sent before, nothing is added. */
+    private static void maskLate(RankContext context) {
+        EpBuffer buffer = buffer(context, context.group());
+        for (String params : List.of(
+                "bias=1",
+                "layout=BY_EXPERT align=4 precision=EXACT",
+                "layout=BY_EXPERT align=4 precision=RANK_PARTIAL")) {
+            for (int out : new int[] {context.size() - 1, 0}) {
+                Params drawn = Params.parse("dup=0.2 tokens=12 seed=6 " + params);
+                Workload workload = new Setup(drawn, context.size()).workload();
+                maskLate(context, buffer, workload, HighThroughputOptions.of(drawn), out);
+                context.meet();
+                buffer.clearMask(recovery());
+            }
+        }
+    }
+
+    private static void maskLate(
+            RankContext context, EpBuffer buffer, Workload workload, HighThroughputOptions options, int out) {
+        try (HighThroughputExchange exchange =
+                new HighThroughputExchange(context, buffer, workload, options, Set.of())) {
+            // Its rows are where a combine that forgot the mask would find them.
+            exchange.round();
+            DispatchHandle handle = exchange.dispatch().handle();
+            context.meet();
+            if (!context.isRank(out)) {
+                buffer.mask(out);
+                exchange.verifier()
+                        .combine(
+                                exchange.combine(handle, workload.randomOutputs()),
+                                new CombineOracle(workload, workload.randomOutputs(), Set.of(out)),
+                                workload,
+                                context.rank(),
+                                options.want());
+            }
+        }
+    }
+
+    /** Masks a rank whose combine is still to come, which is a recovery: that rank may have begun it, and write. */
+    private static void maskUncombined(RankContext context) {
+        int out = context.size() - 1;
+        for (String precision : List.of("EXACT", "RANK_PARTIAL")) {
+            EpBuffer buffer = buffer(context, own(context));
+            Params drawn = Params.parse("dup=0.2 tokens=12 seed=6 precision=" + precision);
+            Workload workload = new Setup(drawn, context.size()).workload();
+            LowLatencyOptions options = LowLatencyOptions.of(drawn);
+            try (LowLatencyExchange exchange = new LowLatencyExchange(context, buffer, workload, options, Set.of())) {
+                // In both banks: its rows are where a combine that forgot the mask would find them.
+                exchange.round();
+                exchange.round();
+                LowLatencyHandle handle = exchange.dispatch().handle();
+                context.meet();
+                if (context.isRank(out)) {
+                    // A combine may end with the news that others recover, and asks for a recovery here.
+                    EpPeerLostException lost = Checks.refused(
+                            EpPeerLostException.class,
+                            "a recovery of the rank that was masked",
+                            () -> buffer.recover(recovery()));
+                    Checks.equal("the rank that is left out", lost.peer(), out);
+                } else {
+                    buffer.mask(out);
+                    new Verifier(exchange.arena())
+                            .combine(
+                                    exchange.combine(handle, workload.randomOutputs()),
+                                    new CombineOracle(workload, workload.randomOutputs(), Set.of(out)),
+                                    workload,
+                                    context.rank(),
+                                    options.precision());
+                    LifecycleScenario.lowLatency(context, buffer, PARAMS);
+                }
+            }
+            context.meet();
         }
     }
 
