@@ -132,6 +132,7 @@ final class NvshmemBackend implements EpBackend {
         }
         Heap.Range range = mine.get(0);
         return buffers.add(new NvshmemBuffer(
+                process,
                 name,
                 new NvshmemBuffer.Place(
                         heap.address(range),

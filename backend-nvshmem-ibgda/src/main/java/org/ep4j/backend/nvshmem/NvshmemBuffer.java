@@ -6,11 +6,13 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpStateException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.engine.gpu.GpuMarker;
 import org.ep4j.engine.gpu.GpuStream;
@@ -42,12 +44,16 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
 
     private final GpuStream stream;
     /** Guards the marker and the word, which stand for one wait at a time. */
-    private final Object waiting = new Object();
+    private final ReentrantLock waiting = new ReentrantLock();
 
     private final GpuMarker marker;
     private final PinnedMemory word;
-    private volatile boolean stuck;
-    private final NvshmemProcess process = NvshmemProcess.get();
+    /** Work has failed, or has not ended in time. Guarded by the lock. */
+    private boolean stuck;
+    /** The marker does not stand for all work that may be queued. Guarded by the lock. */
+    private boolean unmarked;
+
+    private final NvshmemProcess process;
     private final AtomicBoolean open = new AtomicBoolean(true);
 
     /**
@@ -69,10 +75,12 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     /**
      * A buffer over zeroed memory.
      *
+     * @param process in which NVSHMEM is initialised
      * @param longest wait for calls that have no deadline of their own
      * @param release gives the range back
      */
     NvshmemBuffer(
+            NvshmemProcess process,
             String name,
             Place place,
             GpuDevice device,
@@ -81,6 +89,7 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
             Duration longest,
             Runnable release,
             Consumer<NvshmemBuffer> onClose) {
+        this.process = process;
         this.name = name;
         this.place = place;
         this.device = device;
@@ -186,53 +195,91 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     public void advance(int peer, int counter, long value) {
         Peer to = find(peer);
         PostedArguments.checkCounter(counter);
-        synchronized (waiting) {
+        finish("advance of a counter", to, peer, longest, () -> {
             process.signal(device, place.counter(counter, place.rank()), value, to.pe(), stream.handle());
-            awaitStream("advance of a counter", peer, longest);
-        }
+        });
     }
 
     @Override
     public long seen(int counter, int source) {
-        find(source);
+        Peer from = find(source);
         PostedArguments.checkCounter(counter);
-        synchronized (waiting) {
-            device.copy(word.hostAddress(), place.counter(counter, source), Long.BYTES, stream.handle());
-            awaitStream("read of a counter", source, longest);
-            return word.memory().getLong(0);
-        }
+        long[] seen = new long[1];
+        Runnable read =
+                () -> device.copy(word.hostAddress(), place.counter(counter, source), Long.BYTES, stream.handle());
+        finish(
+                "read of a counter",
+                from,
+                source,
+                longest,
+                read,
+                () -> seen[0] = word.memory().getLong(0));
+        return seen[0];
     }
 
     /** Also what kernels that have ended put. */
     @Override
     public void drain(int peer, Duration deadline) {
-        find(peer);
-        synchronized (waiting) {
-            process.quiet(device, stream.handle());
-            // Queued anew by each call, so it cannot be done already where no time is left.
-            awaitStream("drain", peer, deadline.compareTo(SHORTEST_DRAIN) > 0 ? deadline : SHORTEST_DRAIN);
+        Peer to = find(peer);
+        // Queued anew by each call, so it cannot be done already where no time is left.
+        Duration least = deadline.compareTo(SHORTEST_DRAIN) > 0 ? deadline : SHORTEST_DRAIN;
+        finish("drain", to, peer, least, () -> process.quiet(device, stream.handle()));
+    }
+
+    private void finish(String phase, Peer with, int rank, Duration deadline, Runnable queue) {
+        finish(phase, with, rank, deadline, queue, () -> {});
+    }
+
+    /**
+     * Queues work and waits until it is done. If that fails or does not end, a NIC or the GPU may write later, so nothing it could write to is
+     * used again.
+     *
+     * @param deadline for the wait, also for the end of another call's wait
+     * @param after runs before another call may begin
+     */
+    private void finish(String phase, Peer with, int rank, Duration deadline, Runnable queue, Runnable after) {
+        Deadline end = Deadline.in(deadline);
+        if (!end.tryLock(waiting)) {
+            throw late(
+                    phase, with, rank, deadline, "another call of this buffer waits; use it from one thread at a time");
+        }
+        boolean queued = false;
+        boolean done = false;
+        try {
+            checkOpen();
+            queue.run();
+            marker.record(stream.handle());
+            queued = true;
+            marker.await(end.left());
+            done = true;
+            after.run();
+        } catch (EpTimeoutException e) {
+            EpTimeoutException named = late(
+                    phase,
+                    with,
+                    rank,
+                    deadline,
+                    "NVSHMEM or " + device.id()
+                            + " makes no progress; check that the peer runs and that its NICs are up, or raise ep.timeout");
+            named.addSuppressed(e);
+            throw named;
+        } finally {
+            if (!done && open.get()) {
+                stuck = true;
+                unmarked |= !queued;
+                device.keep();
+            }
+            waiting.unlock();
         }
     }
 
-    /** Waits for what is queued. If that does not end, a NIC or the GPU may write later, so nothing it could write to is used again. */
-    private void awaitStream(String phase, int peer, Duration deadline) {
-        marker.record(stream.handle());
-        try {
-            marker.await(deadline);
-        } catch (EpTimeoutException e) {
-            stuck = true;
-            device.keep();
-            EpTimeoutException named = new EpTimeoutException(
-                    phase + " with " + find(peer).label() + " did not end in " + deadline.toMillis()
-                            + " ms: NVSHMEM or " + device.id()
-                            + " makes no progress; check that the peer runs and that its NICs are up, or raise ep.timeout",
-                    phase,
-                    peer,
-                    1,
-                    0);
-            named.addSuppressed(e);
-            throw named;
-        }
+    private static EpTimeoutException late(String phase, Peer with, int rank, Duration deadline, String why) {
+        return new EpTimeoutException(
+                phase + " with " + with.label() + " did not end in " + deadline.toMillis() + " ms: " + why,
+                phase,
+                rank,
+                1,
+                0);
     }
 
     private Peer find(int rank) {
@@ -249,8 +296,10 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
     @Override
     public void close() {
         if (open.compareAndSet(true, false)) {
-            synchronized (waiting) {
-                boolean busy = stuck && !marker.isDone();
+            // Another call holds it until its own deadline.
+            waiting.lock();
+            try {
+                boolean busy = stuck && (unmarked || !marker.isDone());
                 stream.close();
                 marker.close();
                 if (busy) {
@@ -262,6 +311,8 @@ final class NvshmemBuffer implements SymmetricBuffer, MappedPeers, DevicePosted 
                     word.close();
                     release.run();
                 }
+            } finally {
+                waiting.unlock();
             }
             onClose.accept(this);
         }

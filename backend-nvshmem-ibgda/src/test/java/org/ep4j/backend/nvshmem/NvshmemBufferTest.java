@@ -1,0 +1,194 @@
+package org.ep4j.backend.nvshmem;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.ep4j.Device;
+import org.ep4j.EpEvent;
+import org.ep4j.EpException;
+import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.gpu.GpuDevice;
+import org.ep4j.engine.gpu.GpuMarker;
+import org.ep4j.engine.gpu.GpuStream;
+import org.ep4j.engine.gpu.PinnedMemory;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.spi.DeviceCode;
+import org.ep4j.testing.Guard;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Waits of the host for a stream that makes no progress, with an NVSHMEM that answers and a GPU that does not. */
+@Tag("verify")
+final class NvshmemBufferTest {
+    private static final int PEER = 1;
+    /** What calls without a deadline of their own have. */
+    private static final Duration LONGEST = Duration.ofMillis(40);
+
+    private static final NvshmemBuffer.Place PLACE = new NvshmemBuffer.Place(4096, 1024, 1024, 0, 2);
+
+    @TempDir
+    Path home;
+
+    private final NvshmemProcess process = new NvshmemProcess();
+    private final ByteBuffer pinned = ByteBuffer.allocateDirect(Long.BYTES).order(ByteOrder.nativeOrder());
+    /** Deadlines of the waits for the stream. */
+    private final List<Duration> waits = new CopyOnWriteArrayList<>();
+
+    private final CountDownLatch waiting = new CountDownLatch(1);
+    private final AtomicInteger kept = new AtomicInteger();
+    private final AtomicInteger released = new AtomicInteger();
+    private volatile boolean failing;
+    /** Done when the stream has done what was queued. */
+    private volatile CompletableFuture<Void> progress = new CompletableFuture<>();
+
+    @BeforeEach
+    void load() throws Exception {
+        process.load(FakeNvshmem.build(home, "3.4.5", "3.4.5", Map.of()));
+    }
+
+    private NvshmemBuffer buffer() {
+        return new NvshmemBuffer(
+                process,
+                "b",
+                PLACE,
+                proxy(GpuDevice.class),
+                new DeviceCode("1", "", Map.of(), List.of(), List.of()),
+                Map.of(PEER, new NvshmemBuffer.Peer(PEER, "rank 1 on host b")),
+                LONGEST,
+                released::incrementAndGet,
+                buffer -> {});
+    }
+
+    private <T> T proxy(Class<T> type) {
+        return type.cast(Proxy.newProxyInstance(
+                type.getClassLoader(), new Class<?>[] {type}, (proxy, method, arguments) -> switch (method.getName()) {
+                    case "inside" -> ((Supplier<?>) arguments[0]).get();
+                    case "id" -> new Device("cuda", 0);
+                    case "keep" -> kept.incrementAndGet();
+                    case "createStream" -> proxy(GpuStream.class);
+                    case "createMarker" -> proxy(GpuMarker.class);
+                    case "allocatePinned" -> proxy(PinnedMemory.class);
+                    case "memory" -> HostMemory.of(pinned);
+                    case "hostAddress" -> HostMemory.address(pinned);
+                    case "handle" -> 7L;
+                    case "isDone" -> progress.isDone();
+                    case "await" -> {
+                        waits.add((Duration) arguments[0]);
+                        waiting.countDown();
+                        EpEvent.of(progress).await((Duration) arguments[0]);
+                        yield null;
+                    }
+                    case "record" -> {
+                        if (failing) {
+                            throw new EpException("the marker cannot be recorded");
+                        }
+                        yield null;
+                    }
+                    case "copy" -> {
+                        assertThat(arguments)
+                                .containsExactly(
+                                        HostMemory.address(pinned), PLACE.counter(3, PEER), (long) Long.BYTES, 7L);
+                        pinned.putLong(0, 42);
+                        yield null;
+                    }
+                    case "close" -> null;
+                    // Also synchronize, which has no deadline.
+                    default -> throw new AssertionError(method + " is not expected");
+                }));
+    }
+
+    private void endsInTime(ThrowingCallable call, String phase, Duration deadline) {
+        waits.clear();
+        long start = System.nanoTime();
+        assertThatThrownBy(call)
+                .isInstanceOf(EpTimeoutException.class)
+                .hasMessageContainingAll(
+                        phase + " with rank 1 on host b did not end in " + deadline.toMillis() + " ms",
+                        "cuda:0 makes no progress",
+                        "ep.timeout")
+                .satisfies(e -> assertThat(((EpTimeoutException) e).peer()).isEqualTo(PEER));
+        assertThat(waits).singleElement().satisfies(wait -> assertThat(wait).isLessThanOrEqualTo(deadline));
+        assertThat(Duration.ofNanos(System.nanoTime() - start)).isGreaterThanOrEqualTo(deadline);
+    }
+
+    @Test
+    void everyWaitForAStreamWithoutProgressEndsAtItsDeadline() {
+        NvshmemBuffer buffer = buffer();
+        endsInTime(() -> buffer.seen(3, PEER), "read of a counter", LONGEST);
+        endsInTime(() -> buffer.advance(PEER, 3, 9), "advance of a counter", LONGEST);
+        endsInTime(() -> buffer.drain(PEER, Duration.ofMillis(1300)), "drain", Duration.ofMillis(1300));
+        // Where no time is left, what was queued a moment ago still gets a chance.
+        endsInTime(() -> buffer.drain(PEER, Duration.ZERO), "drain", Duration.ofSeconds(1));
+    }
+
+    @Test
+    void memoryThatLateWorkMayWriteIsKept() {
+        NvshmemBuffer buffer = buffer();
+        endsInTime(() -> buffer.seen(3, PEER), "read of a counter", LONGEST);
+        assertThat(kept).hasValue(1);
+        buffer.close();
+        assertThat(released).as("the stream may still write").hasValue(0);
+    }
+
+    @Test
+    void memoryIsKeptWhereItIsNotKnownWhenQueuedWorkEnds() {
+        NvshmemBuffer buffer = buffer();
+        progress.complete(null);
+        failing = true;
+        assertThatThrownBy(() -> buffer.seen(3, PEER)).hasMessageContaining("cannot be recorded");
+        buffer.close();
+        assertThat(released).hasValue(0);
+        assertThat(kept).hasValue(1);
+    }
+
+    @Test
+    void memoryIsReleasedWhereLateWorkHasEnded() {
+        NvshmemBuffer buffer = buffer();
+        endsInTime(() -> buffer.seen(3, PEER), "read of a counter", LONGEST);
+        progress.complete(null);
+        buffer.close();
+        assertThat(released).hasValue(1);
+    }
+
+    @Test
+    void whatTheStreamHasReadIsReturned() {
+        progress.complete(null);
+        assertThat(buffer().seen(3, PEER)).isEqualTo(42);
+    }
+
+    @Test
+    void aCallDoesNotWaitLongerForAnotherCallThanItsDeadline() throws Exception {
+        NvshmemBuffer buffer = buffer();
+        var executor = Executors.newSingleThreadExecutor();
+        try {
+            var other = executor.submit(() -> buffer.drain(PEER, Guard.minutes(5)));
+            assertThat(waiting.await(Guard.minute().toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
+            assertThatThrownBy(() -> buffer.seen(3, PEER))
+                    .isInstanceOf(EpTimeoutException.class)
+                    .hasMessageContainingAll("read of a counter with rank 1", "40 ms", "another call of this buffer");
+            assertThat(kept).as("nothing was queued").hasValue(0);
+            progress.complete(null);
+            other.get(Guard.minute().toSeconds(), TimeUnit.SECONDS);
+        } finally {
+            executor.shutdownNow();
+        }
+    }
+}
