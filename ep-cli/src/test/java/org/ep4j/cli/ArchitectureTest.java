@@ -9,8 +9,11 @@ import static com.tngtech.archunit.library.GeneralCodingRules.ACCESS_STANDARD_ST
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.tngtech.archunit.core.domain.JavaCall;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaCodeUnit;
+import com.tngtech.archunit.core.domain.JavaMethodCall;
 import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
@@ -20,6 +23,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.module.ModuleDescriptor;
 import java.lang.module.ModuleFinder;
+import java.lang.ref.Reference;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -27,9 +31,12 @@ import java.util.List;
 import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.ep4j.EpGroup;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.spi.BootstrapProvider;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpBackendProvider;
@@ -55,6 +62,8 @@ final class ArchitectureTest {
     private static final String TCK = "org.ep4j.tck..";
     private static final String CLI = "org.ep4j.cli..";
     private static final int MOST_LINES = 800;
+    /** What reads a record after a native call has written it. */
+    private static final Set<String> USES = Set.of("buffer", "get", "text");
 
     private static final JavaClasses CLASSES = new ClassFileImporter()
             .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
@@ -165,6 +174,70 @@ final class ArchitectureTest {
                 .should()
                 .dependOnClassesThat(resideInAPackage("com.sun.jna.."))
                 .check(CLASSES);
+    }
+
+    /**
+     * Checks that a method which makes a record uses, hands on or fences a record after the last line that takes an address: an address keeps nothing
+     * alive while a native call uses it. Lines are all that is compared, so of two records in one method it sees the last; records in fields
+     * live as long as their objects.
+     */
+    @Test
+    void recordsStayReachableUntilNativeCallsHaveUsedThem() {
+        Set<String> unreachable = new TreeSet<>();
+        int takers = 0;
+        for (JavaClass type : CLASSES) {
+            for (JavaCodeUnit method : type.getCodeUnits()) {
+                int taken = lastLine(method, call -> isOf(call, NativeRecord.class, "address"));
+                if (taken < 0 || type.isEquivalentTo(NativeRecord.class)) {
+                    continue;
+                }
+                takers++;
+                boolean fromField = method.getFieldAccesses().stream()
+                        .anyMatch(access -> access.getTarget().getRawType().isEquivalentTo(NativeRecord.class));
+                int used = lastLine(
+                        method,
+                        call -> isOf(call, Reference.class, "reachabilityFence")
+                                || USES.stream().anyMatch(use -> isOf(call, NativeRecord.class, use))
+                                || call.getTarget().getRawParameterTypes().stream()
+                                        .anyMatch(parameter -> parameter.isEquivalentTo(NativeRecord.class)));
+                if (!fromField && used <= taken) {
+                    unreachable.add(method.getFullName() + " line " + taken);
+                }
+            }
+        }
+        assertThat(takers).isGreaterThan(15);
+        assertThat(unreachable).isEmpty();
+    }
+
+    /** Checks by reading what a run on x86 hardly ever shows: a rank that sees a counter advanced sees the bytes before it. */
+    @Test
+    void countersAreWrittenWithReleaseAndReadWithAcquire() {
+        JavaClass peers = CLASSES.get("org.ep4j.engine.sync.Peers");
+        assertThat(called(peers, "advance")).contains("putLongRelease").doesNotContain("putLong");
+        assertThat(called(peers, "seen")).contains("getLongAcquire");
+        JavaClass memory = CLASSES.get(HostMemory.class);
+        assertThat(called(memory, "putLongRelease")).contains("setRelease");
+        assertThat(called(memory, "getLongAcquire")).contains("getAcquire");
+    }
+
+    private static Set<String> called(JavaClass type, String method) {
+        return type.getMethods().stream()
+                .filter(one -> one.getName().equals(method))
+                .flatMap(one -> one.getMethodCallsFromSelf().stream())
+                .map(JavaMethodCall::getName)
+                .collect(Collectors.toSet());
+    }
+
+    private static int lastLine(JavaCodeUnit method, Predicate<JavaCall<?>> wanted) {
+        return method.getCallsFromSelf().stream()
+                .filter(wanted)
+                .mapToInt(JavaCall::getLineNumber)
+                .max()
+                .orElse(-1);
+    }
+
+    private static boolean isOf(JavaCall<?> call, Class<?> owner, String name) {
+        return call.getTargetOwner().isEquivalentTo(owner) && call.getName().equals(name);
     }
 
     @Test

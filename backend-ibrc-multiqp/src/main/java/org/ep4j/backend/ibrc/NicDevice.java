@@ -88,8 +88,11 @@ final class NicDevice implements AutoCloseable {
      */
     boolean dmabuf() {
         NativeRecord keys = new NativeRecord(8);
-        long result = Verbs.regDmabufMr(pd, 0, 0, 0, -1, 0, keys.address());
-        return result == -Errno.EBADF;
+        try {
+            return Verbs.regDmabufMr(pd, 0, 0, 0, -1, 0, keys.address()) == -Errno.EBADF;
+        } finally {
+            Reference.reachabilityFence(keys);
+        }
     }
 
     /** Registers memory for some {@code access}, one of those of {@link Verbs}. */

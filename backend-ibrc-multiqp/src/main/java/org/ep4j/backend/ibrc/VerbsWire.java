@@ -1,5 +1,6 @@
 package org.ep4j.backend.ibrc;
 
+import java.lang.ref.Reference;
 import org.ep4j.engine.memory.NativeRecord;
 
 /** The real verbs below a link. */
@@ -28,7 +29,11 @@ final class VerbsWire implements Wire {
     @Override
     public int post(Commands commands, int from, int to) {
         NativeRecord error = commands.error();
-        return from + Verbs.post(commands.address(from), to - from, error.address());
+        try {
+            return from + Verbs.post(commands.address(from), to - from, error.address());
+        } finally {
+            Reference.reachabilityFence(error);
+        }
     }
 
     @Override
