@@ -165,7 +165,7 @@ final class ConformanceCommand implements Callable<Integer> {
                 .declared();
         ConformanceRequest request =
                 new ConformanceRequest(backend, device.name(), ranks, modes(), settings, declared, rule);
-        BackendOption.check(backend);
+        KnownBackends.require(backend);
         Conformance.check(request);
         int total = Conformance.rules(request).size() * modes().size();
         if (total == 0) {

@@ -16,14 +16,17 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.function.Consumer;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.ep4j.EpArgumentException;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.report.TextFile;
 import org.ep4j.cli.report.TextTable;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.TckSubject;
+import org.ep4j.tck.oracle.Patience;
 import org.ep4j.tck.soak.Fault;
 import org.ep4j.tck.soak.Soak;
 import org.ep4j.tck.soak.SoakReport;
@@ -46,7 +49,8 @@ import picocli.CommandLine.Spec;
                     + " compare every element. In each round one fault is injected; the other ranks must recover and"
                     + " continue. none: no fault. slow: a rank sleeps up to 20 ms before each exchange. pause: a"
                     + " process is stopped for less than the heartbeat timeout. close: ranks close buffer and group up"
-                    + " to 600 ms apart. kill: a process is killed. double-kill: two processes are killed up to 50 ms"
+                    + " to 600 ms apart. full: ranks ask for a buffer that memory has no room for, must be refused, and go on"
+                    + " with the one that they have. kill: a process is killed. double-kill: two processes are killed up to 50 ms"
                     + " apart. stop: a process is stopped past the heartbeat timeout, and continues once the others"
                     + " have recovered: it must learn that it was left out. reset: a rank's connection to the"
                     + " rendezvous is reset.",
@@ -65,6 +69,8 @@ final class SoakCommand implements Callable<Integer> {
             ConfigKey.duration("--duration", "1m", "time after which no round begins");
     private static final Duration BETWEEN_LINES = Duration.ofSeconds(10);
     private static final String ALL = "all";
+    /** A word that means itself in a shell. */
+    private static final Pattern PLAIN = Pattern.compile("[\\w@%+=:,./-]+");
 
     @Option(
             names = "--backend",
@@ -87,8 +93,8 @@ final class SoakCommand implements Callable<Integer> {
             names = "--faults",
             paramLabel = "LIST",
             defaultValue = ALL,
-            description = "Comma-separated list of faults, or all: none, slow, pause, close, kill, double-kill, stop,"
-                    + " reset. Default: ${DEFAULT-VALUE}.")
+            description = "Comma-separated list of faults, or all: none, slow, pause, close, full, kill, double-kill,"
+                    + " stop, reset. Default: ${DEFAULT-VALUE}.")
     private String faults = ALL;
 
     @Option(
@@ -107,8 +113,7 @@ final class SoakCommand implements Callable<Integer> {
     @Option(
             names = "--seed",
             paramLabel = "N",
-            description =
-                    "Seed of the first round; each round's is one more than that of the round before. Default: random.")
+            description = "Seed of the first round; it increases by one with each round. Default: random.")
     private Optional<Long> seed = Optional.empty();
 
     @Option(
@@ -149,7 +154,7 @@ final class SoakCommand implements Callable<Integer> {
     public Integer call() {
         PrintWriter out = spec.commandLine().getOut();
         json.ifPresent(TextFile::checkFolder);
-        BackendOption.check(backend);
+        KnownBackends.require(backend);
         if (ranks < 2) {
             throw new EpArgumentException("--ranks", ranks, ">= 2", "ask for at least two ranks");
         }
@@ -211,9 +216,15 @@ final class SoakCommand implements Callable<Integer> {
         return faults.stream().map(Fault::toString).collect(Collectors.joining(","));
     }
 
-    /** The command that repeats one round. */
-    private static String repeat(SoakRequest request, long seed) {
-        StringBuilder text = new StringBuilder("./ep soak --backend ")
+    /** The command that repeats one round, for a shell. */
+    static String repeat(SoakRequest request, long seed, Map<String, String> environment) {
+        StringBuilder text = new StringBuilder();
+        Optional.ofNullable(environment.get(Patience.VARIABLE))
+                .ifPresent(factor -> text.append(Patience.VARIABLE)
+                        .append('=')
+                        .append(quoted(factor))
+                        .append(' '));
+        text.append("./ep soak --backend ")
                 .append(request.subject().backend())
                 .append(" --device ")
                 .append(request.subject().device())
@@ -224,9 +235,18 @@ final class SoakCommand implements Callable<Integer> {
                 .append(" --rounds 1 --seed ")
                 .append(seed);
         new TreeMap<>(request.subject().settings())
-                .forEach((name, value) ->
-                        text.append(" --set ").append(name).append('=').append(value));
+                .forEach((name, value) -> text.append(" --set ").append(quoted(name + "=" + value)));
+        TckSubject whole =
+                TckSubject.of(request.subject().backend(), request.subject().device());
+        whole.declared().stream()
+                .filter(capability -> !request.subject().declared().contains(capability))
+                .sorted()
+                .forEach(capability -> text.append(" --without ").append(capability));
         return text.toString();
+    }
+
+    private static String quoted(String word) {
+        return PLAIN.matcher(word).matches() ? word : "'" + word.replace("'", "'\\''") + "'";
     }
 
     private static String text(SoakReport report) {
@@ -292,6 +312,7 @@ final class SoakCommand implements Callable<Integer> {
         private final Optional<Path> json;
         private Duration last = Duration.ZERO;
         private int problems;
+        private boolean unwritten;
 
         Progress(PrintWriter out, SoakRequest request, Optional<Path> json) {
             this.out = out;
@@ -304,17 +325,30 @@ final class SoakCommand implements Callable<Integer> {
             for (; problems < report.problems().size(); problems++) {
                 Problem problem = report.problems().get(problems);
                 out.println("soak: " + problem.kind() + " in a round with " + problem.fault() + "; repeat it: "
-                        + repeat(request, problem.seed()));
+                        + repeat(request, problem.seed(), System.getenv()));
                 out.println(problem.detail().indent(4).stripTrailing());
             }
             if (report.elapsed().minus(last).compareTo(BETWEEN_LINES) >= 0) {
                 last = report.elapsed();
-                json.ifPresent(file -> TextFile.replace(file, report.toJson(request)));
+                json.ifPresent(file -> keep(file, report));
                 out.println("soak: " + last.toSeconds() + " s, " + report.rounds() + " rounds, " + report.exchanges()
                         + " exchanges, " + report.recoveries().ascending().size() + " with recoveries; "
                         + counts(report));
             }
             out.flush();
+        }
+
+        /** Writes the report so far. If that fails now, the run goes on: the last write decides. */
+        private void keep(Path file, SoakReport report) {
+            try {
+                TextFile.replace(file, report.toJson(request));
+                unwritten = false;
+            } catch (EpUnavailableException e) {
+                if (!unwritten) {
+                    out.println("soak: " + e.getMessage() + "; it is tried again");
+                }
+                unwritten = true;
+            }
         }
     }
 }

@@ -3,6 +3,14 @@ package org.ep4j.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.ep4j.tck.Capability;
+import org.ep4j.tck.TckSubject;
+import org.ep4j.tck.soak.Fault;
+import org.ep4j.tck.soak.SoakRequest;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -51,7 +59,7 @@ final class SoakCommandTest {
     void refusesWrongArgumentsBeforeARankStarts() {
         refused(
                 ExitCodes.USAGE,
-                "--faults is explode, must be all, or some of none,slow,pause,close,kill,double-kill,stop,reset",
+                "--faults is explode, must be all, or some of none,slow,pause,close,full,kill,double-kill,stop,reset",
                 "soak",
                 "--faults",
                 "kill,explode");
@@ -76,5 +84,22 @@ final class SoakCommandTest {
                 "1",
                 "--json",
                 folder.resolve("none/x.json").toString());
+    }
+
+    private static SoakRequest request(TckSubject subject) {
+        return new SoakRequest(subject, 3, List.of(Fault.NONE, Fault.SLOW), OptionalLong.of(9), Optional.empty(), 1, 2);
+    }
+
+    @Test
+    void theCommandThatRepeatsARoundMeansTheSameInAShell() {
+        TckSubject plain = TckSubject.of("host-shm", "host");
+        assertThat(SoakCommand.repeat(request(plain), 5, Map.of()))
+                .isEqualTo(
+                        "./ep soak --backend host-shm --device host --ranks 3 --faults none,slow --rounds 1 --seed 5");
+        TckSubject special = plain.with(Map.of("ep.shm.dir", "/tmp/a b'c", "ep.timeout", "3s"))
+                .without(Capability.RECOVER);
+        assertThat(SoakCommand.repeat(request(special), 5, Map.of("EP_TCK_PATIENCE", "4")))
+                .startsWith("EP_TCK_PATIENCE=4 ./ep soak ")
+                .endsWith(" --seed 5 --set 'ep.shm.dir=/tmp/a b'\\''c' --set ep.timeout=3s --without RECOVER");
     }
 }

@@ -12,6 +12,8 @@ public enum Fault {
     PAUSE(0),
     /** Ranks close their buffer and their group at different times, in either order. */
     CLOSE(0),
+    /** Ranks ask for a buffer that has no room in memory: all are refused, and go on with the one that they have. */
+    FULL(0),
     /** A rank's process is killed (SIGKILL). */
     KILL(1),
     /** Two processes are killed up to 50 ms apart, rank 0 in half of the rounds. */

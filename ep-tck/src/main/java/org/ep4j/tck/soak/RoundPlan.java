@@ -23,6 +23,7 @@ import org.ep4j.tck.crew.Params;
  * @param exchanges what all who stay do at least after the last recovery
  * @param hidden elements of a row
  * @param topK experts of a token
+ * @param firstNumber number of the first operations: the setting {@link org.ep4j.config.EpKeys#FIRST_NUMBER}
  */
 record RoundPlan(
         long seed,
@@ -33,7 +34,12 @@ record RoundPlan(
         Duration gap,
         int exchanges,
         int hidden,
-        int topK) {
+        int topK,
+        long firstNumber) {
+    /** Those of new buffers in half of the rounds; else numbers that pass a power of two, or nearly the largest. */
+    private static final List<Long> FIRST_NUMBERS =
+            List.of(1L, 1L, 1L, 1L, (1L << 31) - 8, (1L << 32) - 8, 1L << 32, (1L << 47) - (1L << 20));
+
     private static final int MOST_BEFORE = 10;
     private static final int MOST_DELAY_MILLIS = 4;
     private static final int MOST_KILL_GAP_MILLIS = 50;
@@ -71,7 +77,10 @@ record RoundPlan(
             }
             default -> {}
         }
-        int victims = fault == Fault.NONE || fault == Fault.CLOSE ? 0 : Math.max(1, fault.lost());
+        int victims = switch (fault) {
+            case NONE, CLOSE, FULL -> 0;
+            default -> Math.max(1, fault.lost());
+        };
         Duration gap = fault == Fault.PAUSE
                 ? pause.multipliedBy(1 + random.nextInt(100)).dividedBy(100)
                 : Duration.ofMillis(random.nextInt(MOST_KILL_GAP_MILLIS + 1));
@@ -84,7 +93,8 @@ record RoundPlan(
                 gap,
                 MOST_BEFORE + 10 + random.nextInt(40),
                 16 * (1 + random.nextInt(16)),
-                1 + random.nextInt(8));
+                1 + random.nextInt(8),
+                FIRST_NUMBERS.get(random.nextInt(FIRST_NUMBERS.size())));
     }
 
     Map<String, String> params() {
@@ -98,6 +108,7 @@ record RoundPlan(
         params.put("exchanges", Integer.toString(exchanges));
         params.put("hidden", Integer.toString(hidden));
         params.put("topk", Integer.toString(topK));
+        params.put("first", Long.toString(firstNumber));
         return params;
     }
 
@@ -116,6 +127,7 @@ record RoundPlan(
                 Duration.ofMillis(params.number("gap", 0)),
                 params.number("exchanges", 20),
                 params.number("hidden", 96),
-                params.number("topk", 5));
+                params.number("topk", 5),
+                Long.parseLong(params.text("first", "1")));
     }
 }

@@ -5,6 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.EnumMap;
 import java.util.HashSet;
@@ -19,6 +20,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.ep4j.EpConfigException;
+import org.ep4j.EpException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 import org.ep4j.tck.Subjects;
@@ -34,6 +37,8 @@ import org.jspecify.annotations.Nullable;
 
 /** Runs rounds of exchanges with faults, on ranks that are processes of this machine. */
 public final class Soak {
+    private static final System.Logger LOG = System.getLogger(Soak.class.getName());
+
     private static final String HEAP = "512m";
 
     /** Timeout of operations. Losses are found before, so it ends only what hangs. */
@@ -59,6 +64,8 @@ public final class Soak {
     private static final Path SHARED_MEMORY = Path.of("/dev/shm");
     /** Names of files of ranks, with their process ids. */
     private static final Pattern FILES = Pattern.compile("ep4j-([0-9]{1,18})-.*");
+    /** Names of files of endpoints of libfabric's shared-memory provider: process, user, number. A process that is killed leaves them. */
+    private static final Pattern ENDPOINTS = Pattern.compile("([0-9]{1,18}):[0-9]+:[0-9]+");
 
     private final SoakRequest request;
     private final TckSubject subject;
@@ -75,6 +82,8 @@ public final class Soak {
     private long begun;
     private long rounds;
     private long exchanges;
+    /** Why the ranks of the first round could not join a group: later ones could not either. */
+    private Optional<EpException> refused = Optional.empty();
 
     private Soak(SoakRequest request, Consumer<SoakReport> progress) {
         this.request = request;
@@ -90,7 +99,7 @@ public final class Soak {
      *
      * @param progress called after each round with the report so far, one call at a time
      * @throws org.ep4j.EpConfigException when a setting is unknown or malformed
-     * @throws EpUnavailableException when the machine cannot run the backend
+     * @throws EpUnavailableException when the machine cannot run the backend, or the ranks of the first round cannot join a group
      */
     public static SoakReport run(SoakRequest request, Consumer<SoakReport> progress) {
         Soak soak = new Soak(request, progress);
@@ -102,7 +111,7 @@ public final class Soak {
         }
         soak.start = System.nanoTime();
         soak.work();
-        return soak.report(soak.files());
+        return soak.end();
     }
 
     private void work() {
@@ -140,6 +149,13 @@ public final class Soak {
         }
     }
 
+    private synchronized SoakReport end() {
+        if (refused.isPresent()) {
+            throw refused.get();
+        }
+        return report(files());
+    }
+
     /** The seed of the next round; null when no more begin. */
     private synchronized @Nullable Long next() {
         boolean allBegun =
@@ -147,11 +163,19 @@ public final class Soak {
         boolean timeOver = request.duration()
                 .filter(longest -> System.nanoTime() - start >= longest.toNanos())
                 .isPresent();
-        boolean over = allBegun || timeOver || problems.size() >= MOST_PROBLEMS;
+        boolean over = allBegun || timeOver || problems.size() >= MOST_PROBLEMS || refused.isPresent();
         return over ? null : request.seed() + begun++;
     }
 
     private synchronized void add(RoundPlan plan, List<RankReport> reports) {
+        if (rounds == 0 && refused.isEmpty()) {
+            refused = reports.stream()
+                    .flatMap(report -> refusal(report.facts()).stream())
+                    .findFirst();
+        }
+        if (refused.isPresent()) {
+            return;
+        }
         rounds++;
         faults.merge(plan.fault(), 1L, Long::sum);
         for (RankReport report : reports) {
@@ -170,6 +194,13 @@ public final class Soak {
                 .forEach(time -> learned.add(Duration.ofNanos(Long.parseLong(time))));
         problem(plan, reports).ifPresent(problems::add);
         progress.accept(report(List.of()));
+    }
+
+    private static Optional<EpException> refusal(Map<String, String> facts) {
+        return Optional.ofNullable(facts.get(SoakRound.SETTINGS))
+                .<EpException>map(EpConfigException::new)
+                .or(() -> Optional.ofNullable(facts.get(SoakRound.UNAVAILABLE))
+                        .map(why -> new EpUnavailableException("ranks cannot join a group here: " + why)));
     }
 
     /** A round whose processes did not start. */
@@ -198,6 +229,7 @@ public final class Soak {
         List<RankReport> wrong = reports.stream()
                 .filter(report ->
                         report.end() != (killed.contains(report.rank()) ? RankReport.End.KILLED : RankReport.End.DONE)
+                                || isAccepted(plan, report)
                                 || report.facts().containsKey(SoakRound.LEAK)
                                 || report.facts().containsKey(SoakRound.WRONG))
                 .sorted(Comparator.comparingLong(RankReport::nanos))
@@ -210,6 +242,11 @@ public final class Soak {
                         plan.fault(),
                         kind,
                         wrong.stream().map(Soak::describe).collect(Collectors.joining("\n"))));
+    }
+
+    /** Whether a rank was not refused the buffer that is too large. */
+    private static boolean isAccepted(RoundPlan plan, RankReport report) {
+        return plan.fault() == Fault.FULL && !report.facts().containsKey(SoakRound.REFUSED);
     }
 
     private static Kind kind(RankReport report) {
@@ -225,7 +262,7 @@ public final class Soak {
     private static String describe(RankReport report) {
         Map<String, String> facts = report.facts();
         String detail = switch (report.end()) {
-            case DONE -> facts.getOrDefault(SoakRound.LEAK, "the round was to kill this rank, which ended before");
+            case DONE -> facts.getOrDefault(SoakRound.LEAK, "the rank ended without its part of the fault");
             case KILLED -> facts.getOrDefault(SoakRound.WRONG, "the rank was killed, but is no victim of the round");
             default ->
                 facts.containsKey(SoakRound.WRONG)
@@ -237,17 +274,32 @@ public final class Soak {
 
     /** Files of ranks, none of which runs any more. */
     private synchronized List<String> files() {
+        return Stream.of(FILES, ENDPOINTS)
+                .flatMap(names -> files(names, pids).stream())
+                .map(path -> path.getFileName().toString())
+                .sorted()
+                .toList();
+    }
+
+    /** Files in shared memory whose names have one of some process ids. */
+    private static List<Path> files(Pattern names, Collection<Long> pids) {
         try (Stream<Path> all = Files.list(SHARED_MEMORY)) {
-            return all.map(path -> path.getFileName().toString())
-                    .filter(name -> {
-                        Matcher matcher = FILES.matcher(name);
+            return all.filter(path -> {
+                        Matcher matcher = names.matcher(path.getFileName().toString());
                         return matcher.matches() && pids.contains(Long.valueOf(matcher.group(1)));
                     })
-                    .sorted()
                     .toList();
         } catch (IOException e) {
             // Not Linux.
             return List.of();
+        }
+    }
+
+    private static void delete(Path file) {
+        try {
+            Files.deleteIfExists(file);
+        } catch (IOException e) {
+            LOG.log(System.Logger.Level.DEBUG, "a file of a process that was killed stays", e);
         }
     }
 
@@ -350,10 +402,18 @@ public final class Soak {
             return forwarder.environment();
         }
 
+        /**
+         * Ends the processes. Where that means to kill them, removes the files of their endpoints, 16 MB each: a night of such rounds would
+         * fill shared memory.
+         */
         @Override
         public void close() {
+            boolean killed = !crew.usable();
             crew.close();
             forwarders.forEach(Forwarder::close);
+            if (killed) {
+                files(ENDPOINTS, crew.pids()).forEach(Soak::delete);
+            }
         }
     }
 }

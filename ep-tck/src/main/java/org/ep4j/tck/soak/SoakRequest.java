@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 import org.ep4j.EpArgumentException;
+import org.ep4j.config.EpKeys;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.TckSubject;
 
@@ -48,14 +49,14 @@ public record SoakRequest(
             }
         }
         List<String> ignored = subject.settings().keySet().stream()
-                .filter(key -> key.startsWith("ep.bootstrap."))
+                .filter(key -> key.startsWith("ep.bootstrap.") || key.equals(EpKeys.FIRST_NUMBER.name()))
                 .sorted()
                 .toList();
         if (!ignored.isEmpty()) {
             throw new EpArgumentException(
                     "settings",
                     ignored,
-                    "settings of groups; processes join with a rendezvous and heartbeats of the soak's own",
+                    "settings of groups; rendezvous, heartbeats and the numbers of operations are the soak's own",
                     "leave them out");
         }
         if (!subject.declared().contains(Capability.RECOVER)) {

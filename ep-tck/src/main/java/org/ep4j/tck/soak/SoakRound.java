@@ -10,10 +10,14 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.EpBuffer;
+import org.ep4j.EpConfigException;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.EpResourceException;
+import org.ep4j.EpShape;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.Recovery;
 import org.ep4j.config.EpKeys;
 import org.ep4j.tck.crew.RankContext;
@@ -47,6 +51,15 @@ final class SoakRound implements Scenario {
     /** Fact: what this process holds beyond what it held before the round. */
     static final String LEAK = "leak";
 
+    /** Fact: why a buffer was refused that is too large. */
+    static final String REFUSED = "refused";
+
+    /** Fact: which setting keeps the ranks from joining a group at all. */
+    static final String SETTINGS = "settings";
+
+    /** Fact: what is missing here, so that the ranks cannot join a group at all. */
+    static final String UNAVAILABLE = "unavailable";
+
     /** Longest time from the first exchange until the victims are left out and all is done. */
     private static final Duration LONGEST = Patience.here(Duration.ofSeconds(60));
 
@@ -79,12 +92,12 @@ final class SoakRound implements Scenario {
 
     private void round(RankContext context, RoundPlan plan) {
         // Things that are made once, such as threads and libraries, are there when it is counted what is held.
-        try (EpBuffer first = context.group().createBuffer(RandomExchanges.shape(context))) {
+        try (EpBuffer first = kept(context).createBuffer(RandomExchanges.shape(context))) {
             compared(context, () -> RandomExchanges.warmUp(context, first));
         }
         context.meet();
         Held before = Held.settled(QUIET);
-        EpGroup group = context.newGroup(Map.of());
+        EpGroup group = context.newGroup(Map.of(EpKeys.FIRST_NUMBER.name(), Long.toString(plan.firstNumber())));
         EpBuffer buffer = group.createBuffer(RandomExchanges.shape(context));
         try {
             context.meet();
@@ -99,6 +112,19 @@ final class SoakRound implements Scenario {
         String leak = before.grown(QUIET);
         if (!leak.isEmpty()) {
             context.fact(LEAK, leak);
+        }
+    }
+
+    /** The group that ranks keep between rounds. */
+    private static EpGroup kept(RankContext context) {
+        try {
+            return context.group();
+        } catch (EpConfigException e) {
+            context.fact(SETTINGS, String.valueOf(e.getMessage()));
+            throw e;
+        } catch (EpUnavailableException e) {
+            context.fact(UNAVAILABLE, String.valueOf(e.getMessage()));
+            throw e;
         }
     }
 
@@ -136,6 +162,9 @@ final class SoakRound implements Scenario {
             }
             if (index == plan.begin() && !injected) {
                 injected = true;
+                if (plan.fault() == Fault.FULL) {
+                    refuseTooLarge(context, buffer);
+                }
                 inject(context, plan);
             }
             long began = System.nanoTime();
@@ -247,7 +276,20 @@ final class SoakRound implements Scenario {
             case STOP -> later(plan.delay(), this::stop);
             case PAUSE -> later(plan.delay(), () -> Signals.pauseThisProcess(plan.gap()));
             case RESET -> later(plan.delay(), () -> Forwarder.requestReset(System.getenv()));
-            case NONE, SLOW, CLOSE -> {}
+            case NONE, SLOW, CLOSE, FULL -> {}
+        }
+    }
+
+    /** Asks for a buffer that is larger than an address space, which every rank must be refused. */
+    private static void refuseTooLarge(RankContext context, EpBuffer buffer) {
+        EpShape large = EpShape.builder(EpShape.MAX_HIDDEN, context.size(), 1)
+                .maxTokens(EpShape.MAX_TOKENS)
+                .build();
+        try (EpBuffer made = buffer.group().createBuffer(large)) {
+            throw new AssertionError("a buffer of " + made.size() + " was made, which cannot be");
+        } catch (EpResourceException | EpUnavailableException refused) {
+            // The second is what a rank gets if another one was refused first.
+            context.fact(REFUSED, String.valueOf(refused.getMessage()));
         }
     }
 

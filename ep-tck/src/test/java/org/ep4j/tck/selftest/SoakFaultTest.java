@@ -1,12 +1,14 @@
 package org.ep4j.tck.selftest;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.tck.TckSubject;
 import org.ep4j.tck.crew.GroupFactory;
 import org.ep4j.tck.soak.Fault;
@@ -60,6 +62,22 @@ final class SoakFaultTest {
         assertThat(report.problems()).isEmpty();
         assertThat(report.recoveries().ascending()).isEmpty();
         assertThat(report.rounds()).isEqualTo(4);
+    }
+
+    @Test
+    void ranksThatAreRefusedALargeBufferGoOn() {
+        SoakReport report = soak(GroupFactory.Plain.class, Map.of(), 2, 3, Fault.FULL);
+        assertThat(report.problems()).isEmpty();
+        assertThat(report.files()).isEmpty();
+        assertThat(report.exchanges()).isGreaterThan(3 * 20);
+    }
+
+    @Test
+    void ranksThatCannotJoinAtAllEndTheSoakBeforeItsFirstRound() {
+        assertThatThrownBy(() ->
+                        soak(GroupFactory.Plain.class, Map.of("ep.backend.exclude", "host-shm"), 3, 3, Fault.NONE))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContainingAll("ranks cannot join a group here", "host-shm");
     }
 
     @Test

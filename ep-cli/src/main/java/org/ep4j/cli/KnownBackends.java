@@ -5,16 +5,16 @@ import java.util.ServiceLoader;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.spi.EpBackendProvider;
 
-/** The name of a backend. */
-final class BackendOption {
-    private BackendOption() {}
+/** The backends of the class path. */
+final class KnownBackends {
+    private KnownBackends() {}
 
     /**
      * Refuses a name that no backend of the class path has.
      *
      * @throws EpUnavailableException with the names that there are
      */
-    static void check(String backend) {
+    static void require(String backend) {
         List<String> known = ServiceLoader.load(EpBackendProvider.class).stream()
                 .map(provider -> provider.get().id())
                 .sorted()
