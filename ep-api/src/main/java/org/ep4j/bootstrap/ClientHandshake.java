@@ -48,7 +48,7 @@ final class ClientHandshake {
             throw new IOException("it asks for " + iterations + " iterations of PBKDF2, must be in [1, "
                     + Secret.MAX_ITERATIONS + "]");
         }
-        byte[] key = keys.key(salt, iterations);
+        byte[] key = Secret.connectionKey(keys.key(salt, iterations), hello.salt());
         byte[] proof = Arrays.copyOfRange(answer, Reply.CHALLENGE_BYTES, answer.length);
         if (!Proof.same(Proof.of(key, Proof.Purpose.SERVER, said, challenge), proof)) {
             // Nothing that depends on the secret has been sent: a server that does not know it learns nothing.

@@ -11,16 +11,16 @@ import java.util.HexFormat;
  * @param rank that the member claims
  * @param size number of ranks that it knows
  * @param secret true when it has a secret
- * @param nonce random bytes that proofs and keys depend on
+ * @param salt random bytes, new in each attempt; the member's salt in {@link Secret#connectionKey}
  * @param process random bytes that are the same in all attempts of one join, so that a later one can take the place of an earlier
  * @param attempt number of this attempt; each attempt of a join has a greater one than those before
  */
 @SuppressWarnings("ArrayRecordComponent") // compared by nobody
-record Hello(int version, int rank, int size, boolean secret, byte[] nonce, byte[] process, int attempt) {
+record Hello(int version, int rank, int size, boolean secret, byte[] salt, byte[] process, int attempt) {
     /** "EP4J". */
     static final int MAGIC = 0x4550344a;
 
-    static final int VERSION = 4;
+    static final int VERSION = 5;
 
     /** Bytes that say protocol and version. */
     static final int PREFIX_BYTES = 6;
@@ -35,7 +35,7 @@ record Hello(int version, int rank, int size, boolean secret, byte[] nonce, byte
                 .putInt(rank)
                 .putInt(size)
                 .put((byte) (secret ? 1 : 0))
-                .put(nonce)
+                .put(salt)
                 .put(process)
                 .putInt(attempt)
                 .array();
@@ -60,10 +60,10 @@ record Hello(int version, int rank, int size, boolean secret, byte[] nonce, byte
         int rank = buffer.getInt();
         int size = buffer.getInt();
         boolean secret = buffer.get() != 0;
-        byte[] nonce = new byte[Proof.BYTES];
-        buffer.get(nonce);
+        byte[] salt = new byte[Proof.BYTES];
+        buffer.get(salt);
         byte[] process = new byte[Proof.BYTES];
         buffer.get(process);
-        return new Hello(version, rank, size, secret, nonce, process, buffer.getInt());
+        return new Hello(version, rank, size, secret, salt, process, buffer.getInt());
     }
 }

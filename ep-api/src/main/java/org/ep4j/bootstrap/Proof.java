@@ -19,6 +19,8 @@ final class Proof {
 
     /** What an HMAC is for. */
     enum Purpose {
+        /** Key of one connection. */
+        CONNECTION,
         /** Proof of the server on rank 0, which comes first: a member says nothing that depends on the secret to one that does not know it. */
         SERVER,
         /** Proof of a rank that joins. */
@@ -44,7 +46,7 @@ final class Proof {
     /**
      * One HMAC.
      *
-     * @param key derived from the secret
+     * @param key derived from the secret; the key of the connection for all purposes but {@link Purpose#CONNECTION}
      * @param said what was said in the handshake before
      */
     static byte[] of(byte[] key, Purpose purpose, byte[]... said) {

@@ -75,6 +75,17 @@ final class Secret {
         }
     }
 
+    /**
+     * Derives the key of one connection, which proves that both sides know the secret and from which the keys of its records are derived. It is the
+     * key of the rendezvous mixed with the salt of the member by one HMAC: the server does not stretch the secret again for a stranger.
+     *
+     * @param key of the rendezvous: {@link #key}
+     * @param memberSalt of this attempt: {@link Hello#salt}
+     */
+    static byte[] connectionKey(byte[] key, byte[] memberSalt) {
+        return Proof.of(key, Proof.Purpose.CONNECTION, memberSalt);
+    }
+
     @Override
     public boolean equals(Object other) {
         return other instanceof Secret secret && text.equals(secret.text);

@@ -73,11 +73,13 @@ final class ServerHandshake implements IoLoop.ChannelHandler {
     private @Nullable SelectionKey key;
     private @Nullable Hello hello;
     private byte[] challenge = new byte[0];
+    /** Key of this connection. Set with {@link #hello}. */
+    private byte[] connectionKey = new byte[0];
 
     /**
      * The handshake of a connection that has just come.
      *
-     * @param secretKey derived from the secret
+     * @param secretKey derived from the secret: {@link Secret#key}
      * @param salt with which it was derived
      */
     ServerHandshake(SocketChannel channel, TcpSettings settings, byte[] secretKey, byte[] salt, Owner owner)
@@ -119,8 +121,8 @@ final class ServerHandshake implements IoLoop.ChannelHandler {
     Connection.Session session() {
         byte[] said = hello().bytes();
         return new Connection.Session(
-                Proof.of(secretKey, Proof.Purpose.FROM_SERVER, said, challenge),
-                Proof.of(secretKey, Proof.Purpose.FROM_MEMBER, said, challenge),
+                Proof.of(connectionKey, Proof.Purpose.FROM_SERVER, said, challenge),
+                Proof.of(connectionKey, Proof.Purpose.FROM_MEMBER, said, challenge),
                 settings.heartbeat(),
                 settings.silence());
     }
@@ -170,8 +172,9 @@ final class ServerHandshake implements IoLoop.ChannelHandler {
                 }
                 hello = Hello.parse(Hello.VERSION, in.array());
                 checkBothHaveSecrets(hello());
+                connectionKey = Secret.connectionKey(secretKey, hello().salt());
                 challenge = Reply.challenge(settings.secret(), nonce, salt);
-                byte[] proof = Proof.of(secretKey, Proof.Purpose.SERVER, hello().bytes(), challenge);
+                byte[] proof = Proof.of(connectionKey, Proof.Purpose.SERVER, hello().bytes(), challenge);
                 write(new Reply(Reply.Type.CHALLENGE, concat(challenge, proof)));
                 expect(Step.PROOF, Proof.BYTES);
             }
@@ -300,7 +303,7 @@ final class ServerHandshake implements IoLoop.ChannelHandler {
     /** Checks the member's proof, then what it claims. */
     private void checkProof() throws RefusedException {
         Hello said = hello();
-        if (!Proof.same(Proof.of(secretKey, Proof.Purpose.MEMBER, said.bytes(), challenge), in.array())) {
+        if (!Proof.same(Proof.of(connectionKey, Proof.Purpose.MEMBER, said.bytes(), challenge), in.array())) {
             throw new RefusedException("this rank and rank 0 have different secrets; set "
                     + EpKeys.BOOTSTRAP_SECRET.environmentName() + " to the same text on all ranks");
         }
@@ -320,7 +323,7 @@ final class ServerHandshake implements IoLoop.ChannelHandler {
                 .putInt(millis(settings.heartbeat()))
                 .putInt(millis(settings.silence()))
                 .array();
-        byte[] proof = Proof.of(secretKey, Proof.Purpose.ACCEPTED, hello().bytes(), challenge, timing);
+        byte[] proof = Proof.of(connectionKey, Proof.Purpose.ACCEPTED, hello().bytes(), challenge, timing);
         step = Step.ACCEPTED;
         out = ByteBuffer.wrap(new Reply(Reply.Type.ACCEPTED, concat(proof, timing)).bytes());
         if (flush()) {

@@ -9,18 +9,29 @@ import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CompletableFuture;
 import org.ep4j.spi.NanoClock;
 
-/** Listens and goes through the handshake without the secret, or refuses in another protocol version. */
+/** Listens and goes through the handshake without the secret or without the member's salt, or refuses in another protocol version. */
 final class FakeServer implements AutoCloseable {
     private final ServerSocket listener = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
 
     private final CompletableFuture<Integer> learned = new CompletableFuture<>();
 
+    /** A server that does not know the secret, and guesses it. */
     FakeServer() throws IOException {
-        this(Hello.VERSION);
+        this(Hello.VERSION, Secret.of("a guess", 10), true);
     }
 
+    /** A server of another version of the protocol. */
     FakeServer(int version) throws IOException {
-        Thread thread = new Thread(() -> serve(version), "fake-server");
+        this(version, Secret.NONE, true);
+    }
+
+    /** A server that knows the secret, and has the key without the member's salt. */
+    FakeServer(Secret secret) throws IOException {
+        this(Hello.VERSION, secret, false);
+    }
+
+    private FakeServer(int version, Secret secret, boolean mixes) throws IOException {
+        Thread thread = new Thread(() -> serve(version, secret, mixes), "fake-server");
         thread.setDaemon(true);
         thread.start();
     }
@@ -34,7 +45,7 @@ final class FakeServer implements AutoCloseable {
         return Ranks.get(learned);
     }
 
-    private void serve(int version) {
+    private void serve(int version, Secret secret, boolean mixes) {
         try (Socket socket = listener.accept()) {
             Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
             byte[] rest = Sockets.read(socket, Hello.PREFIX_BYTES + Hello.REST_BYTES, deadline);
@@ -51,11 +62,11 @@ final class FakeServer implements AutoCloseable {
             } else {
                 Hello hello = Hello.parse(version, java.util.Arrays.copyOfRange(rest, Hello.PREFIX_BYTES, rest.length));
                 // A salt that an attacker would have chosen, with the keys of many secrets computed beforehand.
-                Secret guessed = Secret.of("a guess", 10);
                 byte[] salt = new byte[Secret.SALT_BYTES];
-                byte[] challenge = Reply.challenge(guessed, Proof.nonce(), salt);
-                byte[] guess = Proof.of(
-                        guessed.key(salt, guessed.iterations()), Proof.Purpose.SERVER, hello.bytes(), challenge);
+                byte[] challenge = Reply.challenge(secret, Proof.nonce(), salt);
+                byte[] itsKey = secret.key(salt, secret.iterations());
+                byte[] key = mixes ? Secret.connectionKey(itsKey, hello.salt()) : itsKey;
+                byte[] guess = Proof.of(key, Proof.Purpose.SERVER, hello.bytes(), challenge);
                 byte[] body = ByteBuffer.allocate(challenge.length + guess.length)
                         .put(challenge)
                         .put(guess)

@@ -27,6 +27,22 @@ final class SecretTest {
                 .doesNotHaveDuplicates();
     }
 
+    @Test
+    void keyOfConnectionDependsOnSaltsOfBothSides() {
+        byte[] otherOfServer = SALT.clone();
+        otherOfServer[0] = 1;
+        byte[] ofMember = new byte[Proof.BYTES];
+        byte[] otherOfMember = ofMember.clone();
+        otherOfMember[Proof.BYTES - 1] = 1;
+        Secret secret = Secret.of("s");
+        byte[] key = Secret.connectionKey(secret.key(SALT, 10), ofMember);
+        assertThat(key).hasSize(Proof.BYTES).isEqualTo(Secret.connectionKey(secret.key(SALT, 10), ofMember));
+        assertThat(key)
+                .isNotEqualTo(Secret.connectionKey(secret.key(otherOfServer, 10), ofMember))
+                .isNotEqualTo(Secret.connectionKey(secret.key(SALT, 10), otherOfMember))
+                .isNotEqualTo(secret.key(SALT, 10));
+    }
+
     /** Some implementations of PBKDF2 use only the lower half of each character. */
     @Test
     void allBitsOfACharacterCount() {

@@ -108,6 +108,35 @@ class TcpRefusalTest {
         goodRanksForm();
     }
 
+    /** The key of a connection depends on the salts of both sides: a member has to mix in its own, which the server did not choose. */
+    @Test
+    void refusesProofUnderKeyWithoutSaltOfMember() throws IOException {
+        try (Socket member = TcpGroup.connect(server.port())) {
+            Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
+            Hello hello = new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce(), Proof.nonce(), 1);
+            member.getOutputStream().write(hello.bytes());
+            byte[] answer = Reply.read(member, deadline).body();
+            byte[] challenge = Arrays.copyOf(answer, Reply.CHALLENGE_BYTES);
+            byte[] key = rendezvousKey(challenge);
+            assertThat(Arrays.copyOfRange(answer, challenge.length, answer.length))
+                    .isEqualTo(Proof.of(
+                            Secret.connectionKey(key, hello.salt()), Proof.Purpose.SERVER, hello.bytes(), challenge))
+                    .isNotEqualTo(Proof.of(key, Proof.Purpose.SERVER, hello.bytes(), challenge));
+            member.getOutputStream().write(Proof.of(key, Proof.Purpose.MEMBER, hello.bytes(), challenge));
+            assertThat(Reply.read(member, deadline).type()).isEqualTo(Reply.Type.REFUSED);
+        }
+        goodRanksForm();
+    }
+
+    @Test
+    void doesNotTrustServerThatProvesUnderKeyWithoutSaltOfMember() throws IOException {
+        try (FakeServer fake = new FakeServer(zero.secret())) {
+            assertThat(refused(TcpGroup.rank(zero, 1, fake.port())))
+                    .hasMessageContaining("does not know the secret of rank 1");
+            assertThat(fake.learned()).as("bytes that depend on the secret").isZero();
+        }
+    }
+
     @Test
     void noSecretWhereOneIsNeededIsRefused() {
         assertThat(refused(TcpGroup.secret(rank(1), "")))
@@ -364,10 +393,14 @@ class TcpRefusalTest {
         }
     }
 
+    private byte[] rendezvousKey(byte[] challenge) {
+        byte[] salt = Arrays.copyOfRange(challenge, 1 + Proof.BYTES, 1 + Proof.BYTES + Secret.SALT_BYTES);
+        return zero.secret().key(salt, zero.secret().iterations());
+    }
+
     private byte[] proof(Hello hello, Reply reply) {
         byte[] challenge = Arrays.copyOf(reply.body(), Reply.CHALLENGE_BYTES);
-        byte[] salt = Arrays.copyOfRange(challenge, 1 + Proof.BYTES, 1 + Proof.BYTES + Secret.SALT_BYTES);
-        byte[] key = zero.secret().key(salt, zero.secret().iterations());
+        byte[] key = Secret.connectionKey(rendezvousKey(challenge), hello.salt());
         return Proof.of(key, Proof.Purpose.MEMBER, hello.bytes(), challenge);
     }
 
