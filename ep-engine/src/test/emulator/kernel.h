@@ -34,6 +34,8 @@ struct Runtime {
   void (*pause)();
   // An access to global memory, of this GPU, a peer or the host; others may run before it.
   void (*touch)(const void* address, u64 bytes, const char* what);
+  // A store that others wait for: the copies of the thread must have ended, for a ticket also those of its block.
+  void (*publish)(const void* address, bool ticket, const char* what);
   void (*fail)(const char* message);
   u64 (*nanoseconds)();
   void (*barrier_init)(u64* barrier, unsigned count);

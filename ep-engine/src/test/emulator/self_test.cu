@@ -44,6 +44,7 @@ EP_KERNEL(threads, 128) {
   if (op.mistake == 8) load_remote((const u64*)(op.from + 4));
   if (op.mistake == 9) deep();
   if (op.mistake == 10) store_remote((int*)op.from, 1 / (int)(threadIdx.x * 0));
+  if (op.mistake == 12) store_remote((int*)op.from, 1);
   if (op.mistake == 11 && lane() == 3) return;
   if (op.mistake == 11) shuffle(1, 3);
   if (threadIdx.x == 0) op.out[blockIdx.x] = total;
@@ -66,7 +67,13 @@ EP_KERNEL(copies, 64) {
     bulk_store(op.to + (op.mistake == 5 ? 3584 : 0), stage, 1024);
     if (op.mistake != 6) bulk_commit();
     if (op.mistake == 7) bulk_wait_read();
+    if (op.mistake == 8) store_release(op.out, 1);
     if (op.mistake < 6) bulk_wait();
     if (op.mistake == 7) op.out[0] = ((u64*)op.to)[0];
+    if (op.mistake == 9) bulk_wait_read();
+  }
+  if (op.mistake == 9) {
+    sync_block();
+    if (threadIdx.x == 32) add_acq_rel((u32*)op.out, 1);
   }
 }

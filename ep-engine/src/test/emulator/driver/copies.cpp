@@ -1,10 +1,12 @@
 // Copies and fills.
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 
 #include "driver.h"
+#include "execution/execution.h"
 
 using namespace driver;
 
@@ -25,7 +27,7 @@ int zero_or_fill(void* to, int value, u64 bytes) {
 bool valid_range(const void* p, u64 bytes) {
   std::shared_lock<std::shared_mutex> hold(memory_lock);
   const Memory* found = find_memory(p);
-  return found ? (char*)p + bytes <= found->base + found->bytes : !in_zone(p);
+  return found ? (char*)p + bytes <= found->base + found->bytes && !driver::is_freed(*found) : !in_zone(p);
 }
 
 bool known(const void* p) {
@@ -33,16 +35,27 @@ bool known(const void* p) {
   return find_memory(p) != nullptr;
 }
 
+// Also when it runs: another process may have freed its memory since the copy was queued.
+int move(void* to, const void* from, u64 bytes) {
+  for (const void* p : {(const void*)to, from}) {
+    if (!::is_freed(p)) continue;
+    fprintf(stderr, "emulated CUDA: a copy of %llu bytes at %p, %s\n", bytes, p, describe_address(p).c_str());
+    return ILLEGAL_ADDRESS;
+  }
+  memmove(to, from, bytes);
+  return SUCCESS;
+}
+
 int copy(void* to, const void* from, u64 bytes, void* stream, bool wait) {
   NEED_CONTEXT(device);
   if (bytes == 0) return SUCCESS;
   if (!valid_range(to, bytes) || !valid_range(from, bytes)) return INVALID_VALUE;
-  if (wait) return submit_and_wait(device, [=] { memmove(to, from, bytes); return 0; });
+  if (wait) return submit_and_wait(device, [=] { return move(to, from, bytes); });
   if (!known(from)) {
     auto held = std::make_shared<std::vector<char>>((const char*)from, (const char*)from + bytes);
     return submit(device, stream, [=] { memcpy(to, held->data(), bytes); return 0; });
   }
-  int result = submit(device, stream, [=] { memmove(to, from, bytes); return 0; });
+  int result = submit(device, stream, [=] { return move(to, from, bytes); });
   if (result == SUCCESS && !known(to)) {
     std::unique_lock<std::mutex> hold(lock);
     Stream* on = resolve(device, stream);

@@ -20,7 +20,7 @@ typedef unsigned long long u64;
 namespace driver {
 enum {
   SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201,
-  ALREADY_MAPPED = 208, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, LAUNCH_OUT_OF_RESOURCES = 701,
+  ALREADY_MAPPED = 208, OPERATING_SYSTEM = 304, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, LAUNCH_OUT_OF_RESOURCES = 701,
   LAUNCH_TIMEOUT = 702, PEER_ACCESS_ALREADY_ENABLED = 704, PEER_ACCESS_NOT_ENABLED = 705, HOST_MEMORY_ALREADY_REGISTERED = 712, HOST_MEMORY_NOT_REGISTERED = 713,
   MISALIGNED_ADDRESS = 716, LAUNCH_FAILED = 719, NOT_SUPPORTED = 801, CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901,
   CAPTURE_UNJOINED = 904, CAPTURE_IMPLICIT = 906, CAPTURED_EVENT = 907
@@ -45,7 +45,11 @@ struct Memory {
   int device;
   Kind kind;
   int file;
+  bool exported = false;  // to other processes
+  bool dma_buf = false;
 };
+// True if the exporting process has freed this IPC memory: its file has size 0 then.
+bool is_freed(const Memory& memory);
 constexpr unsigned char POISON = 0xa5;
 
 struct Device;

@@ -35,9 +35,10 @@ u64 start_time(int process) {
 
 EXPORT cuIpcGetMemHandle(IpcHandle* handle, char* address) {
   NEED_CONTEXT(device);
-  std::shared_lock<std::shared_mutex> hold(memory_lock);
+  std::unique_lock<std::shared_mutex> hold(memory_lock);
   const Memory* found = find_memory(address);
   if (!found || found->kind != DEVICE) return INVALID_VALUE;
+  memories[found->base].exported = true;
   *handle = IpcHandle{{'e', 'm', 'u', 'l', 'a', 't', 'e', 'd'}, getpid(), found->file, found->bytes, start_time(getpid()), found->device, {}};
   return SUCCESS;
 }

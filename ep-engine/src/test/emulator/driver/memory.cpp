@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -47,6 +48,11 @@ int map_file(char* base, u64 bytes, int file) {
   return mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED ? OUT_OF_MEMORY : SUCCESS;
 }
 
+bool is_freed(const Memory& memory) {
+  struct stat state;
+  return memory.kind == IPC && fstat(memory.file, &state) == 0 && state.st_size == 0;
+}
+
 void unmap(const Memory& memory) {
   mmap(memory.base, memory.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   if (memory.file >= 0) close(memory.file);
@@ -78,6 +84,12 @@ bool reachable(int device, const void* address, unsigned long bytes) {
   return true;
 }
 
+bool is_freed(const void* address) {
+  std::shared_lock<std::shared_mutex> hold(memory_lock);
+  const Memory* found = find_memory(address);
+  return found && driver::is_freed(*found);
+}
+
 std::string describe_address(const void* address) {
   std::shared_lock<std::shared_mutex> hold(memory_lock);
   auto after = memories.upper_bound((char*)address);
@@ -86,7 +98,9 @@ std::string describe_address(const void* address) {
   const Memory& m = std::prev(after)->second;
   long offset = (char*)address - m.base;
   const char* kind = m.kind == DEVICE ? "device memory" : m.kind == IPC ? "memory of another process" : "host memory";
-  if ((u64)offset < m.bytes) {
+  if ((u64)offset < m.bytes && is_freed(m)) {
+    snprintf(text, sizeof text, "at byte %ld of %llu of memory of another process, which has freed it", offset, m.bytes);
+  } else if ((u64)offset < m.bytes) {
     snprintf(text, sizeof text, "at byte %ld of %llu of %s of device %d%s", offset, m.bytes, kind, m.device, m.kind == DEVICE ? " (has peer access been enabled? does all of it fit?)" : "");
   } else {
     snprintf(text, sizeof text, "which is in no allocation: %lld bytes after the end of one of %llu bytes (%s of device %d) at %p", (long long)(offset - m.bytes), m.bytes, kind, m.device, (void*)m.base);
@@ -124,6 +138,8 @@ int release(char* address) {
   std::unique_lock<std::shared_mutex> hold(memory_lock);
   auto found = memories.find(address);
   if (found == memories.end()) return INVALID_VALUE;
+  // An access of a process that has it mapped is a fault from now on. What a dma-buf refers to stays.
+  if (found->second.exported && !found->second.dma_buf && ftruncate(found->second.file, 0) != 0) return OPERATING_SYSTEM;
   devices[found->second.device]->used -= found->second.mapped;
   unmap(found->second);
   memories.erase(found);
@@ -336,11 +352,13 @@ EXPORT cuMemGetHandleForAddressRange(int* handle, char* address, u64 bytes, int 
   NEED_CONTEXT(device);
   if (type != 1 || flags != 0 || !handle || bytes == 0 || (u64)address % 4096 != 0 || bytes % 4096 != 0) return INVALID_VALUE;
   if (!setting_of(device->ordinal, "EMULATED_CUDA_DMA_BUF", 1)) return NOT_SUPPORTED;
-  std::shared_lock<std::shared_mutex> hold(memory_lock);
+  std::unique_lock<std::shared_mutex> hold(memory_lock);
   const Memory* found = find_memory(address);
   if (!found || found->kind != DEVICE || address != found->base || bytes > found->mapped) return INVALID_VALUE;
   *handle = fcntl(found->file, F_DUPFD_CLOEXEC, 3);
-  return *handle < 0 ? OUT_OF_MEMORY : SUCCESS;
+  if (*handle < 0) return OUT_OF_MEMORY;
+  memories[found->base].dma_buf = true;
+  return SUCCESS;
 }
 
 // ---- Not there: memory in parts.

@@ -34,6 +34,7 @@ struct Block {
   emulated::Index block;
   std::vector<std::unique_ptr<Fiber>> pool;
   int threads = 0, live = 0, at_block = 0;
+  u64 block_syncs = 0;  // that all threads have passed
   std::vector<Warp> warps;
   std::map<u64*, Barrier> barriers;
   // Of its shared memory, while another block has its turn.
@@ -94,6 +95,7 @@ struct Execution : Block {
 
   // ---- Memory (memory_checks.cpp).
   void touch(const void* p, u64 bytes, const char* what);
+  void publish(const void* p, bool ticket, const char* what);
   bool in_shared(const void* p, u64 bytes);
   void check_global(const void* p, u64 bytes, u64 alignment, const char* what);
   void check_shared(const void* p, u64 bytes, u64 alignment, const char* what);

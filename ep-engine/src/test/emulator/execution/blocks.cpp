@@ -66,6 +66,7 @@ void Execution::begin(emulated::Index which) {
   barriers.clear();
   threads = live = launch.block.x * launch.block.y * launch.block.z;
   at_block = 0;
+  block_syncs = 0;
   int warp_count = (threads + lanes - 1) / lanes;
   warps.resize(warp_count);
   for (int w = 0; w < warp_count; w++) {
@@ -200,7 +201,13 @@ void Execution::finish() {
     if (!at.loads.empty()) fail(719, "block (" + std::to_string(block.x) + "): ends with a bulk_load that nobody waited for");
   }
   for (int i = 0; i < threads; i++) {
-    for (const Copy& copy : pool[i]->stores) memcpy(copy.to, copy.data.data(), copy.bytes);
+    for (const Copy& copy : pool[i]->stores) {
+      if (is_freed(copy.to)) {
+        fail(700, "block (" + std::to_string(block.x) + "): a bulk_store that it has not waited for, " + describe_address(copy.to));
+      } else {
+        memcpy(copy.to, copy.data.data(), copy.bytes);
+      }
+    }
   }
 }
 

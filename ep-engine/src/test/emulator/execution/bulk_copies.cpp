@@ -83,7 +83,7 @@ void Execution::bulk_load(void* to, const void* from, unsigned bytes, u64* b) {
   check_global(from, bytes, 16, "bulk_load");
   current->spins = false;
   memset(to, POISON, bytes);
-  Copy copy{(char*)to, (const char*)from, bytes, true, false, {}};
+  Copy copy{(char*)to, (const char*)from, bytes, true, false, block_syncs, {}};
   if (chance(2)) {
     perform(copy);
     at.bytes -= bytes;
@@ -99,7 +99,7 @@ void Execution::bulk_store(void* to, const void* from, unsigned bytes) {
   check_shared(from, bytes, 16, "bulk_store");
   check_global(to, bytes, 16, "bulk_store");
   current->spins = false;
-  current->stores.push_back(Copy{(char*)to, (const char*)from, bytes, false, false, {}});
+  current->stores.push_back(Copy{(char*)to, (const char*)from, bytes, false, false, block_syncs, {}});
 }
 
 void Execution::bulk_commit() {

@@ -73,6 +73,7 @@ void Execution::release_block() {
     }
   }
   at_block = 0;
+  block_syncs++;
   for (int i = 0; i < threads; i++) {
     if (pool[i]->state == WAITS_FOR_BLOCK) pool[i]->state = READY;
   }

@@ -21,5 +21,8 @@ int run_kernel(const Launch& launch);
 // From the driver: whether "device" may reach the bytes now.
 bool reachable(int device, const void* address, unsigned long bytes);
 
+// From the driver: whether another process has freed the memory at an address.
+bool is_freed(const void* address);
+
 // From the driver: what lies at or nearest below an address, in words.
 std::string describe_address(const void* address);

@@ -30,6 +30,7 @@ struct Copy {
   unsigned bytes;
   bool committed;
   bool read;
+  u64 block_syncs;  // of its block when it was issued
   std::vector<char> data;
 };
 

@@ -232,7 +232,7 @@ EP_DEVICE void record(const Op& op, u64 what, u64 phase, u64 counter, u64 peer, 
   f->sequence = op.sequence;
   f->deadline = op.deadline;
   fence_system();
-  store_release(op.failure, what);
+  store_failure(op.failure, what);
 }
 
 // For failures that concern one operation only and leave the buffer usable. Called by one thread.
@@ -246,7 +246,7 @@ EP_DEVICE void refuse(const Op& op, u32* flag, u64 what, u64 peer, u64 expected,
     const u64 more = f->mine[0];
     if (more < 15) {
       *(more < 7 ? &f->mine[1 + more] : &f->theirs[more - 7]) = op.sequence;
-      store_release(&op.failure->mine[0], more + 1);
+      store_failure(&op.failure->mine[0], more + 1);
     }
     if (load_acquire(&op.failure->what) != WHAT_NOTHING) return;
   }

@@ -47,6 +47,8 @@ final class EmulatorTest {
                     copies  | 4  | ends with a bulk_load that nobody waited for
                     copies  | 5  | bulk_store of 1024 bytes at
                     copies  | 6  | ends with a bulk_store that has no bulk_commit
+                    copies  | 8  | publishes while a bulk_store of 1024 bytes
+                    copies  | 9  | publishes while a bulk_store of 1024 bytes
                     """)
     void mistakesAreReported(String kernel, int mistake, String report) throws IOException, InterruptedException {
         assertThat(run(kernel, mistake, "")).contains(report).contains("cuCtxSynchronize failed");
@@ -59,6 +61,13 @@ final class EmulatorTest {
         // Shared memory begins as 0xa5a5a5a5; a bulk_store is written when it is waited for, here at the end of the
         // block.
         assertThat(run(kernel, mistake, "")).isEqualTo(left + "\n");
+    }
+
+    @Test
+    void aWriteIntoMemoryThatAnotherProcessHasFreedIsReported() throws IOException, InterruptedException {
+        assertThat(run("freed", 0, ""))
+                .startsWith("written")
+                .contains("of 4096 of memory of another process, which has freed it", "cuCtxSynchronize failed");
     }
 
     @Test
