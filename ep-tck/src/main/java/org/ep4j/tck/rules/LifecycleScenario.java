@@ -30,7 +30,7 @@ import org.ep4j.tck.oracle.Workload;
 /** Groups and buffers from their making to their end. */
 final class LifecycleScenario implements Scenario {
     private static final int MANY = 40;
-    /** A little before what 31 and 32 bits hold; a multiple of 2^32, whose lower half is that of fresh memory; the largest that is allowed. */
+    /** Just below 2^31 and 2^32; 2^32, whose lower 32 bits are zero as in fresh memory; the largest allowed. */
     private static final long[] FIRST_NUMBERS = {(1L << 31) - 2, (1L << 32) - 2, 1L << 32, (1L << 47) - (1L << 20)};
 
     /** Exchanges of each mode after which all operations have passed the power of two. */

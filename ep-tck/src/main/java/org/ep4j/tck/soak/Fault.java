@@ -14,6 +14,8 @@ public enum Fault {
     CLOSE(0),
     /** Ranks ask for a buffer that has no room in memory: all are refused, and go on with the one that they have. */
     FULL(0),
+    /** One of a rank's RoCE ports is taken down for up to 2 s; its traffic goes over the others. Requires root. */
+    PORT_DOWN(0),
     /** A rank's process is killed (SIGKILL). */
     KILL(1),
     /** Two processes are killed up to 50 ms apart, rank 0 in half of the rounds. */
@@ -32,6 +34,11 @@ public enum Fault {
     /** Ranks that the others go on without. */
     public int lost() {
         return lost;
+    }
+
+    /** Whether it is among the faults that are injected if none are named. One that changes the machine is not. */
+    public boolean isInDefaultSet() {
+        return this != PORT_DOWN;
     }
 
     /** Whether the processes of these ranks end. */

@@ -19,7 +19,7 @@ import org.ep4j.tck.crew.Params;
  * @param victims the ranks that it happens to, in the order of their deaths
  * @param begin number of the exchange at whose beginning a victim starts {@code delay}; at least 1, so that all ranks have begun
  * @param delay from then to the fault
- * @param gap from the first to the second death; or how long a victim is stopped
+ * @param gap from the first to the second death; or how long a victim is stopped, or its port down
  * @param exchanges what all who stay do at least after the last recovery
  * @param hidden elements of a row
  * @param topK experts of a token
@@ -43,6 +43,8 @@ record RoundPlan(
     private static final int MOST_BEFORE = 10;
     private static final int MOST_DELAY_MILLIS = 4;
     private static final int MOST_KILL_GAP_MILLIS = 50;
+    private static final int LEAST_DOWN_MILLIS = 500;
+    private static final int MOST_DOWN_MILLIS = 2000;
 
     /**
      * A generator for something that has a seed. Seeds of neighbours differ by one, which the first numbers of {@link Random} would
@@ -81,9 +83,12 @@ record RoundPlan(
             case NONE, CLOSE, FULL -> 0;
             default -> Math.max(1, fault.lost());
         };
-        Duration gap = fault == Fault.PAUSE
-                ? pause.multipliedBy(1 + random.nextInt(100)).dividedBy(100)
-                : Duration.ofMillis(random.nextInt(MOST_KILL_GAP_MILLIS + 1));
+        Duration gap = switch (fault) {
+            case PAUSE -> pause.multipliedBy(1 + random.nextInt(100)).dividedBy(100);
+            case PORT_DOWN ->
+                Duration.ofMillis(LEAST_DOWN_MILLIS + random.nextInt(MOST_DOWN_MILLIS - LEAST_DOWN_MILLIS + 1));
+            default -> Duration.ofMillis(random.nextInt(MOST_KILL_GAP_MILLIS + 1));
+        };
         return new RoundPlan(
                 seed,
                 fault,

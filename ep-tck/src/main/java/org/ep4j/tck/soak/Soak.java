@@ -230,6 +230,7 @@ public final class Soak {
                 .filter(report ->
                         report.end() != (killed.contains(report.rank()) ? RankReport.End.KILLED : RankReport.End.DONE)
                                 || isAccepted(plan, report)
+                                || isUntouched(plan, report)
                                 || report.facts().containsKey(SoakRound.LEAK)
                                 || report.facts().containsKey(SoakRound.WRONG))
                 .sorted(Comparator.comparingLong(RankReport::nanos))
@@ -247,6 +248,13 @@ public final class Soak {
     /** Whether a rank was not refused the buffer that is too large. */
     private static boolean isAccepted(RoundPlan plan, RankReport report) {
         return plan.fault() == Fault.FULL && !report.facts().containsKey(SoakRound.REFUSED);
+    }
+
+    /** Whether a rank gave up no port although one was down. */
+    private static boolean isUntouched(RoundPlan plan, RankReport report) {
+        return plan.fault() == Fault.PORT_DOWN
+                && plan.victims().contains(report.rank())
+                && report.facts().getOrDefault(SoakRound.FAILOVERS, "0").equals("0");
     }
 
     private static Kind kind(RankReport report) {
@@ -315,7 +323,8 @@ public final class Soak {
                 try {
                     Ranks used = ranks(plan);
                     reports = used.crew.run(job(plan));
-                    if (plan.fault().lost() > 0 || !used.crew.usable()) {
+                    // Pairs of ports that were given up stay unused in the groups that there are.
+                    if (plan.fault().lost() > 0 || plan.fault() == Fault.PORT_DOWN || !used.crew.usable()) {
                         close();
                     }
                 } catch (RuntimeException e) {

@@ -79,6 +79,13 @@ public record SoakRequest(
         if (duration.filter(time -> time.isZero() || time.isNegative()).isPresent()) {
             throw new EpArgumentException("duration", duration.get(), "> 0", "give it time for at least one round");
         }
+        if (faults.contains(Fault.PORT_DOWN) && jobs > 1) {
+            throw new EpArgumentException(
+                    "jobs",
+                    jobs,
+                    "1 with the fault port-down",
+                    "rounds at the same time could take down all ports of a rank");
+        }
         if (jobs < 1) {
             throw new EpArgumentException("jobs", jobs, ">= 1", "say how many rounds may run at once");
         }

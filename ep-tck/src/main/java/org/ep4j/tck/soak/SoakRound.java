@@ -5,9 +5,14 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpConfigException;
@@ -20,6 +25,7 @@ import org.ep4j.EpTimeoutException;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.Recovery;
 import org.ep4j.config.EpKeys;
+import org.ep4j.spi.LinkTraffic;
 import org.ep4j.tck.crew.RankContext;
 import org.ep4j.tck.crew.Scenario;
 import org.ep4j.tck.crew.Signals;
@@ -51,6 +57,9 @@ final class SoakRound implements Scenario {
     /** Fact: what this process holds beyond what it held before the round. */
     static final String LEAK = "leak";
 
+    /** Fact: pairs of ports that this rank has given up. */
+    static final String FAILOVERS = "failovers";
+
     /** Fact: why a buffer was refused that is too large. */
     static final String REFUSED = "refused";
 
@@ -71,12 +80,17 @@ final class SoakRound implements Scenario {
     /** No thread that runs is without a processor for so long; a stop lasts longer. */
     private static final Duration SHORTEST_STOP = Soak.SILENCE.dividedBy(2);
 
+    /** Longest change of a port's state. Twice this and a port's longest time down are less than a round. */
+    private static final Duration PORT = Patience.here(Duration.ofSeconds(15));
+
     private static final int MOST_SKEW_MILLIS = 300;
     private static final int MOST_SLEEP_MILLIS = 20;
 
     private final List<String> recoveries = new ArrayList<>();
     private int exchanges;
     private boolean injected;
+    /** Ends when this rank's port, which was taken down, is up again. */
+    private @Nullable FutureTask<@Nullable Void> taken;
     /** When this process continued after a stop; 0 before. */
     private volatile long continued;
 
@@ -95,6 +109,9 @@ final class SoakRound implements Scenario {
         try (EpBuffer first = kept(context).createBuffer(RandomExchanges.shape(context))) {
             compared(context, () -> RandomExchanges.warmUp(context, first));
         }
+        if (plan.fault() == Fault.PORT_DOWN) {
+            requirePorts(context);
+        }
         context.meet();
         Held before = Held.settled(QUIET);
         EpGroup group = context.newGroup(Map.of(EpKeys.FIRST_NUMBER.name(), Long.toString(plan.firstNumber())));
@@ -107,7 +124,14 @@ final class SoakRound implements Scenario {
                 // Also where this rank has failed: a process that stays stopped would be taken for one that hangs.
                 resumeVictims(plan, buffer);
             }
-            close(context, plan, buffer, group);
+            try {
+                if (plan.fault() == Fault.PORT_DOWN) {
+                    awaitPorts(group);
+                    context.fact(FAILOVERS, Integer.toString(failovers(group)));
+                }
+            } finally {
+                close(context, plan, buffer, group);
+            }
         }
         String leak = before.grown(QUIET);
         if (!leak.isEmpty()) {
@@ -126,6 +150,21 @@ final class SoakRound implements Scenario {
             context.fact(UNAVAILABLE, String.valueOf(e.getMessage()));
             throw e;
         }
+    }
+
+    private static void requirePorts(RankContext context) {
+        Optional<String> refusal = RocePort.refusal(ports(context.group()));
+        if (refusal.isPresent()) {
+            context.fact(UNAVAILABLE, refusal.get());
+            throw new EpUnavailableException(refusal.get());
+        }
+    }
+
+    private static int failovers(EpGroup group) {
+        return group.traffic().values().stream()
+                .flatMap(List::stream)
+                .mapToInt(LinkTraffic::failovers)
+                .sum();
     }
 
     private static void close(RankContext context, RoundPlan plan, EpBuffer buffer, EpGroup group) {
@@ -165,7 +204,7 @@ final class SoakRound implements Scenario {
                 if (plan.fault() == Fault.FULL) {
                     refuseTooLarge(context, buffer);
                 }
-                inject(context, plan);
+                inject(context, plan, buffer);
             }
             long began = System.nanoTime();
             boolean late = continued != 0;
@@ -265,7 +304,7 @@ final class SoakRound implements Scenario {
     }
 
     /** Victims do to themselves what is done to them, so that it happens while they exchange. */
-    private void inject(RankContext context, RoundPlan plan) {
+    private void inject(RankContext context, RoundPlan plan, EpBuffer buffer) {
         int place = plan.victims().indexOf(context.rank());
         if (place < 0) {
             return;
@@ -275,8 +314,44 @@ final class SoakRound implements Scenario {
                 context.dieAfter(place == 0 ? plan.delay() : plan.delay().plus(plan.gap()));
             case STOP -> later(plan.delay(), this::stop);
             case PAUSE -> later(plan.delay(), () -> Signals.pauseThisProcess(plan.gap()));
+            case PORT_DOWN -> taken = portDown(plan, ports(buffer.group()));
             case RESET -> later(plan.delay(), () -> Forwarder.requestReset(System.getenv()));
             case NONE, SLOW, CLOSE, FULL -> {}
+        }
+    }
+
+    /**
+     * Takes down one of the ports that this rank's plan uses. Its traffic has to go over the others, from when this method returns.
+     *
+     * @return ends when the port is up again
+     */
+    private static FutureTask<@Nullable Void> portDown(RoundPlan plan, List<String> ports) {
+        RocePort port =
+                RocePort.of(ports.get(Math.floorMod(plan.seed(), ports.size()))).orElseThrow();
+        FutureTask<@Nullable Void> down = new FutureTask<>(() -> port.takeDown(plan.gap(), PORT), null);
+        later(Duration.ZERO, down);
+        port.await(false, PORT);
+        return down;
+    }
+
+    private static List<String> ports(EpGroup group) {
+        return group.plan().nics(group.rank());
+    }
+
+    /** Waits until the ports of this rank are up again, which the next round needs. */
+    private void awaitPorts(EpGroup group) {
+        try {
+            if (taken != null) {
+                taken.get(PORT.multipliedBy(2).toMillis(), TimeUnit.MILLISECONDS);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while a port of " + ports(group) + " was down", e);
+        } catch (ExecutionException | TimeoutException e) {
+            throw new IllegalStateException("a port of " + ports(group) + " did not come up again", e);
+        }
+        for (String port : ports(group)) {
+            RocePort.of(port).ifPresent(one -> one.await(true, PORT));
         }
     }
 

@@ -1,0 +1,42 @@
+package org.ep4j.tck.crew;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+
+/** Commands of the operating system. */
+public final class Shell {
+    private Shell() {}
+
+    /**
+     * Runs a command and waits until it ends.
+     *
+     * @param longest after which it is killed; time also passes while this process is stopped
+     * @throws IllegalStateException if it fails or does not end in time, or the thread is interrupted
+     */
+    public static void run(String command, Duration longest) {
+        Process process;
+        try {
+            process = new ProcessBuilder("sh", "-c", command)
+                    .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                    .redirectError(ProcessBuilder.Redirect.INHERIT)
+                    .start();
+        } catch (IOException e) {
+            throw new UncheckedIOException("sh cannot be run", e);
+        }
+        try {
+            // The end of a stopped process may be seen only after the deadline.
+            if (!process.waitFor(longest.toMillis(), TimeUnit.MILLISECONDS) && process.isAlive()) {
+                process.destroyForcibly();
+                throw new IllegalStateException("\"" + command + "\" did not end in " + longest);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while \"" + command + "\" ran", e);
+        }
+        if (process.exitValue() != 0) {
+            throw new IllegalStateException("\"" + command + "\" ended with exit code " + process.exitValue());
+        }
+    }
+}

@@ -1,0 +1,110 @@
+package org.ep4j.tck.soak;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import org.ep4j.tck.crew.Shell;
+
+/** A RoCE port on Linux, which is down while its network device is. Taking it down requires root and ip(8). */
+final class RocePort {
+    private static final Path NICS = Path.of("/sys/class/infiniband");
+    private static final String ACTIVE = "4:";
+    private static final long LOOK_MILLIS = 20;
+
+    private final String name;
+    private final Path files;
+    private final String device;
+
+    private RocePort(String name, Path files, String device) {
+        this.name = name;
+        this.files = files;
+        this.device = device;
+    }
+
+    /**
+     * A port.
+     *
+     * @param name as plans have it: mlx5_0:1
+     * @return empty if it has no network device
+     */
+    static Optional<RocePort> of(String name) {
+        int colon = name.lastIndexOf(':');
+        Path files = NICS.resolve(name.substring(0, colon)).resolve("ports").resolve(name.substring(colon + 1));
+        return read(files.resolve("gid_attrs/ndevs/0")).map(device -> new RocePort(name, files, device));
+    }
+
+    /** Why this process cannot take down one of some ports while traffic goes over the others; empty if it can. */
+    static Optional<String> refusal(List<String> ports) {
+        if (ports.size() < 2) {
+            return Optional.of("port-down needs a second port on each rank, but one has " + ports);
+        }
+        Optional<String> other =
+                ports.stream().filter(port -> of(port).isEmpty()).findFirst();
+        if (other.isPresent()) {
+            return Optional.of("port-down needs RoCE ports with a network device, which " + other.get() + " has not");
+        }
+        try {
+            Shell.run("test \"$(id -u)\" = 0 && command -v ip", Duration.ofSeconds(30));
+            return Optional.empty();
+        } catch (IllegalStateException e) {
+            return Optional.of("port-down needs root and the command ip");
+        }
+    }
+
+    private static Optional<String> read(Path file) {
+        try {
+            return Optional.of(Files.readString(file).trim());
+        } catch (IOException e) {
+            // No such port, or one that is not RoCE, or its NIC is gone.
+            return Optional.empty();
+        }
+    }
+
+    boolean isActive() {
+        return read(files.resolve("state"))
+                .filter(state -> state.startsWith(ACTIVE))
+                .isPresent();
+    }
+
+    /**
+     * Takes it down for a time, and returns once it is up again. One command does both, and outlives this process if that is killed
+     * meanwhile.
+     *
+     * @param longest limit of all that is not the time
+     */
+    void takeDown(Duration time, Duration longest) {
+        Shell.run(
+                String.format(
+                        Locale.ROOT,
+                        "trap '' INT TERM HUP; ip link set dev %1$s down; sleep %2$.3f; ip link set dev %1$s up",
+                        device,
+                        time.toNanos() / 1e9),
+                time.plus(longest));
+    }
+
+    /**
+     * Waits until it is active, or is not.
+     *
+     * @throws IllegalStateException naming it if that takes longer than {@code longest}
+     */
+    void await(boolean active, Duration longest) {
+        long end = System.nanoTime() + longest.toNanos();
+        while (isActive() != active) {
+            if (System.nanoTime() - end >= 0) {
+                throw new IllegalStateException("port " + name + " is " + (active ? "not active" : "still active") + " "
+                        + longest.toSeconds() + " s after its network device " + device + " was set "
+                        + (active ? "up" : "down"));
+            }
+            try {
+                Thread.sleep(LOOK_MILLIS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new IllegalStateException("interrupted while port " + name + " changes its state", e);
+            }
+        }
+    }
+}
