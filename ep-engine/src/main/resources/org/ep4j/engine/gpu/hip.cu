@@ -109,7 +109,7 @@ EP_DEVICE u64 load_acquire(const void* p) { return __hip_atomic_load((const u64*
 EP_DEVICE u64 load_polled(const void* p) { return __hip_atomic_load((const u64*)p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM); }
 EP_DEVICE void acquire_polled() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, ""); }
 EP_DEVICE void store_release(void* p, u64 v) { __hip_atomic_store((u64*)p, v, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM); }
-// Of a record of a failure, which stands for no copy.
+// Stores a record of a failure, which covers no copy.
 EP_DEVICE void store_failure(void* p, u64 v) { store_release(p, v); }
 EP_DEVICE void fence_system() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, ""); }
 EP_DEVICE void fence_block() {
