@@ -53,7 +53,9 @@ import picocli.CommandLine.Spec;
                     + " with the one that they have. port-down: one of a rank's RoCE ports is taken down for up to 2 s, which"
                     + " requires root and a second port; not part of all. kill: a process is killed. double-kill: two processes are killed up to 50 ms"
                     + " apart. stop: a process is stopped past the heartbeat timeout, and continues once the others"
-                    + " have recovered: it must learn that it was left out. reset: a rank's connection to the"
+                    + " have recovered: it must learn that it was left out. partition: one of two ranks is stopped, and"
+                    + " continues once the other has given up: they must not go on apart; requires two ranks; not part of all."
+                    + " reset: a rank's connection to the"
                     + " rendezvous is reset.",
             "A round that fails is printed with the command that repeats it. After 10 of them the run ends."
         },
@@ -95,8 +97,8 @@ final class SoakCommand implements Callable<Integer> {
             paramLabel = "LIST",
             defaultValue = ALL,
             description =
-                    "Comma-separated list of faults, or all, which leaves out port-down: none, slow, pause, close, full,"
-                            + " port-down, kill, double-kill, stop, reset. Default: ${DEFAULT-VALUE}.")
+                    "Comma-separated list of faults, or all, which leaves out port-down and partition: none, slow, pause, close, full,"
+                            + " port-down, kill, double-kill, stop, partition, reset. Default: ${DEFAULT-VALUE}.")
     private String faults = ALL;
 
     @Option(

@@ -59,7 +59,7 @@ final class SoakCommandTest {
     void refusesWrongArgumentsBeforeARankStarts() {
         refused(
                 ExitCodes.USAGE,
-                "--faults is explode, must be all, or some of none,slow,pause,close,full,port-down,kill,double-kill,stop,reset",
+                "--faults is explode, must be all, or some of none,slow,pause,close,full,port-down,kill,double-kill,stop,partition,reset",
                 "soak",
                 "--faults",
                 "kill,explode");

@@ -22,6 +22,8 @@ public enum Fault {
     DOUBLE_KILL(2),
     /** A rank's process is stopped until the others have gone on without it, and continues then. */
     STOP(1),
+    /** One of two ranks is stopped, and continues when the other has given up: they may not both go on, each by itself. Requires two ranks. */
+    PARTITION(0),
     /** The connection of a rank to the rendezvous is reset. */
     RESET(1);
 
@@ -36,9 +38,14 @@ public enum Fault {
         return lost;
     }
 
-    /** Whether it is among the faults that are injected if none are named. One that changes the machine is not. */
+    /** Whether it is among the faults that are injected if none are named. One that changes the machine, or only two ranks can have, is not. */
     public boolean isInDefaultSet() {
-        return this != PORT_DOWN;
+        return this != PORT_DOWN && this != PARTITION;
+    }
+
+    /** Whether processes are stopped past the heartbeat timeout. */
+    boolean stopsForLong() {
+        return this == STOP || this == PARTITION;
     }
 
     /** Whether the processes of these ranks end. */

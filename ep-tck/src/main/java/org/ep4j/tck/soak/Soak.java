@@ -226,11 +226,13 @@ public final class Soak {
     /** What went wrong in a round, if anything did: the worst of it. */
     static Optional<Problem> problem(RoundPlan plan, List<RankReport> reports) {
         Set<Integer> killed = plan.fault().kills() ? new HashSet<>(plan.victims()) : Set.of();
+        boolean divided = plan.fault() == Fault.PARTITION && isDivided(reports);
         List<RankReport> wrong = reports.stream()
                 .filter(report ->
                         report.end() != (killed.contains(report.rank()) ? RankReport.End.KILLED : RankReport.End.DONE)
                                 || isAccepted(plan, report)
                                 || isUntouched(plan, report)
+                                || divided
                                 || report.facts().containsKey(SoakRound.LEAK)
                                 || report.facts().containsKey(SoakRound.WRONG))
                 .sorted(Comparator.comparingLong(RankReport::nanos))
@@ -257,6 +259,23 @@ public final class Soak {
                 && report.facts().getOrDefault(SoakRound.FAILOVERS, "0").equals("0");
     }
 
+    /** Whether the ranks that went on are not the members of one group, or a rank does not say why it did not go on. */
+    private static boolean isDivided(List<RankReport> reports) {
+        List<Integer> on = reports.stream()
+                .filter(report -> after(report).startsWith("["))
+                .map(RankReport::rank)
+                .sorted()
+                .toList();
+        return reports.stream()
+                .anyMatch(report -> on.contains(report.rank())
+                        ? !after(report).equals(on.toString())
+                        : after(report).isEmpty());
+    }
+
+    private static String after(RankReport report) {
+        return report.facts().getOrDefault(SoakRound.AFTER, "");
+    }
+
     private static Kind kind(RankReport report) {
         if (report.facts().containsKey(SoakRound.WRONG)) {
             return Kind.WRONG_ROW;
@@ -270,7 +289,10 @@ public final class Soak {
     private static String describe(RankReport report) {
         Map<String, String> facts = report.facts();
         String detail = switch (report.end()) {
-            case DONE -> facts.getOrDefault(SoakRound.LEAK, "the rank ended without its part of the fault");
+            case DONE ->
+                facts.getOrDefault(
+                        SoakRound.LEAK,
+                        facts.getOrDefault(SoakRound.AFTER, "the rank ended without its part of the fault"));
             case KILLED -> facts.getOrDefault(SoakRound.WRONG, "the rank was killed, but is no victim of the round");
             default ->
                 facts.containsKey(SoakRound.WRONG)
@@ -323,8 +345,9 @@ public final class Soak {
                 try {
                     Ranks used = ranks(plan);
                     reports = used.crew.run(job(plan));
-                    // Pairs of ports that were given up stay unused in the groups that there are.
-                    if (plan.fault().lost() > 0 || plan.fault() == Fault.PORT_DOWN || !used.crew.usable()) {
+                    // Pairs of ports that were given up stay unused in the groups that there are; a rank of two may be
+                    // left out.
+                    if (plan.fault().lost() > 0 || !plan.fault().isInDefaultSet() || !used.crew.usable()) {
                         close();
                     }
                 } catch (RuntimeException e) {
@@ -337,7 +360,7 @@ public final class Soak {
         }
 
         private Ranks ranks(RoundPlan plan) {
-            boolean brief = plan.fault() == Fault.STOP;
+            boolean brief = plan.fault().stopsForLong();
             boolean forwarded = plan.fault() == Fault.RESET;
             Ranks kept = ranks;
             if (kept != null && kept.brief == brief && kept.forwarded == forwarded) {

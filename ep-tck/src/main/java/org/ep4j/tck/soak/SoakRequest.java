@@ -48,6 +48,10 @@ public record SoakRequest(
                         "ask for more ranks, or leave the fault out");
             }
         }
+        if (faults.contains(Fault.PARTITION) && ranks != 2) {
+            throw new EpArgumentException(
+                    "ranks", ranks, "2 with the fault partition", "ask for two ranks, or leave the fault out");
+        }
         List<String> ignored = subject.settings().keySet().stream()
                 .filter(key -> key.startsWith("ep.bootstrap.") || key.equals(EpKeys.FIRST_NUMBER.name()))
                 .sorted()

@@ -14,10 +14,12 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.IntStream;
 import org.ep4j.EpBuffer;
 import org.ep4j.EpConfigException;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
+import org.ep4j.EpNoMajorityException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpShape;
@@ -60,6 +62,9 @@ final class SoakRound implements Scenario {
     /** Fact: pairs of ports that this rank has given up. */
     static final String FAILOVERS = "failovers";
 
+    /** Fact: after a partition, the members with which this rank went on, in brackets; or why it did not go on. */
+    static final String AFTER = "after";
+
     /** Fact: why a buffer was refused that is too large. */
     static final String REFUSED = "refused";
 
@@ -73,6 +78,9 @@ final class SoakRound implements Scenario {
     private static final Duration LONGEST = Patience.here(Duration.ofSeconds(60));
 
     private static final Duration QUIET = Patience.here(Duration.ofSeconds(10));
+
+    /** How long one of two ranks waits for an agreement after the other was stopped, and again after it has continued. */
+    private static final Duration AGREEMENT = Patience.here(Duration.ofSeconds(1));
 
     /** Until the thread that stops this process has seen that it continued. */
     private static final Duration SEEN = Patience.here(Duration.ofSeconds(10));
@@ -118,9 +126,13 @@ final class SoakRound implements Scenario {
         EpBuffer buffer = group.createBuffer(RandomExchanges.shape(context));
         try {
             context.meet();
-            exchange(context, plan, buffer);
+            if (plan.fault() == Fault.PARTITION) {
+                partition(context, plan, buffer);
+            } else {
+                exchange(context, plan, buffer);
+            }
         } finally {
-            if (plan.fault() == Fault.STOP && !plan.victims().contains(context.rank())) {
+            if (plan.fault().stopsForLong() && !plan.victims().contains(context.rank())) {
                 // Also where this rank has failed: a process that stays stopped would be taken for one that hangs.
                 resumeVictims(plan, buffer);
             }
@@ -245,6 +257,67 @@ final class SoakRound implements Scenario {
         mustBe(!outlives, "this rank was lost, but took part until the end", null);
     }
 
+    /**
+     * Exchanges until one of two ranks is stopped. The other may not go on while it is. Afterwards each rank goes on with those that a
+     * membership has then, if there is one: a rank that the rendezvous has called lost stays lost, so usually there is none.
+     */
+    private void partition(RankContext context, RoundPlan plan, EpBuffer buffer) {
+        EpException failure = failing(context, plan, buffer);
+        if (!plan.victims().contains(context.rank())) {
+            try {
+                Recovery alone = buffer.recover(AGREEMENT);
+                throw new AssertionError(
+                        "this rank of two went on without " + alone.masked() + ", which was only stopped", failure);
+            } catch (EpNoMajorityException expected) {
+                resumeVictims(plan, buffer);
+            }
+        }
+        Recovery recovery;
+        try {
+            recovery = buffer.recover(AGREEMENT);
+        } catch (EpNoMajorityException | EpTimeoutException none) {
+            context.fact(AFTER, String.valueOf(none.getMessage()));
+            return;
+        } catch (EpPeerLostException left) {
+            mustBe(isAboutThis(context, left), "recovery failed: " + left.getMessage(), left);
+            context.fact(AFTER, String.valueOf(left.getMessage()));
+            return;
+        }
+        for (int index = 0; index < plan.exchanges(); index++) {
+            exchange(context, plan, buffer, 31 * plan.seed() + recovery.masked().hashCode() + 1, index);
+        }
+        context.fact(
+                AFTER,
+                IntStream.range(0, context.size())
+                        .filter(rank -> !recovery.masked().contains(rank))
+                        .boxed()
+                        .toList()
+                        .toString());
+    }
+
+    /** The failure of the first exchange that fails. */
+    private EpException failing(RankContext context, RoundPlan plan, EpBuffer buffer) {
+        long end = System.nanoTime() + LONGEST.toNanos();
+        for (int index = 0; System.nanoTime() - end < 0; index++) {
+            if (index == plan.begin()) {
+                inject(context, plan, buffer);
+            }
+            long began = System.nanoTime();
+            try {
+                exchange(context, plan, buffer, plan.seed(), index);
+            } catch (EpException failure) {
+                requireInTime(
+                        context,
+                        failure,
+                        System.nanoTime() - began,
+                        plan.victims().contains(context.rank()));
+                return failure;
+            }
+        }
+        context.fact(HANG, "the round");
+        throw new AssertionError(LONGEST.toSeconds() + " s after the first exchange, none has failed");
+    }
+
     private void learned(RankContext context, RoundPlan plan, boolean victim, EpException failure) {
         mustBe(victim, "this rank was left out: " + failure.getMessage(), failure);
         if (plan.fault() != Fault.STOP) {
@@ -312,7 +385,7 @@ final class SoakRound implements Scenario {
         switch (plan.fault()) {
             case KILL, DOUBLE_KILL ->
                 context.dieAfter(place == 0 ? plan.delay() : plan.delay().plus(plan.gap()));
-            case STOP -> later(plan.delay(), this::stop);
+            case STOP, PARTITION -> later(plan.delay(), this::stop);
             case PAUSE -> later(plan.delay(), () -> Signals.pauseThisProcess(plan.gap()));
             case PORT_DOWN -> taken = portDown(plan, ports(buffer.group()));
             case RESET -> later(plan.delay(), () -> Forwarder.requestReset(System.getenv()));

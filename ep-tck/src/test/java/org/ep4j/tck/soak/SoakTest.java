@@ -80,10 +80,17 @@ final class SoakTest {
         }
     }
 
+    /** Faults that five ranks can have. */
+    private static Fault[] sharable() {
+        return Arrays.stream(Fault.values())
+                .filter(fault -> fault != Fault.PARTITION)
+                .toArray(Fault[]::new);
+    }
+
     @Test
     void drawsFaultsEvenlyAndTheSameFromTheSameSeed() {
-        SoakRequest all = request(5, Fault.values());
-        for (Fault fault : Fault.values()) {
+        SoakRequest all = request(5, sharable());
+        for (Fault fault : all.faults()) {
             long drawn = LongStream.range(0, 4000)
                     .filter(seed -> RoundPlan.draw(all, seed, PAUSE).fault() == fault)
                     .count();
@@ -94,9 +101,9 @@ final class SoakTest {
     }
 
     @Test
-    void onlyWhatChangesTheMachineHasToBeNamed() {
+    void onlyFaultsThatNotEveryRunCanHaveAreToBeNamed() {
         assertThat(Arrays.stream(Fault.values()).filter(fault -> !fault.isInDefaultSet()))
-                .containsExactly(Fault.PORT_DOWN);
+                .containsExactly(Fault.PORT_DOWN, Fault.PARTITION);
     }
 
     @Test
@@ -104,6 +111,9 @@ final class SoakTest {
         assertThatThrownBy(() -> request(4, Fault.NONE, Fault.DOUBLE_KILL))
                 .isInstanceOf(EpArgumentException.class)
                 .hasMessageContaining("ranks is 4, must be >= 5 for the fault double-kill");
+        assertThatThrownBy(() -> request(3, Fault.PARTITION))
+                .isInstanceOf(EpArgumentException.class)
+                .hasMessageContaining("ranks is 3, must be 2 with the fault partition");
         assertThatThrownBy(() -> request(3)).isInstanceOf(EpArgumentException.class);
         assertThatThrownBy(() -> request(SUBJECT, 3, OptionalLong.empty(), Optional.empty(), Fault.KILL))
                 .hasMessageContaining("rounds, a duration, or both");
@@ -213,6 +223,29 @@ final class SoakTest {
                         .kind())
                 .as("a victim that lives on")
                 .isEqualTo(Kind.FAILURE);
+    }
+
+    @Test
+    void ranksThatWentOnAfterAPartitionAreTheMembersOfOneGroup() {
+        String none = "no majority";
+        assertThat(partition("[0, 1]", "[0, 1]")).isEmpty();
+        assertThat(partition("[0]", none)).isEmpty();
+        assertThat(partition(none, "[1]")).isEmpty();
+        assertThat(partition(none, none)).isEmpty();
+        assertThat(partition("[0]", "[1]").orElseThrow().detail())
+                .contains("rank 0 DONE: [0]")
+                .contains("rank 1 DONE: [1]");
+        assertThat(partition("[0, 1]", "[1]")).isPresent();
+        assertThat(partition("[0, 1]", none)).isPresent();
+        assertThat(partition("[1]", none)).isPresent();
+        assertThat(partition(none, "")).as("a rank that does not say why").isPresent();
+    }
+
+    private static Optional<Problem> partition(String ofZero, String ofOne) {
+        return problem(
+                Fault.PARTITION,
+                ended(0, End.DONE, Map.of(SoakRound.AFTER, ofZero)),
+                ended(1, End.DONE, Map.of(SoakRound.AFTER, ofOne)));
     }
 
     @Test
