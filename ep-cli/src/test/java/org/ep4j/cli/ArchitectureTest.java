@@ -215,6 +215,13 @@ final class ArchitectureTest {
         JavaClass peers = CLASSES.get("org.ep4j.engine.sync.Peers");
         assertThat(called(peers, "advance")).contains("putLongRelease").doesNotContain("putLong");
         assertThat(called(peers, "seen")).contains("getLongAcquire");
+        JavaClass ring = CLASSES.get("org.ep4j.engine.proxy.CommandRing");
+        assertThat(called(ring, "take")).contains("putLongRelease").doesNotContain("putLong");
+        JavaClass ibrc = CLASSES.get("org.ep4j.backend.ibrc.Buffers");
+        assertThat(called(ibrc, "add")).contains("putLongRelease").doesNotContain("putLong");
+        JavaClass efa = CLASSES.get("org.ep4j.backend.efa.Counters");
+        assertThat(called(efa, "set")).containsExactly("setRelease");
+        assertThat(called(efa, "get")).containsExactly("getAcquire");
         JavaClass memory = CLASSES.get(HostMemory.class);
         assertThat(called(memory, "putLongRelease")).contains("setRelease");
         assertThat(called(memory, "getLongAcquire")).contains("getAcquire");

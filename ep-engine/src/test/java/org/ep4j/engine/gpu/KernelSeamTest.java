@@ -120,4 +120,32 @@ final class KernelSeamTest {
                         + " u64 ht_gathered; u32 failed; u32 refused; u32 done[16];"
                         + " u32 scratch[16]; u32 ll_refused[4]; u32 masked[EP_RANKS];");
     }
+
+    /** Checks by reading what the emulator, which has a dialect of its own, cannot show: other GPUs and NICs see the bytes before a flag. */
+    @Test
+    void flagsForOtherDevicesAreReleasedAndAcquiredInSystemScope() {
+        assertThat(definition("cuda.cu", "store_release")).contains("st.release.sys.global.u64");
+        assertThat(definition("cuda.cu", "store_published")).contains("store_release(p, v)");
+        assertThat(definition("cuda.cu", "load_acquire")).contains("ld.acquire.sys.global.u64");
+        assertThat(definition("cuda.cu", "fence_system")).contains("fence.acq_rel.sys");
+        assertThat(definition("cuda.cu", "store_remote")).contains("st.relaxed.sys.global");
+        assertThat(definition("hip.cu", "store_release")).contains("__ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM");
+        assertThat(definition("hip.cu", "load_acquire")).contains("__ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM");
+        List<String> stores = read("fifo.cu")
+                .lines()
+                .map(String::strip)
+                .filter(line -> line.contains("(place"))
+                .toList();
+        assertThat(stores).hasSize(2);
+        assertThat(stores.get(1)).as("the word with the phase").startsWith("store_release(place + 1,");
+    }
+
+    /** The text from a function's name to the next function. */
+    private static String definition(String file, String function) {
+        Matcher found = Pattern.compile(
+                        "^EP_DEVICE \\w+ " + function + "\\(.*?(?=^EP_DEVICE|\\z)", Pattern.DOTALL | Pattern.MULTILINE)
+                .matcher(read(file));
+        assertThat(found.find()).as(file + " has " + function).isTrue();
+        return found.group();
+    }
 }
