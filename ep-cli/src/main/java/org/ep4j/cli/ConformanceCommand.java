@@ -3,17 +3,14 @@ package org.ep4j.cli;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.EnumSet;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.function.Consumer;
 import org.ep4j.EpArgumentException;
 import org.ep4j.cli.report.ConformanceFiles;
 import org.ep4j.cli.report.ConformanceTable;
 import org.ep4j.cli.report.ProgressView;
-import org.ep4j.tck.Capability;
 import org.ep4j.tck.Conformance;
 import org.ep4j.tck.ConformanceReport;
 import org.ep4j.tck.ConformanceRequest;
@@ -59,15 +56,8 @@ final class ConformanceCommand implements Callable<Integer> {
         BOTH
     }
 
-    @Option(
-            names = "--backend",
-            paramLabel = "NAME",
-            defaultValue = "host-shm",
-            description = "Backend to check. Default: ${DEFAULT-VALUE}.")
-    private String backend = "host-shm";
-
     @Mixin
-    private DeviceOption device = new DeviceOption();
+    private SubjectOptions tested = new SubjectOptions();
 
     @Option(
             names = "--ranks",
@@ -98,19 +88,6 @@ final class ConformanceCommand implements Callable<Integer> {
             paramLabel = "REGEX",
             description = "Run only rules whose id matches, for example '3\\..*'.")
     private Optional<String> rule = Optional.empty();
-
-    @Option(
-            names = "--set",
-            paramLabel = "NAME=VALUE",
-            description = "Setting for every group, for example ep.timeout=10s. May be repeated.")
-    private Map<String, String> settings = new TreeMap<>();
-
-    @Option(
-            names = "--without",
-            paramLabel = "CAPABILITY",
-            description = "Capability that the backend does not have, for example recover: rules that need it are"
-                    + " UNSUPPORTED, and its use has to be refused. May be repeated. One of: ${COMPLETION-CANDIDATES}.")
-    private Set<Capability> without = EnumSet.noneOf(Capability.class);
 
     @Option(
             names = "--json",
@@ -160,12 +137,9 @@ final class ConformanceCommand implements Callable<Integer> {
         if (jobs < 1) {
             throw new EpArgumentException("--jobs", jobs, ">= 1", "say how many rules may run at once");
         }
-        Set<Capability> declared = TckSubject.of(backend, device.name())
-                .without(without.toArray(Capability[]::new))
-                .declared();
-        ConformanceRequest request =
-                new ConformanceRequest(backend, device.name(), ranks, modes(), settings, declared, rule);
-        KnownBackends.require(backend);
+        TckSubject subject = tested.subject();
+        ConformanceRequest request = new ConformanceRequest(
+                subject.backend(), subject.device(), ranks, modes(), subject.settings(), subject.declared(), rule);
         Conformance.check(request);
         int total = Conformance.rules(request).size() * modes().size();
         if (total == 0) {
@@ -175,8 +149,8 @@ final class ConformanceCommand implements Callable<Integer> {
                     "a regular expression that some rule id matches",
                     "leave it out for all");
         }
-        out.println("conformance of " + backend + " on " + request.device() + ": " + total + " checks, " + ranks
-                + " ranks");
+        out.println("conformance of " + subject.backend() + " on " + request.device() + ": " + total + " checks, "
+                + ranks + " ranks");
         out.flush();
         ConformanceFiles files = new ConformanceFiles(json, markdown, Conformance.environment(request, jobs), total);
         ConformanceReport report;

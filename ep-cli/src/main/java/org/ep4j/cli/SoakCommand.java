@@ -6,13 +6,11 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumMap;
-import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.function.Consumer;
@@ -75,15 +73,8 @@ final class SoakCommand implements Callable<Integer> {
     /** A word that means itself in a shell. */
     private static final Pattern PLAIN = Pattern.compile("[\\w@%+=:,./-]+");
 
-    @Option(
-            names = "--backend",
-            paramLabel = "NAME",
-            defaultValue = "host-shm",
-            description = "Backend that connects all ranks. Default: ${DEFAULT-VALUE}.")
-    private String backend = "host-shm";
-
     @Mixin
-    private DeviceOption device = new DeviceOption();
+    private SubjectOptions tested = new SubjectOptions();
 
     @Option(
             names = "--ranks",
@@ -130,19 +121,6 @@ final class SoakCommand implements Callable<Integer> {
     private int jobs = 1;
 
     @Option(
-            names = "--set",
-            paramLabel = "NAME=VALUE",
-            description = "Setting for every group, for example ep.ibrc.queue-pairs=4. May be repeated.")
-    private Map<String, String> settings = new TreeMap<>();
-
-    @Option(
-            names = "--without",
-            paramLabel = "CAPABILITY",
-            description = "Capability that the backend does not have: with recover, all leaves out the faults that lose"
-                    + " a rank. May be repeated. One of: ${COMPLETION-CANDIDATES}.")
-    private Set<Capability> without = EnumSet.noneOf(Capability.class);
-
-    @Option(
             names = "--json",
             paramLabel = "FILE",
             description = "Write the report as JSON to this file, every 10 s, so that an interrupted run keeps it.")
@@ -158,21 +136,19 @@ final class SoakCommand implements Callable<Integer> {
     public Integer call() {
         PrintWriter out = spec.commandLine().getOut();
         json.ifPresent(TextFile::checkFolder);
-        KnownBackends.require(backend);
         if (ranks < 2) {
             throw new EpArgumentException("--ranks", ranks, ">= 2", "ask for at least two ranks");
         }
+        TckSubject subject = tested.subject();
         SoakRequest request = new SoakRequest(
-                TckSubject.of(backend, device.name())
-                        .without(without.toArray(Capability[]::new))
-                        .with(settings),
+                subject,
                 ranks,
-                faults(),
+                faults(subject),
                 rounds.map(OptionalLong::of).orElse(OptionalLong.empty()),
                 longest(),
                 seed.orElseGet(() -> System.nanoTime() & 0xffff_ffffL),
                 jobs);
-        out.println("soak of " + backend + " on " + request.subject().device() + ": " + ranks + " ranks, faults "
+        out.println("soak of " + subject.backend() + " on " + subject.device() + ": " + ranks + " ranks, faults "
                 + list(request.faults()) + ", first seed " + request.seed());
         out.flush();
         SoakReport report = Soak.run(request, new Progress(out, request, json));
@@ -198,12 +174,12 @@ final class SoakCommand implements Callable<Integer> {
     }
 
     /** Those that are named; of all, those that so many ranks can have. */
-    private List<Fault> faults() {
+    private List<Fault> faults(TckSubject subject) {
         if (faults.equals(ALL)) {
             return Arrays.stream(Fault.values())
                     .filter(Fault::isInDefaultSet)
                     .filter(fault -> ranks >= fault.fewestRanks())
-                    .filter(fault -> fault.lost() == 0 || !without.contains(Capability.RECOVER))
+                    .filter(fault -> fault.lost() == 0 || subject.declared().contains(Capability.RECOVER))
                     .toList();
         }
         List<Fault> named = new ArrayList<>();

@@ -1,0 +1,64 @@
+package org.ep4j.cli;
+
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.ServiceLoader;
+import java.util.Set;
+import java.util.TreeMap;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.tck.Capability;
+import org.ep4j.tck.TckSubject;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** The options that say what a command tests: backend, device, settings, capabilities. */
+final class SubjectOptions {
+    @Option(
+            names = "--backend",
+            paramLabel = "NAME",
+            defaultValue = "host-shm",
+            description = "Backend that connects all ranks. Default: ${DEFAULT-VALUE}.")
+    private String backend = "host-shm";
+
+    @Mixin
+    private DeviceOption device = new DeviceOption();
+
+    @Option(
+            names = "--set",
+            paramLabel = "NAME=VALUE",
+            description = "Setting for every group, for example ep.timeout=10s. May be repeated.")
+    private Map<String, String> settings = new TreeMap<>();
+
+    @Option(
+            names = "--without",
+            paramLabel = "CAPABILITY",
+            description =
+                    "Capability that the backend does not have, for example recover: conformance reports the rules that"
+                            + " need it as UNSUPPORTED, and requires that its use is refused; soak leaves out the faults that lose a"
+                            + " rank. May be repeated. One of: ${COMPLETION-CANDIDATES}.")
+    private Set<Capability> without = EnumSet.noneOf(Capability.class);
+
+    /** Made by picocli, too. */
+    SubjectOptions() {}
+
+    /**
+     * Gives what is to be tested.
+     *
+     * @throws EpUnavailableException with the names that there are, when the class path has no backend of this name
+     */
+    TckSubject subject() {
+        List<String> known = ServiceLoader.load(EpBackendProvider.class).stream()
+                .map(provider -> provider.get().id())
+                .sorted()
+                .toList();
+        if (!known.contains(backend)) {
+            throw new EpUnavailableException("backend " + backend + " is not on the class path, which has: "
+                    + String.join(", ", known) + "; correct --backend, or add its artifact");
+        }
+        return TckSubject.of(backend, device.name())
+                .without(without.toArray(Capability[]::new))
+                .with(settings);
+    }
+}
