@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.function.Supplier;
 import jdk.jfr.FlightRecorder;
 import org.ep4j.spi.LinkTraffic;
+import org.ep4j.spi.NanoClock;
 
 /** Writes the traffic of all links of a rank as events {@code org.ep4j.Traffic} of the flight recorder. For one thread at a time. */
 public final class TrafficReports {
@@ -13,7 +14,8 @@ public final class TrafficReports {
     private final String backend;
     private final int rank;
     private final Supplier<List<LinkTraffic>> traffic;
-    private long next = System.nanoTime() + PERIOD_NANOS;
+    private final NanoClock clock;
+    private long next;
 
     /**
      * The first report is due in 5 seconds.
@@ -22,15 +24,23 @@ public final class TrafficReports {
      * @param traffic of all links; asked for where somebody records
      */
     public TrafficReports(String backend, int rank, Supplier<List<LinkTraffic>> traffic) {
+        this(backend, rank, traffic, NanoClock.SYSTEM);
+    }
+
+    /** The same on another clock. */
+    TrafficReports(String backend, int rank, Supplier<List<LinkTraffic>> traffic, NanoClock clock) {
         this.backend = backend;
         this.rank = rank;
         this.traffic = traffic;
+        this.clock = clock;
+        this.next = clock.nanoTime() + PERIOD_NANOS;
     }
 
     /** Reports when it is time. */
     public void tick() {
-        if (System.nanoTime() - next >= 0) {
-            next = System.nanoTime() + PERIOD_NANOS;
+        long now = clock.nanoTime();
+        if (now - next >= 0) {
+            next = now + PERIOD_NANOS;
             report();
         }
     }
