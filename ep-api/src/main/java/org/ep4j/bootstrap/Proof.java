@@ -12,7 +12,7 @@ import javax.crypto.spec.SecretKeySpec;
  * said. The name of the side that proves goes in, so that no message can be sent back as another one.
  */
 final class Proof {
-    /** Bytes of a nonce, a proof and a key. */
+    /** Bytes of a nonce, a member's salt, a proof and a key. */
     static final int BYTES = 32;
 
     private Proof() {}

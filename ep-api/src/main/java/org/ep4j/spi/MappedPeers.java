@@ -8,7 +8,7 @@ import org.ep4j.DeviceMemory;
  */
 public interface MappedPeers {
     /**
-     * The memory of {@code rank} (number in the plan), valid until the buffer is closed, also after that rank died; for this
+     * The memory of {@code rank} (number in the plan), valid until the buffer is closed here or by that rank, also after that rank died; for this
      * rank itself, {@link SymmetricBuffer#local()}.
      *
      * @throws org.ep4j.EpStateException after {@link SymmetricBuffer#close}

@@ -25,9 +25,9 @@ final class FakeServer implements AutoCloseable {
         this(version, Secret.NONE, true);
     }
 
-    /** A server that knows the secret, and has the key without the member's salt. */
-    FakeServer(Secret secret) throws IOException {
-        this(Hello.VERSION, secret, false);
+    /** A server that knows the secret. It ends the handshake after the member's proof. */
+    FakeServer(Secret secret, boolean mixesSalt) throws IOException {
+        this(Hello.VERSION, secret, mixesSalt);
     }
 
     private FakeServer(int version, Secret secret, boolean mixes) throws IOException {
@@ -73,7 +73,7 @@ final class FakeServer implements AutoCloseable {
                         .array();
                 socket.getOutputStream().write(new Reply(Reply.Type.CHALLENGE, body).bytes());
             }
-            learned.complete(socket.getInputStream().readAllBytes().length);
+            learned.complete(socket.getInputStream().readNBytes(Proof.BYTES).length);
         } catch (IOException e) {
             throw new AssertionError(e);
         }

@@ -130,10 +130,19 @@ class TcpRefusalTest {
 
     @Test
     void doesNotTrustServerThatProvesUnderKeyWithoutSaltOfMember() throws IOException {
-        try (FakeServer fake = new FakeServer(zero.secret())) {
+        try (FakeServer fake = new FakeServer(zero.secret(), false)) {
             assertThat(refused(TcpGroup.rank(zero, 1, fake.port())))
                     .hasMessageContaining("does not know the secret of rank 1");
             assertThat(fake.learned()).as("bytes that depend on the secret").isZero();
+        }
+        // The same server with the salt gets an answer, so it is the salt that was missing.
+        try (FakeServer fake = new FakeServer(zero.secret(), true);
+                Socket socket = TcpGroup.connect(fake.port())) {
+            TcpSettings one = TcpGroup.rank(zero, 1, fake.port());
+            Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
+            assertThatThrownBy(() -> ClientHandshake.ask(socket, one, Proof.nonce(), 1, zero.secret()::key, deadline))
+                    .isInstanceOf(IOException.class);
+            assertThat(fake.learned()).as("bytes of the member's proof").isEqualTo(Proof.BYTES);
         }
     }
 
