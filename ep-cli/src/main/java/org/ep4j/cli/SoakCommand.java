@@ -48,7 +48,8 @@ import picocli.CommandLine.Spec;
                     + " continue. none: no fault. slow: a rank sleeps up to 20 ms before each exchange. pause: a"
                     + " process is stopped for less than the heartbeat timeout. close: ranks close buffer and group up"
                     + " to 600 ms apart. full: ranks ask for a buffer that memory has no room for, must be refused, and go on"
-                    + " with the one that they have. port-down: one of a rank's RoCE ports is taken down for up to 2 s, which"
+                    + " with the one that they have. port-down: the network device of one of a rank's RoCE ports is taken down for up to 2 s, which loses its global IPv6"
+                    + " addresses and static routes and"
                     + " requires root and a second port; not part of all. kill: a process is killed. double-kill: two processes are killed up to 50 ms"
                     + " apart. stop: a process is stopped past the heartbeat timeout, and continues once the others"
                     + " have recovered: it must learn that it was left out. partition: one of two ranks is stopped, and"
@@ -179,7 +180,8 @@ final class SoakCommand implements Callable<Integer> {
             return Arrays.stream(Fault.values())
                     .filter(Fault::isInDefaultSet)
                     .filter(fault -> ranks >= fault.fewestRanks())
-                    .filter(fault -> fault.lost() == 0 || subject.declared().contains(Capability.RECOVER))
+                    .filter(fault ->
+                            !fault.needsRecovery() || subject.declared().contains(Capability.RECOVER))
                     .toList();
         }
         List<Fault> named = new ArrayList<>();

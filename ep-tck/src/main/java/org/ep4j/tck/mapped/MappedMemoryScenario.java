@@ -34,7 +34,7 @@ public final class MappedMemoryScenario implements Scenario {
 
     private static final Duration DEADLINE = MappedRank.DEADLINE;
     private static final int BYTES = 3 * 4096;
-    /** Where a rank's words begin that say that it is done. */
+    /** Offset of the flags by which ranks say that they are done. */
     private static final int DONE = 4096;
 
     /** For rank crews. */

@@ -38,9 +38,19 @@ public enum Fault {
         return lost;
     }
 
-    /** Whether it is among the faults that are injected if none are named. One that changes the machine, or only two ranks can have, is not. */
+    /** Whether it is injected if no faults are named. Those that change the machine, or that only two ranks can have, are not. */
     public boolean isInDefaultSet() {
         return this != PORT_DOWN && this != PARTITION;
+    }
+
+    /** Whether ranks recover from it, or have to refuse a recovery. */
+    public boolean needsRecovery() {
+        return lost > 0 || this == PARTITION;
+    }
+
+    /** Whether the ranks cannot be used for another round: some are lost, or have given up a port. */
+    boolean leavesRanksUnusable() {
+        return lost > 0 || this == PARTITION || this == PORT_DOWN;
     }
 
     /** Whether processes are stopped past the heartbeat timeout. */

@@ -82,7 +82,7 @@ public final class Soak {
     private long begun;
     private long rounds;
     private long exchanges;
-    /** Why the ranks of the first round could not join a group: later ones could not either. */
+    /** Why the ranks of the first round could not join a group, or a fault cannot be injected here: later rounds would fail, too. */
     private Optional<EpException> refused = Optional.empty();
 
     private Soak(SoakRequest request, Consumer<SoakReport> progress) {
@@ -168,9 +168,9 @@ public final class Soak {
     }
 
     private synchronized void add(RoundPlan plan, List<RankReport> reports) {
-        if (rounds == 0 && refused.isEmpty()) {
+        if (refused.isEmpty()) {
             refused = reports.stream()
-                    .flatMap(report -> refusal(report.facts()).stream())
+                    .flatMap(report -> refusal(report.facts(), rounds == 0).stream())
                     .findFirst();
         }
         if (refused.isPresent()) {
@@ -196,7 +196,13 @@ public final class Soak {
         progress.accept(report(List.of()));
     }
 
-    private static Optional<EpException> refusal(Map<String, String> facts) {
+    /** Why the run ends without a report. Ranks that cannot join are a reason in the first round only: afterwards that is a failure. */
+    private static Optional<EpException> refusal(Map<String, String> facts, boolean first) {
+        Optional<EpException> never =
+                Optional.ofNullable(facts.get(SoakRound.UNINJECTABLE)).map(EpUnavailableException::new);
+        if (!first || never.isPresent()) {
+            return never;
+        }
         return Optional.ofNullable(facts.get(SoakRound.SETTINGS))
                 .<EpException>map(EpConfigException::new)
                 .or(() -> Optional.ofNullable(facts.get(SoakRound.UNAVAILABLE))
@@ -292,7 +298,10 @@ public final class Soak {
             case DONE ->
                 facts.getOrDefault(
                         SoakRound.LEAK,
-                        facts.getOrDefault(SoakRound.AFTER, "the rank ended without its part of the fault"));
+                        facts.getOrDefault(
+                                SoakRound.AFTER,
+                                "the rank ended without its part of the fault: it was not killed, not refused,"
+                                        + " or gave up no port"));
             case KILLED -> facts.getOrDefault(SoakRound.WRONG, "the rank was killed, but is no victim of the round");
             default ->
                 facts.containsKey(SoakRound.WRONG)
@@ -345,9 +354,7 @@ public final class Soak {
                 try {
                     Ranks used = ranks(plan);
                     reports = used.crew.run(job(plan));
-                    // Pairs of ports that were given up stay unused in the groups that there are; a rank of two may be
-                    // left out.
-                    if (plan.fault().lost() > 0 || !plan.fault().isInDefaultSet() || !used.crew.usable()) {
+                    if (plan.fault().leavesRanksUnusable() || !used.crew.usable()) {
                         close();
                     }
                 } catch (RuntimeException e) {

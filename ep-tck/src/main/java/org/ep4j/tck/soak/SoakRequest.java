@@ -52,6 +52,13 @@ public record SoakRequest(
             throw new EpArgumentException(
                     "ranks", ranks, "2 with the fault partition", "ask for two ranks, or leave the fault out");
         }
+        if (faults.contains(Fault.PARTITION) && subject.settings().containsKey(EpKeys.RECOVER_ALONE.name())) {
+            throw new EpArgumentException(
+                    EpKeys.RECOVER_ALONE.name(),
+                    subject.settings().get(EpKeys.RECOVER_ALONE.name()),
+                    "not set with the fault partition, which checks that no rank recovers alone",
+                    "leave one of them out");
+        }
         List<String> ignored = subject.settings().keySet().stream()
                 .filter(key -> key.startsWith("ep.bootstrap.") || key.equals(EpKeys.FIRST_NUMBER.name()))
                 .sorted()
@@ -64,13 +71,12 @@ public record SoakRequest(
                     "leave them out");
         }
         if (!subject.declared().contains(Capability.RECOVER)) {
-            List<Fault> losses =
-                    faults.stream().filter(fault -> fault.lost() > 0).toList();
+            List<Fault> losses = faults.stream().filter(Fault::needsRecovery).toList();
             if (!losses.isEmpty()) {
                 throw new EpArgumentException(
                         "faults",
                         losses,
-                        "faults without a loss, since " + subject.backend() + " is declared to have no recovery",
+                        "faults that need no recovery, since " + subject.backend() + " is declared to have no recovery",
                         "leave them out");
             }
         }

@@ -71,6 +71,9 @@ final class SoakRound implements Scenario {
     /** Fact: which setting keeps the ranks from joining a group at all. */
     static final String SETTINGS = "settings";
 
+    /** Fact: why the plan's fault cannot be injected on this machine. */
+    static final String UNINJECTABLE = "uninjectable";
+
     /** Fact: what is missing here, so that the ranks cannot join a group at all. */
     static final String UNAVAILABLE = "unavailable";
 
@@ -88,8 +91,8 @@ final class SoakRound implements Scenario {
     /** No thread that runs is without a processor for so long; a stop lasts longer. */
     private static final Duration SHORTEST_STOP = Soak.SILENCE.dividedBy(2);
 
-    /** Longest change of a port's state. Twice this and a port's longest time down are less than a round. */
-    private static final Duration PORT = Patience.here(Duration.ofSeconds(15));
+    /** Longest change of a port's state. */
+    private static final Duration PORT_TIMEOUT = Patience.here(Duration.ofSeconds(15));
 
     private static final int MOST_SKEW_MILLIS = 300;
     private static final int MOST_SLEEP_MILLIS = 20;
@@ -97,8 +100,8 @@ final class SoakRound implements Scenario {
     private final List<String> recoveries = new ArrayList<>();
     private int exchanges;
     private boolean injected;
-    /** Ends when this rank's port, which was taken down, is up again. */
-    private @Nullable FutureTask<@Nullable Void> taken;
+    /** Done when this rank's port, which was taken down, is up again. */
+    private @Nullable FutureTask<@Nullable Void> portRestored;
     /** When this process continued after a stop; 0 before. */
     private volatile long continued;
 
@@ -167,7 +170,7 @@ final class SoakRound implements Scenario {
     private static void requirePorts(RankContext context) {
         Optional<String> refusal = RocePort.refusal(ports(context.group()));
         if (refusal.isPresent()) {
-            context.fact(UNAVAILABLE, refusal.get());
+            context.fact(UNINJECTABLE, refusal.get());
             throw new EpUnavailableException(refusal.get());
         }
     }
@@ -263,7 +266,9 @@ final class SoakRound implements Scenario {
      */
     private void partition(RankContext context, RoundPlan plan, EpBuffer buffer) {
         EpException failure = failing(context, plan, buffer);
-        if (!plan.victims().contains(context.rank())) {
+        if (plan.victims().contains(context.rank())) {
+            requireStopped(context, failure);
+        } else {
             try {
                 Recovery alone = buffer.recover(AGREEMENT);
                 throw new AssertionError(
@@ -306,6 +311,8 @@ final class SoakRound implements Scenario {
             try {
                 exchange(context, plan, buffer, plan.seed(), index);
             } catch (EpException failure) {
+                // A rank may still be at the end of the exchange before.
+                mustBe(index >= plan.begin() - 1, "no rank was stopped yet, but: " + failure.getMessage(), failure);
                 requireInTime(
                         context,
                         failure,
@@ -324,12 +331,20 @@ final class SoakRound implements Scenario {
             return;
         }
         long now = System.nanoTime();
-        long end = now + SEEN.toNanos();
+        requireStopped(context, failure);
+        context.fact(LEARNED, Long.toString(Math.max(0, now - continued)));
+    }
+
+    /** The thread that stops this process may see a moment later than others that it has continued. */
+    private void requireStopped(RankContext context, EpException failure) {
+        long end = System.nanoTime() + SEEN.toNanos();
         while (continued == 0 && System.nanoTime() - end < 0) {
             context.sleep(Duration.ofMillis(1));
         }
-        mustBe(continued != 0, "this rank was left out before its process was stopped", failure);
-        context.fact(LEARNED, Long.toString(Math.max(0, now - continued)));
+        mustBe(
+                continued != 0,
+                "this rank was taken for lost although its process was not stopped: " + failure.getMessage(),
+                failure);
     }
 
     /** Losses are found long before the timeout of an operation, which ends only what hangs. */
@@ -387,7 +402,7 @@ final class SoakRound implements Scenario {
                 context.dieAfter(place == 0 ? plan.delay() : plan.delay().plus(plan.gap()));
             case STOP, PARTITION -> later(plan.delay(), this::stop);
             case PAUSE -> later(plan.delay(), () -> Signals.pauseThisProcess(plan.gap()));
-            case PORT_DOWN -> taken = portDown(plan, ports(buffer.group()));
+            case PORT_DOWN -> portRestored = portDown(plan, ports(buffer.group()));
             case RESET -> later(plan.delay(), () -> Forwarder.requestReset(System.getenv()));
             case NONE, SLOW, CLOSE, FULL -> {}
         }
@@ -401,9 +416,9 @@ final class SoakRound implements Scenario {
     private static FutureTask<@Nullable Void> portDown(RoundPlan plan, List<String> ports) {
         RocePort port =
                 RocePort.of(ports.get(Math.floorMod(plan.seed(), ports.size()))).orElseThrow();
-        FutureTask<@Nullable Void> down = new FutureTask<>(() -> port.takeDown(plan.gap(), PORT), null);
+        FutureTask<@Nullable Void> down = new FutureTask<>(() -> port.takeDown(plan.gap(), PORT_TIMEOUT), null);
         later(Duration.ZERO, down);
-        port.await(false, PORT);
+        port.await(false, PORT_TIMEOUT);
         return down;
     }
 
@@ -414,8 +429,8 @@ final class SoakRound implements Scenario {
     /** Waits until the ports of this rank are up again, which the next round needs. */
     private void awaitPorts(EpGroup group) {
         try {
-            if (taken != null) {
-                taken.get(PORT.multipliedBy(2).toMillis(), TimeUnit.MILLISECONDS);
+            if (portRestored != null) {
+                portRestored.get(PORT_TIMEOUT.multipliedBy(2).toMillis(), TimeUnit.MILLISECONDS);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -424,7 +439,7 @@ final class SoakRound implements Scenario {
             throw new IllegalStateException("a port of " + ports(group) + " did not come up again", e);
         }
         for (String port : ports(group)) {
-            RocePort.of(port).ifPresent(one -> one.await(true, PORT));
+            RocePort.of(port).ifPresent(one -> one.await(true, PORT_TIMEOUT));
         }
     }
 

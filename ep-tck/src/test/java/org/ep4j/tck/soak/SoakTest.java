@@ -114,6 +114,19 @@ final class SoakTest {
         assertThatThrownBy(() -> request(3, Fault.PARTITION))
                 .isInstanceOf(EpArgumentException.class)
                 .hasMessageContaining("ranks is 3, must be 2 with the fault partition");
+        assertThatThrownBy(() -> request(
+                        SUBJECT.with(Map.of("ep.recover.alone", "true")),
+                        2,
+                        OptionalLong.of(1),
+                        Optional.empty(),
+                        Fault.PARTITION))
+                .hasMessageContaining("ep.recover.alone is true, must be not set with the fault partition");
+        assertThatThrownBy(() -> request(
+                        SUBJECT.without(Capability.RECOVER), 2, OptionalLong.of(1), Optional.empty(), Fault.PARTITION))
+                .hasMessageContaining("host-shm is declared to have no recovery");
+        assertThatThrownBy(() -> new SoakRequest(
+                        SUBJECT, 2, List.of(Fault.PORT_DOWN), OptionalLong.of(1), Optional.empty(), 1, 2))
+                .hasMessageContaining("jobs is 2, must be 1 with the fault port-down");
         assertThatThrownBy(() -> request(3)).isInstanceOf(EpArgumentException.class);
         assertThatThrownBy(() -> request(SUBJECT, 3, OptionalLong.empty(), Optional.empty(), Fault.KILL))
                 .hasMessageContaining("rounds, a duration, or both");
