@@ -38,6 +38,7 @@ class PeersTest {
         private final List<String> calls = new ArrayList<>();
         private boolean given;
         private boolean lost;
+        private Duration drained = Duration.ZERO;
         private Runnable check = () -> {};
 
         LostAfterOne(long value) {
@@ -70,6 +71,7 @@ class PeersTest {
 
         @Override
         public void drain(int peer, Duration deadline) {
+            drained = deadline;
             check.run();
             if (lost) {
                 throw new EpPeerLostException("rank " + peer + " cannot be reached", peer, "test");
@@ -133,6 +135,18 @@ class PeersTest {
         peers.until(Deadline.in(Guard.minute()));
         peers.advance(1, Counter.HT_ENTER, 2);
         assertThat(posted.calls).containsExactly("advance 2");
+    }
+
+    @Test
+    void aDrainMayTakeOnlyWhatIsLeftOfTheOperationsTime() {
+        peers.until(new Deadline(System.nanoTime() + Guard.minute().toNanos() / 2, Guard.minute()));
+        peers.drain(1);
+        assertThat(posted.drained)
+                .isPositive()
+                .isLessThanOrEqualTo(Guard.minute().dividedBy(2));
+        peers.until(new Deadline(System.nanoTime(), Guard.minute()));
+        peers.drain(1);
+        assertThat(posted.drained).as("after the deadline").isEqualTo(Duration.ofNanos(1));
     }
 
     /** The other one waits for nothing: it learns of it where the ranks meet, with its mask as it was. */
