@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -67,6 +68,47 @@ class SharedPostedTest {
         @Override
         public void drain(int peer, Duration deadline) {
             note(peer, "drain " + deadline.toMillis());
+        }
+    }
+
+    /** Keeps a write to peer 0 until it may go on. */
+    private static final class Slow implements HostPosted {
+        private final CountDownLatch held = new CountDownLatch(1);
+        private final CountDownLatch go = new CountDownLatch(1);
+        private final Notes notes;
+        private Duration drained = Duration.ZERO;
+
+        Slow(Notes notes) {
+            this.notes = notes;
+        }
+
+        @Override
+        public void write(int peer, long target, long source, long bytes) {
+            if (peer == 0) {
+                held.countDown();
+                try {
+                    assertThat(go.await(SECONDS, TimeUnit.SECONDS)).isTrue();
+                } catch (InterruptedException e) {
+                    throw new AssertionError(e);
+                }
+            }
+            notes.write(peer, target, source, bytes);
+        }
+
+        @Override
+        public void advance(int peer, int counter, long value) {
+            notes.advance(peer, counter, value);
+        }
+
+        @Override
+        public long seen(int counter, int source) {
+            return notes.seen(counter, source);
+        }
+
+        @Override
+        public void drain(int peer, Duration deadline) {
+            drained = deadline;
+            notes.drain(peer, deadline);
         }
     }
 
@@ -157,43 +199,13 @@ class SharedPostedTest {
     /** One peer's full queue does not hold up the others. */
     @Test
     void peersDoNotWaitForEachOther() throws Exception {
-        CountDownLatch held = new CountDownLatch(1);
-        CountDownLatch go = new CountDownLatch(1);
         Notes notes = new Notes();
-        HostPosted slow = new HostPosted() {
-            @Override
-            public void write(int peer, long target, long source, long bytes) {
-                if (peer == 0) {
-                    held.countDown();
-                    try {
-                        assertThat(go.await(SECONDS, TimeUnit.SECONDS)).isTrue();
-                    } catch (InterruptedException e) {
-                        throw new AssertionError(e);
-                    }
-                }
-                notes.write(peer, target, source, bytes);
-            }
-
-            @Override
-            public void advance(int peer, int counter, long value) {
-                notes.advance(peer, counter, value);
-            }
-
-            @Override
-            public long seen(int counter, int source) {
-                return notes.seen(counter, source);
-            }
-
-            @Override
-            public void drain(int peer, Duration deadline) {
-                notes.drain(peer, deadline);
-            }
-        };
+        Slow slow = new Slow(notes);
         SharedPosted shared = new SharedPosted(slow, RANKS);
         ExecutorService executor = Executors.newSingleThreadExecutor();
         try {
             Future<?> end = executor.submit(() -> shared.write(0, 0, 0, 16));
-            assertThat(held.await(SECONDS, TimeUnit.SECONDS)).isTrue();
+            assertThat(slow.held.await(SECONDS, TimeUnit.SECONDS)).isTrue();
             shared.write(1, 0, 0, 16);
             shared.advance(1, 0, 1);
             // A drain of the peer that is held waits until its own deadline.
@@ -201,11 +213,36 @@ class SharedPostedTest {
                     .isInstanceOfSatisfying(
                             EpTimeoutException.class, e -> assertThat(e.peer()).isZero())
                     .hasMessageContaining("posts to rank 0 for 20 ms");
-            go.countDown();
+            slow.go.countDown();
             end.get(SECONDS, TimeUnit.SECONDS);
         } finally {
             executor.shutdownNow();
         }
         assertThat(notes.told.get(0)).containsExactly("write 0 0 16");
+    }
+
+    @Test
+    void aDrainThatWaitedForThePeerHasThatMuchLessTimeLeft() throws Exception {
+        Slow slow = new Slow(new Notes());
+        SharedPosted shared = new SharedPosted(slow, RANKS);
+        ExecutorService executor = Executors.newSingleThreadExecutor();
+        try {
+            Future<?> end = executor.submit(() -> shared.write(0, 0, 0, 16));
+            assertThat(slow.held.await(SECONDS, TimeUnit.SECONDS)).isTrue();
+            CompletableFuture<Void> drain = new CompletableFuture<>();
+            Thread drains = new Thread(() -> {
+                shared.drain(0, Guard.minute());
+                drain.complete(null);
+            });
+            drains.setDaemon(true);
+            drains.start();
+            Guard.until("the drain waits for the peer", () -> drains.getState() == Thread.State.TIMED_WAITING);
+            slow.go.countDown();
+            drain.get(SECONDS, TimeUnit.SECONDS);
+            end.get(SECONDS, TimeUnit.SECONDS);
+        } finally {
+            executor.shutdownNow();
+        }
+        assertThat(slow.drained).isPositive().isLessThan(Guard.minute());
     }
 }
