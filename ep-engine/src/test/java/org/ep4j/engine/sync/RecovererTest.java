@@ -220,6 +220,15 @@ final class RecovererTest {
     }
 
     @Test
+    void reportsOperationsOfTheRanksThatAreLeftWhenTheFirstOneIsLost() throws Exception {
+        ((InProcessBootstrap) bootstraps.get(0)).fail("lost in a test");
+        var both = List.of(ranks.get(1).recover(4), ranks.get(2).recover(5));
+        for (CompletableFuture<Recovery> one : both) {
+            assertThat(end(one)).isEqualTo(new Recovery(Set.of(0), Map.of(1, 4L, 2, 5L)));
+        }
+    }
+
+    @Test
     void holdsTwoMemoriesAtMost() throws Exception {
         for (int round = 0; round < 4; round++) {
             for (CompletableFuture<Recovery> one :
