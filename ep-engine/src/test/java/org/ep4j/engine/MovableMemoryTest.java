@@ -1,0 +1,63 @@
+package org.ep4j.engine;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.ep4j.Device;
+import org.ep4j.EpException;
+import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.engine.membership.ControlSlots;
+import org.ep4j.engine.memory.HostDevice;
+import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.Bootstrap;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.testing.Guard;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** Which memory of a buffer goes when. */
+@Tag("verify")
+final class MovableMemoryTest {
+    private final List<String> events = new ArrayList<>();
+
+    @Test
+    void aMoveThatFailsGivesBackTheFreshMemoryAndKeepsTheOneInUse() {
+        Bootstrap alone = Bootstraps.inProcess(1).get(0);
+        EpPlan plan = EpPlan.of(
+                List.of(new RankProfile(0, "h", "h", 1, Device.HOST, Map.of(), Map.of())),
+                List.of(new PairPath(0, 0, "local", new PathOffer(PathKind.LOCAL, 1, 1, List.of()), List.of())));
+        MemoryMaker maker = new MemoryMaker(new HostDevice(), new OpenBackends(Map.of()), new UsablePaths(plan, 0));
+        ControlSlots.Memory control =
+                new ControlSlots.Memory(HostMemory.of(ByteBuffer.allocateDirect(64)), Map.of(), Map.of());
+        MovableMemory memory = new MovableMemory(
+                "buffer",
+                256,
+                plan,
+                maker,
+                Optional.empty(),
+                new MovableMemory.Control(control, () -> events.add("control")));
+        memory.first(Optional.empty(), () -> events.add("first"));
+        memory.make(alone, List.of(0), 1, Guard.minute(), fresh -> () -> events.add("second"));
+        memory.freeOlder();
+        assertThat(events).as("after the first move").containsExactly("first");
+
+        // After this, the members cannot agree that all have made their memory.
+        assertThatThrownBy(() -> memory.make(alone, List.of(0), 2, Guard.minute(), fresh -> {
+                    alone.close();
+                    return () -> events.add("third");
+                }))
+                .isInstanceOf(EpException.class);
+        assertThat(events).as("after a move that failed").containsExactly("first", "third");
+        memory.close();
+        assertThat(events).containsExactly("first", "third", "second", "control");
+    }
+}
