@@ -12,6 +12,7 @@ import java.util.concurrent.TimeoutException;
 import org.ep4j.CombinePrecision;
 import org.ep4j.DataType;
 import org.ep4j.EpEvent;
+import org.ep4j.EpMismatchException;
 import org.ep4j.EpShape;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.LowLatencyCombineRequest;
@@ -215,6 +216,51 @@ final class LowLatencyFailuresTest {
                     works(rank, "masked again");
                     works(rank, "masked for the third time");
                 }
+            });
+        }
+    }
+
+    /** The buffer has moved away from it, so there is nowhere to send its rows. */
+    @Test
+    void aRankThatIsMaskedAfterADispatchGetsAndGivesNothingInItsCombine() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 3)) {
+            both.check(rank -> {
+                LowLatencyDispatchResult result =
+                        rank.buffer().dispatch(request(rank, ids(rank)).build());
+                rank.group().barrier(Guard.minute());
+                if (rank.number() != 2) {
+                    rank.buffer().mask(2);
+                    for (CombinePrecision precision : CombinePrecision.values()) {
+                        Tensor outputs = outputs(rank);
+                        byte[] values = new byte[(int) outputs.byteSize()];
+                        Arrays.fill(values, (byte) (0x3c + rank.number()));
+                        Tensor back = rank.buffer()
+                                .combine(LowLatencyCombineRequest.of(rank.fill(outputs, values), result.handle())
+                                        .precision(precision)
+                                        .build())
+                                .out();
+                        rank.keep("out of " + precision, back);
+                    }
+                    works(rank, "after");
+                }
+            });
+        }
+    }
+
+    @Test
+    void ranksThatCombineDifferentDispatchesAreTold() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
+            both.check(rank -> {
+                LowLatencyDispatchResult first =
+                        rank.buffer().dispatch(request(rank, ids(rank)).build());
+                LowLatencyDispatchResult second =
+                        rank.buffer().dispatch(request(rank, ids(rank)).build());
+                var combine = LowLatencyCombineRequest.of(
+                                outputs(rank), rank.number() == 0 ? first.handle() : second.handle())
+                        .build();
+                assertThatThrownBy(() -> rank.buffer().combine(combine))
+                        .isInstanceOf(EpMismatchException.class)
+                        .hasMessageContainingAll("of dispatch 1", "of dispatch 2");
             });
         }
     }
