@@ -6,13 +6,17 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
+import java.util.Arrays;
 import org.ep4j.DataType;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpEvent;
 import org.ep4j.EpShape;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.LowLatencyCombineRequest;
+import org.ep4j.LowLatencyCombineResult;
 import org.ep4j.LowLatencyDispatchRequest;
 import org.ep4j.LowLatencyDispatchResult;
+import org.ep4j.LowLatencyHandle;
 import org.ep4j.OpOptions;
 import org.ep4j.Tensor;
 import org.ep4j.engine.gpu.GpuAgainstHost.Rank;
@@ -52,21 +56,45 @@ final class WaitingKernelsTest {
                         EpTimeoutException.class, e -> assertThat(e.phase()).isEqualTo("event"));
     }
 
-    /** Offset in {@code struct State} of what marks the bank of the first dispatch as emptied. */
-    private static final int TAKEN = 64;
+    /** With weights of 1, of rows that have the value everywhere. */
+    private static LowLatencyCombineResult combine(Rank rank, LowLatencyHandle handle, float value, boolean hook) {
+        int experts = rank.buffer().placement().localExperts(rank.number());
+        long rows = SHAPE.lowLatencyRows(rank.group().size());
+        ByteBuffer values = ByteBuffer.allocate((int) (2L * experts * rows * SHAPE.hidden()))
+                .order(ByteOrder.nativeOrder());
+        while (values.hasRemaining()) {
+            values.putShort(bf16(value));
+        }
+        float[] weights = new float[TOKENS * SHAPE.topK()];
+        Arrays.fill(weights, 1);
+        LowLatencyCombineRequest.Builder request = LowLatencyCombineRequest.of(
+                        rank.tensor(DataType.BF16, values.array(), experts, rows, SHAPE.hidden()), handle)
+                .topkWeights(rank.floats(weights, TOKENS, SHAPE.topK()));
+        return rank.buffer()
+                .combine((hook ? request.hook() : request.options(OpOptions.DEFAULT.asynchronous())).build());
+    }
 
-    /** Marks the bank of the first dispatch as emptied, as a block of the receiving kernel does while others still read. */
-    private static void mark(Rank rank, long taken) {
+    private static short bf16(float value) {
+        return (short) (Float.floatToIntBits(value) >>> 16);
+    }
+
+    /** Offsets in {@code struct State} of what marks the bank of the first operation as emptied. */
+    private static final int DISPATCH_TAKEN = 64;
+
+    private static final int COMBINE_TAKEN = 80;
+
+    /** Marks the bank of the first operation as emptied, as a block of the receiving kernel does while others still read. */
+    private static void mark(Rank rank, int offset, long taken) {
         Copies copies = new Copies((GpuDevice) rank.group().device());
         copies.write(
-                ((GpuBuffer) rank.buffer()).deviceState().address() + TAKEN,
+                ((GpuBuffer) rank.buffer()).deviceState().address() + offset,
                 Copies.buffer(8).putLong(taken));
         copies.close();
     }
 
-    /** Last dispatch that rank 0 has received, as rank 1 knows. */
-    private static long creditOfRankZero(Rank rank) {
-        long offset = 64L * 2 * BufferLayout.number(Counter.LL_DISPATCH_CREDIT);
+    /** Last operation that rank 0 has received, as rank 1 knows. */
+    private static long creditOfRankZero(Rank rank, Counter credit) {
+        long offset = 64L * 2 * BufferLayout.number(credit);
         DeviceMemory counter =
                 ((GpuBuffer) rank.buffer()).symmetricMemory().get(rank.number()).slice(offset, 8);
         ByteBuffer word = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder());
@@ -81,13 +109,13 @@ final class WaitingKernelsTest {
             both.onGpu(rank -> {
                 LowLatencyDispatchResult result = null;
                 if (rank.number() == 0) {
-                    mark(rank, 2);
+                    mark(rank, DISPATCH_TAKEN, 2);
                     result = dispatch(rank, true);
-                    mark(rank, 0);
+                    mark(rank, DISPATCH_TAKEN, 0);
                 }
                 rank.group().barrier(Guard.minute());
                 if (rank.number() == 1) {
-                    assertThat(creditOfRankZero(rank))
+                    assertThat(creditOfRankZero(rank, Counter.LL_DISPATCH_CREDIT))
                             .as("after rank 0 has sent")
                             .isZero();
                 }
@@ -97,10 +125,90 @@ final class WaitingKernelsTest {
                 dispatch(rank, true).receive();
                 rank.group().barrier(Guard.minute());
                 if (rank.number() == 1) {
-                    assertThat(creditOfRankZero(rank))
+                    assertThat(creditOfRankZero(rank, Counter.LL_DISPATCH_CREDIT))
                             .as("after the next dispatch")
                             .isOne();
                 }
+            });
+        }
+    }
+
+    @Test
+    void sendingKernelOfACombineGivesNoCreditForItsOwnOperation() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
+            both.onGpu(rank -> {
+                LowLatencyDispatchResult dispatched = dispatch(rank, true);
+                dispatched.receive();
+                LowLatencyCombineResult result = null;
+                if (rank.number() == 0) {
+                    mark(rank, COMBINE_TAKEN, 2);
+                    result = combine(rank, dispatched.handle(), 1, true);
+                    mark(rank, COMBINE_TAKEN, 0);
+                }
+                rank.group().barrier(Guard.minute());
+                if (rank.number() == 1) {
+                    assertThat(creditOfRankZero(rank, Counter.LL_COMBINE_CREDIT))
+                            .as("after rank 0 has sent")
+                            .isZero();
+                }
+                result = result == null ? combine(rank, dispatched.handle(), 1, true) : result;
+                result.receive();
+                combine(rank, dispatched.handle(), 1, true).receive();
+                rank.group().barrier(Guard.minute());
+                if (rank.number() == 1) {
+                    assertThat(creditOfRankZero(rank, Counter.LL_COMBINE_CREDIT))
+                            .as("after the next combine")
+                            .isOne();
+                }
+            });
+        }
+    }
+
+    @Test
+    void aCombineIsNotSentIntoABankThatThePeerHasNotReceived() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
+            both.onGpu(rank -> {
+                LowLatencyDispatchResult dispatched = dispatch(rank, true);
+                dispatched.receive();
+                LowLatencyHandle handle = dispatched.handle();
+                LowLatencyCombineResult first = combine(rank, handle, 1, true);
+                LowLatencyCombineResult second = combine(rank, handle, 2, true);
+                LowLatencyCombineResult third = null;
+                if (rank.number() == 0) {
+                    first.receive();
+                    second.receive();
+                    third = combine(rank, handle, 4, false);
+                    waits(third.event());
+                }
+                rank.group().barrier(Guard.minute());
+                if (third == null) {
+                    first.receive();
+                    ByteBuffer sums = ByteBuffer.wrap(rank.read(first.out())).order(ByteOrder.nativeOrder());
+                    while (sums.hasRemaining()) {
+                        assertThat(sums.getShort()).as("twice 1").isEqualTo(bf16(2));
+                    }
+                    second.receive();
+                    third = combine(rank, handle, 4, false);
+                }
+                third.event().await(Guard.minute());
+            });
+        }
+    }
+
+    @Test
+    void aRankThatRecoversEndsTheWaitsForIt() {
+        try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 3)) {
+            both.onGpu(rank -> {
+                if (rank.number() != 2) {
+                    EpEvent event = dispatch(rank, false).event();
+                    rank.group().barrier(Guard.minute());
+                    assertThatThrownBy(() -> event.await(Guard.minute()))
+                            .isInstanceOf(EpTimeoutException.class)
+                            .hasMessageContainingAll("rank 2", "has given up and recovers", "receive cannot end");
+                } else {
+                    rank.group().barrier(Guard.minute());
+                }
+                rank.buffer().recover(Guard.minute());
             });
         }
     }
