@@ -128,6 +128,29 @@ class TcpRefusalTest {
         goodRanksForm();
     }
 
+    /** As somebody does who has seen a member join, and does not know the secret. */
+    @Test
+    void refusesHandshakeThatIsPlayedBack() throws IOException {
+        Deadline deadline = Deadline.in(Ranks.LONG, NanoClock.SYSTEM);
+        Hello hello = new Hello(Hello.VERSION, 1, SIZE, true, Proof.nonce(), Proof.nonce(), 1);
+        byte[] proof;
+        try (Socket member = TcpGroup.connect(server.port())) {
+            member.getOutputStream().write(hello.bytes());
+            proof = proof(hello, Reply.read(member, deadline));
+            member.getOutputStream().write(proof);
+            assertThat(Reply.read(member, deadline).type()).isEqualTo(Reply.Type.ACCEPTED);
+        }
+        Guard.until("the rank is free again", () -> !server.taken(1));
+        try (Socket stranger = TcpGroup.connect(server.port())) {
+            stranger.getOutputStream().write(hello.bytes());
+            assertThat(Reply.read(stranger, deadline).type()).isEqualTo(Reply.Type.CHALLENGE);
+            stranger.getOutputStream().write(proof);
+            Reply reply = Reply.read(stranger, deadline);
+            assertThat(reply.type()).isEqualTo(Reply.Type.REFUSED);
+            assertThat(reply.text()).contains("this rank and rank 0 have different secrets");
+        }
+    }
+
     @Test
     void doesNotTrustServerThatProvesUnderKeyWithoutSaltOfMember() throws IOException {
         try (FakeServer fake = new FakeServer(zero.secret(), false)) {
