@@ -213,6 +213,17 @@ class LinkTest {
         assertThat(there).isEqualTo(2);
     }
 
+    /** It may come back, and what is under way goes on then. */
+    @Test
+    void theLastRailIsKeptWhenItsPortGoesDown() {
+        link.portDown(0, "the cable is out");
+        assertThat(link.isLost()).isFalse();
+        assertThat(link.traffic().lanes()).extracting(LinkTraffic.OfLane::alive).containsExactly(false, false, true);
+        assertThat(link.remark()).contains("port-0 is given up", "2 other pairs");
+        assertThat(link.remark()).contains("port-1 is given up", "1 other pairs");
+        assertThat(link.remark()).contains("port-2 is down, and no other pair of ports is left", "the cable is out");
+    }
+
     @Test
     void aLinkWithoutCompletionsIsLostForWhoeverUsesIt() {
         wire.broken = true;
