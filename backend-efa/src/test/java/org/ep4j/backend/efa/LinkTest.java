@@ -112,6 +112,26 @@ final class LinkTest {
                 .isInstanceOf(EpTimeoutException.class);
     }
 
+    /** Otherwise one would be put where the peer has not read the one before. */
+    @Test
+    void anAdvanceWaitsWhileTheRecordsOfThoseBeforeItTakeAllPlaces() {
+        LinkPair pair = pair();
+        pair.fabric().pump(1, () -> {});
+        for (int i = 1; i <= Records.COUNT; i++) {
+            pair.advance(0, 0, i);
+        }
+        EpPeerLostException waits = new EpPeerLostException("it waits", 1, "post");
+        assertThatThrownBy(() -> pair.advance(0, 0, Records.COUNT + 1, () -> {
+                    throw waits;
+                }))
+                .isSameAs(waits);
+        pair.fabric().pump(1, pair.link(1)::tryProgress);
+        pair.advance(0, 0, Records.COUNT + 1);
+        pair.link(0).drain(LONG, Link.NO_CHECK);
+        progress(pair, 1);
+        assertThat(pair.seen(1, 0)).isEqualTo(Records.COUNT + 1);
+    }
+
     @Test
     void onAnIdleLinkAWriteAndAnAdvanceDoNotWaitForAPeerThatHasStopped() {
         LinkPair pair = impatientPair();
