@@ -214,6 +214,19 @@ final class LivenessLocksTest {
                 LivenessLocks sibling = locks()) {
             mine.open(0, List.of(mine.announcement(), sibling.announcement()));
             assertThat(mine.finalRecord(1, MemberState.LOST, 0, 40)).isEmpty();
+            assertThat(mine.hasEnded(1, MemberState.LOST)).isFalse();
+        }
+    }
+
+    /** As in a folder of a file system that does not show the locks of other machines or containers. */
+    @Test
+    void aLockThatSeemsFreeFromTheBeginningProvesNothing() throws Exception {
+        Path file = Files.createFile(folder.resolve("ep4j-1-0.life"));
+        String announcement = String.join("\n", HOST, "another process", LivenessFile.id(file), file.toString());
+        try (LivenessLocks mine = locks()) {
+            mine.open(0, List.of(mine.announcement(), announcement.getBytes(StandardCharsets.UTF_8)));
+            assertThat(mine.state(1)).isEqualTo(MemberState.ALIVE);
+            assertThat(mine.isAnyWatched()).isFalse();
         }
     }
 
