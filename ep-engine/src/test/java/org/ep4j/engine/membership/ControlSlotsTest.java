@@ -71,6 +71,16 @@ final class ControlSlotsTest {
         assertThat(receiver.read(0, ControlSlots.AGREEMENT, version)).isEmpty();
     }
 
+    /** The pieces of a message that is posted may arrive in any order. */
+    @Test
+    void doesNotTakeTheBytesOfAnOlderMessageForThoseOfAVersionThatCameFirst() {
+        sender.send(1, ControlSlots.AGREEMENT, 1, bytes(100, 1));
+        // The version is the first word of a slot.
+        memory.get(1).putLong(0, 2);
+        assertThat(receiver.version(0, ControlSlots.AGREEMENT)).isEqualTo(2);
+        assertThat(receiver.read(0, ControlSlots.AGREEMENT, 2)).isEmpty();
+    }
+
     @Test
     void slotsOfSourcesDoNotOverlap() {
         List<HostMemory> ofThree = Stream.generate(() -> newMemory(3)).limit(3).toList();
