@@ -125,11 +125,15 @@ final class PostedMembershipTest {
     }
 
     private void start(int ranks, boolean alone) {
+        start(ranks, alone, true);
+    }
+
+    private void start(int ranks, boolean alone, boolean lossIsProof) {
         bootstraps = Bootstraps.inProcess(ranks);
         memory = Stream.generate(() -> ControlSlotsTest.newMemory(ranks))
                 .limit(ranks)
                 .toList();
-        locks = Stream.generate(() -> LivenessLocks.create("host", List.of(folder), true))
+        locks = Stream.generate(() -> LivenessLocks.create("host", List.of(folder), lossIsProof))
                 .limit(ranks)
                 .toList();
         for (int r = 0; r < ranks; r++) {
@@ -167,6 +171,14 @@ final class PostedMembershipTest {
                                 one -> !one.getValue().isDone() && looks.get(one.getKey()) - before[one.getKey()] < 100)
                 && System.nanoTime() - end < 0) {
             TimeUnit.MILLISECONDS.sleep(1);
+        }
+    }
+
+    /** More time than that after which a rank counts as silent that sends nothing; those that recover send something from time to time. */
+    private void passSilence(Map<Integer, CompletableFuture<List<Integer>>> recovering) throws InterruptedException {
+        for (int i = 0; i < 12; i++) {
+            later.addAndGet(SILENCE.toNanos() / 10);
+            awaitLooks(recovering);
         }
     }
 
@@ -235,14 +247,39 @@ final class PostedMembershipTest {
         assertThatThrownBy(() -> all.get(2).get(BRIEF.toMillis(), TimeUnit.MILLISECONDS))
                 .as("rank 1 may be in an operation")
                 .isInstanceOf(TimeoutException.class);
-        // As long as the ranks that wait send something from time to time, none of them is silent.
-        for (int i = 0; i < 12; i++) {
-            later.addAndGet(SILENCE.toNanos() / 10);
-            awaitLooks(all);
-        }
+        passSilence(all);
         for (CompletableFuture<List<Integer>> one : all.values()) {
             assertThat(one.get(Guard.minute().toMillis(), TimeUnit.MILLISECONDS))
                     .containsExactly(2, 3, 4);
+        }
+    }
+
+    @Test
+    void givesUpARankThatHasSentNothingSinceAnEarlierRecovery() throws Exception {
+        start(5, false);
+        for (CompletableFuture<List<Integer>> one : recovering(0, 1, 2, 3, 4).values()) {
+            assertThat(one.get(Guard.minute().toMillis(), TimeUnit.MILLISECONDS))
+                    .hasSize(5);
+        }
+        lose(0);
+        Map<Integer, CompletableFuture<List<Integer>>> all = recovering(2, 3, 4);
+        passSilence(all);
+        for (CompletableFuture<List<Integer>> one : all.values()) {
+            assertThat(one.get(Guard.minute().toMillis(), TimeUnit.MILLISECONDS))
+                    .containsExactly(2, 3, 4);
+        }
+    }
+
+    @Test
+    void waitsForASilentRankAsLongAsTheRendezvousLives() throws Exception {
+        start(3, false);
+        Map<Integer, CompletableFuture<List<Integer>>> all = recovering(0, 1);
+        passSilence(all);
+        assertThat(all.values()).noneMatch(CompletableFuture::isDone);
+        all.putAll(recovering(2));
+        for (CompletableFuture<List<Integer>> one : all.values()) {
+            assertThat(one.get(Guard.minute().toMillis(), TimeUnit.MILLISECONDS))
+                    .containsExactly(0, 1, 2);
         }
     }
 
@@ -269,10 +306,7 @@ final class PostedMembershipTest {
         start(5, false);
         bootstraps.get(0).close();
         Map<Integer, CompletableFuture<List<Integer>>> all = recovering(2, 3, 4);
-        for (int i = 0; i < 12; i++) {
-            later.addAndGet(SILENCE.toNanos() / 10);
-            awaitLooks(all);
-        }
+        passSilence(all);
         for (CompletableFuture<List<Integer>> one : all.values()) {
             assertThat(one.get(Guard.minute().toMillis(), TimeUnit.MILLISECONDS))
                     .containsExactly(2, 3, 4);
@@ -351,5 +385,14 @@ final class PostedMembershipTest {
         start(2, true);
         lose(1);
         continueWithout(1, 0);
+    }
+
+    /** The process of a rank that is only stopped keeps its lock. */
+    @Test
+    void doesNotContinueAloneWhileALockShowsThatTheOtherRankLives() {
+        start(2, true, false);
+        openLocks();
+        lose(1);
+        assertThatThrownBy(() -> recovering(0, BRIEF).get()).hasCauseInstanceOf(EpNoMajorityException.class);
     }
 }
