@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -48,6 +49,8 @@ final class BufferMembershipTest {
 
     private static final BufferMembership.Silence NEVER_SILENT =
             new BufferMembership.Silence(Duration.ofDays(1), false);
+
+    private static final int BUFFER = 7;
 
     @TempDir
     private Path folder;
@@ -83,7 +86,7 @@ final class BufferMembershipTest {
         for (int r = 0; r < ranks; r++) {
             locks.get(r).open(r, announcements);
             memberships.add(new BufferMembership(
-                    7,
+                    BUFFER,
                     ControlSlots.Memory.mapped(r, memory),
                     locks.get(r),
                     bootstraps.get(r),
@@ -207,6 +210,24 @@ final class BufferMembershipTest {
         assertThat(recoverAll(0, 1)).hasSize(2);
     }
 
+    /** The others may have taken part in the step that failed here, so a later one would pair with another one of theirs. */
+    @Test
+    void aStepOfAMoveThatFailedIsFollowedByNoOther() {
+        start(2, true);
+        CompletableFuture<Moved> one = recovering(1);
+        recover(0, Guard.minute(), (members, ranks, epoch) -> {
+            assertThatThrownBy(() -> members.barrier("another", Guard.minute()))
+                    .hasMessageContaining("rank 1 is at another step of the recovery than \"another\"");
+            for (Bootstrap next : List.of(members, members.subgroup("both", List.of(0, 1)))) {
+                assertThatThrownBy(() -> next.barrier("first", Guard.minute()))
+                        .hasMessageContaining("an earlier step of the recovery has not ended on this rank");
+            }
+            return epoch;
+        });
+        assertThatThrownBy(() -> one.get(Guard.minute().toNanos(), TimeUnit.NANOSECONDS))
+                .hasMessageContaining("rank 0 is at another step of the recovery than \"first\"");
+    }
+
     private static byte[] filled(int length, int value) {
         byte[] bytes = new byte[length];
         Arrays.fill(bytes, (byte) value);
@@ -296,6 +317,35 @@ final class BufferMembershipTest {
     }
 
     @Test
+    void noOperationBeginsBetweenARecoverThatFailedAndOneThatSucceeds() throws Exception {
+        start(2, true);
+        BufferMembership zero = memberships.get(0);
+        zero.requireReady();
+        assertThatThrownBy(() -> recover(0, Duration.ZERO, BufferMembershipTest::meet))
+                .isInstanceOf(EpTimeoutException.class);
+        assertThatThrownBy(zero::requireReady)
+                .isInstanceOf(EpStateException.class)
+                .hasMessageContaining("call recover again before the next operation");
+        recoverAll(0, 1);
+        zero.requireReady();
+    }
+
+    /** Where the others read it if this rank dies. */
+    @Test
+    void aRankHasStoredWhatItTellsTheOthersToHavePromised() {
+        start(3, true);
+        assertThatThrownBy(() -> recover(0, Duration.ZERO, BufferMembershipTest::meet))
+                .isInstanceOf(EpTimeoutException.class);
+        ControlSlots slots = memberships.get(1).slots();
+        MessageCodec codec = new MessageCodec(3);
+        AcceptorRecord told = slots.read(0, ControlSlots.AGREEMENT, slots.version(0, ControlSlots.AGREEMENT))
+                .map(bytes -> codec.message(bytes).acceptor())
+                .orElseThrow();
+        assertThat(told.promised()).isNotEqualTo(Vote.NO_BALLOT);
+        assertThat(locks.get(1).storedRecord(0, BUFFER, codec.recordBytes())).contains(codec.encode(told));
+    }
+
+    @Test
     void aMaskedRankIsLeftOutAndASecondThoughtIsPossible() throws Exception {
         start(3, true);
         assertThatThrownBy(() -> recover(0, Set.of(1, 2), BRIEF, BufferMembershipTest::meet))
@@ -323,6 +373,28 @@ final class BufferMembershipTest {
         recoverAll(1);
         zero.get(Guard.minute().toNanos(), TimeUnit.NANOSECONDS);
         assertThat(memberships.get(1).recoveries()).isEmpty();
+    }
+
+    @Test
+    void aWaitingRankSeesThatOthersHaveAgreedAndMove() throws Exception {
+        start(3, true);
+        CountDownLatch moving = new CountDownLatch(2);
+        List<CompletableFuture<Moved>> both = Stream.of(0, 2)
+                .map(r -> CompletableFuture.supplyAsync(
+                        () -> recover(r, Guard.minute(), (members, ranks, epoch) -> {
+                            moving.countDown();
+                            return meet(members, ranks, epoch);
+                        }),
+                        threads))
+                .toList();
+        assertThat(moving.await(Guard.minute().toNanos(), TimeUnit.NANOSECONDS)).isTrue();
+        Guard.until(
+                "rank 1 sees both",
+                () -> memberships.get(1).recoveries().keySet().equals(Set.of(0, 2)));
+        Moved moved = recoverAll(1).get(0);
+        for (CompletableFuture<Moved> one : both) {
+            assertThat(one.get(Guard.minute().toNanos(), TimeUnit.NANOSECONDS)).isEqualTo(moved);
+        }
     }
 
     @Test
