@@ -153,8 +153,8 @@ final class Exposure {
      * No more than data needs: what nobody reads from afar, nobody may. Memory of AMD GPUs is never written in relaxed order: what
      * makes writes seen there, a store of the host to a register of the GPU, pushes those before it that are ordered.
      */
-    static int dataAccess(boolean relaxedOrdering, ExposedMemory memory) {
+    static Access dataAccess(boolean relaxedOrdering, ExposedMemory memory) {
         boolean relaxed = relaxedOrdering && !memory.memory().device().type().equals("hip");
-        return Verbs.ACCESS_DATA | (relaxed ? Verbs.ACCESS_RELAXED_ORDERING : 0);
+        return relaxed ? Access.RELAXED_DATA : Access.DATA;
     }
 }

@@ -25,7 +25,7 @@ final class Farewells {
     static final Duration PATIENCE = Duration.ofMillis(500);
 
     /** Time for one of several peers to take what is under way. */
-    private static final Duration TURN = Duration.ofMillis(5);
+    static final Duration TURN = Duration.ofMillis(5);
 
     private static final long PAUSE_NANOS = 50_000;
 

@@ -126,7 +126,7 @@ final class IbrcBackend implements RecoverableBackend, RegistersDeviceMemory, Tr
     @Override
     public void tryRegister(ExposedMemory memory) {
         try (Resources registered = new Resources()) {
-            int access = Exposure.dataAccess(context.config().get(IbrcKeys.RELAXED_ORDERING), memory);
+            Access access = Exposure.dataAccess(context.config().get(IbrcKeys.RELAXED_ORDERING), memory);
             ports.register(memory, access, registered);
         }
     }

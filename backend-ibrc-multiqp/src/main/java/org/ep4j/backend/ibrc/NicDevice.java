@@ -95,8 +95,8 @@ final class NicDevice implements AutoCloseable {
         }
     }
 
-    /** Registers memory for some {@code access}, one of those of {@link Verbs}. */
-    Registration register(ExposedMemory memory, int access) {
+    /** Registers memory. */
+    Registration register(ExposedMemory memory, Access access) {
         NativeRecord keys = new NativeRecord(8);
         long address = memory.memory().address();
         long bytes = memory.memory().byteSize();
@@ -104,11 +104,12 @@ final class NicDevice implements AutoCloseable {
         String where = " of " + bytes + " bytes of " + memory.kind() + " on " + name;
         long region = memory.dmaBuf()
                 .map(file -> Errno.check(
-                        Verbs.regDmabufMr(pd, file.offset(), bytes, address, file.descriptor(), access, keys.address()),
+                        Verbs.regDmabufMr(
+                                pd, file.offset(), bytes, address, file.descriptor(), access.flags(), keys.address()),
                         about,
                         "ibv_reg_dmabuf_mr" + where))
                 .orElseGet(() -> Errno.check(
-                        Verbs.regMr(pd, address, bytes, access, keys.address()), about, "ibv_reg_mr" + where));
+                        Verbs.regMr(pd, address, bytes, access.flags(), keys.address()), about, "ibv_reg_mr" + where));
         return new Registration(region, keys.get(0), keys.get(1));
     }
 

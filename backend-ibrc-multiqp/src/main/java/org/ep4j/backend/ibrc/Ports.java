@@ -81,11 +81,10 @@ final class Ports implements AutoCloseable {
     /**
      * Registers memory with every device.
      *
-     * @param access one of those of {@link Verbs}
      * @param resources gives it back
      * @return the keys, by index of the port
      */
-    Keys register(ExposedMemory memory, int access, Resources resources) {
+    Keys register(ExposedMemory memory, Access access, Resources resources) {
         Map<String, NicDevice.Registration> done = new LinkedHashMap<>();
         for (NicDevice device : devices.values()) {
             NicDevice.Registration registration = device.register(memory, access);
@@ -107,8 +106,7 @@ final class Ports implements AutoCloseable {
 
     /** Registers words of this process. */
     Keys registerWords(long address, long bytes, Resources resources) {
-        // Never with relaxed ordering: a counter may not pass the bytes before it.
-        return register(ExposedMemory.of(new DeviceMemory(address, bytes, Device.HOST)), Verbs.ACCESS_WORDS, resources);
+        return register(ExposedMemory.of(new DeviceMemory(address, bytes, Device.HOST)), Access.WORDS, resources);
     }
 
     /**

@@ -23,15 +23,6 @@ final class Verbs {
     /** {@code IBV_QPF_GRH_REQUIRED}. */
     static final int GRH_REQUIRED = 1;
 
-    /** Access to data: peers write it. {@code IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE}. */
-    static final int ACCESS_DATA = 1 | 2;
-
-    /** Access to words: peers write, read and add to them. Besides, remote reads (4) and atomics (8). */
-    static final int ACCESS_WORDS = ACCESS_DATA | 4 | 8;
-
-    /** {@code IBV_ACCESS_RELAXED_ORDERING}. */
-    static final int ACCESS_RELAXED_ORDERING = 1 << 20;
-
     /** Events up to it tell of a queue or queue pair that failed. {@code IBV_EVENT_QP_ACCESS_ERR}. */
     static final int EVENT_LAST_OF_QUEUES = 3;
 

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Random;
+import java.util.function.BooleanSupplier;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.engine.memory.HostMemory;
@@ -50,7 +51,7 @@ final class FakeFabric {
     private final boolean[] broken;
     private final Link[] links = new Link[2];
     private boolean stepping;
-    private boolean stalled;
+    private BooleanSupplier stalled = () -> false;
     private long adds;
 
     FakeFabric(Random random, int lanes, int rails, int depth, int receives) {
@@ -75,9 +76,9 @@ final class FakeFabric {
         broken[rail] = true;
     }
 
-    /** Nothing more arrives, on any rail, and nothing fails. */
-    void stall() {
-        stalled = true;
+    /** Nothing arrives, on any rail, and nothing fails, as long as {@code stalled} holds. */
+    void stallWhile(BooleanSupplier stalled) {
+        this.stalled = stalled;
     }
 
     /** Requests that advanced a counter. */
@@ -95,7 +96,7 @@ final class FakeFabric {
 
     /** Lets something happen. */
     void step() {
-        if (stepping || stalled) {
+        if (stepping || stalled.getAsBoolean()) {
             return;
         }
         stepping = true;

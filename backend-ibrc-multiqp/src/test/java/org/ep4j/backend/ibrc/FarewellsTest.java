@@ -9,7 +9,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.engine.memory.Resources;
 import org.ep4j.engine.memory.WordMemory;
+import org.ep4j.spi.LinkTraffic;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -36,12 +38,46 @@ final class FarewellsTest {
     void aBufferThatClosesEndsALinkOnWhichNothingArrives() {
         try (LinkPair pair = pair()) {
             IbrcBuffer buffer = buffer(pair);
-            pair.stall();
+            pair.stallWhile(() -> true);
             buffer.write(1, 0, 0, 64);
             buffer.close();
             assertThatThrownBy(() -> pair.write(0, 8))
                     .isInstanceOf(EpPeerLostException.class)
                     .hasMessageContaining("closed ibrc-multiqp buffer \"b\" of rank 0 with writes in flight");
+        }
+    }
+
+    /** It may close the buffer once it has heard that this rank does, and what it has registered is gone then. */
+    @Test
+    void aPeerThatTakesNothingForAWhileHearsOnceThatTheBufferCloses() {
+        try (LinkPair pair = pair()) {
+            IbrcBuffer buffer = buffer(pair);
+            long end = System.nanoTime() + Farewells.TURN.multipliedBy(4).toNanos();
+            pair.stallWhile(() -> System.nanoTime() - end < 0);
+            buffer.close();
+            assertThat(pair.link(0).traffic().lanes())
+                    .extracting(LinkTraffic.OfLane::bytes)
+                    .containsOnlyOnce((long) Long.BYTES)
+                    .containsOnly(0L, (long) Long.BYTES);
+        }
+    }
+
+    /** It may still advance them. */
+    @Test
+    void countersStayRegisteredUntilThePeerHasClosed() {
+        try (LinkPair pair = pair()) {
+            Farewells farewells = new Farewells(memory.words(), RANKS);
+            farewells.prepare();
+            AtomicBoolean givenBack = new AtomicBoolean();
+            Resources counters = new Resources();
+            counters.add(() -> givenBack.set(true));
+            ClosedCounters closed = new ClosedCounters();
+            pair.buffer(0, farewells, counters, closed).close();
+            closed.release();
+            assertThat(givenBack).as("before the peer has closed").isFalse();
+            memory.words().putLongRelease((long) RANKS * LinkMemory.COUNTERS + Long.BYTES, 1);
+            closed.release();
+            assertThat(givenBack).as("after it has").isTrue();
         }
     }
 

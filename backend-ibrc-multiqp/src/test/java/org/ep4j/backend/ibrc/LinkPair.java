@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.function.BooleanSupplier;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
@@ -115,9 +116,9 @@ final class LinkPair implements AutoCloseable {
         return sides[side].link;
     }
 
-    /** Nothing more arrives, on any rail, and nothing fails. */
-    void stall() {
-        fabric.stall();
+    /** Nothing arrives, on any rail, and nothing fails, as long as {@code stalled} holds. */
+    void stallWhile(BooleanSupplier stalled) {
+        fabric.stallWhile(stalled);
     }
 
     void write(int side, int bytes) {
@@ -126,6 +127,11 @@ final class LinkPair implements AutoCloseable {
 
     /** A buffer in the memory of a side, which the peer closes with {@code farewells}. */
     IbrcBuffer buffer(int side, Farewells farewells) {
+        return buffer(side, farewells, new Resources(), new ClosedCounters());
+    }
+
+    /** A buffer whose counters are given back by {@code words}, or kept by {@code closed}. */
+    IbrcBuffer buffer(int side, Farewells farewells, Resources words, ClosedCounters closed) {
         Side own = sides[side];
         return new IbrcBuffer(
                 "b",
@@ -139,12 +145,12 @@ final class LinkPair implements AutoCloseable {
                         farewells,
                         List.of(buffer, buffer),
                         new Resources(),
-                        new Resources()),
+                        words),
                 Map.of(1 - side, own.link),
                 new Looks(),
                 atomics,
-                new ClosedCounters(),
-                closed -> {});
+                closed,
+                buffer -> {});
     }
 
     void breakRail(int rail) {

@@ -58,19 +58,27 @@ class OpeningTest {
 
     @Test
     void dataIsRegisteredForWritesAlone() {
-        int readOrAtomic = 4 | 8;
         for (String device : List.of("host", "cuda:0")) {
-            int ordered = Exposure.dataAccess(false, memory(device));
-            assertThat(ordered & readOrAtomic).isZero();
-            assertThat(Exposure.dataAccess(true, memory(device))).isEqualTo(ordered | Verbs.ACCESS_RELAXED_ORDERING);
+            assertThat(Exposure.dataAccess(false, memory(device))).isEqualTo(Access.DATA);
+            assertThat(Exposure.dataAccess(true, memory(device))).isEqualTo(Access.RELAXED_DATA);
         }
-        assertThat(Verbs.ACCESS_WORDS & readOrAtomic).isEqualTo(readOrAtomic);
+        int readOrAtomic = 4 | 8;
+        int relaxed = 1 << 20;
+        assertThat(Access.DATA.flags() & (readOrAtomic | relaxed)).isZero();
+        assertThat(Access.RELAXED_DATA.flags()).isEqualTo(Access.DATA.flags() | relaxed);
+    }
+
+    /** In relaxed order one could pass the bytes before it. */
+    @Test
+    void countersAreWrittenInOrder() {
+        int readOrAtomic = 4 | 8;
+        assertThat(Access.WORDS.flags()).isEqualTo(Access.DATA.flags() | readOrAtomic);
     }
 
     /** What a store of the host to the GPU's register is to push must come in order. */
     @Test
     void memoryOfAmdGpusIsWrittenInOrder() {
-        assertThat(Exposure.dataAccess(true, memory("hip:0"))).isEqualTo(Verbs.ACCESS_DATA);
+        assertThat(Exposure.dataAccess(true, memory("hip:0"))).isEqualTo(Access.DATA);
     }
 
     private static ExposedMemory memory(String device) {
