@@ -1,6 +1,7 @@
 package org.ep4j.engine.gpu;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -171,6 +172,11 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
             }
         }
         return all;
+    }
+
+    /** Ranks for which an operation waits in vain: they are lost, or recover. */
+    List<Integer> absent() {
+        return state.waits().absent();
     }
 
     /** State that its kernels keep in device memory. */

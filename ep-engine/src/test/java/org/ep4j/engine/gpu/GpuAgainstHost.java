@@ -28,6 +28,7 @@ import org.ep4j.EpShape;
 import org.ep4j.RowLayout;
 import org.ep4j.Tensor;
 import org.ep4j.bootstrap.Bootstraps;
+import org.ep4j.bootstrap.InProcessBootstrap;
 import org.ep4j.config.EpConfig;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.testing.Guard;
@@ -38,9 +39,11 @@ import org.ep4j.testing.Guard;
  */
 final class GpuAgainstHost implements AutoCloseable {
     private static final Duration PATIENCE = Guard.minutes(5);
-    // An emulated GPU is as slow as the processors that all ranks share: for 34 of them, on a busy machine, the default
-    // may be short.
-    private static final String TIMEOUT = Guard.minutes(2).toSeconds() + "s";
+    /**
+     * Timeout of operations. An emulated GPU is as slow as the processors that all ranks share: for 34 of them, on a busy machine, the
+     * default may be short.
+     */
+    static final Duration TIMEOUT = Guard.minutes(2);
 
     private final List<Rank> host;
     private final List<Rank> gpu;
@@ -78,11 +81,11 @@ final class GpuAgainstHost implements AutoCloseable {
         return all(ranks, r -> {
             var config = EpConfig.builder(settings, Map.of())
                     .set("ep.device", device.endsWith(":") ? device + r : device)
-                    .set("ep.timeout", settings.getOrDefault("ep.timeout", TIMEOUT))
-                    .set("ep.setup-timeout", TIMEOUT)
+                    .set("ep.timeout", settings.getOrDefault("ep.timeout", TIMEOUT.toSeconds() + "s"))
+                    .set("ep.setup-timeout", TIMEOUT.toSeconds() + "s")
                     .build();
             EpGroup group = EpGroup.join(bootstraps.get(r), config);
-            return new Rank(group, group.createBuffer(shape));
+            return new Rank((InProcessBootstrap) bootstraps.get(r), group, group.createBuffer(shape));
         });
     }
 
@@ -107,6 +110,10 @@ final class GpuAgainstHost implements AutoCloseable {
             try {
                 scenario.run(rank);
                 return Map.copyOf(rank.kept);
+            } catch (RuntimeException | Error e) {
+                // The others may wait for what this rank will never do.
+                rank.bootstrap.fail(e.toString());
+                throw e;
             } finally {
                 rank.free();
             }
@@ -161,12 +168,14 @@ final class GpuAgainstHost implements AutoCloseable {
 
     /** One rank of one group. */
     static final class Rank {
+        private final InProcessBootstrap bootstrap;
         private final EpGroup group;
         private final EpBuffer buffer;
         private final Map<String, String> kept = new LinkedHashMap<>();
         private final List<DeviceAllocation> allocations = new ArrayList<>();
 
-        private Rank(EpGroup group, EpBuffer buffer) {
+        private Rank(InProcessBootstrap bootstrap, EpGroup group, EpBuffer buffer) {
+            this.bootstrap = bootstrap;
             this.group = group;
             this.buffer = buffer;
         }

@@ -129,6 +129,16 @@ final class BufferMembershipTest {
         return CompletableFuture.supplyAsync(() -> recover(rank, Guard.minute(), BufferMembershipTest::meet), threads);
     }
 
+    private static void await(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(Guard.minute().toNanos(), TimeUnit.NANOSECONDS))
+                    .isTrue();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError(e);
+        }
+    }
+
     private List<Moved> recoverAll(Integer... ranks) throws Exception {
         List<CompletableFuture<Moved>> all =
                 Arrays.stream(ranks).map(this::recovering).toList();
@@ -379,18 +389,19 @@ final class BufferMembershipTest {
     void aWaitingRankSeesThatOthersHaveAgreedAndMove() throws Exception {
         start(3, true);
         CountDownLatch moving = new CountDownLatch(2);
+        CountDownLatch seen = new CountDownLatch(1);
         List<CompletableFuture<Moved>> both = Stream.of(0, 2)
                 .map(r -> CompletableFuture.supplyAsync(
                         () -> recover(r, Guard.minute(), (members, ranks, epoch) -> {
                             moving.countDown();
+                            await(seen);
                             return meet(members, ranks, epoch);
                         }),
                         threads))
                 .toList();
-        assertThat(moving.await(Guard.minute().toNanos(), TimeUnit.NANOSECONDS)).isTrue();
-        Guard.until(
-                "rank 1 sees both",
-                () -> memberships.get(1).recoveries().keySet().equals(Set.of(0, 2)));
+        await(moving);
+        assertThat(memberships.get(1).recoveries().keySet()).containsExactly(0, 2);
+        seen.countDown();
         Moved moved = recoverAll(1).get(0);
         for (CompletableFuture<Moved> one : both) {
             assertThat(one.get(Guard.minute().toNanos(), TimeUnit.NANOSECONDS)).isEqualTo(moved);
