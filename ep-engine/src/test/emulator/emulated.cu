@@ -97,11 +97,10 @@ EP_DEVICE u64 load_polled(const void* p) { return load_acquire(p); }
 EP_DEVICE void acquire_polled() {}
 EP_DEVICE void emulated_publish(void* p, u64 v, const char* what) {
   emulated_runtime->touch(p, 8, what);
-  emulated_runtime->publish(p, false, what);
+  emulated_runtime->publish_flag(p, what);
   __atomic_store_n((u64*)p, v, __ATOMIC_SEQ_CST);
 }
 EP_DEVICE void store_release(void* p, u64 v) { emulated_publish(p, v, "store_release"); }
-EP_DEVICE void store_failure(void* p, u64 v) { emulated_runtime->touch(p, 8, "store_failure"); __atomic_store_n((u64*)p, v, __ATOMIC_SEQ_CST); }
 EP_DEVICE void fence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 EP_DEVICE void store_published(void* p, u64 v) { emulated_publish(p, v, "store_published"); }
 EP_DEVICE void fence_published() { fence_system(); }
@@ -131,7 +130,7 @@ EP_DEVICE void store_remote(int* p, int v) { EMULATED_TOUCH(p, "store_remote"); 
 EP_DEVICE Vec load_once(const Vec* p) { EMULATED_TOUCH(p, "load_once"); return emulated_load(p); }
 EP_DEVICE void store_once(Vec* p, Vec v) { EMULATED_TOUCH(p, "store_once"); emulated_store(p, v); }
 
-EP_DEVICE u32 add_acq_rel(u32* p, u32 v) { EMULATED_TOUCH(p, "add_acq_rel"); emulated_runtime->publish(p, true, "add_acq_rel"); return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST); }
+EP_DEVICE u32 add_acq_rel(u32* p, u32 v) { EMULATED_TOUCH(p, "add_acq_rel"); emulated_runtime->publish_arrivals(p, "add_acq_rel"); return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST); }
 EP_DEVICE u32 swap_acq_rel(u32* p, u32 v) { EMULATED_TOUCH(p, "swap_acq_rel"); return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST); }
 EP_DEVICE bool swap_if(u64* p, u64 expected, u64 v) {
   EMULATED_TOUCH(p, "swap_if");

@@ -34,8 +34,10 @@ struct Runtime {
   void (*pause)();
   // An access to global memory, of this GPU, a peer or the host; others may run before it.
   void (*touch)(const void* address, u64 bytes, const char* what);
-  // A store that others wait for: the copies of the thread must have ended, for a ticket also those of its block.
-  void (*publish)(const void* address, bool ticket, const char* what);
+  // A store of a flag that others wait for: the copies of the thread must have ended.
+  void (*publish_flag)(const void* address, const char* what);
+  // An advance of a counter that others wait for: the copies that the block issued before its last sync_block must have ended, too.
+  void (*publish_arrivals)(const void* address, const char* what);
   void (*fail)(const char* message);
   u64 (*nanoseconds)();
   void (*barrier_init)(u64* barrier, unsigned count);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -11,7 +12,51 @@
 using namespace driver;
 
 namespace {
+constexpr u64 PIECE = 1 << 20;
+
+// Called with memory_lock held.
+const Memory* of_another_process(const void* p) {
+  const Memory* found = find_memory(p);
+  return found && found->kind == IPC ? found : nullptr;
+}
+
+// Memory of another process is read and written through its file: once that process has freed it, also in the middle of a copy, that fails, where a load or
+// store would end this process. Called with memory_lock held.
+bool read_bytes(char* to, const char* from, u64 bytes) {
+  if (const Memory* theirs = of_another_process(from)) return pread(theirs->file, to, bytes, from - theirs->base) == (ssize_t)bytes;
+  memcpy(to, from, bytes);
+  return true;
+}
+bool write_bytes(char* to, const char* from, u64 bytes) {
+  if (const Memory* theirs = of_another_process(to)) return pwrite(theirs->file, from, bytes, to - theirs->base) == (ssize_t)bytes;
+  memcpy(to, from, bytes);
+  return true;
+}
+
+int freed(const char* what, const void* p, u64 bytes) {
+  fprintf(stderr, "emulated CUDA: a %s of %llu bytes at %p, %s\n", what, bytes, p, describe_address(p).c_str());
+  return ILLEGAL_ADDRESS;
+}
+
+// A pattern of 4 bytes, through the file of another process.
+int fill_theirs(char* to, unsigned value, u64 bytes) {
+  std::vector<unsigned> pattern(PIECE / 4, value);
+  for (u64 done = 0; done < bytes; done += PIECE) {
+    std::shared_lock<std::shared_mutex> hold(memory_lock);
+    if (write_bytes(to + done, (char*)pattern.data(), std::min(PIECE, bytes - done))) continue;
+    hold.unlock();
+    return freed("fill", to, bytes);
+  }
+  return SUCCESS;
+}
+
+bool is_of_another_process(const void* p) {
+  std::shared_lock<std::shared_mutex> hold(memory_lock);
+  return of_another_process(p) != nullptr;
+}
+
 int zero_or_fill(void* to, int value, u64 bytes) {
+  if (is_of_another_process(to)) return fill_theirs((char*)to, (value & 255) * 0x01010101u, bytes);
   char* begin = (char*)(((u64)to + 4095) / 4096 * 4096);
   char* end = (char*)(((u64)to + bytes) / 4096 * 4096);
   if (value == 0 && in_zone(to) && bytes > 1 << 20 && madvise(begin, end - begin, MADV_REMOVE) == 0) {
@@ -35,14 +80,20 @@ bool known(const void* p) {
   return find_memory(p) != nullptr;
 }
 
-// Also when it runs: another process may have freed its memory since the copy was queued.
 int move(void* to, const void* from, u64 bytes) {
-  for (const void* p : {(const void*)to, from}) {
-    if (!::is_freed(p)) continue;
-    fprintf(stderr, "emulated CUDA: a copy of %llu bytes at %p, %s\n", bytes, p, describe_address(p).c_str());
-    return ILLEGAL_ADDRESS;
+  if (!is_of_another_process(to) && !is_of_another_process(from)) {
+    memmove(to, from, bytes);
+    return SUCCESS;
   }
-  memmove(to, from, bytes);
+  std::vector<char> piece(std::min(PIECE, bytes));
+  for (u64 done = 0; done < bytes; done += PIECE) {
+    u64 n = std::min(PIECE, bytes - done);
+    std::shared_lock<std::shared_mutex> hold(memory_lock);
+    bool read = read_bytes(piece.data(), (const char*)from + done, n);
+    if (read && write_bytes((char*)to + done, piece.data(), n)) continue;
+    hold.unlock();
+    return freed("copy", read ? to : from, bytes);
+  }
   return SUCCESS;
 }
 
@@ -53,7 +104,7 @@ int copy(void* to, const void* from, u64 bytes, void* stream, bool wait) {
   if (wait) return submit_and_wait(device, [=] { return move(to, from, bytes); });
   if (!known(from)) {
     auto held = std::make_shared<std::vector<char>>((const char*)from, (const char*)from + bytes);
-    return submit(device, stream, [=] { memcpy(to, held->data(), bytes); return 0; });
+    return submit(device, stream, [=] { return move(to, held->data(), bytes); });
   }
   int result = submit(device, stream, [=] { return move(to, from, bytes); });
   if (result == SUCCESS && !known(to)) {
@@ -79,6 +130,7 @@ EXPORT cuMemsetD32Async(char* to, unsigned value, u64 count, void* stream) {
   NEED_CONTEXT(device);
   if ((u64)to % 4 != 0 || !known(to) || !valid_range(to, 4 * count)) return INVALID_VALUE;
   return submit(device, stream, [=] {
+    if (is_of_another_process(to)) return fill_theirs(to, value, 4 * count);
     std::fill((unsigned*)to, (unsigned*)to + count, value);
     return 0;
   });

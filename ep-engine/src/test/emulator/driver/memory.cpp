@@ -114,9 +114,10 @@ int allocate(Device* device, char** address, u64 bytes) {
   u64 mapped = (bytes + 4095) / 4096 * 4096;
   if (device->used + mapped > device_memory()) return OUT_OF_MEMORY;
   char* base = take_addresses(mapped);
-  int file = base ? (int)syscall(SYS_memfd_create, "emulated device memory", 1u /* close on exec */) : -1;
+  int file = base ? (int)syscall(SYS_memfd_create, "emulated device memory", 3u /* close on exec, seals */) : -1;
   if (file < 0) return OUT_OF_MEMORY;
-  if (ftruncate(file, mapped) != 0 || map_file(base, mapped, file) != SUCCESS) {
+  // Another process that writes to it once it is freed, and empty, must not make it larger again.
+  if (ftruncate(file, mapped) != 0 || fcntl(file, F_ADD_SEALS, F_SEAL_GROW) != 0 || map_file(base, mapped, file) != SUCCESS) {
     close(file);
     return OUT_OF_MEMORY;
   }

@@ -95,7 +95,9 @@ struct Execution : Block {
 
   // ---- Memory (memory_checks.cpp).
   void touch(const void* p, u64 bytes, const char* what);
-  void publish(const void* p, bool ticket, const char* what);
+  void publish_flag(const void* p, const char* what);
+  void publish_arrivals(const void* p, const char* what);
+  void fail_unfinished(const void* p, const char* what, const Fiber& by, const Copy& copy);
   bool in_shared(const void* p, u64 bytes);
   void check_global(const void* p, u64 bytes, u64 alignment, const char* what);
   void check_shared(const void* p, u64 bytes, u64 alignment, const char* what);

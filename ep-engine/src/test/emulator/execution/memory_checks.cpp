@@ -38,19 +38,24 @@ void Execution::check_bulk(unsigned bytes, const char* what) {
   if (bytes % 16 != 0 || bytes == 0) fail(700, std::string(what) + " of " + std::to_string(bytes) + " bytes, which is no multiple of 16 above 0");
 }
 
-// A flag covers the copies of its own thread only, since it may belong to one message; a ticket covers all copies that the block issued before its
-// last sync_block.
-void Execution::publish(const void* p, bool ticket, const char* what) {
+// One flag may belong to one message.
+void Execution::publish_flag(const void* p, const char* what) {
+  if (!current->stores.empty()) fail_unfinished(p, what, *current, current->stores.front());
+}
+
+void Execution::publish_arrivals(const void* p, const char* what) {
+  publish_flag(p, what);
   for (int i = 0; i < threads; i++) {
-    const Fiber& f = ticket ? *pool[i] : *current;
-    for (const Copy& copy : f.stores) {
-      if (&f != current && copy.block_syncs == block_syncs) continue;
-      char text[400];
-      snprintf(text, sizeof text, "%s at %p publishes while a bulk_store of %u bytes to %p by %s is in flight: bulk_wait is missing before it", what, p, copy.bytes, (void*)copy.to, where(f).c_str());
-      fail(719, text);
+    for (const Copy& copy : pool[i]->stores) {
+      if (copy.block_syncs != block_syncs) fail_unfinished(p, what, *pool[i], copy);
     }
-    if (!ticket) return;
   }
+}
+
+void Execution::fail_unfinished(const void* p, const char* what, const Fiber& by, const Copy& copy) {
+  char text[400];
+  snprintf(text, sizeof text, "%s publishes while a bulk_store of %u bytes to %p by %s is in flight: bulk_wait is missing before the store to %p", what, copy.bytes, (void*)copy.to, where(by).c_str(), p);
+  fail(719, text);
 }
 
 void Execution::touch(const void* p, u64 bytes, const char* what) {

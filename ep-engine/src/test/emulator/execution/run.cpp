@@ -108,7 +108,8 @@ void pause() {
   running->yield();
 }
 void touch(const void* p, u64 bytes, const char* what) { running->touch(p, bytes, what); }
-void publish(const void* p, bool ticket, const char* what) { running->publish(p, ticket, what); }
+void publish_flag(const void* p, const char* what) { running->publish_flag(p, what); }
+void publish_arrivals(const void* p, const char* what) { running->publish_arrivals(p, what); }
 void fail(const char* text) { running->fail(719, text); }
 u64 nanoseconds() {
   timespec now;
@@ -130,7 +131,7 @@ int Execution::run(const Launch& what) {
   launch = what;
   passed = time_passed();
   lanes = what.module->lanes;
-  static const emulated::Runtime runtime = {calls::meet, calls::sync_block, calls::pause, calls::touch, calls::publish, calls::fail, calls::nanoseconds,
+  static const emulated::Runtime runtime = {calls::meet, calls::sync_block, calls::pause, calls::touch, calls::publish_flag, calls::publish_arrivals, calls::fail, calls::nanoseconds,
                                             calls::barrier_init, calls::barrier_expect, calls::barrier_wait, calls::bulk_load, calls::bulk_store,
                                             calls::bulk_commit, calls::bulk_wait_read, calls::bulk_wait};
   what.module->bind(&runtime);

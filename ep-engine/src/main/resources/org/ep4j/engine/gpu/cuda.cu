@@ -58,10 +58,8 @@ EP_DEVICE u64 load_acquire(const void* p) {
 EP_DEVICE u64 load_polled(const void* p) { return load_acquire(p); }
 EP_DEVICE void acquire_polled() {}
 EP_DEVICE void store_release(void* p, u64 v) { asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory"); }
-// Stores counters and flags, which tell other GPUs that data is there; and what comes before the last block stores them. The HIP dialect has a cheaper way.
+// Stores a counter or a flag, which tells other GPUs that the data before it is there. The HIP dialect has a cheaper way.
 EP_DEVICE void store_published(void* p, u64 v) { store_release(p, v); }
-// Stores a record of a failure, which covers no copy.
-EP_DEVICE void store_failure(void* p, u64 v) { store_release(p, v); }
 EP_DEVICE void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 EP_DEVICE void fence_published() { fence_system(); }
 // Within the block.

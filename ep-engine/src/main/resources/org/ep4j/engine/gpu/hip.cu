@@ -109,8 +109,6 @@ EP_DEVICE u64 load_acquire(const void* p) { return __hip_atomic_load((const u64*
 EP_DEVICE u64 load_polled(const void* p) { return __hip_atomic_load((const u64*)p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM); }
 EP_DEVICE void acquire_polled() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, ""); }
 EP_DEVICE void store_release(void* p, u64 v) { __hip_atomic_store((u64*)p, v, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM); }
-// Stores a record of a failure, which covers no copy.
-EP_DEVICE void store_failure(void* p, u64 v) { store_release(p, v); }
 EP_DEVICE void fence_system() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, ""); }
 EP_DEVICE void fence_block() {
   await_stores();
@@ -132,7 +130,7 @@ EP_DEVICE void store_remote(Vec* p, Vec v) {
   store_remote((u64*)p, v.x | (u64)v.y << 32);
   store_remote((u64*)p + 1, v.z | (u64)v.w << 32);
 }
-// Of counters and flags, which tell other GPUs that data is there; and what comes before the last block stores them.
+// Stores a counter or a flag, which tells other GPUs that the data before it is there.
 EP_DEVICE void store_published(void* p, u64 v) {
 #if EP_RELAXED_STORES
   await_stores();

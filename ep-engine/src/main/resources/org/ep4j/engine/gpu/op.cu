@@ -221,6 +221,12 @@ EP_DEVICE bool failed(const Op& op) { return *(volatile u32*)&op.state->failed !
 
 EP_DEVICE bool first_failure(const Op& op) { return swap_acq_rel(&op.state->failed, 1) == 0; }
 
+// Stores a word of a failure after the others. No release: a failure covers no copies, which may be in flight.
+EP_DEVICE void store_failure(u64* p, u64 v) {
+  fence_system();
+  store_remote(p, v);
+}
+
 EP_DEVICE void record(const Op& op, u64 what, u64 phase, u64 counter, u64 peer, u64 expected, u64 seen, u64 value) {
   volatile Failure* f = op.failure;
   f->phase = phase;
@@ -231,8 +237,7 @@ EP_DEVICE void record(const Op& op, u64 what, u64 phase, u64 counter, u64 peer, 
   f->value = value;
   f->sequence = op.sequence;
   f->deadline = op.deadline;
-  fence_system();
-  store_failure(op.failure, what);
+  store_failure(&op.failure->what, what);
 }
 
 // For failures that concern one operation only and leave the buffer usable. Called by one thread.

@@ -47,8 +47,8 @@ final class EmulatorTest {
                     copies  | 4  | ends with a bulk_load that nobody waited for
                     copies  | 5  | bulk_store of 1024 bytes at
                     copies  | 6  | ends with a bulk_store that has no bulk_commit
-                    copies  | 8  | publishes while a bulk_store of 1024 bytes
-                    copies  | 9  | publishes while a bulk_store of 1024 bytes
+                    copies  | 8  | store_release publishes while a bulk_store of 1024 bytes
+                    copies  | 9  | add_acq_rel publishes while a bulk_store of 1024 bytes
                     """)
     void mistakesAreReported(String kernel, int mistake, String report) throws IOException, InterruptedException {
         assertThat(run(kernel, mistake, "")).contains(report).contains("cuCtxSynchronize failed");
