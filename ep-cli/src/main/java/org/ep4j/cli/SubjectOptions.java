@@ -1,5 +1,6 @@
 package org.ep4j.cli;
 
+import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
@@ -10,6 +11,7 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.TckSubject;
+import org.ep4j.tck.oracle.Patience;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
@@ -46,9 +48,12 @@ final class SubjectOptions {
     /**
      * Gives what is to be tested.
      *
+     * @throws org.ep4j.EpArgumentException when the factor of the kit's limits of time is none
      * @throws EpUnavailableException with the names that there are, when the class path has no backend of this name
      */
     TckSubject subject() {
+        // Before classes of the kit that keep limits of time are loaded.
+        Patience.here(Duration.ZERO);
         List<String> known = ServiceLoader.load(EpBackendProvider.class).stream()
                 .map(provider -> provider.get().id())
                 .sorted()

@@ -268,18 +268,14 @@ public final class Soak {
     /** Whether the ranks that went on are not the members of one group, or a rank does not say why it did not go on. */
     private static boolean isDivided(List<RankReport> reports) {
         List<Integer> on = reports.stream()
-                .filter(report -> after(report).startsWith("["))
+                .filter(report -> report.facts().containsKey(SoakRound.MEMBERS))
                 .map(RankReport::rank)
                 .sorted()
                 .toList();
         return reports.stream()
                 .anyMatch(report -> on.contains(report.rank())
-                        ? !after(report).equals(on.toString())
-                        : after(report).isEmpty());
-    }
-
-    private static String after(RankReport report) {
-        return report.facts().getOrDefault(SoakRound.AFTER, "");
+                        ? !on.toString().equals(report.facts().get(SoakRound.MEMBERS))
+                        : !report.facts().containsKey(SoakRound.ENDED));
     }
 
     private static Kind kind(RankReport report) {
@@ -299,9 +295,11 @@ public final class Soak {
                 facts.getOrDefault(
                         SoakRound.LEAK,
                         facts.getOrDefault(
-                                SoakRound.AFTER,
-                                "the rank ended without its part of the fault: it was not killed, not refused,"
-                                        + " or gave up no port"));
+                                SoakRound.ENDED,
+                                facts.containsKey(SoakRound.MEMBERS)
+                                        ? "the rank went on with " + facts.get(SoakRound.MEMBERS)
+                                        : "the rank ended without its part of the fault: it was not killed, not refused,"
+                                                + " or gave up no port"));
             case KILLED -> facts.getOrDefault(SoakRound.WRONG, "the rank was killed, but is no victim of the round");
             default ->
                 facts.containsKey(SoakRound.WRONG)

@@ -62,8 +62,11 @@ final class SoakRound implements Scenario {
     /** Fact: pairs of ports that this rank has given up. */
     static final String FAILOVERS = "failovers";
 
-    /** Fact: after a partition, the members with which this rank went on, in brackets; or why it did not go on. */
-    static final String AFTER = "after";
+    /** Fact: after a partition, the members with which this rank went on. */
+    static final String MEMBERS = "members";
+
+    /** Fact: after a partition, why this rank did not go on. */
+    static final String ENDED = "ended";
 
     /** Fact: why a buffer was refused that is too large. */
     static final String REFUSED = "refused";
@@ -127,30 +130,44 @@ final class SoakRound implements Scenario {
         Held before = Held.settled(QUIET);
         EpGroup group = context.newGroup(Map.of(EpKeys.FIRST_NUMBER.name(), Long.toString(plan.firstNumber())));
         EpBuffer buffer = group.createBuffer(RandomExchanges.shape(context));
-        try {
+        exchangeAndClose(context, plan, buffer, group);
+        String leak = before.grown(QUIET);
+        if (!leak.isEmpty()) {
+            context.fact(LEAK, leak);
+        }
+    }
+
+    /** What has to be done at the end of a round, also of one that has failed, whose failure it must not replace. */
+    private interface Cleanup extends AutoCloseable {
+        @Override
+        void close();
+    }
+
+    @SuppressWarnings("try") // closed in the reverse order, and not used before
+    private void exchangeAndClose(RankContext context, RoundPlan plan, EpBuffer buffer, EpGroup group) {
+        try (Cleanup last = () -> close(context, plan, buffer, group);
+                Cleanup second = () -> restorePorts(context, plan, group);
+                Cleanup first = () -> resumeStopped(context, plan, buffer)) {
             context.meet();
             if (plan.fault() == Fault.PARTITION) {
                 partition(context, plan, buffer);
             } else {
                 exchange(context, plan, buffer);
             }
-        } finally {
-            if (plan.fault().stopsForLong() && !plan.victims().contains(context.rank())) {
-                // Also where this rank has failed: a process that stays stopped would be taken for one that hangs.
-                resumeVictims(plan, buffer);
-            }
-            try {
-                if (plan.fault() == Fault.PORT_DOWN) {
-                    awaitPorts(group);
-                    context.fact(FAILOVERS, Integer.toString(failovers(group)));
-                }
-            } finally {
-                close(context, plan, buffer, group);
-            }
         }
-        String leak = before.grown(QUIET);
-        if (!leak.isEmpty()) {
-            context.fact(LEAK, leak);
+    }
+
+    /** A process that stays stopped would be taken for one that hangs. */
+    private static void resumeStopped(RankContext context, RoundPlan plan, EpBuffer buffer) {
+        if (plan.fault().stopsForLong() && !plan.victims().contains(context.rank())) {
+            resumeVictims(plan, buffer);
+        }
+    }
+
+    private void restorePorts(RankContext context, RoundPlan plan, EpGroup group) {
+        if (plan.fault() == Fault.PORT_DOWN) {
+            awaitPorts(group);
+            context.fact(FAILOVERS, Integer.toString(failovers(group)));
         }
     }
 
@@ -168,7 +185,7 @@ final class SoakRound implements Scenario {
     }
 
     private static void requirePorts(RankContext context) {
-        Optional<String> refusal = RocePort.refusal(ports(context.group()));
+        Optional<String> refusal = RocePort.refusal(RocePort.NICS, ports(context.group()), RocePort.defaultRoutes());
         if (refusal.isPresent()) {
             context.fact(UNINJECTABLE, refusal.get());
             throw new EpUnavailableException(refusal.get());
@@ -214,17 +231,9 @@ final class SoakRound implements Scenario {
                         + " of "
                         + plan.exchanges() + " after the last recovery");
             }
-            if (index == plan.begin() && !injected) {
-                injected = true;
-                if (plan.fault() == Fault.FULL) {
-                    refuseTooLarge(context, buffer);
-                }
-                inject(context, plan, buffer);
-            }
-            long began = System.nanoTime();
             boolean late = continued != 0;
-            try {
-                exchange(context, plan, buffer, seed, index);
+            Optional<EpException> failed = attempt(context, plan, buffer, seed, index);
+            if (failed.isEmpty()) {
                 mustBe(!late, "this rank was left out, but an exchange that began afterwards has succeeded", null);
                 index++;
                 if (plan.fault() == Fault.STOP
@@ -232,32 +241,55 @@ final class SoakRound implements Scenario {
                         && !buffer.maskedRanks().isEmpty()) {
                     resumeVictims(plan, buffer);
                 }
-            } catch (EpException failure) {
-                if (isAboutThis(context, failure)) {
-                    learned(context, plan, outlives, failure);
-                    return;
-                }
-                requireInTime(context, failure, System.nanoTime() - began, outlives);
-                mustBe(!expected.isEmpty(), "no rank was lost, but: " + failure.getMessage(), failure);
-                Recovery recovery;
-                try {
-                    recovery = recover(context, buffer);
-                } catch (EpPeerLostException left) {
-                    mustBe(isAboutThis(context, left), "recovery failed: " + left.getMessage(), left);
-                    learned(context, plan, outlives, left);
-                    return;
-                }
-                mustBe(!outlives, "this rank was lost, but recovered without " + recovery.masked(), failure);
-                mustBe(
-                        expected.containsAll(recovery.masked()),
-                        "ranks " + recovery.masked() + " were left out, must be of " + expected,
-                        failure);
-                // The same on all, and another one than before.
-                seed = 31 * plan.seed() + recovery.masked().hashCode() + 1;
-                index = 0;
+                continue;
             }
+            EpException failure = failed.get();
+            if (isAboutThis(context, failure)) {
+                learned(context, plan, outlives, failure);
+                return;
+            }
+            mustBe(!expected.isEmpty(), "no rank was lost, but: " + failure.getMessage(), failure);
+            Recovery recovery;
+            try {
+                recovery = recover(context, buffer);
+            } catch (EpPeerLostException left) {
+                mustBe(isAboutThis(context, left), "recovery failed: " + left.getMessage(), left);
+                learned(context, plan, outlives, left);
+                return;
+            }
+            mustBe(!outlives, "this rank was lost, but recovered without " + recovery.masked(), failure);
+            mustBe(
+                    expected.containsAll(recovery.masked()),
+                    "ranks " + recovery.masked() + " were left out, must be of " + expected,
+                    failure);
+            seed = seedAfter(plan, recovery);
+            index = 0;
         }
         mustBe(!outlives, "this rank was lost, but took part until the end", null);
+    }
+
+    /** Seed of the exchanges after a recovery: the same on all members, and another one than before. */
+    private static long seedAfter(RoundPlan plan, Recovery recovery) {
+        return 31 * plan.seed() + recovery.masked().hashCode() + 1;
+    }
+
+    /** Exchanges once, and injects the fault before if this is the exchange to do so; gives how the exchange failed, if it did. */
+    private Optional<EpException> attempt(RankContext context, RoundPlan plan, EpBuffer buffer, long seed, int index) {
+        if (index == plan.begin() && !injected) {
+            injected = true;
+            if (plan.fault() == Fault.FULL) {
+                refuseTooLarge(context, buffer);
+            }
+            inject(context, plan, buffer);
+        }
+        long began = System.nanoTime();
+        try {
+            exchange(context, plan, buffer, seed, index);
+            return Optional.empty();
+        } catch (EpException failure) {
+            requireInTime(context, plan, failure, System.nanoTime() - began);
+            return Optional.of(failure);
+        }
     }
 
     /**
@@ -281,18 +313,18 @@ final class SoakRound implements Scenario {
         try {
             recovery = buffer.recover(AGREEMENT);
         } catch (EpNoMajorityException | EpTimeoutException none) {
-            context.fact(AFTER, String.valueOf(none.getMessage()));
+            context.fact(ENDED, String.valueOf(none.getMessage()));
             return;
         } catch (EpPeerLostException left) {
             mustBe(isAboutThis(context, left), "recovery failed: " + left.getMessage(), left);
-            context.fact(AFTER, String.valueOf(left.getMessage()));
+            context.fact(ENDED, String.valueOf(left.getMessage()));
             return;
         }
         for (int index = 0; index < plan.exchanges(); index++) {
-            exchange(context, plan, buffer, 31 * plan.seed() + recovery.masked().hashCode() + 1, index);
+            exchange(context, plan, buffer, seedAfter(plan, recovery), index);
         }
         context.fact(
-                AFTER,
+                MEMBERS,
                 IntStream.range(0, context.size())
                         .filter(rank -> !recovery.masked().contains(rank))
                         .boxed()
@@ -304,21 +336,14 @@ final class SoakRound implements Scenario {
     private EpException failing(RankContext context, RoundPlan plan, EpBuffer buffer) {
         long end = System.nanoTime() + LONGEST.toNanos();
         for (int index = 0; System.nanoTime() - end < 0; index++) {
-            if (index == plan.begin()) {
-                inject(context, plan, buffer);
-            }
-            long began = System.nanoTime();
-            try {
-                exchange(context, plan, buffer, plan.seed(), index);
-            } catch (EpException failure) {
+            Optional<EpException> failure = attempt(context, plan, buffer, plan.seed(), index);
+            if (failure.isPresent()) {
                 // A rank may still be at the end of the exchange before.
-                mustBe(index >= plan.begin() - 1, "no rank was stopped yet, but: " + failure.getMessage(), failure);
-                requireInTime(
-                        context,
-                        failure,
-                        System.nanoTime() - began,
-                        plan.victims().contains(context.rank()));
-                return failure;
+                mustBe(
+                        index >= plan.begin() - 1,
+                        "no rank was stopped yet, but: " + failure.get().getMessage(),
+                        failure.get());
+                return failure.get();
             }
         }
         context.fact(HANG, "the round");
@@ -347,10 +372,13 @@ final class SoakRound implements Scenario {
                 failure);
     }
 
-    /** Losses are found long before the timeout of an operation, which ends only what hangs. */
-    private static void requireInTime(RankContext context, EpException failure, long nanos, boolean stopped) {
+    /** Losses are found long before the timeout of an operation, which ends only what hangs; but not by a rank that is left out and lives. */
+    private static void requireInTime(RankContext context, RoundPlan plan, EpException failure, long nanos) {
+        boolean outlives = plan.fault().needsRecovery()
+                && !plan.fault().kills()
+                && plan.victims().contains(context.rank());
         Duration longest = context.config(Map.of()).get(EpKeys.TIMEOUT);
-        if (failure instanceof EpTimeoutException late && !stopped && nanos >= longest.toNanos() / 2) {
+        if (failure instanceof EpTimeoutException late && !outlives && nanos >= longest.toNanos() / 2) {
             throw late;
         }
     }
@@ -414,8 +442,8 @@ final class SoakRound implements Scenario {
      * @return ends when the port is up again
      */
     private static FutureTask<@Nullable Void> portDown(RoundPlan plan, List<String> ports) {
-        RocePort port =
-                RocePort.of(ports.get(Math.floorMod(plan.seed(), ports.size()))).orElseThrow();
+        RocePort port = RocePort.of(RocePort.NICS, ports.get(Math.floorMod(plan.seed(), ports.size())))
+                .orElseThrow();
         FutureTask<@Nullable Void> down = new FutureTask<>(() -> port.takeDown(plan.gap(), PORT_TIMEOUT), null);
         later(Duration.ZERO, down);
         port.await(false, PORT_TIMEOUT);
@@ -439,7 +467,7 @@ final class SoakRound implements Scenario {
             throw new IllegalStateException("a port of " + ports(group) + " did not come up again", e);
         }
         for (String port : ports(group)) {
-            RocePort.of(port).ifPresent(one -> one.await(true, PORT_TIMEOUT));
+            RocePort.of(RocePort.NICS, port).ifPresent(one -> one.await(true, PORT_TIMEOUT));
         }
     }
 

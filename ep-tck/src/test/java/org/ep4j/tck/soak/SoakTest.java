@@ -246,8 +246,8 @@ final class SoakTest {
         assertThat(partition(none, "[1]")).isEmpty();
         assertThat(partition(none, none)).isEmpty();
         assertThat(partition("[0]", "[1]").orElseThrow().detail())
-                .contains("rank 0 DONE: [0]")
-                .contains("rank 1 DONE: [1]");
+                .contains("rank 0 DONE: the rank went on with [0]")
+                .contains("rank 1 DONE: the rank went on with [1]");
         assertThat(partition("[0, 1]", "[1]")).isPresent();
         assertThat(partition("[0, 1]", none)).isPresent();
         assertThat(partition("[1]", none)).isPresent();
@@ -255,10 +255,12 @@ final class SoakTest {
     }
 
     private static Optional<Problem> partition(String ofZero, String ofOne) {
-        return problem(
-                Fault.PARTITION,
-                ended(0, End.DONE, Map.of(SoakRound.AFTER, ofZero)),
-                ended(1, End.DONE, Map.of(SoakRound.AFTER, ofOne)));
+        return problem(Fault.PARTITION, ended(0, End.DONE, afterwards(ofZero)), ended(1, End.DONE, afterwards(ofOne)));
+    }
+
+    /** Facts of a rank that went on with some members, or did not for some reason. */
+    private static Map<String, String> afterwards(String text) {
+        return text.isEmpty() ? Map.of() : Map.of(text.startsWith("[") ? SoakRound.MEMBERS : SoakRound.ENDED, text);
     }
 
     @Test
