@@ -1,6 +1,10 @@
 // Runs a kernel of self_test.cu, with BYTES of dynamic shared memory; prints what the kernel left, and the emulator what it found.
-// Usage: self-test KERNELS NAME MISTAKE [BYTES], or self-test KERNELS freed: the kernel writes into memory that another process has freed.
+// Usage: self-test KERNELS NAME MISTAKE [BYTES], or self-test KERNELS freed ACCESS: by a kernel (0), a copy there (1) or from there (2), a copy of memory that
+// the driver does not know (3), or a fill (4), to memory that another process has freed.
 #include <unistd.h>
+
+#include <atomic>
+#include <thread>
 
 #include "harness.h"
 
@@ -24,7 +28,19 @@ void other_process(int in, int out) {
   if (write(out, &word, 1) != 1) exit(1);
 }
 
-int freed_by_other(const char* kernels) {
+// Lets the other process free its memory, once something that uses it is queued behind.
+struct Freeing {
+  int there, back;
+  std::atomic<bool> queued{false};
+
+  void run() {
+    while (!queued) std::this_thread::yield();
+    char word = 1;
+    if (write(there, &word, 1) != 1 || read(back, &word, 1) != 1) exit(1);
+  }
+};
+
+int freed_by_other(const char* kernels, int access) {
   int there[2], back[2];
   if (pipe(there) != 0 || pipe(back) != 0) return 1;
   if (fork() == 0) {
@@ -42,20 +58,32 @@ int freed_by_other(const char* kernels) {
   emulated::check(cuIpcOpenMemHandle_v2(&memory, handle, 1), "cuIpcOpenMemHandle");
   auto module = gpu.load({kernels});
   Op op{gpu.allocate<unsigned long long>(4), memory, memory, 12};
-  module.launch("threads", 1, 128, 0, op);
+  char* own = gpu.allocate(4096);
+  static char pageable[4096];
+  auto use = [&] {
+    switch (access) {
+      case 0: module.launch("threads", 1, 128, 0, op); break;
+      case 1: emulated::check(cuMemcpyAsync(memory, own, 4096, nullptr), "cuMemcpyAsync"); break;
+      case 2: emulated::check(cuMemcpyAsync(own, memory, 4096, nullptr), "cuMemcpyAsync"); break;
+      case 3: emulated::check(cuMemcpyAsync(memory, pageable, 4096, nullptr), "cuMemcpyAsync"); break;
+      default: emulated::check(cuMemsetD8Async(memory, 7, 4096, nullptr), "cuMemsetD8Async");
+    }
+  };
+  use();
   gpu.synchronize();
-  printf("written\n");
+  printf("used\n");
   fflush(stdout);
-  char word = 1;
-  if (write(there[1], &word, 1) != 1 || read(back[0], &word, 1) != 1) return 1;
-  module.launch("threads", 1, 128, 0, op);
+  Freeing freeing{there[1], back[0]};
+  emulated::check(cuLaunchHostFunc(nullptr, [](void* it) { ((Freeing*)it)->run(); }, &freeing), "cuLaunchHostFunc");
+  use();
+  freeing.queued = true;
   gpu.synchronize();
   return 0;
 }
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (strcmp(arguments[2], "freed") == 0) return freed_by_other(arguments[1]);
+  if (strcmp(arguments[2], "freed") == 0) return freed_by_other(arguments[1], atoi(arguments[3]));
   emulated::Gpu gpu(0);
   auto kernels = gpu.load({arguments[1]});
   Op op{gpu.allocate<unsigned long long>(4), gpu.allocate(4096), gpu.allocate(4096), atoi(arguments[3])};

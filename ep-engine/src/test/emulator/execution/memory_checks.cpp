@@ -38,7 +38,7 @@ void Execution::check_bulk(unsigned bytes, const char* what) {
   if (bytes % 16 != 0 || bytes == 0) fail(700, std::string(what) + " of " + std::to_string(bytes) + " bytes, which is no multiple of 16 above 0");
 }
 
-// One flag may belong to one message.
+// Looks at the copies of this thread alone: its flag may belong to one message.
 void Execution::publish_flag(const void* p, const char* what) {
   if (!current->stores.empty()) fail_unfinished(p, what, *current, current->stores.front());
 }
@@ -54,7 +54,7 @@ void Execution::publish_arrivals(const void* p, const char* what) {
 
 void Execution::fail_unfinished(const void* p, const char* what, const Fiber& by, const Copy& copy) {
   char text[400];
-  snprintf(text, sizeof text, "%s publishes while a bulk_store of %u bytes to %p by %s is in flight: bulk_wait is missing before the store to %p", what, copy.bytes, (void*)copy.to, where(by).c_str(), p);
+  snprintf(text, sizeof text, "%s publishes while a bulk_store of %u bytes to %p by %s is in flight: bulk_wait is missing before what it publishes at %p", what, copy.bytes, (void*)copy.to, where(by).c_str(), p);
   fail(719, text);
 }
 

@@ -9,7 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CompletableFuture;
 import org.ep4j.spi.NanoClock;
 
-/** Listens and goes through the handshake without the secret or without the member's salt, or refuses in another protocol version. */
+/** Accepts one connection and goes through the handshake up to the member's proof, or refuses in another protocol version. */
 final class FakeServer implements AutoCloseable {
     private final ServerSocket listener = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
 
@@ -25,9 +25,13 @@ final class FakeServer implements AutoCloseable {
         this(version, Secret.NONE, true);
     }
 
-    /** A server that knows the secret. It ends the handshake after the member's proof. */
-    FakeServer(Secret secret, boolean mixesSalt) throws IOException {
-        this(Hello.VERSION, secret, mixesSalt);
+    /**
+     * A server that knows the secret.
+     *
+     * @param mixes whether its key depends on the member's salt, as it must
+     */
+    FakeServer(Secret secret, boolean mixes) throws IOException {
+        this(Hello.VERSION, secret, mixes);
     }
 
     private FakeServer(int version, Secret secret, boolean mixes) throws IOException {
@@ -40,7 +44,7 @@ final class FakeServer implements AutoCloseable {
         return listener.getLocalPort();
     }
 
-    /** How many bytes a member sent after the server's false proof. */
+    /** How many bytes of a proof the member sent after the server's. */
     int learned() {
         return Ranks.get(learned);
     }

@@ -50,7 +50,7 @@ import picocli.CommandLine.Spec;
                     + " to 600 ms apart. full: ranks ask for a buffer that memory has no room for, must be refused, and go on"
                     + " with the one that they have. port-down: the network device of one of a rank's RoCE ports is taken down for up to 2 s, which loses its global IPv6"
                     + " addresses and static routes;"
-                    + " requires CAP_NET_ADMIN and a second port; not part of all. kill: a process is killed. double-kill: two processes are killed up to 50 ms"
+                    + " requires CAP_NET_ADMIN, a second port, and network devices without a default route; not part of all. kill: a process is killed. double-kill: two processes are killed up to 50 ms"
                     + " apart. stop: a process is stopped past the heartbeat timeout, and continues once the others"
                     + " have recovered: it must learn that it was left out. partition: one of two ranks is stopped, and"
                     + " continues once the other has given up: they must not go on apart; requires two ranks; not part of all."
@@ -63,7 +63,7 @@ import picocli.CommandLine.Spec;
             "0:no hang, no wrong row, no leak, no other failure",
             "1:at least one of them",
             "2:wrong usage, setting or argument",
-            "3:the backend is not available here",
+            "3:the backend is not available here, or the fault of the first round",
             "5:an error inside ep4j",
         })
 final class SoakCommand implements Callable<Integer> {

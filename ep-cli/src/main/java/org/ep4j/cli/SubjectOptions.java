@@ -38,17 +38,17 @@ final class SubjectOptions {
             paramLabel = "CAPABILITY",
             description =
                     "Capability that the backend does not have, for example recover: conformance reports the rules that"
-                            + " need it as UNSUPPORTED, and requires that its use is refused; soak leaves out the faults that lose a"
-                            + " rank. May be repeated. One of: ${COMPLETION-CANDIDATES}.")
+                            + " need it as UNSUPPORTED, and requires that its use is refused; soak leaves out of all the faults that"
+                            + " need it, and refuses those that are named. May be repeated. One of: ${COMPLETION-CANDIDATES}.")
     private Set<Capability> without = EnumSet.noneOf(Capability.class);
 
     /** Made by picocli, too. */
     SubjectOptions() {}
 
     /**
-     * Gives what is to be tested.
+     * The subject to test.
      *
-     * @throws org.ep4j.EpArgumentException when the factor of the kit's limits of time is none
+     * @throws org.ep4j.EpArgumentException if EP_TCK_PATIENCE is not an integer from 1 to 100
      * @throws EpUnavailableException with the names that there are, when the class path has no backend of this name
      */
     TckSubject subject() {

@@ -24,7 +24,7 @@ import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Which memory of a buffer goes when. */
+/** When memory of a buffer is freed. */
 @Tag("verify")
 final class MovableMemoryTest {
     private final List<String> events = new ArrayList<>();

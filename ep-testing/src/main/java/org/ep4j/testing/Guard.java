@@ -2,6 +2,8 @@ package org.ep4j.testing;
 
 import java.time.Duration;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
@@ -49,6 +51,22 @@ public final class Guard {
                 throw new AssertionError("interrupted while it waited until " + what);
             }
             LockSupport.parkNanos(PAUSE_NANOS);
+        }
+    }
+
+    /**
+     * Waits until a latch is at 0.
+     *
+     * @throws AssertionError when it is not within {@link #minute}
+     */
+    public static void await(CountDownLatch latch) {
+        try {
+            if (!latch.await(minute().toNanos(), TimeUnit.NANOSECONDS)) {
+                throw new AssertionError("still " + latch.getCount() + " to count after " + minute());
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted while it waited for a latch", e);
         }
     }
 }

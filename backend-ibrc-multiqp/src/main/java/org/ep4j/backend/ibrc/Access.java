@@ -8,7 +8,10 @@ enum Access {
     /** The same, whose bytes may arrive in any order: {@code IBV_ACCESS_RELAXED_ORDERING}. */
     RELAXED_DATA(DATA.flags | 1 << 20),
 
-    /** Counters, which peers also read and add to; never relaxed, since a counter may not pass the bytes before it. */
+    /**
+     * Counters, which peers also read and add to, with {@code IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC}; never relaxed, since a
+     * counter may not pass the bytes before it.
+     */
     WORDS(DATA.flags | 4 | 8);
 
     private final int flags;

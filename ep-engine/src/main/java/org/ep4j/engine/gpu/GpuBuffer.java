@@ -174,7 +174,7 @@ final class GpuBuffer extends EngineBuffer implements GpuBufferFacts {
         return all;
     }
 
-    /** Ranks for which an operation waits in vain: they are lost, or recover. */
+    /** Ranks that no operation which has begun may wait for: they have left, or recover. */
     List<Integer> absent() {
         return state.waits().absent();
     }

@@ -63,11 +63,23 @@ final class EmulatorTest {
         assertThat(run(kernel, mistake, "")).isEqualTo(left + "\n");
     }
 
-    @Test
-    void aWriteIntoMemoryThatAnotherProcessHasFreedIsReported() throws IOException, InterruptedException {
-        assertThat(run("freed", 0, ""))
-                .startsWith("written")
-                .contains("of 4096 of memory of another process, which has freed it", "cuCtxSynchronize failed");
+    /** Kernels, copies to it, from it and from memory that the driver does not know, and fills; queued before it was freed. */
+    @ParameterizedTest
+    @CsvSource({
+        "0, an access",
+        "1, a copy of 4096 bytes",
+        "2, a copy of 4096 bytes",
+        "3, a copy of 4096 bytes",
+        "4, a fill of 4096 bytes"
+    })
+    void aUseOfMemoryThatAnotherProcessHasFreedIsReported(int access, String report)
+            throws IOException, InterruptedException {
+        assertThat(run("freed", access, ""))
+                .startsWith("used")
+                .contains(
+                        report,
+                        "of 4096 of memory of another process, which has freed it",
+                        "cuCtxSynchronize failed: CUDA_ERROR_ILLEGAL_ADDRESS");
     }
 
     @Test

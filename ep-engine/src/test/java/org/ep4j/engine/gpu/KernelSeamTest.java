@@ -124,13 +124,18 @@ final class KernelSeamTest {
     /** Checks by reading what the emulator, which has a dialect of its own, cannot show: other GPUs and NICs see the bytes before a flag. */
     @Test
     void flagsForOtherDevicesAreReleasedAndAcquiredInSystemScope() {
-        assertThat(definition("cuda.cu", "store_release")).contains("st.release.sys.global.u64");
-        assertThat(definition("cuda.cu", "store_published")).contains("store_release(p, v)");
-        assertThat(definition("cuda.cu", "load_acquire")).contains("ld.acquire.sys.global.u64");
-        assertThat(definition("cuda.cu", "fence_system")).contains("fence.acq_rel.sys");
-        assertThat(definition("cuda.cu", "store_remote")).contains("st.relaxed.sys.global");
-        assertThat(definition("hip.cu", "store_release")).contains("__ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM");
-        assertThat(definition("hip.cu", "load_acquire")).contains("__ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM");
+        assertThat(definition("cuda.cu", "store_release(")).contains("st.release.sys.global.u64");
+        assertThat(definition("cuda.cu", "store_published(")).contains("store_release(p, v)");
+        assertThat(definition("cuda.cu", "load_acquire(")).contains("ld.acquire.sys.global.u64");
+        assertThat(definition("cuda.cu", "fence_system(")).contains("fence.acq_rel.sys");
+        assertThat(definition("cuda.cu", "store_remote(u64*")).contains("st.relaxed.sys.global.u64");
+        assertThat(definition("hip.cu", "store_release(")).contains("__ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM");
+        assertThat(definition("hip.cu", "store_published("))
+                .containsSubsequence("await_stores()", "store_release(p, v)");
+        assertThat(definition("hip.cu", "load_acquire(")).contains("__ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM");
+        assertThat(definition("hip.cu", "fence_system(")).contains("__builtin_amdgcn_fence(__ATOMIC_ACQ_REL, \"\")");
+        assertThat(definition("hip.cu", "store_remote(u64*")).contains("__ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM");
+        assertThat(definition("op.cu", "store_failure(")).containsSubsequence("fence_system()", "store_remote(p, v)");
         List<String> stores = read("fifo.cu")
                 .lines()
                 .map(String::strip)
@@ -140,10 +145,11 @@ final class KernelSeamTest {
         assertThat(stores.get(1)).as("the word with the phase").startsWith("store_release(place + 1,");
     }
 
-    /** The text from a function's name to the next function. */
+    /** The text from a function's name, with the beginning of its parameters, to the next function. */
     private static String definition(String file, String function) {
         Matcher found = Pattern.compile(
-                        "^EP_DEVICE \\w+ " + function + "\\(.*?(?=^EP_DEVICE|\\z)", Pattern.DOTALL | Pattern.MULTILINE)
+                        "^EP_DEVICE \\w+ " + Pattern.quote(function) + ".*?(?=^EP_DEVICE|\\z)",
+                        Pattern.DOTALL | Pattern.MULTILINE)
                 .matcher(read(file));
         assertThat(found.find()).as(file + " has " + function).isTrue();
         return found.group();

@@ -248,7 +248,7 @@ final class LowLatencyFailuresTest {
     }
 
     @Test
-    void ranksThatCombineDifferentDispatchesAreTold() {
+    void refusesACombineOfDifferentDispatches() {
         try (GpuAgainstHost both = new GpuAgainstHost(SHAPE, 2)) {
             both.check(rank -> {
                 LowLatencyDispatchResult first =

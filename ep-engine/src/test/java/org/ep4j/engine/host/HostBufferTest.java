@@ -6,15 +6,18 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.ep4j.CombineRequest;
 import org.ep4j.DataType;
+import org.ep4j.DeviceAllocation;
 import org.ep4j.DispatchHandle;
 import org.ep4j.DispatchRequest;
 import org.ep4j.DispatchResult;
@@ -47,6 +50,7 @@ final class HostBufferTest {
     private static final class Rank {
         private final EpGroup group;
         private final EpBuffer buffer;
+        private final List<DeviceAllocation> allocations = new ArrayList<>();
         private final Tensor x;
         private final Tensor ids;
 
@@ -63,12 +67,9 @@ final class HostBufferTest {
         }
 
         private Tensor tensor(DataType type, long... dims) {
-            return Tensor.of(
-                    group.device()
-                            .allocate(Tensor.bytes(type, List.of(dims[0], dims[1])))
-                            .memory(),
-                    type,
-                    dims);
+            DeviceAllocation allocation = group.device().allocate(Tensor.bytes(type, List.of(dims[0], dims[1])));
+            allocations.add(allocation);
+            return Tensor.of(allocation.memory(), type, dims);
         }
 
         DispatchResult dispatch() {
@@ -91,9 +92,16 @@ final class HostBufferTest {
             List<CompletableFuture<Void>> both = Bootstraps.inProcess(2).stream()
                     .map(bootstrap -> CompletableFuture.runAsync(() -> run(bootstrap, config, work), threads))
                     .toList();
+            List<Throwable> failures = new ArrayList<>();
             for (CompletableFuture<Void> one : both) {
-                one.get(Guard.minute().toSeconds(), TimeUnit.SECONDS);
+                try {
+                    one.get(Guard.minute().toSeconds(), TimeUnit.SECONDS);
+                } catch (ExecutionException e) {
+                    failures.add(e.getCause());
+                }
             }
+            // All of them: one rank may only have waited for the other.
+            assertThat(failures).isEmpty();
         } finally {
             threads.shutdownNow();
         }
@@ -101,7 +109,12 @@ final class HostBufferTest {
 
     private static void run(Bootstrap bootstrap, EpConfig config, Consumer<Rank> work) {
         try (EpGroup group = EpGroup.join(bootstrap, config)) {
-            work.accept(new Rank(group));
+            Rank rank = new Rank(group);
+            try {
+                work.accept(rank);
+            } finally {
+                rank.allocations.forEach(DeviceAllocation::close);
+            }
         }
     }
 
@@ -118,7 +131,7 @@ final class HostBufferTest {
     }
 
     @Test
-    void ranksThatCombineDifferentDispatchesAreTold() throws Exception {
+    void refusesACombineOfDifferentDispatches() throws Exception {
         onBothRanks(rank -> {
             DispatchHandle first = rank.dispatch().handle();
             DispatchResult second = rank.dispatch();

@@ -129,16 +129,6 @@ final class BufferMembershipTest {
         return CompletableFuture.supplyAsync(() -> recover(rank, Guard.minute(), BufferMembershipTest::meet), threads);
     }
 
-    private static void await(CountDownLatch latch) {
-        try {
-            assertThat(latch.await(Guard.minute().toNanos(), TimeUnit.NANOSECONDS))
-                    .isTrue();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new AssertionError(e);
-        }
-    }
-
     private List<Moved> recoverAll(Integer... ranks) throws Exception {
         List<CompletableFuture<Moved>> all =
                 Arrays.stream(ranks).map(this::recovering).toList();
@@ -342,17 +332,17 @@ final class BufferMembershipTest {
 
     /** Where the others read it if this rank dies. */
     @Test
-    void aRankHasStoredWhatItTellsTheOthersToHavePromised() {
+    void aRankHasStoredWhatItSendsAsPromised() {
         start(3, true);
         assertThatThrownBy(() -> recover(0, Duration.ZERO, BufferMembershipTest::meet))
                 .isInstanceOf(EpTimeoutException.class);
         ControlSlots slots = memberships.get(1).slots();
         MessageCodec codec = new MessageCodec(3);
-        AcceptorRecord told = slots.read(0, ControlSlots.AGREEMENT, slots.version(0, ControlSlots.AGREEMENT))
+        AcceptorRecord sent = slots.read(0, ControlSlots.AGREEMENT, slots.version(0, ControlSlots.AGREEMENT))
                 .map(bytes -> codec.message(bytes).acceptor())
                 .orElseThrow();
-        assertThat(told.promised()).isNotEqualTo(Vote.NO_BALLOT);
-        assertThat(locks.get(1).storedRecord(0, BUFFER, codec.recordBytes())).contains(codec.encode(told));
+        assertThat(sent.promised()).isNotEqualTo(Vote.NO_BALLOT);
+        assertThat(locks.get(1).storedRecord(0, BUFFER, codec.recordBytes())).contains(codec.encode(sent));
     }
 
     @Test
@@ -394,12 +384,12 @@ final class BufferMembershipTest {
                 .map(r -> CompletableFuture.supplyAsync(
                         () -> recover(r, Guard.minute(), (members, ranks, epoch) -> {
                             moving.countDown();
-                            await(seen);
+                            Guard.await(seen);
                             return meet(members, ranks, epoch);
                         }),
                         threads))
                 .toList();
-        await(moving);
+        Guard.await(moving);
         assertThat(memberships.get(1).recoveries().keySet()).containsExactly(0, 2);
         seen.countDown();
         Moved moved = recoverAll(1).get(0);

@@ -161,23 +161,20 @@ final class PostedMembershipTest {
     }
 
     /** Returns when each of these ranks has looked at the clock so many times, or has recovered. */
-    private void awaitLooks(int count, Map<Integer, CompletableFuture<List<Integer>>> recovering)
-            throws InterruptedException {
+    private void awaitLooks(int count, Map<Integer, CompletableFuture<List<Integer>>> recovering) {
         long[] before = new long[memberships.size()];
         for (int r = 0; r < before.length; r++) {
             before[r] = looks.get(r);
         }
-        long end = Guard.minute().toNanos() + System.nanoTime();
-        while (recovering.entrySet().stream()
-                        .anyMatch(one ->
-                                !one.getValue().isDone() && looks.get(one.getKey()) - before[one.getKey()] < count)
-                && System.nanoTime() - end < 0) {
-            TimeUnit.MILLISECONDS.sleep(1);
-        }
+        Guard.until(
+                "ranks have looked or recovered",
+                () -> recovering.entrySet().stream()
+                        .allMatch(one ->
+                                one.getValue().isDone() || looks.get(one.getKey()) - before[one.getKey()] >= count));
     }
 
-    /** More time than that after which a rank counts as silent that sends nothing; those that recover send something from time to time. */
-    private void passSilence(Map<Integer, CompletableFuture<List<Integer>>> recovering) throws InterruptedException {
+    /** Advances the clock past the time after which a silent rank counts as lost; those that recover send something from time to time. */
+    private void passSilence(Map<Integer, CompletableFuture<List<Integer>>> recovering) {
         for (int i = 0; i < 12; i++) {
             later.addAndGet(SILENCE.toNanos() / 10);
             awaitLooks(100, recovering);
@@ -187,7 +184,7 @@ final class PostedMembershipTest {
     /** Ranks that have all that they need agree long before they have looked so often; others are ended by their deadline, and say why. */
     private void requireRecovered(Map<Integer, CompletableFuture<List<Integer>>> recovering, Integer... members)
             throws Exception {
-        awaitLooks(100_000, recovering);
+        awaitLooks((int) (100_000 * Guard.minute().toMinutes()), recovering);
         if (!recovering.values().stream().allMatch(CompletableFuture::isDone)) {
             later.addAndGet(LONGEST.plus(LONGEST).toNanos());
         }

@@ -196,15 +196,6 @@ final class RecovererTest {
         return recovery.get(Guard.minute().toNanos(), TimeUnit.NANOSECONDS);
     }
 
-    private static void await(CountDownLatch latch) {
-        try {
-            assertThat(latch.await(Guard.minute().toNanos(), TimeUnit.NANOSECONDS))
-                    .isTrue();
-        } catch (InterruptedException e) {
-            throw new AssertionError(e);
-        }
-    }
-
     @Test
     void reportsOperationsSinceTheLastRecovery() throws Exception {
         var first = List.of(
@@ -264,7 +255,7 @@ final class RecovererTest {
     void ranksAreLevelAfterAMoveThatEndedOnSomeOnly() throws Exception {
         CountDownLatch left = new CountDownLatch(1);
         ranks.get(1).beforeNumbers = () -> Thread.currentThread().interrupt();
-        ranks.get(2).beforeNumbers = () -> await(left);
+        ranks.get(2).beforeNumbers = () -> Guard.await(left);
         CompletableFuture<Recovery> zero = ranks.get(0).recover(10);
         CompletableFuture<Recovery> one = ranks.get(1).recover(10);
         CompletableFuture<Recovery> two = ranks.get(2).recover(10);
@@ -289,7 +280,7 @@ final class RecovererTest {
     void ranksGoBackToTheNumberOfARankThatDiedMeanwhile() throws Exception {
         CountDownLatch left = new CountDownLatch(1);
         ranks.get(1).beforeNumbers = () -> Thread.currentThread().interrupt();
-        ranks.get(2).beforeNumbers = () -> await(left);
+        ranks.get(2).beforeNumbers = () -> Guard.await(left);
         CompletableFuture<Recovery> zero = ranks.get(0).recover(10);
         CompletableFuture<Recovery> one = ranks.get(1).recover(11);
         CompletableFuture<Recovery> two = ranks.get(2).recover(4);
@@ -315,7 +306,7 @@ final class RecovererTest {
         CountDownLatch ended = new CountDownLatch(1);
         ranks.get(1).beforeNumbers =
                 () -> ranks.get(1).later.set(2 * Guard.minute().toNanos());
-        ranks.get(2).beforeNumbers = () -> await(ended);
+        ranks.get(2).beforeNumbers = () -> Guard.await(ended);
         CompletableFuture<Recovery> two = ranks.get(2).recover(0);
         assertThatThrownBy(() -> end(ranks.get(1).recover(0)))
                 .cause()

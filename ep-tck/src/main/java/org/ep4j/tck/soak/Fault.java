@@ -14,7 +14,7 @@ public enum Fault {
     CLOSE(0),
     /** Ranks ask for a buffer that has no room in memory: all are refused, and go on with the one that they have. */
     FULL(0),
-    /** One of a rank's RoCE ports is taken down for up to 2 s; its traffic goes over the others. Requires root. */
+    /** One of a rank's RoCE ports is taken down for up to 2 s; its traffic goes over the others. Requires CAP_NET_ADMIN. */
     PORT_DOWN(0),
     /** A rank's process is killed (SIGKILL). */
     KILL(1),
@@ -50,7 +50,7 @@ public enum Fault {
 
     /** Whether the ranks cannot be used for another round: some are lost, or have given up a port. */
     boolean leavesRanksUnusable() {
-        return lost > 0 || this == PARTITION || this == PORT_DOWN;
+        return needsRecovery() || this == PORT_DOWN;
     }
 
     /** Whether processes are stopped past the heartbeat timeout. */

@@ -4,23 +4,26 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
-import java.util.TreeSet;
-import java.util.stream.Collectors;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 import org.ep4j.tck.crew.Shell;
+import org.ep4j.tck.oracle.Patience;
 
 /** A RoCE port on Linux, which is down while its network device is. Taking it down requires CAP_NET_ADMIN and ip(8). */
 final class RocePort {
-    /** Where Linux describes NICs. */
-    static final Path NICS = Path.of("/sys/class/infiniband");
+    /** The root of a file system with {@code /sys} and {@code /proc}. */
+    static final Path ROOT = Path.of("/");
+
+    /** Longest time to set a network device up. */
+    static final Duration UP = Patience.here(Duration.ofSeconds(30));
 
     private static final String ACTIVE = "4:";
     private static final long LOOK_MILLIS = 20;
-    private static final Duration UP = Duration.ofSeconds(30);
 
     private final String name;
     private final Path files;
@@ -35,73 +38,87 @@ final class RocePort {
     /**
      * A port.
      *
-     * @param nics the folder that describes NICs
+     * @param root with {@code /sys}
      * @param name as plans have it: mlx5_0:1
      * @return empty if it has no network device
      */
-    static Optional<RocePort> of(Path nics, String name) {
+    static Optional<RocePort> of(Path root, String name) {
         int colon = name.lastIndexOf(':');
-        Path files = nics.resolve(name.substring(0, colon)).resolve("ports").resolve(name.substring(colon + 1));
+        Path files = root.resolve("sys/class/infiniband")
+                .resolve(name.substring(0, colon))
+                .resolve("ports")
+                .resolve(name.substring(colon + 1));
         return read(files.resolve("gid_attrs/ndevs/0")).map(device -> new RocePort(name, files, device));
     }
 
     /**
      * Why this process cannot take down one of some ports while traffic goes over the others; empty if it can.
      *
-     * @param nics the folder that describes NICs
-     * @param routes network devices that default routes use: without one, the machine could not be reached
+     * @param root with {@code /sys} and {@code /proc}
+     * @param ports names, as plans have them
      */
-    static Optional<String> refusal(Path nics, List<String> ports, Set<String> routes) {
-        if (ports.size() < 2) {
-            return Optional.of("port-down needs a second port on each rank, but one has " + ports);
-        }
-        List<RocePort> found = new ArrayList<>();
+    static Optional<String> refusal(Path root, List<String> ports) {
+        Map<String, RocePort> byDevice = new LinkedHashMap<>();
         for (String name : ports) {
-            Optional<RocePort> port = of(nics, name);
+            Optional<RocePort> port = of(root, name);
             if (port.isEmpty()) {
-                return Optional.of("port-down needs RoCE ports with a network device, which " + name + " has not");
+                return refused("port " + name
+                        + " has no network device, as RoCE ports have; leave it out with ep.nic.exclude");
             }
-            if (routes.contains(port.get().device)) {
-                return Optional.of("port-down would take down the default route of this machine, " + port.get().device
-                        + " of " + name + "; leave it out with ep.nic.exclude");
+            Optional<String> needed = port.get().needed(root);
+            if (needed.isPresent()) {
+                return refused("network device " + port.get().device + " of port " + name + " " + needed.get()
+                        + "; leave the port out with ep.nic.exclude");
             }
-            found.add(port.get());
+            byDevice.put(port.get().device, port.get());
+        }
+        if (byDevice.size() < 2) {
+            return refused("a rank has ports of " + byDevice.size() + " network devices, must be >= 2: " + ports
+                    + "; use a machine with more RoCE ports");
         }
         try {
-            // Takes the same right as to set it down, and changes nothing.
-            found.forEach(RocePort::setUp);
+            // Requires the same capability as to set them down, and changes nothing.
+            byDevice.values().forEach(RocePort::setUp);
             return Optional.empty();
         } catch (IllegalStateException e) {
-            return Optional.of(
-                    "port-down needs the command ip and the right to use it (CAP_NET_ADMIN, which root has outside of containers)");
+            return refused("network devices " + byDevice.keySet() + " cannot be set up: " + e.getMessage()
+                    + "; run it with ip(8) and CAP_NET_ADMIN, which root has outside of containers");
         }
     }
 
-    /** Network devices of this machine that default routes use. */
-    static Set<String> defaultRoutes() {
-        Set<String> devices = new TreeSet<>();
-        devices.addAll(defaultRoutes(lines(Path.of("/proc/net/route")), 1, 0));
-        devices.addAll(defaultRoutes(lines(Path.of("/proc/net/ipv6_route")), 0, 9));
-        // The kernel's own route, which refuses what has none.
-        devices.remove("lo");
-        return devices;
+    private static Optional<String> refused(String why) {
+        return Optional.of("port-down cannot be injected here: " + why);
     }
 
-    private static Set<String> defaultRoutes(List<String> lines, int target, int device) {
+    /** What else of the machine needs the network device. */
+    private Optional<String> needed(Path root) {
+        try {
+            if (hasDefaultRoute(Files.readAllLines(root.resolve("proc/net/route")))) {
+                return Optional.of("has a default route of this machine");
+            }
+            Path net = root.resolve("sys/class/net").resolve(device);
+            if (Files.isDirectory(net)) {
+                try (Stream<Path> files = Files.list(net)) {
+                    return files.map(file -> file.getFileName().toString())
+                            .filter(file -> file.equals("master") || file.startsWith("upper_"))
+                            .findFirst()
+                            .map(file -> "is part of another network device (" + file + ")");
+                }
+            }
+            return Optional.empty();
+        } catch (IOException e) {
+            return Optional.of("may be needed by this machine, which cannot be read: " + e);
+        }
+    }
+
+    /** Lines of {@code /proc/net/route}: interface, target, gateway, flags, references, uses, metric, mask, ... */
+    private boolean hasDefaultRoute(List<String> lines) {
         return lines.stream()
                 .map(line -> line.trim().split("\\s+"))
-                .filter(fields -> fields.length > Math.max(target, device) && fields[target].matches("0+"))
-                .map(fields -> fields[device])
-                .collect(Collectors.toSet());
-    }
-
-    private static List<String> lines(Path file) {
-        try {
-            return Files.readAllLines(file);
-        } catch (IOException e) {
-            // Without IPv6, for example.
-            return List.of();
-        }
+                .anyMatch(fields -> fields.length > 7
+                        && fields[0].equals(device)
+                        && fields[1].matches("0+")
+                        && fields[7].matches("0+"));
     }
 
     private static Optional<String> read(Path file) {
@@ -153,11 +170,12 @@ final class RocePort {
     /**
      * Waits until it is active, or is not.
      *
+     * @param over ends the wait before
      * @throws IllegalStateException naming it if that takes longer than {@code longest}
      */
-    void await(boolean active, Duration longest) {
+    void await(boolean active, Duration longest, BooleanSupplier over) {
         long end = System.nanoTime() + longest.toNanos();
-        while (isActive() != active) {
+        while (isActive() != active && !over.getAsBoolean()) {
             if (System.nanoTime() - end >= 0) {
                 throw new IllegalStateException("port " + name + " is " + (active ? "not active" : "still active") + " "
                         + longest.toSeconds() + " s after its network device " + device + " was set "

@@ -99,7 +99,8 @@ public final class Soak {
      *
      * @param progress called after each round with the report so far, one call at a time
      * @throws org.ep4j.EpConfigException when a setting is unknown or malformed
-     * @throws EpUnavailableException when the machine cannot run the backend, or the ranks of the first round cannot join a group
+     * @throws EpUnavailableException when the machine cannot run the backend, or the ranks of the first round cannot join a group or
+     *     have its fault
      */
     public static SoakReport run(SoakRequest request, Consumer<SoakReport> progress) {
         Soak soak = new Soak(request, progress);
@@ -168,9 +169,9 @@ public final class Soak {
     }
 
     private synchronized void add(RoundPlan plan, List<RankReport> reports) {
-        if (refused.isEmpty()) {
+        if (refused.isEmpty() && rounds == 0) {
             refused = reports.stream()
-                    .flatMap(report -> refusal(report.facts(), rounds == 0).stream())
+                    .flatMap(report -> refusal(report.facts()).stream())
                     .findFirst();
         }
         if (refused.isPresent()) {
@@ -196,15 +197,11 @@ public final class Soak {
         progress.accept(report(List.of()));
     }
 
-    /** Why the run ends without a report. Ranks that cannot join are a reason in the first round only: afterwards that is a failure. */
-    private static Optional<EpException> refusal(Map<String, String> facts, boolean first) {
-        Optional<EpException> never =
-                Optional.ofNullable(facts.get(SoakRound.UNINJECTABLE)).map(EpUnavailableException::new);
-        if (!first || never.isPresent()) {
-            return never;
-        }
+    /** Why the first round ends the run without a report. In a later one the same is a failure, and the report tells of those before. */
+    static Optional<EpException> refusal(Map<String, String> facts) {
         return Optional.ofNullable(facts.get(SoakRound.SETTINGS))
                 .<EpException>map(EpConfigException::new)
+                .or(() -> Optional.ofNullable(facts.get(SoakRound.UNINJECTABLE)).map(EpUnavailableException::new))
                 .or(() -> Optional.ofNullable(facts.get(SoakRound.UNAVAILABLE))
                         .map(why -> new EpUnavailableException("ranks cannot join a group here: " + why)));
     }
@@ -250,7 +247,7 @@ public final class Soak {
                         plan.seed(),
                         plan.fault(),
                         kind,
-                        wrong.stream().map(Soak::describe).collect(Collectors.joining("\n"))));
+                        wrong.stream().map(report -> describe(plan, report)).collect(Collectors.joining("\n"))));
     }
 
     /** Whether a rank was not refused the buffer that is too large. */
@@ -288,7 +285,16 @@ public final class Soak {
         return report.facts().containsKey(SoakRound.LEAK) ? Kind.LEAK : Kind.FAILURE;
     }
 
-    private static String describe(RankReport report) {
+    /** What a rank has not had that its fault does to it. */
+    private static String unharmed(RoundPlan plan) {
+        return switch (plan.fault()) {
+            case FULL -> "the rank was not refused a buffer that has no room";
+            case PORT_DOWN -> "a port of the rank was down, but it gave up none";
+            default -> "the rank is a victim of the fault " + plan.fault() + ", but ended as if nothing had happened";
+        };
+    }
+
+    private static String describe(RoundPlan plan, RankReport report) {
         Map<String, String> facts = report.facts();
         String detail = switch (report.end()) {
             case DONE ->
@@ -298,8 +304,7 @@ public final class Soak {
                                 SoakRound.ENDED,
                                 facts.containsKey(SoakRound.MEMBERS)
                                         ? "the rank went on with " + facts.get(SoakRound.MEMBERS)
-                                        : "the rank ended without its part of the fault: it was not killed, not refused,"
-                                                + " or gave up no port"));
+                                        : unharmed(plan)));
             case KILLED -> facts.getOrDefault(SoakRound.WRONG, "the rank was killed, but is no victim of the round");
             default ->
                 facts.containsKey(SoakRound.WRONG)

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 import org.ep4j.EpArgumentException;
+import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.tck.Capability;
 import org.ep4j.tck.TckSubject;
@@ -31,7 +32,9 @@ public record SoakRequest(
     /**
      * Copies the list, and checks all.
      *
-     * @throws EpArgumentException when there are no faults, too few ranks for one of them, or no limit
+     * @throws EpArgumentException when there are no faults or no limit, when ranks, jobs, settings or capabilities do not fit a fault,
+     *     or a number is too small
+     * @throws org.ep4j.EpConfigException when a value of ep.recover.alone is malformed
      */
     public SoakRequest {
         faults = faults.stream().distinct().sorted().toList();
@@ -52,12 +55,12 @@ public record SoakRequest(
             throw new EpArgumentException(
                     "ranks", ranks, "2 with the fault partition", "ask for two ranks, or leave the fault out");
         }
-        if (faults.contains(Fault.PARTITION) && subject.settings().containsKey(EpKeys.RECOVER_ALONE.name())) {
+        if (faults.contains(Fault.PARTITION) && recoversAlone(subject)) {
             throw new EpArgumentException(
                     EpKeys.RECOVER_ALONE.name(),
-                    subject.settings().get(EpKeys.RECOVER_ALONE.name()),
-                    "not set with the fault partition, which checks that no rank recovers alone",
-                    "leave one of them out");
+                    true,
+                    "false with the fault partition, which checks that no rank recovers alone",
+                    "leave the fault out, or the setting, which may be a variable of the environment");
         }
         List<String> ignored = subject.settings().keySet().stream()
                 .filter(key -> key.startsWith("ep.bootstrap.") || key.equals(EpKeys.FIRST_NUMBER.name()))
@@ -99,5 +102,15 @@ public record SoakRequest(
         if (jobs < 1) {
             throw new EpArgumentException("jobs", jobs, ">= 1", "say how many rounds may run at once");
         }
+    }
+
+    /** As the ranks will see it. */
+    private static boolean recoversAlone(TckSubject subject) {
+        EpConfig.Builder config = EpConfig.builder();
+        String key = EpKeys.RECOVER_ALONE.name();
+        if (subject.settings().containsKey(key)) {
+            config.set(key, subject.settings().get(key));
+        }
+        return config.build().get(EpKeys.RECOVER_ALONE);
     }
 }

@@ -166,7 +166,7 @@ final class SoakRound implements Scenario {
 
     private void restorePorts(RankContext context, RoundPlan plan, EpGroup group) {
         if (plan.fault() == Fault.PORT_DOWN) {
-            awaitPorts(group);
+            awaitPorts(plan, ports(group));
             context.fact(FAILOVERS, Integer.toString(failovers(group)));
         }
     }
@@ -185,7 +185,7 @@ final class SoakRound implements Scenario {
     }
 
     private static void requirePorts(RankContext context) {
-        Optional<String> refusal = RocePort.refusal(RocePort.NICS, ports(context.group()), RocePort.defaultRoutes());
+        Optional<String> refusal = RocePort.refusal(RocePort.ROOT, ports(context.group()));
         if (refusal.isPresent()) {
             context.fact(UNINJECTABLE, refusal.get());
             throw new EpUnavailableException(refusal.get());
@@ -218,8 +218,7 @@ final class SoakRound implements Scenario {
     /** Exchanges until the round is done, or the others have left this rank out. */
     private void exchange(RankContext context, RoundPlan plan, EpBuffer buffer) {
         Set<Integer> expected = plan.fault().lost() > 0 ? new TreeSet<>(plan.victims()) : Set.of();
-        // A rank that is killed may recover from the loss of another one before.
-        boolean outlives = expected.contains(context.rank()) && !plan.fault().kills();
+        boolean outlives = outlives(context, plan);
         long end = System.nanoTime() + LONGEST.toNanos();
         long seed = plan.seed();
         int index = 0;
@@ -268,12 +267,23 @@ final class SoakRound implements Scenario {
         mustBe(!outlives, "this rank was lost, but took part until the end", null);
     }
 
+    /** Whether this rank is left out and lives. One that is killed may recover from the loss of another one before. */
+    private static boolean outlives(RankContext context, RoundPlan plan) {
+        return plan.fault().needsRecovery()
+                && !plan.fault().kills()
+                && plan.victims().contains(context.rank());
+    }
+
     /** Seed of the exchanges after a recovery: the same on all members, and another one than before. */
     private static long seedAfter(RoundPlan plan, Recovery recovery) {
         return 31 * plan.seed() + recovery.masked().hashCode() + 1;
     }
 
-    /** Exchanges once, and injects the fault before if this is the exchange to do so; gives how the exchange failed, if it did. */
+    /**
+     * Exchanges once, and injects the fault before if this is the exchange to do so.
+     *
+     * @return how the exchange failed
+     */
     private Optional<EpException> attempt(RankContext context, RoundPlan plan, EpBuffer buffer, long seed, int index) {
         if (index == plan.begin() && !injected) {
             injected = true;
@@ -374,11 +384,8 @@ final class SoakRound implements Scenario {
 
     /** Losses are found long before the timeout of an operation, which ends only what hangs; but not by a rank that is left out and lives. */
     private static void requireInTime(RankContext context, RoundPlan plan, EpException failure, long nanos) {
-        boolean outlives = plan.fault().needsRecovery()
-                && !plan.fault().kills()
-                && plan.victims().contains(context.rank());
         Duration longest = context.config(Map.of()).get(EpKeys.TIMEOUT);
-        if (failure instanceof EpTimeoutException late && !outlives && nanos >= longest.toNanos() / 2) {
+        if (failure instanceof EpTimeoutException late && !outlives(context, plan) && nanos >= longest.toNanos() / 2) {
             throw late;
         }
     }
@@ -430,24 +437,23 @@ final class SoakRound implements Scenario {
                 context.dieAfter(place == 0 ? plan.delay() : plan.delay().plus(plan.gap()));
             case STOP, PARTITION -> later(plan.delay(), this::stop);
             case PAUSE -> later(plan.delay(), () -> Signals.pauseThisProcess(plan.gap()));
-            case PORT_DOWN -> portRestored = portDown(plan, ports(buffer.group()));
+            case PORT_DOWN -> portDown(plan, ports(buffer.group()));
             case RESET -> later(plan.delay(), () -> Forwarder.requestReset(System.getenv()));
             case NONE, SLOW, CLOSE, FULL -> {}
         }
     }
 
-    /**
-     * Takes down one of the ports that this rank's plan uses. Its traffic has to go over the others, from when this method returns.
-     *
-     * @return ends when the port is up again
-     */
-    private static FutureTask<@Nullable Void> portDown(RoundPlan plan, List<String> ports) {
-        RocePort port = RocePort.of(RocePort.NICS, ports.get(Math.floorMod(plan.seed(), ports.size())))
+    /** Takes down one of the ports that this rank's plan uses. Its traffic has to go over the others, from when this method returns. */
+    private void portDown(RoundPlan plan, List<String> ports) {
+        RocePort port = RocePort.of(RocePort.ROOT, ports.get(Math.floorMod(plan.seed(), ports.size())))
                 .orElseThrow();
         FutureTask<@Nullable Void> down = new FutureTask<>(() -> port.takeDown(plan.gap(), PORT_TIMEOUT), null);
+        portRestored = down;
         later(Duration.ZERO, down);
-        port.await(false, PORT_TIMEOUT);
-        return down;
+        port.await(false, PORT_TIMEOUT, down::isDone);
+        if (down.isDone()) {
+            awaitRestored(down, Duration.ZERO, ports);
+        }
     }
 
     private static List<String> ports(EpGroup group) {
@@ -455,19 +461,27 @@ final class SoakRound implements Scenario {
     }
 
     /** Waits until the ports of this rank are up again, which the next round needs. */
-    private void awaitPorts(EpGroup group) {
+    private void awaitPorts(RoundPlan plan, List<String> ports) {
+        if (portRestored != null) {
+            awaitRestored(portRestored, plan.gap().plus(PORT_TIMEOUT).plus(RocePort.UP), ports);
+        }
+        for (String port : ports) {
+            RocePort.of(RocePort.ROOT, port).ifPresent(one -> one.await(true, PORT_TIMEOUT, () -> false));
+        }
+    }
+
+    private static void awaitRestored(FutureTask<@Nullable Void> restored, Duration longest, List<String> ports) {
         try {
-            if (portRestored != null) {
-                portRestored.get(PORT_TIMEOUT.multipliedBy(2).toMillis(), TimeUnit.MILLISECONDS);
-            }
+            restored.get(longest.toMillis(), TimeUnit.MILLISECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new IllegalStateException("interrupted while a port of " + ports(group) + " was down", e);
-        } catch (ExecutionException | TimeoutException e) {
-            throw new IllegalStateException("a port of " + ports(group) + " did not come up again", e);
-        }
-        for (String port : ports(group)) {
-            RocePort.of(RocePort.NICS, port).ifPresent(one -> one.await(true, PORT_TIMEOUT));
+            throw new IllegalStateException("interrupted while a port of " + ports + " was down", e);
+        } catch (ExecutionException e) {
+            throw new IllegalStateException(
+                    "a port of " + ports + " could not be taken down and up again", e.getCause());
+        } catch (TimeoutException e) {
+            throw new IllegalStateException(
+                    "a port of " + ports + " did not come up again within " + longest.toSeconds() + " s", e);
         }
     }
 

@@ -120,7 +120,7 @@ final class SoakTest {
                         OptionalLong.of(1),
                         Optional.empty(),
                         Fault.PARTITION))
-                .hasMessageContaining("ep.recover.alone is true, must be not set with the fault partition");
+                .hasMessageContaining("ep.recover.alone is true, must be false with the fault partition");
         assertThatThrownBy(() -> request(
                         SUBJECT.without(Capability.RECOVER), 2, OptionalLong.of(1), Optional.empty(), Fault.PARTITION))
                 .hasMessageContaining("host-shm is declared to have no recovery");
@@ -171,6 +171,21 @@ final class SoakTest {
                         report -> {}))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("no-such-backend");
+    }
+
+    /** So that what was found before is reported. */
+    @Test
+    void aMachineThatCannotHaveTheFaultOfTheFirstRoundIsRefused() {
+        assertThat(Soak.refusal(Map.of(SoakRound.UNINJECTABLE, "one port")))
+                .hasValueSatisfying(why -> assertThat(why)
+                        .isInstanceOf(EpUnavailableException.class)
+                        .hasMessage("one port"));
+        assertThat(Soak.refusal(Map.of(SoakRound.EXCHANGES, "7"))).isEmpty();
+        assertThat(problem(Fault.PORT_DOWN, ended(1, End.FAILED, Map.of(SoakRound.UNINJECTABLE, "one port")))
+                        .orElseThrow()
+                        .kind())
+                .as("in a later round")
+                .isEqualTo(Kind.FAILURE);
     }
 
     private static RankReport ended(int rank, End end, Map<String, String> facts) {
