@@ -4,15 +4,18 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.tck.oracle.Patience;
 
 /** Commands of the operating system. */
 public final class Shell {
+    private static final Duration SEEN = Patience.here(Duration.ofSeconds(5));
+
     private Shell() {}
 
     /**
      * Runs a command and waits until it ends.
      *
-     * @param longest after which it is killed; time also passes while this process is stopped
+     * @param longest after which it is killed; a time in which this process was stopped counts
      * @throws IllegalStateException if it fails or does not end in time, or the thread is interrupted
      */
     public static void run(String command, Duration longest) {
@@ -26,8 +29,10 @@ public final class Shell {
             throw new UncheckedIOException("sh cannot be run", e);
         }
         try {
-            // The end of a stopped process may be seen only after the deadline.
-            if (!process.waitFor(longest.toMillis(), TimeUnit.MILLISECONDS) && process.isAlive()) {
+            // If this process was stopped past the deadline, it sees the end of the command only a moment after it has
+            // continued.
+            if (!process.waitFor(longest.toMillis(), TimeUnit.MILLISECONDS)
+                    && !process.waitFor(SEEN.toMillis(), TimeUnit.MILLISECONDS)) {
                 process.destroyForcibly();
                 throw new IllegalStateException("\"" + command + "\" did not end in " + longest);
             }
