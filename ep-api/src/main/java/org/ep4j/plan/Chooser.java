@@ -5,6 +5,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.function.Function;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.Rejection.Cause;
 import org.ep4j.spi.NoPath;
@@ -12,7 +13,7 @@ import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
 
 /**
- * Picks the best offer for a pair of ranks: preferred ones first, then unstaged ones, then by cost, then by id. In a plan that
+ * Orders the offers for a pair of ranks: preferred ones first, then unstaged ones, then by cost, then by id. In a plan that
  * is not to be hybrid all offers of posted paths come before those of mapped memory.
  */
 final class Chooser {
@@ -30,17 +31,29 @@ final class Chooser {
         this.hybrid = options.hybrid();
     }
 
-    private record Scored(String id, PathOffer offer, int preference, double micros) {}
+    /**
+     * An offer with what it is compared by.
+     *
+     * @param preference the user's, a lower number goes first
+     */
+    record Scored(String id, PathOffer offer, int preference, double micros) {}
 
     /**
-     * Decides.
+     * What backends offer for a kind of pairs.
+     *
+     * @param scored paths, best first
+     * @param rejected backends without one
+     */
+    record Offers(List<Scored> scored, List<Rejection> rejected) {}
+
+    /**
+     * Asks all backends.
      *
      * @param nics what the writing rank may use
-     * @param rejected receives the backends that were not taken
-     * @return empty when no backend has a path
      */
-    Optional<Decision> choose(RankProfile from, RankProfile to, NicRules nics, List<Rejection> rejected) {
+    Offers offers(RankProfile from, RankProfile to, NicRules nics) {
         List<Scored> scored = new ArrayList<>();
+        List<Rejection> rejected = new ArrayList<>();
         for (Planner.Candidate candidate : candidates) {
             String id = candidate.id();
             Optional<Rejection> refused = refused(id, from, to);
@@ -50,7 +63,10 @@ final class Chooser {
             }
             Offer offer = nics.narrow(candidate.offer().apply(from, to));
             if (offer instanceof PathOffer path) {
-                scored.add(new Scored(id, path, choice.preference(id), objective.micros(path)));
+                impossible(path.kind(), from, to)
+                        .ifPresentOrElse(
+                                why -> rejected.add(new Rejection(id, Cause.TEXT, why)),
+                                () -> scored.add(new Scored(id, path, choice.preference(id), objective.micros(path))));
             } else if (offer instanceof NoPath none) {
                 String remedy = none.remedy().isEmpty() ? "" : " (" + none.remedy() + ")";
                 rejected.add(new Rejection(id, Cause.TEXT, none.reason() + remedy));
@@ -61,13 +77,37 @@ final class Chooser {
                 .thenComparing(score -> score.offer().staged())
                 .thenComparingDouble(Scored::micros)
                 .thenComparing(Scored::id));
-        if (scored.isEmpty()) {
-            return Optional.empty();
+        return new Offers(scored, rejected);
+    }
+
+    /** Why the engine cannot use a path between these devices. */
+    private static Optional<String> impossible(PathKind kind, RankProfile from, RankProfile to) {
+        boolean writes = from.isGpu();
+        if (kind != PathKind.MAPPED && writes != to.isGpu()) {
+            return Optional.of("one of the two is a GPU and the other is not, which only mapped memory connects");
         }
-        Scored winner = scored.get(0);
-        scored.subList(1, scored.size())
-                .forEach(other -> rejected.add(new Rejection(other.id(), Cause.TEXT, beaten(other, winner))));
-        return Optional.of(new Decision(winner.id(), winner.offer(), rejected));
+        return kind == PathKind.DEVICE_POSTED && !writes
+                ? Optional.of("ranks on the host have no GPU that could post")
+                : Optional.empty();
+    }
+
+    /**
+     * Takes an offer.
+     *
+     * @param ruledOut why offers were not taken that are better
+     */
+    Decision take(Offers offers, Scored winner, Function<Scored, String> ruledOut) {
+        List<Rejection> rejected = new ArrayList<>(offers.rejected());
+        boolean better = true;
+        for (Scored other : offers.scored()) {
+            if (other.equals(winner)) {
+                better = false;
+            } else {
+                String why = better ? ruledOut.apply(other) : beaten(other, winner);
+                rejected.add(new Rejection(other.id(), Cause.TEXT, why));
+            }
+        }
+        return new Decision(winner.id(), winner.offer(), rejected);
     }
 
     private Optional<Rejection> refused(String id, RankProfile from, RankProfile to) {
@@ -86,7 +126,8 @@ final class Chooser {
                 .orElse(Optional.of(absent));
     }
 
-    private boolean comesLast(Scored score) {
+    /** Whether it is taken only where there is no other. */
+    boolean comesLast(Scored score) {
         return !hybrid && score.offer().kind() == PathKind.MAPPED;
     }
 
@@ -99,7 +140,11 @@ final class Chooser {
                 : other.offer().staged() && !winner.offer().staged()
                         ? "staged through host memory, which is taken last"
                         : other.micros() > winner.micros() ? "slower" : "no faster";
-        return String.format(
-                Locale.ROOT, "%s, %.1f us %s against %.1f us", why, other.micros(), objective.unit(), winner.micros());
+        return why + ", " + times(other.micros(), winner.micros());
+    }
+
+    /** Two times of the message, compared. */
+    String times(double one, double other) {
+        return String.format(Locale.ROOT, "%.1f us %s against %.1f us", one, objective.unit(), other);
     }
 }

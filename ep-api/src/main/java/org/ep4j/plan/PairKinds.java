@@ -84,6 +84,11 @@ final class PairKinds {
         return places.get(placeOf[rank]);
     }
 
+    /** All places that ranks have. */
+    List<Place> places() {
+        return places;
+    }
+
     private int index(int from, int to, long pattern) {
         return Arrays.binarySearch(keys, key(from, to, pattern));
     }

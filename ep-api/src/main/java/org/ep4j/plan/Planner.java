@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.function.BiFunction;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.plan.PairKinds.Kind;
@@ -80,22 +79,24 @@ public final class Planner {
 
     private static List<Decision> decide(
             List<RankProfile> profiles, List<NicRules> rules, PairKinds kinds, Chooser chooser) {
-        Map<Decision, Decision> once = new HashMap<>();
-        List<Decision> decisions = new ArrayList<>();
+        List<Chooser.Offers> offers = new ArrayList<>();
         Failures failures = new Failures();
         Map<Integer, RankProfile> narrowed = new HashMap<>();
         for (Kind kind : kinds.kinds()) {
             RankProfile from = narrowed.computeIfAbsent(kind.from(), r -> narrow(profiles.get(r), rules.get(r)));
             RankProfile to = narrowed.computeIfAbsent(kind.to(), r -> narrow(profiles.get(r), rules.get(r)));
-            List<Rejection> rejected = new ArrayList<>();
-            Optional<Decision> decision = chooser.choose(from, to, rules.get(kind.from()), rejected);
-            decision.ifPresent(made -> decisions.add(once.computeIfAbsent(made, same -> same)));
-            if (decision.isEmpty()) {
-                failures.add(from, to, kind.pairs(), rejected);
+            Chooser.Offers all = chooser.offers(from, to, rules.get(kind.from()));
+            offers.add(all);
+            if (all.scored().isEmpty()) {
+                failures.add(from, to, kind.pairs(), all.rejected());
             }
         }
         failures.throwIfAny();
-        return decisions;
+        Map<Decision, Decision> once = new HashMap<>();
+        return new JointChoice(profiles, kinds, chooser, offers)
+                .decide().stream()
+                        .map(made -> once.computeIfAbsent(made, same -> same))
+                        .toList();
     }
 
     private static RankProfile narrow(RankProfile profile, NicRules rules) {

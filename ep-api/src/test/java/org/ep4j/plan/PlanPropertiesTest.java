@@ -74,7 +74,7 @@ class PlanPropertiesTest {
         double rate = 10
                 * Math.min(from.locality().nics().size(), to.locality().nics().size());
         return new PathOffer(
-                PathKind.DEVICE_POSTED,
+                PathKind.HOST_POSTED,
                 rate,
                 4,
                 from.locality().nics().stream().map(nic -> nic.name() + ":1").toList());

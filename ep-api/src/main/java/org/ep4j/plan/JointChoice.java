@@ -1,0 +1,224 @@
+package org.ep4j.plan;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Function;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.plan.Chooser.Offers;
+import org.ep4j.plan.Chooser.Scored;
+import org.ep4j.plan.PairKinds.Kind;
+
+/**
+ * Takes an offer for each kind of pairs, so that the engine can use all of them together: kernels of a GPU post in one way to all of its peers, and two GPUs
+ * reach each other in the same way. Where the best offers do not fit together, those of the way of posting that costs least for all pairs are taken.
+ */
+final class JointChoice {
+    private static final List<PathKind> WAYS = List.of(PathKind.DEVICE_POSTED, PathKind.HOST_POSTED);
+
+    private final List<RankProfile> profiles;
+    private final PairKinds kinds;
+    private final Chooser chooser;
+    /** By kind of pair. */
+    private final List<Offers> offers;
+
+    JointChoice(List<RankProfile> profiles, PairKinds kinds, Chooser chooser, List<Offers> offers) {
+        this.profiles = profiles;
+        this.kinds = kinds;
+        this.chooser = chooser;
+        this.offers = offers;
+    }
+
+    /** What is compared between offers, added up over pairs, in this order. */
+    private record Cost(long last, long preference, long staged, double micros) implements Comparable<Cost> {
+        static final Cost NONE = new Cost(0, 0, 0, 0);
+        private static final Comparator<Cost> ORDER = Comparator.comparingLong(Cost::last)
+                .thenComparingLong(Cost::preference)
+                .thenComparingLong(Cost::staged)
+                .thenComparingDouble(Cost::micros);
+
+        Cost and(Cost other) {
+            return new Cost(
+                    last + other.last, preference + other.preference, staged + other.staged, micros + other.micros);
+        }
+
+        @Override
+        public int compareTo(Cost other) {
+            return ORDER.compare(this, other);
+        }
+    }
+
+    /**
+     * Offers of all kinds in which GPUs post in one way.
+     *
+     * @param taken by kind of pair
+     */
+    private record Plan(PathKind way, List<Scored> taken, Cost cost) {}
+
+    /**
+     * Decides.
+     *
+     * @return by kind of pair
+     * @throws EpUnavailableException where no way of posting reaches all peers; names the pairs
+     */
+    List<Decision> decide() {
+        List<Scored> best = offers.stream().map(one -> one.scored().get(0)).toList();
+        if (fits(best)) {
+            return take(best, better -> "");
+        }
+        List<Plan> possible = WAYS.stream()
+                .flatMap(way -> inOneWay(way).stream())
+                .sorted(Comparator.comparing(Plan::cost))
+                .toList();
+        if (possible.isEmpty()) {
+            throw new EpUnavailableException("kernels of a GPU post in one way to all of its peers, and "
+                    + unreachable(PathKind.DEVICE_POSTED) + "; " + unreachable(PathKind.HOST_POSTED)
+                    + "; add a backend that connects these pairs, or leave out the GPUs that NICs do not reach");
+        }
+        Plan plan = possible.get(0);
+        return take(plan.taken(), better -> ruledOut(better, plan, possible));
+    }
+
+    private List<Decision> take(List<Scored> taken, Function<Scored, String> ruledOut) {
+        List<Decision> decisions = new ArrayList<>();
+        for (int kind = 0; kind < taken.size(); kind++) {
+            decisions.add(chooser.take(offers.get(kind), taken.get(kind), ruledOut));
+        }
+        return decisions;
+    }
+
+    private boolean isBetweenGpus(int kind) {
+        Kind pairs = kinds.kinds().get(kind);
+        return profiles.get(pairs.from()).isGpu() && profiles.get(pairs.to()).isGpu();
+    }
+
+    private int back(int kind) {
+        Kind pairs = kinds.kinds().get(kind);
+        return kinds.index(pairs.to(), pairs.from());
+    }
+
+    /** Whether the engine can use these offers, by kind of pair, together. */
+    private boolean fits(List<Scored> taken) {
+        for (int kind = 0; kind < taken.size(); kind++) {
+            if (isBetweenGpus(kind)
+                    && taken.get(kind).offer().kind()
+                            != taken.get(back(kind)).offer().kind()) {
+                return false;
+            }
+        }
+        for (PairKinds.Place place : kinds.places()) {
+            Set<PathKind> ways = EnumSet.noneOf(PathKind.class);
+            Arrays.stream(place.from())
+                    .filter(this::isBetweenGpus)
+                    .mapToObj(kind -> taken.get(kind).offer().kind())
+                    .filter(WAYS::contains)
+                    .forEach(ways::add);
+            if (ways.size() > 1) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** The best offers with which all GPUs that post do so in one way; empty if some pair has none. */
+    private Optional<Plan> inOneWay(PathKind way) {
+        List<Scored> taken = new ArrayList<>();
+        Cost cost = Cost.NONE;
+        for (int kind = 0; kind < offers.size(); kind++) {
+            Optional<Scored> one = isBetweenGpus(kind)
+                    ? bothWays(kind, way)
+                    : Optional.of(offers.get(kind).scored().get(0));
+            if (one.isEmpty()) {
+                return Optional.empty();
+            }
+            taken.add(one.get());
+            cost = cost.and(cost(kind, one.get()));
+        }
+        return Optional.of(new Plan(way, taken, cost));
+    }
+
+    /** The best of the offers of a kind of pairs whose way back has one of the same kind of path. */
+    private Optional<Scored> bothWays(int kind, PathKind way) {
+        int back = back(kind);
+        Optional<Scored> best = Optional.empty();
+        Cost least = Cost.NONE;
+        for (PathKind path : List.of(PathKind.MAPPED, way)) {
+            Optional<Scored> there = first(kind, path);
+            Optional<Scored> here = first(back, path);
+            if (there.isPresent() && here.isPresent()) {
+                Cost cost = cost(kind, there.get()).and(cost(back, here.get()));
+                if (best.isEmpty() || cost.compareTo(least) < 0) {
+                    best = there;
+                    least = cost;
+                }
+            }
+        }
+        return best;
+    }
+
+    private Optional<Scored> first(int kind, PathKind path) {
+        return offers.get(kind).scored().stream()
+                .filter(one -> one.offer().kind() == path)
+                .findFirst();
+    }
+
+    private Cost cost(int kind, Scored one) {
+        long pairs = kinds.kinds().get(kind).pairs();
+        return new Cost(
+                chooser.comesLast(one) ? pairs : 0,
+                pairs * one.preference(),
+                one.offer().staged() ? pairs : 0,
+                pairs * one.micros());
+    }
+
+    /** Why an offer is not taken that is better than what is taken for its pairs. */
+    private String ruledOut(Scored better, Plan plan, List<Plan> possible) {
+        PathKind way = better.offer().kind();
+        if (way == plan.way() || way == PathKind.MAPPED) {
+            return "GPUs reach each other in the same way, and the way back has no such path";
+        }
+        String rule = "kernels of a GPU post in one way to all of its peers, and ";
+        long pairs = kinds.kinds().stream().mapToLong(Kind::pairs).sum();
+        return rule
+                + possible.stream()
+                        .filter(other -> other.way() == way)
+                        .findFirst()
+                        .map(other -> text(way) + " would take "
+                                + chooser.times(
+                                        other.cost().micros() / pairs,
+                                        plan.cost().micros() / pairs)
+                                + " on average")
+                        .orElseGet(() -> unreachable(way));
+    }
+
+    /** Names the first pair that a way of posting does not reach. */
+    private String unreachable(PathKind way) {
+        Kind first = null;
+        long pairs = 0;
+        for (int kind = 0; kind < offers.size(); kind++) {
+            if (isBetweenGpus(kind) && bothWays(kind, way).isEmpty()) {
+                Kind one = kinds.kinds().get(kind);
+                pairs += one.pairs();
+                if (first == null
+                        || one.from() < first.from()
+                        || (one.from() == first.from() && one.to() < first.to())) {
+                    first = one;
+                }
+            }
+        }
+        return first == null
+                ? text(way) + " reaches all"
+                : text(way) + " does not reach " + profiles.get(first.to()).label() + " from "
+                        + profiles.get(first.from()).label()
+                        + (pairs > 1 ? " (and " + (pairs - 1) + " other pairs)" : "");
+    }
+
+    private static String text(PathKind way) {
+        return way.name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+}

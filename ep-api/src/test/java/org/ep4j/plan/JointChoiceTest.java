@@ -1,0 +1,210 @@
+package org.ep4j.plan;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.BiFunction;
+import java.util.stream.IntStream;
+import org.ep4j.Device;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.plan.Planner.Candidate;
+import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.spi.NoPath;
+import org.ep4j.spi.Offer;
+import org.ep4j.spi.PathOffer;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.IntRange;
+import org.ep4j.testing.Property;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** Kernels post in one way to all peers of a GPU, so the best offers of all pairs may not fit together. */
+@Tag("verify")
+final class JointChoiceTest {
+    private static final List<PathKind> KINDS = List.of(PathKind.MAPPED, PathKind.HOST_POSTED, PathKind.DEVICE_POSTED);
+    private static final List<String> IDS = List.of("gin", "map", "rdma");
+
+    /** A GPU that offers can tell from all others. */
+    private static RankProfile rank(int rank, String device) {
+        Map<String, BackendProfile> backends = new TreeMap<>();
+        IDS.forEach(id -> backends.put(id, new BackendProfile(true, "", Map.of("number", Integer.toString(rank)))));
+        return new RankProfile(rank, "host-" + rank, "host-" + rank, 1, Device.parse(device), backends, Map.of());
+    }
+
+    private static int number(RankProfile profile) {
+        return Integer.parseInt(profile.facts("map").getOrDefault("number", ""));
+    }
+
+    private static EpPlan plan(int ranks, BiFunction<Integer, Integer, Map<String, PathOffer>> offers) {
+        List<RankProfile> profiles =
+                IntStream.range(0, ranks).mapToObj(r -> rank(r, "cuda:0")).toList();
+        return Planner.plan(profiles, candidates(offers), BackendChoice.AUTO);
+    }
+
+    private static List<Candidate> candidates(BiFunction<Integer, Integer, Map<String, PathOffer>> offers) {
+        return IDS.stream()
+                .map(id -> new Candidate(
+                        id,
+                        (a, b) -> Optional.<Offer>ofNullable(
+                                        offers.apply(number(a), number(b)).get(id))
+                                .orElse(new NoPath("no link", ""))))
+                .toList();
+    }
+
+    private static PathOffer path(PathKind kind, double micros) {
+        return new PathOffer(kind, 1000, micros, kind == PathKind.MAPPED ? List.of() : List.of("nic0:1"));
+    }
+
+    private static Map<String, PathOffer> offers(long seed, int from, int to) {
+        Random random = new Random(seed * 1_000_003 + from * 31L + to * 1009L);
+        random.nextInt();
+        Map<String, PathOffer> all = new TreeMap<>();
+        for (int i = 0; i < IDS.size(); i++) {
+            if (random.nextInt(4) > 0) {
+                all.put(IDS.get(i), path(KINDS.get(random.nextInt(KINDS.size())), 1 + random.nextInt(20)));
+            }
+        }
+        return all;
+    }
+
+    /** The least total of the times of one way of posting; empty where some pair has no path both ways. */
+    private static Optional<Double> least(long seed, int ranks, PathKind way) {
+        double total = 0;
+        for (int from = 0; from < ranks; from++) {
+            for (int to = from + 1; to < ranks; to++) {
+                double best = Double.POSITIVE_INFINITY;
+                for (PathKind kind : Set.of(PathKind.MAPPED, way)) {
+                    best = Math.min(best, micros(seed, from, to, kind) + micros(seed, to, from, kind));
+                }
+                total += best;
+            }
+        }
+        return Double.isInfinite(total) ? Optional.empty() : Optional.of(total);
+    }
+
+    private static double micros(long seed, int from, int to, PathKind kind) {
+        return offers(seed, from, to).values().stream()
+                .filter(offer -> offer.kind() == kind)
+                .mapToDouble(Objective.BALANCED::micros)
+                .min()
+                .orElse(Double.POSITIVE_INFINITY);
+    }
+
+    @Property(tries = 500)
+    void aPlanCanBeRunAndCostsLeastOrNoneCan(@ForAll long seed, @ForAll @IntRange(min = 2, max = 5) int ranks) {
+        EpPlan plan;
+        try {
+            plan = plan(ranks, (from, to) -> offers(seed, from, to));
+        } catch (EpUnavailableException e) {
+            assertThat(least(seed, ranks, PathKind.DEVICE_POSTED)).isEmpty();
+            assertThat(least(seed, ranks, PathKind.HOST_POSTED)).isEmpty();
+            return;
+        }
+        double total = 0;
+        for (int from = 0; from < ranks; from++) {
+            Set<PathKind> ways = EnumSet.noneOf(PathKind.class);
+            for (int to = 0; to < ranks; to++) {
+                PathOffer offer = plan.path(from, to).offer();
+                assertThat(plan.path(to, from).offer().kind()).isEqualTo(offer.kind());
+                if (from != to) {
+                    ways.add(offer.kind());
+                    total += Objective.BALANCED.micros(offer);
+                }
+            }
+            ways.remove(PathKind.MAPPED);
+            assertThat(ways).as("ways in which rank %d posts", from).hasSizeLessThan(2);
+        }
+        double least = Math.min(
+                least(seed, ranks, PathKind.DEVICE_POSTED).orElse(Double.POSITIVE_INFINITY),
+                least(seed, ranks, PathKind.HOST_POSTED).orElse(Double.POSITIVE_INFINITY));
+        // Islands that post in different ways cost less than all in one way.
+        assertThat(total).isLessThanOrEqualTo(least + 1e-6);
+    }
+
+    /** GPU 2 has no NIC that reaches its memory. */
+    private static Map<String, PathOffer> partly(int from, int to) {
+        return from == 2 || to == 2
+                ? Map.of("rdma", path(PathKind.HOST_POSTED, 20))
+                : Map.of("gin", path(PathKind.DEVICE_POSTED, 5), "rdma", path(PathKind.HOST_POSTED, 20));
+    }
+
+    @Test
+    void theBetterOfferThatWasLeftNamesThePairThatItDoesNotReach() {
+        EpPlan plan = plan(4, JointChoiceTest::partly);
+        assertThat(plan.backends()).containsExactly("rdma");
+        assertThat(plan.path(0, 1).rejected())
+                .anyMatch(
+                        why -> why.equals(
+                                "gin: kernels of a GPU post in one way to all of its peers, and device-posted does not"
+                                        + " reach rank 2 (host-2, pid 1, cuda:0) from rank 0 (host-0, pid 1, cuda:0) (and 5 other pairs)"));
+    }
+
+    @Test
+    void theBetterOfferThatWasLeftSaysWhatItCostsTheOthers() {
+        EpPlan plan = plan(
+                3,
+                (from, to) -> from == 2 || to == 2
+                        ? Map.of(
+                                "gin", path(PathKind.DEVICE_POSTED, 50),
+                                "rdma", path(PathKind.HOST_POSTED, 10))
+                        : Map.of(
+                                "gin", path(PathKind.DEVICE_POSTED, 5),
+                                "rdma", path(PathKind.HOST_POSTED, 10)));
+        assertThat(plan.backends()).containsExactly("rdma");
+        assertThat(plan.path(0, 1).rejected())
+                .anyMatch(why -> why.startsWith(
+                        "gin: kernels of a GPU post in one way to all of its peers, and device-posted would"
+                                + " take 35.0 us a row against 10.0 us on average"));
+    }
+
+    @Test
+    void aPairThatIsMappedOneWayAloneIsPostedBothWays() {
+        EpPlan plan = plan(
+                2,
+                (from, to) -> from == 0
+                        ? Map.of("map", path(PathKind.MAPPED, 1), "rdma", path(PathKind.HOST_POSTED, 10))
+                        : Map.of("rdma", path(PathKind.HOST_POSTED, 10)));
+        assertThat(plan.backends()).containsExactly("rdma");
+        assertThat(plan.path(0, 1).rejected())
+                .anyMatch(why ->
+                        why.contains("map: GPUs reach each other in the same way, and the way back has no such path"));
+    }
+
+    @Test
+    void whereNoWayReachesAllBothPairsAreNamed() {
+        assertThatThrownBy(() -> plan(
+                        3,
+                        (from, to) -> from == 2 || to == 2
+                                ? Map.of("rdma", path(PathKind.HOST_POSTED, 10))
+                                : Map.of("gin", path(PathKind.DEVICE_POSTED, 5))))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContainingAll(
+                        "device-posted does not reach rank 2",
+                        "host-posted does not reach rank 1 (host-1, pid 1, cuda:0) from rank 0",
+                        "leave out the GPUs that NICs do not reach");
+    }
+
+    @Test
+    void aGpuAndARankOnTheHostAreNotPostedTo() {
+        List<RankProfile> profiles = new ArrayList<>(List.of(rank(0, "cuda:0"), rank(1, "host:0")));
+        assertThatThrownBy(() -> Planner.plan(
+                        profiles,
+                        candidates((from, to) -> Map.of("rdma", path(PathKind.HOST_POSTED, 10))),
+                        BackendChoice.AUTO))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContaining("one of the two is a GPU and the other is not");
+        assertThatThrownBy(() -> Planner.plan(
+                        List.of(rank(0, "host:0"), rank(1, "host:0")),
+                        candidates((from, to) -> Map.of("gin", path(PathKind.DEVICE_POSTED, 10))),
+                        BackendChoice.AUTO))
+                .hasMessageContaining("ranks on the host have no GPU that could post");
+    }
+}
