@@ -3,11 +3,14 @@ package org.ep4j.plan;
 import java.util.AbstractList;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Comparator;
+import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.RandomAccess;
+import java.util.Set;
 import java.util.TreeSet;
 import org.ep4j.EpMismatchException;
 import org.ep4j.plan.PairKinds.Kind;
@@ -26,6 +29,8 @@ public final class EpPlan {
     private final List<Map<String, NicShare>> shares;
 
     private final boolean given;
+    /** By rank. */
+    private final List<List<Integer>> mapped;
 
     EpPlan(
             List<RankProfile> profiles,
@@ -40,6 +45,11 @@ public final class EpPlan {
         this.decisions = List.copyOf(decisions);
         this.shares = List.copyOf(shares);
         this.given = given;
+        BitSet maps = new BitSet();
+        for (int kind = 0; kind < decisions.size(); kind++) {
+            maps.set(kind, decisions.get(kind).offer().kind() == PathKind.MAPPED);
+        }
+        this.mapped = kinds.peers(maps);
     }
 
     /**
@@ -73,11 +83,31 @@ public final class EpPlan {
     public PairPath path(int from, int to) {
         Decision decision = decision(from, to);
         List<String> nics = nics(from, decision);
-        List<String> rejected = decision.rejected().stream()
-                .map(rejection -> rejection.describe(profiles.get(from), profiles.get(to)))
-                .toList();
+        List<String> rejected = new RejectionTexts(decision.rejected(), profiles.get(from), profiles.get(to));
         return new PairPath(
                 from, to, decision.backend(), decision.offer(), rejected, nics, lanes(decision, nics, from, to));
+    }
+
+    /** Ranks whose memory a rank maps, ascending, without the rank itself. */
+    public List<Integer> mappedPeers(int rank) {
+        return mapped.get(rank);
+    }
+
+    /** The kinds of the paths from a rank to others. */
+    public Set<PathKind> kindsFrom(int rank) {
+        Set<PathKind> found = EnumSet.noneOf(PathKind.class);
+        for (int kind : kinds.place(rank).from()) {
+            found.add(decisions.get(kind).offer().kind());
+        }
+        return found;
+    }
+
+    /** A path for each kind of pairs of different ranks, those of the lowest ranks first. See {@link #kind}. */
+    public List<PairPath> examples() {
+        return kindsInOrder().stream()
+                .map(kind -> kinds.kinds().get(kind))
+                .map(pairs -> path(pairs.from(), pairs.to()))
+                .toList();
     }
 
     /**

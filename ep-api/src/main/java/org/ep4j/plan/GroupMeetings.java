@@ -83,6 +83,16 @@ final class GroupMeetings {
         return members.get(group);
     }
 
+    /** Number of groups. */
+    int groups() {
+        return typeOf.length;
+    }
+
+    /** Groups of one type have the same numbers of ranks of the same classes. */
+    int typeOf(int group) {
+        return typeOf[group];
+    }
+
     /** Groups with an equal role are of one type and meet the same types. */
     int roleOf(int group) {
         return roleOf[group];

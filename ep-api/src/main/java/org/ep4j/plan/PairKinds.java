@@ -2,6 +2,9 @@ package org.ep4j.plan;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,6 +19,7 @@ import java.util.TreeSet;
  */
 final class PairKinds {
     private final RankClasses classes;
+    private final GroupMeetings meetings;
     private final int classCount;
     private final long[] patterns;
     /** Packed kinds, ascending. */
@@ -45,7 +49,7 @@ final class PairKinds {
 
     private PairKinds(RankClasses classes) {
         this.classes = classes;
-        GroupMeetings meetings = new GroupMeetings(classes);
+        this.meetings = new GroupMeetings(classes);
         int most = 0;
         for (int rank = 0; rank < classes.ranks(); rank++) {
             most = Math.max(most, classes.classOf(rank) + 1);
@@ -57,11 +61,11 @@ final class PairKinds {
                 .distinct()
                 .toArray();
         Map<Long, Kind> found = new TreeMap<>();
-        meetings.all().forEach((meeting, tally) -> collect(meetings, meeting, tally, found));
+        meetings.all().forEach((meeting, tally) -> collect(meeting, tally, found));
         this.keys = found.keySet().stream().mapToLong(Long::longValue).toArray();
         this.kinds = List.copyOf(found.values());
         this.placeOf = new int[classes.ranks()];
-        this.places = findPlaces(meetings);
+        this.places = findPlaces();
     }
 
     static PairKinds of(RankClasses classes) {
@@ -89,6 +93,74 @@ final class PairKinds {
         return places;
     }
 
+    /**
+     * The peers of each rank in whose kind of pairs it writes.
+     *
+     * @param wanted kinds, by index; best few of the pairs are of these
+     * @return ascending, by rank
+     */
+    List<List<Integer>> peers(BitSet wanted) {
+        List<List<Integer>> found = new ArrayList<>(Collections.nCopies(classes.ranks(), List.of()));
+        Map<GroupMeetings.Meeting, Boolean> known = new HashMap<>();
+        for (int group = 0; group < meetings.groups(); group++) {
+            List<Integer> near = near(group, wanted, known);
+            for (Map.Entry<Integer, List<Integer>> own : meetings.members(group).entrySet()) {
+                for (int rank : own.getValue()) {
+                    found.set(rank, peers(rank, near, wanted));
+                }
+            }
+        }
+        return found;
+    }
+
+    /** Groups with a rank to which some rank of a group has a wanted kind of pair. */
+    private List<Integer> near(int group, BitSet wanted, Map<GroupMeetings.Meeting, Boolean> known) {
+        List<Integer> near = new ArrayList<>();
+        GroupMeetings.Meeting last = new GroupMeetings.Meeting(-1, -1, 0);
+        boolean lastIs = false;
+        for (int other = 0; other < meetings.groups(); other++) {
+            long pattern = classes.pattern(group, other);
+            int type = meetings.typeOf(other);
+            if (type != last.to() || pattern != last.pattern()) {
+                int example = other;
+                last = new GroupMeetings.Meeting(meetings.typeOf(group), type, pattern);
+                lastIs = known.computeIfAbsent(last, k -> isNear(group, example, pattern, wanted));
+            }
+            if (lastIs) {
+                near.add(other);
+            }
+        }
+        return near;
+    }
+
+    private boolean isNear(int group, int other, long pattern, BitSet wanted) {
+        for (int from : meetings.members(group).keySet()) {
+            for (int to : meetings.members(other).keySet()) {
+                int kind = index(from, to, pattern);
+                if (kind >= 0 && wanted.get(kind)) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    private List<Integer> peers(int rank, List<Integer> near, BitSet wanted) {
+        List<Integer> peers = new ArrayList<>();
+        int group = classes.groupOf(rank);
+        for (int other : near) {
+            long pattern = classes.pattern(group, other);
+            meetings.members(other).forEach((to, ranks) -> {
+                int kind = index(classes.classOf(rank), to, pattern);
+                if (kind >= 0 && wanted.get(kind)) {
+                    ranks.stream().filter(peer -> peer != rank).forEach(peers::add);
+                }
+            });
+        }
+        peers.sort(Comparator.naturalOrder());
+        return List.copyOf(peers);
+    }
+
     private int index(int from, int to, long pattern) {
         return Arrays.binarySearch(keys, key(from, to, pattern));
     }
@@ -98,8 +170,7 @@ final class PairKinds {
         return ((long) from * classCount + to) * patterns.length + place;
     }
 
-    private void collect(
-            GroupMeetings meetings, GroupMeetings.Meeting meeting, GroupMeetings.Tally tally, Map<Long, Kind> found) {
+    private void collect(GroupMeetings.Meeting meeting, GroupMeetings.Tally tally, Map<Long, Kind> found) {
         boolean same = tally.from == tally.to;
         for (var a : meetings.members(tally.from).entrySet()) {
             for (var b : meetings.members(tally.to).entrySet()) {
@@ -120,7 +191,7 @@ final class PairKinds {
         return new Kind(first ? a.from : b.from, first ? a.to : b.to, a.pairs + b.pairs);
     }
 
-    private List<Place> findPlaces(GroupMeetings meetings) {
+    private List<Place> findPlaces() {
         Map<List<Integer>, Integer> seen = new HashMap<>();
         List<Place> found = new ArrayList<>();
         for (int rank = 0; rank < placeOf.length; rank++) {
@@ -128,14 +199,14 @@ final class PairKinds {
             int own = classes.classOf(rank);
             Integer known = seen.putIfAbsent(List.of(role, own), found.size());
             if (known == null) {
-                found.add(place(meetings, classes.groupOf(rank), own));
+                found.add(place(classes.groupOf(rank), own));
             }
             placeOf[rank] = known == null ? found.size() - 1 : known;
         }
         return List.copyOf(found);
     }
 
-    private Place place(GroupMeetings meetings, int group, int own) {
+    private Place place(int group, int own) {
         Set<Integer> from = new TreeSet<>();
         Set<Integer> to = new TreeSet<>();
         for (GroupMeetings.Around around : meetings.around(group)) {

@@ -30,7 +30,7 @@ public record PairPath(
 
     /** Copies the lists. */
     public PairPath {
-        rejected = List.copyOf(rejected);
+        rejected = rejected instanceof RejectionTexts ? rejected : List.copyOf(rejected);
         nics = List.copyOf(nics);
     }
 }

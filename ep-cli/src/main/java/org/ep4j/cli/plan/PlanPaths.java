@@ -1,6 +1,7 @@
 package org.ep4j.cli.plan;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -103,8 +104,12 @@ final class PlanPaths {
         Map<PlanReport.Posting, List<Integer>> alike = new LinkedHashMap<>();
         for (int rank : plan.hostRanks(0)) {
             Set<PlanReport.Posting> own = new LinkedHashSet<>();
+            Set<Integer> kinds = new HashSet<>();
             String memory = memory(plan, rank, wanted);
             for (int to = 0; to < plan.ranks(); to++) {
+                if (to == rank || !kinds.add(plan.kind(rank, to))) {
+                    continue;
+                }
                 PairPath path = plan.path(rank, to);
                 if (path.offer().kind() == PathKind.HOST_POSTED) {
                     own.add(new PlanReport.Posting(

@@ -3,6 +3,7 @@ package org.ep4j.engine.collective;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.function.Supplier;
 import org.ep4j.EpException;
@@ -74,7 +75,8 @@ public final class Collective {
     public <T> List<T> byOpened(List<T> given, T absent) {
         return all.stream()
                 .map(rank -> {
-                    int index = ranks.indexOf(rank);
+                    // Both lists are ascending.
+                    int index = Collections.binarySearch(ranks, rank);
                     return index < 0 ? absent : given.get(index);
                 })
                 .toList();

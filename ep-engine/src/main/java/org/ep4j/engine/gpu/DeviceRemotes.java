@@ -39,21 +39,19 @@ final class DeviceRemotes implements RemoteTable {
         WindowLayout at = window.layout();
         List<Integer> remotes = GpuWindow.remotes(plan, rank);
         ByteBuffer words = Copies.buffer(plan.ranks() * BYTES);
-        for (int r = 0; r < plan.ranks(); r++) {
-            int end = words.position() + BYTES;
-            int index = remotes.indexOf(r);
-            if (index >= 0) {
-                long there = at.incoming(GpuWindow.remotes(plan, r).indexOf(rank));
-                words.putLong(window.address() + at.outgoing(index))
-                        .putLong(window.address() + at.incoming(index))
-                        .putLong(window.address() + there)
-                        .putLong(posted.number(r))
-                        .putLong(rails.via(rank, r, Mask.NONE))
-                        .putLong(rails.via(r, rank, Mask.NONE))
-                        .putLong(posted.mapped(r).orElse(0));
-            }
-            words.position(end);
+        for (int index = 0; index < remotes.size(); index++) {
+            int r = remotes.get(index);
+            long there = at.incoming(GpuWindow.place(plan, r, rank));
+            words.position(r * BYTES);
+            words.putLong(window.address() + at.outgoing(index))
+                    .putLong(window.address() + at.incoming(index))
+                    .putLong(window.address() + there)
+                    .putLong(posted.number(r))
+                    .putLong(rails.via(rank, r, Mask.NONE))
+                    .putLong(rails.via(r, rank, Mask.NONE))
+                    .putLong(posted.mapped(r).orElse(0));
         }
+        words.position(plan.ranks() * BYTES);
         return words;
     }
 

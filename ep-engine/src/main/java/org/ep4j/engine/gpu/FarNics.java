@@ -1,7 +1,9 @@
 package org.ep4j.engine.gpu;
 
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.topology.NicReach;
 
@@ -15,7 +17,10 @@ public final class FarNics {
      */
     public static Optional<NicReach> first(EpPlan plan, int rank) {
         List<NicReach> near = plan.profiles().get(rank).locality().nics();
+        Set<Integer> kinds = new HashSet<>();
         return GpuWindow.remotes(plan, rank).stream()
+                // Paths of one kind of pairs have the same offer.
+                .filter(peer -> kinds.add(plan.kind(rank, peer)))
                 .flatMap(peer -> plan.path(rank, peer).offer().nics().stream())
                 .flatMap(port -> near.stream().filter(nic -> nic.name().equals(port.split(":", 2)[0])))
                 .filter(nic -> !nic.distance().type().gpuDirect())

@@ -1,10 +1,13 @@
 package org.ep4j.engine.gpu;
 
+import java.util.BitSet;
+import java.util.Collections;
 import java.util.EnumMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -17,6 +20,7 @@ import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
 import org.ep4j.spi.DevicePosted;
 import org.ep4j.spi.ExposedMemory;
@@ -51,39 +55,42 @@ public record GpuWindow(
      * The layout that a plan needs, the same on all ranks; empty where all GPUs map each other's memory.
      *
      * @param rails of the plan
-     * @throws EpUnavailableException when one of two ranks posts and the other one maps
+     * @throws EpUnavailableException when two ranks reach each other in different ways, or one posts in different ways
      */
     public static Optional<WindowLayout> layout(EpShape shape, EpPlan plan, Rails rails) {
+        for (PairPath path : plan.examples()) {
+            if (isPosted(path)
+                    && plan.path(path.to(), path.from()).offer().kind()
+                            != path.offer().kind()) {
+                throw refused(plan, path.from(), path.to());
+            }
+        }
         int most = 0;
         for (int r = 0; r < plan.ranks(); r++) {
-            int rank = r;
-            most = Math.max(most, remotes(plan, r).size());
-            remotes(plan, r).stream()
-                    .filter(peer -> !isPosted(plan, peer, rank))
-                    .findFirst()
-                    .ifPresent(peer -> refuse(plan, rank, peer));
-            refuseMixed(plan, rank);
+            most = Math.max(most, plan.ranks() - 1 - plan.mappedPeers(r).size());
+            Set<PathKind> kinds = plan.kindsFrom(r);
+            if (kinds.contains(PathKind.HOST_POSTED) && kinds.contains(PathKind.DEVICE_POSTED)) {
+                throw mixed(plan, r);
+            }
         }
         return most == 0 ? Optional.empty() : Optional.of(new WindowLayout(shape, plan.ranks(), most, rails.passes()));
     }
 
-    private static void refuseMixed(EpPlan plan, int rank) {
+    private static EpUnavailableException mixed(EpPlan plan, int rank) {
         Map<PathKind, Integer> kinds = new EnumMap<>(PathKind.class);
         remotes(plan, rank)
                 .forEach(peer -> kinds.put(plan.path(rank, peer).offer().kind(), peer));
-        if (kinds.size() > 1) {
-            throw new EpUnavailableException(plan.profiles().get(rank).label() + " posts to "
-                    + kinds.entrySet().stream()
-                            .map(one -> plan.profiles().get(one.getValue()).label() + " by " + one.getKey() + " over "
-                                    + plan.path(rank, one.getValue()).backend())
-                            .collect(Collectors.joining(" and to "))
-                    + "; kernels post in one way to all peers: exclude one of the two backends with "
-                    + EpKeys.EXCLUDE.name());
-        }
+        return new EpUnavailableException(plan.profiles().get(rank).label() + " posts to "
+                + kinds.entrySet().stream()
+                        .map(one -> plan.profiles().get(one.getValue()).label() + " by " + one.getKey() + " over "
+                                + plan.path(rank, one.getValue()).backend())
+                        .collect(Collectors.joining(" and to "))
+                + "; kernels post in one way to all peers: exclude one of the two backends with "
+                + EpKeys.EXCLUDE.name());
     }
 
-    private static void refuse(EpPlan plan, int rank, int peer) {
-        throw new EpUnavailableException(plan.profiles().get(rank).label() + " posts to "
+    private static EpUnavailableException refused(EpPlan plan, int rank, int peer) {
+        return new EpUnavailableException(plan.profiles().get(rank).label() + " posts to "
                 + plan.profiles().get(peer).label() + ", which reaches it by "
                 + plan.path(peer, rank).offer().kind() + " over "
                 + plan.path(peer, rank).backend()
@@ -93,15 +100,23 @@ public record GpuWindow(
 
     /** Ranks that {@code rank} posts to, ascending. */
     static List<Integer> remotes(EpPlan plan, int rank) {
+        BitSet mapped = new BitSet();
+        plan.mappedPeers(rank).forEach(mapped::set);
+        mapped.set(rank);
         return IntStream.range(0, plan.ranks())
-                .filter(peer -> isPosted(plan, rank, peer))
+                .filter(peer -> !mapped.get(peer))
                 .boxed()
                 .toList();
     }
 
-    private static boolean isPosted(EpPlan plan, int from, int to) {
-        PathKind kind = plan.path(from, to).offer().kind();
-        return from != to && (kind == PathKind.HOST_POSTED || kind == PathKind.DEVICE_POSTED);
+    /** Index of {@code rank} among the {@link #remotes} of {@code peer}, of which it is one. */
+    static int place(EpPlan plan, int peer, int rank) {
+        int mappedBefore = -1 - Collections.binarySearch(plan.mappedPeers(peer), rank);
+        return rank - mappedBefore - (peer < rank ? 1 : 0);
+    }
+
+    private static boolean isPosted(PairPath path) {
+        return path.offer().kind() == PathKind.HOST_POSTED || path.offer().kind() == PathKind.DEVICE_POSTED;
     }
 
     /**
@@ -144,8 +159,7 @@ public record GpuWindow(
 
     /** True when kernels of {@code rank} post to its remote peers; all of them are reached in one way. */
     public static boolean isDevicePosted(EpPlan plan, int rank) {
-        return remotes(plan, rank).stream()
-                .anyMatch(peer -> plan.path(rank, peer).offer().kind() == PathKind.DEVICE_POSTED);
+        return plan.kindsFrom(rank).contains(PathKind.DEVICE_POSTED);
     }
 
     /** In pinned memory of the host. */

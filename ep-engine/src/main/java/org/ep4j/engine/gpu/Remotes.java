@@ -140,13 +140,10 @@ final class Remotes implements RemoteTable {
         long base = window.address();
         int me = symmetric.rank();
         ByteBuffer words = Copies.buffer(plan.ranks() * BYTES);
-        for (int r = 0; r < plan.ranks(); r++) {
-            int index = remotes.indexOf(r);
-            if (index < 0) {
-                words.position(words.position() + BYTES);
-                continue;
-            }
-            int there = GpuWindow.remotes(plan, r).indexOf(me);
+        for (int index = 0; index < remotes.size(); index++) {
+            int r = remotes.get(index);
+            words.position(r * BYTES);
+            int there = GpuWindow.place(plan, r, me);
             int ring = index % ringCount;
             words.putLong(base + at.outgoing(index))
                     .putLong(base + at.incoming(index))
@@ -158,6 +155,7 @@ final class Remotes implements RemoteTable {
                     .putLong(rails.via(me, r, Mask.NONE))
                     .putLong(rails.via(r, me, Mask.NONE));
         }
+        words.position(plan.ranks() * BYTES);
         return words;
     }
 

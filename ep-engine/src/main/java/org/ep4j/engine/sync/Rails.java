@@ -1,9 +1,8 @@
 package org.ep4j.engine.sync;
 
 import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PathKind;
 
@@ -41,29 +40,30 @@ public final class Rails {
         if (!plan.options().rails()) {
             return straight();
         }
-        MappedPairs mapped = new MappedPairs(plan, new HashMap<>());
         int[] island = new int[plan.ranks()];
+        Arrays.fill(island, -1);
         List<List<Integer>> members = new ArrayList<>();
-        for (int r = 0; r < island.length; r++) {
-            int rank = r;
-            int found = 0;
-            while (found < members.size() && !mapped.test(members.get(found).get(0), rank)) {
-                found++;
+        for (int rank = 0; rank < island.length; rank++) {
+            List<Integer> all = withPeers(plan, rank);
+            boolean known = island[rank] >= 0;
+            if (known ? !all.equals(members.get(island[rank])) : all.stream().anyMatch(r -> island[r] >= 0)) {
+                // Islands overlap: rows go straight to where they belong.
+                return straight();
             }
-            if (found == members.size()) {
-                members.add(new ArrayList<>());
-            }
-            island[rank] = found;
-            members.get(found).add(rank);
-        }
-        boolean whole = true;
-        for (int from = 0; from < island.length; from++) {
-            for (int to = 0; to < island.length; to++) {
-                whole &= from == to || mapped.test(from, to) == (island[from] == island[to]);
+            if (!known) {
+                all.forEach(member -> island[member] = members.size());
+                members.add(all);
             }
         }
-        // Where islands overlap, rows go straight to where they belong.
-        return whole ? new Rails(true, island, members) : straight();
+        return new Rails(true, island, members);
+    }
+
+    /** A rank and those that it maps, ascending. */
+    private static List<Integer> withPeers(EpPlan plan, int rank) {
+        List<Integer> all = new ArrayList<>(plan.mappedPeers(rank));
+        all.add(rank);
+        all.sort(null);
+        return List.copyOf(all);
     }
 
     private static Rails straight() {
@@ -72,14 +72,6 @@ public final class Rails {
 
     private static boolean isMapped(PathKind kind) {
         return kind == PathKind.MAPPED || kind == PathKind.LOCAL;
-    }
-
-    /** Which pairs of different ranks map memory. There are few kinds of pairs, and to make a path takes long. */
-    private record MappedPairs(EpPlan plan, Map<Integer, Boolean> byKind) {
-        boolean test(int from, int to) {
-            return byKind.computeIfAbsent(
-                    plan.kind(from, to), kind -> plan.path(from, to).offer().kind() == PathKind.MAPPED);
-        }
     }
 
     /** True when some ranks post to others. */
@@ -114,10 +106,24 @@ public final class Rails {
     /** Which of those whose rows {@code via} passes on {@code source} is, from 0. */
     public int slot(int source, int via) {
         int slot = 0;
-        for (int r = 0; r < source; r++) {
-            slot += via(r, via, Mask.NONE) == via ? 1 : 0;
+        for (int one = 0; one < members.size(); one++) {
+            slot += passedOn(one, via, source);
         }
         return slot;
+    }
+
+    /** How many ranks of an island that are lower than {@code end} have their rows passed on by {@code via}. */
+    private int passedOn(int from, int via, int end) {
+        List<Integer> there = members.get(island[via]);
+        if (from == island[via] || there.size() == 1) {
+            return 0;
+        }
+        List<Integer> sources = members.get(from);
+        int passed = 0;
+        for (int place = there.indexOf(via); place < sources.size(); place += there.size()) {
+            passed += sources.get(place) < end ? 1 : 0;
+        }
+        return passed;
     }
 
     /** Most ranks whose rows one rank passes on. */

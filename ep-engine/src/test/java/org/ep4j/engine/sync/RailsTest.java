@@ -88,6 +88,20 @@ class RailsTest {
         assertThat(rails.via(0, 2, Mask.NONE)).isEqualTo(-1);
     }
 
+    /** Rank 2 maps rank 1, which does not map it. */
+    @Test
+    void whereRanksMapEachOtherOneWayAloneRowsGoStraight() {
+        List<PairPath> paths = new ArrayList<>();
+        for (int from = 0; from < 3; from++) {
+            for (int to = 0; to < 3; to++) {
+                paths.add(path(from, to, (from == 0 && to == 1) || (from == 1 && to == 0) || (from == 2 && to == 1)));
+            }
+        }
+        Rails rails = Rails.of(EpPlan.of(profiles(3), paths));
+        assertThat(rails.posted()).isTrue();
+        assertThat(rails.passes()).isFalse();
+    }
+
     @Test
     void sizesOfBuffersHoldForThePlan() {
         EpShape shape =
