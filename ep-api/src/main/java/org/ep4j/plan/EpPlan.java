@@ -93,6 +93,15 @@ public final class EpPlan {
         return mapped.get(rank);
     }
 
+    /**
+     * The peers of each rank, those together that this plan does not tell apart.
+     *
+     * @param labels by rank: peers with different labels are not put together
+     */
+    public PeerGroups peerGroups(int[] labels) {
+        return kinds.peerGroups(labels);
+    }
+
     /** The kinds of the paths from a rank to others. */
     public Set<PathKind> kindsFrom(int rank) {
         Set<PathKind> found = EnumSet.noneOf(PathKind.class);

@@ -93,6 +93,11 @@ final class PairKinds {
         return places;
     }
 
+    /** Peers of each rank that are alike, where ranks have these labels. */
+    PeerGroups peerGroups(int[] labels) {
+        return new PeerGroups(classes, meetings, labels);
+    }
+
     /**
      * The peers of each rank in whose kind of pairs it writes.
      *

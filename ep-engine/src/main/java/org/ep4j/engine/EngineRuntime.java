@@ -25,8 +25,13 @@ public final class EngineRuntime implements EpRuntime {
         return size(shape, plan, rank, Rails.of(plan));
     }
 
-    /** Bytes that a buffer takes on a rank of a plan. */
+    /**
+     * Bytes that a buffer takes on a rank of a plan.
+     *
+     * @throws org.ep4j.EpUnavailableException where the engine cannot use the plan, on all ranks alike
+     */
     static BufferSize size(EpShape shape, EpPlan plan, int rank, Rails rails) {
+        UsablePaths.check(plan);
         if (plan.profiles().get(rank).device().type().equals(Device.HOST.type())) {
             return HostBuffers.size(shape, plan.ranks(), rank, rails);
         }

@@ -149,7 +149,6 @@ final class Group implements EpGroup {
         }
         try {
             checkSameShape(agreement.exchange(step, describe(shape).getBytes(StandardCharsets.UTF_8), setup));
-            paths.check();
         } catch (RuntimeException | Error e) {
             window.ifPresent(GpuWindow::close);
             throw e;

@@ -43,26 +43,26 @@ final class UsablePaths {
      *
      * @throws EpUnavailableException with path, backend and remedy
      */
-    void check() {
-        plan.groups().forEach(group -> check(group.example()));
+    static void check(EpPlan plan) {
+        plan.groups().forEach(group -> check(plan, group.example()));
     }
 
-    private void check(PairPath path) {
+    private static void check(EpPlan plan, PairPath path) {
         PathKind kind = path.offer().kind();
-        boolean alike = isHost(path.from()) == isHost(path.to());
-        if (kind == PathKind.DEVICE_POSTED && isHost(path.from())) {
-            throw unusable(path, "ranks on the host have no GPU that could post");
+        boolean fromHost = isHost(plan, path.from());
+        if (kind == PathKind.DEVICE_POSTED && fromHost) {
+            throw unusable(plan, path, "ranks on the host have no GPU that could post");
         }
-        if (kind != PathKind.MAPPED && !alike) {
-            throw unusable(path, "one of the two is a GPU and the other is not");
+        if (kind != PathKind.MAPPED && fromHost != isHost(plan, path.to())) {
+            throw unusable(plan, path, "one of the two is a GPU and the other is not");
         }
     }
 
-    private boolean isHost(int of) {
+    private static boolean isHost(EpPlan plan, int of) {
         return plan.profiles().get(of).device().type().equals(Device.HOST.type());
     }
 
-    private EpUnavailableException unusable(PairPath path, String reason) {
+    private static EpUnavailableException unusable(EpPlan plan, PairPath path, String reason) {
         return new EpUnavailableException("the path from "
                 + plan.profiles().get(path.from()).label() + " to "
                 + plan.profiles().get(path.to()).label() + " is " + path.offer().kind() + " over " + path.backend()
@@ -90,7 +90,7 @@ final class UsablePaths {
                 continue;
             }
             PairPath there = plan.path(rank, r);
-            check(there);
+            check(plan, there);
             if (isPosted(there)) {
                 postedTo.put(r, posted(there, byBackend, kernels));
             } else {
@@ -135,17 +135,17 @@ final class UsablePaths {
 
     private HostPosted posted(PairPath path, Map<String, SymmetricBuffer> byBackend, Optional<DevicePosted> window) {
         return path.offer().kind() == PathKind.DEVICE_POSTED
-                ? window.orElseThrow(() -> unusable(path, "its backend allocates no window, a defect of it"))
+                ? window.orElseThrow(() -> unusable(plan, path, "its backend allocates no window, a defect of it"))
                 : as(HostPosted.class, path, byBackend);
     }
 
     private <C> C as(Class<C> capability, PairPath path, Map<String, SymmetricBuffer> byBackend) {
         SymmetricBuffer buffer = byBackend.get(path.backend());
         if (buffer == null) {
-            throw unusable(path, "the backend is not open on this rank");
+            throw unusable(plan, path, "the backend is not open on this rank");
         }
         return buffer.as(capability)
-                .orElseThrow(
-                        () -> unusable(path, "its buffers lack " + capability.getSimpleName() + ", a defect of it"));
+                .orElseThrow(() ->
+                        unusable(plan, path, "its buffers lack " + capability.getSimpleName() + ", a defect of it"));
     }
 }

@@ -1,9 +1,12 @@
 package org.ep4j.plan.forecast;
 
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.ep4j.EpArgumentException;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PeerGroups;
 import org.ep4j.plan.forecast.Exchange.Messages;
 import org.ep4j.plan.forecast.Forecast.Operation;
 import org.ep4j.plan.offer.Estimates;
@@ -54,7 +57,7 @@ final class Forecaster {
         if (forwards(messages)) {
             railed(flow, row);
         } else {
-            direct(flow, row, perPeer);
+            direct(traffic, row, perPeer, dispatch);
         }
         double efficiency = exchange.mode() == Exchange.Mode.LOW_LATENCY
                 ? Estimates.NIC_EFFICIENCY_MESSAGES
@@ -81,12 +84,36 @@ final class Forecaster {
         return exchange.mode() == Exchange.Mode.HIGH_THROUGHPUT && messages == Messages.PER_RANK && domains.count() > 1;
     }
 
-    private void direct(Flow flow, double row, double[] perPeer) {
-        for (int from = 0; from < plan.ranks(); from++) {
-            for (int to = 0; to < plan.ranks(); to++) {
-                flow.add(from, to, exchange.tokens() * perPeer[to] * row);
+    private void direct(Traffic traffic, double row, double[] perPeer, boolean dispatch) {
+        double each = exchange.tokens() * row;
+        PeerGroups peers = plan.peerGroups(labels(perPeer));
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+            int own = rank;
+            for (int to : plan.mappedPeers(rank)) {
+                traffic.add(rank, to, each * (dispatch ? perPeer[to] : perPeer[rank]));
             }
+            peers.forEach(rank, (peer, count) -> {
+                double theirs = count * each * perPeer[peer];
+                double ours = count * each * perPeer[own];
+                if (!paths.traits(own, peer).mapped()) {
+                    traffic.addOut(own, peer, dispatch ? theirs : ours);
+                }
+                if (!paths.traits(peer, own).mapped()) {
+                    traffic.addIn(own, peer, dispatch ? ours : theirs);
+                }
+            });
         }
+    }
+
+    /** By rank, a number for its NICs and for what it gets. */
+    private int[] labels(double[] perPeer) {
+        Map<List<Number>, Integer> known = new HashMap<>();
+        int[] labels = new int[plan.ranks()];
+        for (int rank = 0; rank < labels.length; rank++) {
+            Integer old = known.putIfAbsent(List.of(paths.nics()[rank], perPeer[rank]), known.size());
+            labels[rank] = old == null ? known.size() - 1 : old;
+        }
+        return labels;
     }
 
     /** Once to each domain, to the rank at the sender's own place, and on from there. */

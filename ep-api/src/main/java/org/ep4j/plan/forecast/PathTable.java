@@ -41,6 +41,11 @@ final class PathTable {
         return old == null ? numbers.size() - 1 : old;
     }
 
+    /** By rank, a number for its NICs: traits differ between peers of one kind with different NICs. */
+    int[] nics() {
+        return nics;
+    }
+
     int[] hosts() {
         return hosts;
     }

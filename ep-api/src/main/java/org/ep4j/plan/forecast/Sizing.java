@@ -6,6 +6,7 @@ import org.ep4j.BufferSize;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
+import org.ep4j.plan.PeerGroups;
 import org.ep4j.topology.GpuVendor;
 
 /**
@@ -53,6 +54,7 @@ public record Sizing(
     public static Sizing of(EpPlan plan, BufferSize buffer) {
         PathTable paths = new PathTable(plan);
         int[] hosts = paths.hosts();
+        PeerGroups peers = plan.peerGroups(paths.nics());
         Map<String, Long> rankMost = new TreeMap<>();
         Map<String, Map<Integer, Long>> hostSums = new TreeMap<>();
         Map<Integer, Integer> hostProxies = new TreeMap<>();
@@ -61,19 +63,16 @@ public record Sizing(
         int multiprocessors = 0;
         for (int rank = 0; rank < plan.ranks(); rank++) {
             Map<String, Long> lanes = new TreeMap<>();
-            boolean hostPosted = false;
-            double rate = 0;
-            for (int to = 0; to < plan.ranks(); to++) {
-                if (to == rank) {
-                    continue;
-                }
-                PathTraits path = paths.traits(rank, to);
-                rate = Math.max(rate, path.offer().gigabytesPerSecond());
+            boolean hostPosted = plan.kindsFrom(rank).contains(PathKind.HOST_POSTED);
+            int from = rank;
+            double[] fastest = {0};
+            peers.forEach(rank, (to, count) -> {
+                PathTraits path = paths.traits(from, to);
+                fastest[0] = Math.max(fastest[0], path.offer().gigabytesPerSecond());
                 if (path.posted()) {
-                    lanes.merge(path.backend(), (long) path.lanes(), Long::sum);
-                    hostPosted |= path.offer().kind() == PathKind.HOST_POSTED;
+                    lanes.merge(path.backend(), count * path.lanes(), Long::sum);
                 }
-            }
+            });
             int host = hosts[rank];
             lanes.forEach((backend, number) -> {
                 rankMost.merge(backend, number, Math::max);
@@ -90,7 +89,7 @@ public record Sizing(
                     onHost
                             ? 0
                             : multiprocessors(
-                                    plan.profiles().get(rank).locality().vendor(), rate));
+                                    plan.profiles().get(rank).locality().vendor(), fastest[0]));
         }
         Map<String, Long> hostMost = new TreeMap<>();
         hostSums.forEach((backend, sums) -> hostMost.put(

@@ -35,6 +35,21 @@ final class Traffic {
         cell(to, paths.index(to, from))[1] += bytes;
     }
 
+    /** Bytes from a rank to peers that are reached as {@code example} is. */
+    void addOut(int rank, int example, double bytes) {
+        if (bytes > 0) {
+            wire += bytes;
+            cell(rank, paths.index(rank, example))[0] += bytes;
+        }
+    }
+
+    /** Bytes to a rank from peers that it reaches as {@code example}. */
+    void addIn(int rank, int example, double bytes) {
+        if (bytes > 0) {
+            cell(rank, paths.index(rank, example))[1] += bytes;
+        }
+    }
+
     private double[] cell(int rank, int path) {
         return byRank.get(rank).computeIfAbsent(path, k -> new double[2]);
     }

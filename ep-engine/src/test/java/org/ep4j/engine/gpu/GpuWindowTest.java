@@ -50,6 +50,10 @@ class GpuWindowTest {
                     .boxed()
                     .toList();
             assertThat(GpuWindow.remotes(plan, r)).isEqualTo(others);
+            for (int peer : others) {
+                assertThat(GpuWindow.place(plan, peer, r))
+                        .isEqualTo(GpuWindow.remotes(plan, peer).indexOf(r));
+            }
             most = Math.max(most, others.size());
         }
         int channels = most;

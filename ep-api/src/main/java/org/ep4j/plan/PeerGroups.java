@@ -1,0 +1,118 @@
+package org.ep4j.plan;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * The peers of each rank, those together that its plan does not tell apart: pairs with them are of one kind both ways
+ * ({@link EpPlan#kind}), and they have one label. What is added up over all pairs of thousands of ranks takes as many steps as there are
+ * such groups. Immutable.
+ */
+public final class PeerGroups {
+    private final RankClasses classes;
+    private final int[] labels;
+    private final GroupMeetings meetings;
+    /** By group of ranks: what it meets, but for itself. */
+    private final List<List<Met>> met = new ArrayList<>();
+
+    /** Receives the peers of a rank. */
+    public interface Visitor {
+        /**
+         * Receives peers that are alike.
+         *
+         * @param example one of them
+         * @param count how many there are
+         */
+        void visit(int example, long count);
+    }
+
+    /** Like groups, all met with one pattern of equality. */
+    private record Met(List<Alike> members, long count) {}
+
+    /** Ranks of a group that are alike. */
+    private record Alike(int example, long count) {}
+
+    /** What groups are compared by: how many ranks of a class have a label. */
+    private record Member(int ofClass, int label) {}
+
+    private record Key(long pattern, int type) {}
+
+    PeerGroups(RankClasses classes, GroupMeetings meetings, int[] labels) {
+        this.classes = classes;
+        this.labels = labels.clone();
+        this.meetings = meetings;
+        List<List<Alike>> members = new ArrayList<>();
+        int[] types = new int[meetings.groups()];
+        Map<Map<Member, Long>, Integer> known = new HashMap<>();
+        for (int group = 0; group < types.length; group++) {
+            Map<Member, Long> counts = new HashMap<>();
+            Map<Member, Integer> examples = new LinkedHashMap<>();
+            for (Map.Entry<Integer, List<Integer>> of : meetings.members(group).entrySet()) {
+                for (int rank : of.getValue()) {
+                    Member member = new Member(of.getKey(), labels[rank]);
+                    counts.merge(member, 1L, Long::sum);
+                    examples.putIfAbsent(member, rank);
+                }
+            }
+            members.add(examples.entrySet().stream()
+                    .map(one -> new Alike(one.getValue(), counts.getOrDefault(one.getKey(), 0L)))
+                    .toList());
+            Integer type = known.putIfAbsent(counts, known.size());
+            types[group] = type == null ? known.size() - 1 : type;
+        }
+        for (int group = 0; group < types.length; group++) {
+            met.add(met(group, types, members));
+        }
+    }
+
+    private List<Met> met(int group, int[] types, List<List<Alike>> members) {
+        Map<Key, long[]> counts = new LinkedHashMap<>();
+        Map<Key, Integer> examples = new HashMap<>();
+        Key last = new Key(0, -1);
+        long[] lastCount = {0};
+        for (int other = 0; other < types.length; other++) {
+            if (other == group) {
+                continue;
+            }
+            long pattern = classes.pattern(group, other);
+            // Neighbours in the list are mostly alike.
+            if (last.type() != types[other] || last.pattern() != pattern) {
+                last = new Key(pattern, types[other]);
+                lastCount = counts.computeIfAbsent(last, k -> new long[1]);
+                examples.putIfAbsent(last, other);
+            }
+            lastCount[0]++;
+        }
+        List<Met> found = new ArrayList<>();
+        counts.forEach((key, count) -> found.add(new Met(members.get(examples.getOrDefault(key, 0)), count[0])));
+        return List.copyOf(found);
+    }
+
+    /** Visits all peers of a rank, each in one group. */
+    public void forEach(int rank, Visitor visitor) {
+        int group = classes.groupOf(rank);
+        Map<Member, Integer> examples =
+                new TreeMap<>(Comparator.comparingInt(Member::ofClass).thenComparingInt(Member::label));
+        Map<Member, Long> counts = new HashMap<>();
+        meetings.members(group).forEach((of, ranks) -> {
+            for (int peer : ranks) {
+                if (peer != rank) {
+                    Member member = new Member(of, labels[peer]);
+                    examples.putIfAbsent(member, peer);
+                    counts.merge(member, 1L, Long::sum);
+                }
+            }
+        });
+        examples.forEach((member, example) -> visitor.visit(example, counts.getOrDefault(member, 0L)));
+        for (Met others : met.get(group)) {
+            for (Alike alike : others.members()) {
+                visitor.visit(alike.example(), alike.count() * others.count());
+            }
+        }
+    }
+}
