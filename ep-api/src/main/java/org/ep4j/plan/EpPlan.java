@@ -12,6 +12,8 @@ import java.util.Map;
 import java.util.RandomAccess;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.ep4j.EpMismatchException;
 import org.ep4j.plan.PairKinds.Kind;
 
@@ -109,6 +111,16 @@ public final class EpPlan {
             found.add(decisions.get(kind).offer().kind());
         }
         return found;
+    }
+
+    /** Backends by which a rank maps the memory of others, or they map its own. The engine can use one. */
+    public Set<String> mappedBy(int rank) {
+        PairKinds.Place place = kinds.place(rank);
+        return IntStream.concat(Arrays.stream(place.from()), Arrays.stream(place.to()))
+                .mapToObj(decisions::get)
+                .filter(decision -> decision.offer().kind() == PathKind.MAPPED)
+                .map(Decision::backend)
+                .collect(Collectors.toCollection(TreeSet::new));
     }
 
     /** A path for each kind of pairs of different ranks, those of the lowest ranks first. See {@link #kind}. */

@@ -4,19 +4,26 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.EnumSet;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.function.Function;
+import java.util.TreeMap;
+import java.util.function.BiFunction;
+import java.util.function.Predicate;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.plan.Chooser.Offers;
 import org.ep4j.plan.Chooser.Scored;
 import org.ep4j.plan.PairKinds.Kind;
 
 /**
- * Takes an offer for each kind of pairs, so that the engine can use all of them together: kernels of a GPU post in one way to all of its peers, and two GPUs
- * reach each other in the same way. Where the best offers do not fit together, those of the way of posting that costs least for all pairs are taken.
+ * Takes an offer for each kind of pairs, so that the engine can use all of them together: kernels of a GPU post in one way to all of its
+ * peers, two GPUs reach each other in the same way, and the memory of a rank, which its peers map, is that of one backend. Where the best
+ * offers do not fit together, those are taken that cost least for all pairs.
  */
 final class JointChoice {
     private static final List<PathKind> WAYS = List.of(PathKind.DEVICE_POSTED, PathKind.HOST_POSTED);
@@ -60,6 +67,9 @@ final class JointChoice {
      */
     private record Plan(PathKind way, List<Scored> taken, Cost cost) {}
 
+    /** Offers of some kinds of pairs. */
+    private record Part(Map<Integer, Scored> taken, Cost cost) {}
+
     /**
      * Decides.
      *
@@ -69,7 +79,7 @@ final class JointChoice {
     List<Decision> decide() {
         List<Scored> best = offers.stream().map(one -> one.scored().get(0)).toList();
         if (fits(best)) {
-            return take(best, better -> "");
+            return take(best, (kind, better) -> "");
         }
         List<Plan> possible = WAYS.stream()
                 .flatMap(way -> inOneWay(way).stream())
@@ -81,13 +91,14 @@ final class JointChoice {
                     + "; add a backend that connects these pairs, or leave out the GPUs that NICs do not reach");
         }
         Plan plan = possible.get(0);
-        return take(plan.taken(), better -> ruledOut(better, plan, possible));
+        return take(plan.taken(), (kind, better) -> ruledOut(kind, better, plan, possible));
     }
 
-    private List<Decision> take(List<Scored> taken, Function<Scored, String> ruledOut) {
+    private List<Decision> take(List<Scored> taken, BiFunction<Integer, Scored, String> ruledOut) {
         List<Decision> decisions = new ArrayList<>();
-        for (int kind = 0; kind < taken.size(); kind++) {
-            decisions.add(chooser.take(offers.get(kind), taken.get(kind), ruledOut));
+        for (int i = 0; i < taken.size(); i++) {
+            int kind = i;
+            decisions.add(chooser.take(offers.get(kind), taken.get(kind), better -> ruledOut.apply(kind, better)));
         }
         return decisions;
     }
@@ -113,12 +124,16 @@ final class JointChoice {
         }
         for (PairKinds.Place place : kinds.places()) {
             Set<PathKind> ways = EnumSet.noneOf(PathKind.class);
+            Set<String> mapped = new HashSet<>();
+            IntStream.concat(Arrays.stream(place.from()), Arrays.stream(place.to()))
+                    .filter(kind -> taken.get(kind).offer().kind() == PathKind.MAPPED)
+                    .forEach(kind -> mapped.add(taken.get(kind).id()));
             Arrays.stream(place.from())
                     .filter(this::isBetweenGpus)
                     .mapToObj(kind -> taken.get(kind).offer().kind())
                     .filter(WAYS::contains)
                     .forEach(ways::add);
-            if (ways.size() > 1) {
+            if (ways.size() > 1 || mapped.size() > 1) {
                 return false;
             }
         }
@@ -127,29 +142,83 @@ final class JointChoice {
 
     /** The best offers with which all GPUs that post do so in one way; empty if some pair has none. */
     private Optional<Plan> inOneWay(PathKind way) {
-        List<Scored> taken = new ArrayList<>();
+        Map<Integer, Scored> taken = new TreeMap<>();
         Cost cost = Cost.NONE;
+        for (List<Integer> part : parts()) {
+            Optional<Part> best = Stream.concat(Stream.of(""), mappedBy(part))
+                    .flatMap(backend -> part(part, way, backend).stream())
+                    .min(Comparator.comparing(Part::cost));
+            if (best.isEmpty()) {
+                return Optional.empty();
+            }
+            taken.putAll(best.get().taken());
+            cost = cost.and(best.get().cost());
+        }
+        return Optional.of(new Plan(way, List.copyOf(taken.values()), cost));
+    }
+
+    /** Kinds of pairs in parts: what a rank maps in one has no say in what one maps in another. */
+    private List<List<Integer>> parts() {
+        int[] part = IntStream.range(0, kinds.classes()).toArray();
         for (int kind = 0; kind < offers.size(); kind++) {
+            if (first(kind, one -> one.offer().kind() == PathKind.MAPPED).isPresent()) {
+                Kind pairs = kinds.kinds().get(kind);
+                int from = part[kinds.classOf(pairs.from())];
+                int to = part[kinds.classOf(pairs.to())];
+                for (int i = 0; i < part.length; i++) {
+                    part[i] = part[i] == to ? from : part[i];
+                }
+            }
+        }
+        Map<Integer, List<Integer>> parts = new TreeMap<>();
+        for (int kind = 0; kind < offers.size(); kind++) {
+            Kind pairs = kinds.kinds().get(kind);
+            parts.computeIfAbsent(part[kinds.classOf(pairs.from())], k -> new ArrayList<>())
+                    .add(kind);
+        }
+        return List.copyOf(parts.values());
+    }
+
+    /** Backends that offer to map memory for some of these kinds of pairs. */
+    private Stream<String> mappedBy(List<Integer> part) {
+        return part.stream()
+                .flatMap(kind -> offers.get(kind).scored().stream())
+                .filter(one -> one.offer().kind() == PathKind.MAPPED)
+                .map(Scored::id)
+                .distinct()
+                .sorted();
+    }
+
+    /** The best offers where memory is mapped by one backend alone; empty if some pair has none. */
+    private Optional<Part> part(List<Integer> part, PathKind way, String mappedBy) {
+        Map<Integer, Scored> taken = new TreeMap<>();
+        Cost cost = Cost.NONE;
+        for (int kind : part) {
             Optional<Scored> one = isBetweenGpus(kind)
-                    ? bothWays(kind, way)
-                    : Optional.of(offers.get(kind).scored().get(0));
+                    ? bothWays(kind, way, mappedBy)
+                    : first(
+                            kind,
+                            offer -> offer.offer().kind() != PathKind.MAPPED
+                                    || offer.id().equals(mappedBy));
             if (one.isEmpty()) {
                 return Optional.empty();
             }
-            taken.add(one.get());
+            taken.put(kind, one.get());
             cost = cost.and(cost(kind, one.get()));
         }
-        return Optional.of(new Plan(way, taken, cost));
+        return Optional.of(new Part(taken, cost));
     }
 
     /** The best of the offers of a kind of pairs whose way back has one of the same kind of path. */
-    private Optional<Scored> bothWays(int kind, PathKind way) {
+    private Optional<Scored> bothWays(int kind, PathKind way, String mappedBy) {
         int back = back(kind);
         Optional<Scored> best = Optional.empty();
         Cost least = Cost.NONE;
         for (PathKind path : List.of(PathKind.MAPPED, way)) {
-            Optional<Scored> there = first(kind, path);
-            Optional<Scored> here = first(back, path);
+            Predicate<Scored> wanted = one -> one.offer().kind() == path
+                    && (path != PathKind.MAPPED || one.id().equals(mappedBy));
+            Optional<Scored> there = first(kind, wanted);
+            Optional<Scored> here = first(back, wanted);
             if (there.isPresent() && here.isPresent()) {
                 Cost cost = cost(kind, there.get()).and(cost(back, here.get()));
                 if (best.isEmpty() || cost.compareTo(least) < 0) {
@@ -161,10 +230,8 @@ final class JointChoice {
         return best;
     }
 
-    private Optional<Scored> first(int kind, PathKind path) {
-        return offers.get(kind).scored().stream()
-                .filter(one -> one.offer().kind() == path)
-                .findFirst();
+    private Optional<Scored> first(int kind, Predicate<Scored> wanted) {
+        return offers.get(kind).scored().stream().filter(wanted).findFirst();
     }
 
     private Cost cost(int kind, Scored one) {
@@ -177,14 +244,21 @@ final class JointChoice {
     }
 
     /** Why an offer is not taken that is better than what is taken for its pairs. */
-    private String ruledOut(Scored better, Plan plan, List<Plan> possible) {
+    private String ruledOut(int kind, Scored better, Plan plan, List<Plan> possible) {
         PathKind way = better.offer().kind();
-        if (way == plan.way() || way == PathKind.MAPPED) {
+        boolean alone = isBetweenGpus(kind)
+                && first(back(kind), one -> one.offer().kind() == way).isEmpty();
+        if (alone) {
             return "GPUs reach each other in the same way, and the way back has no such path";
         }
-        String rule = "kernels of a GPU post in one way to all of its peers, and ";
+        if (way == PathKind.MAPPED) {
+            return "the memory of a rank, which its peers map, is that of one backend, and others cost less for all of them";
+        }
+        if (way == plan.way()) {
+            return "slower for both directions together";
+        }
         long pairs = kinds.kinds().stream().mapToLong(Kind::pairs).sum();
-        return rule
+        return "kernels of a GPU post in one way to all of its peers, and "
                 + possible.stream()
                         .filter(other -> other.way() == way)
                         .findFirst()
@@ -201,7 +275,7 @@ final class JointChoice {
         Kind first = null;
         long pairs = 0;
         for (int kind = 0; kind < offers.size(); kind++) {
-            if (isBetweenGpus(kind) && bothWays(kind, way).isEmpty()) {
+            if (isBetweenGpus(kind) && !isReached(kind, way)) {
                 Kind one = kinds.kinds().get(kind);
                 pairs += one.pairs();
                 if (first == null
@@ -212,10 +286,15 @@ final class JointChoice {
             }
         }
         return first == null
-                ? text(way) + " reaches all"
+                ? text(way) + " does not reach all peers of some ranks whose memory is mapped by one backend"
                 : text(way) + " does not reach " + profiles.get(first.to()).label() + " from "
                         + profiles.get(first.from()).label()
                         + (pairs > 1 ? " (and " + (pairs - 1) + " other pairs)" : "");
+    }
+
+    private boolean isReached(int kind, PathKind way) {
+        return Stream.concat(Stream.of(""), mappedBy(List.of(kind)))
+                .anyMatch(backend -> bothWays(kind, way, backend).isPresent());
     }
 
     private static String text(PathKind way) {

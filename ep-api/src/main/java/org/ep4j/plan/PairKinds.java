@@ -88,6 +88,16 @@ final class PairKinds {
         return places.get(placeOf[rank]);
     }
 
+    /** Number of classes of ranks. */
+    int classes() {
+        return classCount;
+    }
+
+    /** Class of a rank: those of one class differ in nothing that offers look at, but for names and identity. */
+    int classOf(int rank) {
+        return classes.classOf(rank);
+    }
+
     /** All places that ranks have. */
     List<Place> places() {
         return places;

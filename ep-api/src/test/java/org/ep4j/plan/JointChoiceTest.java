@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
 import java.util.EnumSet;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -75,25 +76,28 @@ final class JointChoiceTest {
         return all;
     }
 
-    /** The least total of the times of one way of posting; empty where some pair has no path both ways. */
+    /** The least total of the times of one way of posting, with memory mapped by one backend; empty where some pair has no path both ways. */
     private static Optional<Double> least(long seed, int ranks, PathKind way) {
-        double total = 0;
-        for (int from = 0; from < ranks; from++) {
-            for (int to = from + 1; to < ranks; to++) {
-                double best = Double.POSITIVE_INFINITY;
-                for (PathKind kind : Set.of(PathKind.MAPPED, way)) {
-                    best = Math.min(best, micros(seed, from, to, kind) + micros(seed, to, from, kind));
+        double least = Double.POSITIVE_INFINITY;
+        for (String backend : IDS) {
+            double total = 0;
+            for (int from = 0; from < ranks; from++) {
+                for (int to = from + 1; to < ranks; to++) {
+                    total += Math.min(
+                            micros(seed, from, to, way, IDS) + micros(seed, to, from, way, IDS),
+                            micros(seed, from, to, PathKind.MAPPED, List.of(backend))
+                                    + micros(seed, to, from, PathKind.MAPPED, List.of(backend)));
                 }
-                total += best;
             }
+            least = Math.min(least, total);
         }
-        return Double.isInfinite(total) ? Optional.empty() : Optional.of(total);
+        return Double.isInfinite(least) ? Optional.empty() : Optional.of(least);
     }
 
-    private static double micros(long seed, int from, int to, PathKind kind) {
-        return offers(seed, from, to).values().stream()
-                .filter(offer -> offer.kind() == kind)
-                .mapToDouble(Objective.BALANCED::micros)
+    private static double micros(long seed, int from, int to, PathKind kind, List<String> backends) {
+        return offers(seed, from, to).entrySet().stream()
+                .filter(offer -> offer.getValue().kind() == kind && backends.contains(offer.getKey()))
+                .mapToDouble(offer -> Objective.BALANCED.micros(offer.getValue()))
                 .min()
                 .orElse(Double.POSITIVE_INFINITY);
     }
@@ -111,16 +115,22 @@ final class JointChoiceTest {
         double total = 0;
         for (int from = 0; from < ranks; from++) {
             Set<PathKind> ways = EnumSet.noneOf(PathKind.class);
+            Set<String> mapped = new HashSet<>();
             for (int to = 0; to < ranks; to++) {
                 PathOffer offer = plan.path(from, to).offer();
                 assertThat(plan.path(to, from).offer().kind()).isEqualTo(offer.kind());
                 if (from != to) {
                     ways.add(offer.kind());
+                    if (offer.kind() == PathKind.MAPPED) {
+                        mapped.add(plan.path(from, to).backend());
+                        mapped.add(plan.path(to, from).backend());
+                    }
                     total += Objective.BALANCED.micros(offer);
                 }
             }
             ways.remove(PathKind.MAPPED);
             assertThat(ways).as("ways in which rank %d posts", from).hasSizeLessThan(2);
+            assertThat(mapped).as("backends whose memory rank %d maps", from).hasSizeLessThan(2);
         }
         double least = Math.min(
                 least(seed, ranks, PathKind.DEVICE_POSTED).orElse(Double.POSITIVE_INFINITY),
@@ -176,6 +186,20 @@ final class JointChoiceTest {
         assertThat(plan.path(0, 1).rejected())
                 .anyMatch(why ->
                         why.contains("map: GPUs reach each other in the same way, and the way back has no such path"));
+    }
+
+    /** As GPUs of two sockets: those of one map each other over PCIe, all of them map memory of the host. */
+    @Test
+    void memoryOfARankIsMappedByOneBackend() {
+        EpPlan plan = plan(
+                4,
+                (from, to) -> from / 2 == to / 2
+                        ? Map.of("map", path(PathKind.MAPPED, 2), "rdma", path(PathKind.MAPPED, 4))
+                        : Map.of("rdma", path(PathKind.MAPPED, 4), "gin", path(PathKind.HOST_POSTED, 30)));
+        assertThat(plan.backends()).containsExactly("rdma");
+        assertThat(plan.path(0, 1).rejected())
+                .anyMatch(why ->
+                        why.startsWith("map: the memory of a rank, which its peers map, is that of one backend"));
     }
 
     @Test

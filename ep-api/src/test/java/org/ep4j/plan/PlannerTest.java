@@ -56,6 +56,10 @@ class PlannerTest {
         return new Candidate(id, (a, b) -> new PathOffer(PathKind.MAPPED, gigabytes, micros, List.of()));
     }
 
+    private static Candidate network(String id, double gigabytes, double micros) {
+        return new Candidate(id, (a, b) -> new PathOffer(PathKind.HOST_POSTED, gigabytes, micros, List.of()));
+    }
+
     private static Candidate sameHost(String id, double gigabytes, double micros) {
         return new Candidate(
                 id,
@@ -171,7 +175,7 @@ class PlannerTest {
     void thePlanIsMadePairByPair() {
         List<RankProfile> profiles = List.of(rank(0, "a"), rank(1, "a"), rank(2, "b"));
         EpPlan plan =
-                Planner.plan(profiles, List.of(sameHost("alpha", 100, 1), always("beta", 10, 10)), BackendChoice.AUTO);
+                Planner.plan(profiles, List.of(sameHost("alpha", 100, 1), network("beta", 10, 10)), BackendChoice.AUTO);
         assertThat(plan.path(0, 1).backend()).isEqualTo("alpha");
         assertThat(plan.path(1, 2).backend()).isEqualTo("beta");
         assertThat(plan.path(1, 2).rejected()).singleElement().isEqualTo("alpha: another host (use a network backend)");
@@ -202,7 +206,8 @@ class PlannerTest {
 
     @Test
     void preferOrdersAndFallsBackToTheRest() {
-        List<Candidate> candidates = List.of(always("alpha", 100, 1), sameHost("beta", 1, 50), always("gamma", 2, 40));
+        List<Candidate> candidates =
+                List.of(network("alpha", 100, 1), sameHost("beta", 1, 50), network("gamma", 2, 40));
         EpPlan plan = Planner.plan(
                 List.of(rank(0, "a"), rank(1, "a"), rank(2, "b")), candidates, choice("", " beta , gamma ", ""));
         assertThat(plan.path(0, 1).backend()).isEqualTo("beta");

@@ -4,6 +4,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.ep4j.Device;
@@ -16,6 +17,7 @@ import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.DevicePosted;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.MappedPeers;
@@ -45,6 +47,15 @@ final class UsablePaths {
      */
     static void check(EpPlan plan) {
         plan.groups().forEach(group -> check(plan, group.example()));
+        for (RankProfile profile : plan.profiles()) {
+            Set<String> mapped = plan.mappedBy(profile.rank());
+            if (mapped.size() > 1) {
+                throw new EpUnavailableException("the memory of " + profile.label() + " and its peers is mapped by "
+                        + String.join(" and by ", mapped)
+                        + ", and one of them alone can allocate it; leave the others out with "
+                        + EpKeys.EXCLUDE.name());
+            }
+        }
     }
 
     private static void check(EpPlan plan, PairPath path) {

@@ -13,6 +13,7 @@ import java.util.stream.Stream;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.cli.RealMachineFiles;
+import org.ep4j.cli.topo.MachineFile;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.NicChoice;
@@ -25,7 +26,6 @@ import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyCopy;
-import org.ep4j.topology.read.Topologies;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -33,6 +33,7 @@ import org.junit.jupiter.api.Test;
 @Tag("verify")
 final class RunnablePlansTest {
     private static final List<PlannedBackend> BACKENDS = PlannedBackend.all();
+    private static final List<Objective> OBJECTIVES = List.of(Objective.values());
     private static final EpShape SHAPE =
             EpShape.builder(256, 64, 4).maxTokens(32).maxLowLatencyTokens(8).build();
 
@@ -64,12 +65,12 @@ final class RunnablePlansTest {
         int attempts = Tier.all() ? 40 : 4;
         int planned = 0;
         for (Path file : machines()) {
-            Topology machine = Topologies.read(file);
+            Topology machine = MachineFile.read(Optional.of(file), Optional.empty());
             for (int attempt = 0; attempt < attempts; attempt++) {
                 Random random = new Random(31L * file.getFileName().hashCode() + attempt);
                 Topology some = some(machine, attempt, random);
                 int hosts = 1 + random.nextInt(4);
-                Objective objective = Objective.values()[random.nextInt(Objective.values().length)];
+                Objective objective = OBJECTIVES.get(random.nextInt(OBJECTIVES.size()));
                 planned += check(file, attempt, some, hosts, objective) ? 1 : 0;
             }
         }
@@ -90,6 +91,9 @@ final class RunnablePlansTest {
             return false;
         }
         for (int rank = 0; rank < plan.ranks(); rank++) {
+            assertThat(plan.mappedBy(rank))
+                    .as("%s, attempt %d, %d hosts: backends whose memory rank %d maps", file, attempt, hosts, rank)
+                    .hasSizeLessThan(2);
             assertThat(EpRuntime.installed().bufferSize(SHAPE, plan, rank).symmetric())
                     .as("%s, attempt %d, %d hosts, rank %d", file, attempt, hosts, rank)
                     .isPositive();

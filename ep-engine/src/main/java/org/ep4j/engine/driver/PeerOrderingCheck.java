@@ -2,7 +2,11 @@ package org.ep4j.engine.driver;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.BiPredicate;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpUnavailableException;
@@ -92,18 +96,21 @@ public final class PeerOrderingCheck {
 
     private List<Pair> pairs() {
         EpPlan plan = context.plan();
-        List<Pair> pairs = new ArrayList<>();
-        for (int a : collective.ranks()) {
-            for (int b : collective.ranks()) {
-                boolean used = collective.connects(a, b) || collective.connects(b, a);
-                if (a < b
-                        && used
-                        && byPci.test(plan.profiles().get(a), plan.profiles().get(b))) {
-                    pairs.add(new Pair(a, b));
+        Set<Integer> members = new HashSet<>(collective.ranks());
+        Set<Pair> pairs = new TreeSet<>(Comparator.comparingInt(Pair::first).thenComparingInt(Pair::second));
+        for (int rank : collective.ranks()) {
+            for (int peer : plan.mappedPeers(rank)) {
+                int first = Math.min(rank, peer);
+                int second = Math.max(rank, peer);
+                if (members.contains(peer)
+                        && collective.connects(rank, peer)
+                        && byPci.test(
+                                plan.profiles().get(first), plan.profiles().get(second))) {
+                    pairs.add(new Pair(first, second));
                 }
             }
         }
-        return pairs;
+        return List.copyOf(pairs);
     }
 
     private void check(Pair pair, int number, PeerOrdering test) {
