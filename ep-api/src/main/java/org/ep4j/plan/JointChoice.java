@@ -41,22 +41,25 @@ final class JointChoice {
         this.offers = offers;
     }
 
-    /** What is compared between offers, added up over pairs, in this order. */
-    private record Cost(long last, long preference, long staged, double micros) implements Comparable<Cost> {
+    /** What is compared between offers, added up over pairs. */
+    private record Cost(long last, long preference, long staged, double micros) {
         static final Cost NONE = new Cost(0, 0, 0, 0);
-        private static final Comparator<Cost> ORDER = Comparator.comparingLong(Cost::last)
+
+        /** As offers for one pair are compared: a detour is taken only where there is no other path. */
+        static final Comparator<Cost> OF_PAIR = Comparator.comparingLong(Cost::last)
                 .thenComparingLong(Cost::preference)
                 .thenComparingLong(Cost::staged)
                 .thenComparingDouble(Cost::micros);
 
+        /** Between paths of many pairs: detours count as what they take. */
+        static final Comparator<Cost> OF_ALL = Comparator.comparingLong(Cost::last)
+                .thenComparingLong(Cost::preference)
+                .thenComparingDouble(Cost::micros)
+                .thenComparingLong(Cost::staged);
+
         Cost and(Cost other) {
             return new Cost(
                     last + other.last, preference + other.preference, staged + other.staged, micros + other.micros);
-        }
-
-        @Override
-        public int compareTo(Cost other) {
-            return ORDER.compare(this, other);
         }
     }
 
@@ -83,7 +86,7 @@ final class JointChoice {
         }
         List<Plan> possible = WAYS.stream()
                 .flatMap(way -> inOneWay(way).stream())
-                .sorted(Comparator.comparing(Plan::cost))
+                .sorted(Comparator.comparing(Plan::cost, Cost.OF_ALL))
                 .toList();
         if (possible.isEmpty()) {
             throw new EpUnavailableException("kernels of a GPU post in one way to all of its peers, and "
@@ -147,7 +150,7 @@ final class JointChoice {
         for (List<Integer> part : parts()) {
             Optional<Part> best = Stream.concat(Stream.of(""), mappedBy(part))
                     .flatMap(backend -> part(part, way, backend).stream())
-                    .min(Comparator.comparing(Part::cost));
+                    .min(Comparator.comparing(Part::cost, Cost.OF_ALL));
             if (best.isEmpty()) {
                 return Optional.empty();
             }
@@ -221,7 +224,7 @@ final class JointChoice {
             Optional<Scored> here = first(back, wanted);
             if (there.isPresent() && here.isPresent()) {
                 Cost cost = cost(kind, there.get()).and(cost(back, here.get()));
-                if (best.isEmpty() || cost.compareTo(least) < 0) {
+                if (best.isEmpty() || Cost.OF_PAIR.compare(cost, least) < 0) {
                     best = there;
                     least = cost;
                 }

@@ -13,6 +13,8 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.ep4j.EpMismatchException;
 import org.ep4j.plan.Planner.Candidate;
 import org.ep4j.plan.RankProfile.BackendProfile;
@@ -122,6 +124,40 @@ class PlanPropertiesTest {
 
     private static boolean usable(RankProfile profile) {
         return profile.backend("rdma").map(BackendProfile::usable).orElse(false);
+    }
+
+    @Property(tries = 100)
+    void whatIsKnownOfPeersIsWhatTheirPathsSay(@ForAll long seed, @ForAll @IntRange(min = 1, max = 7) int hosts) {
+        EpPlan plan = plan(group(seed, hosts));
+        int[] labels = new Random(seed).ints(plan.ranks(), 0, 2).toArray();
+        PeerGroups groups = plan.peerGroups(labels);
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+            int from = rank;
+            List<Integer> peers = IntStream.range(0, plan.ranks())
+                    .filter(peer -> peer != from)
+                    .boxed()
+                    .toList();
+            Map<List<Integer>, Long> expected = peers.stream()
+                    .collect(Collectors.groupingBy(peer -> alike(plan, labels, from, peer), Collectors.counting()));
+            Map<List<Integer>, Long> found = new HashMap<>();
+            groups.forEach(rank, (peer, count) -> found.merge(alike(plan, labels, from, peer), count, Long::sum));
+            assertThat(found).isEqualTo(expected);
+            List<PairPath> paths =
+                    peers.stream().map(peer -> plan.path(from, peer)).toList();
+            List<PairPath> mapped = paths.stream()
+                    .filter(path -> path.offer().kind() == PathKind.MAPPED)
+                    .toList();
+            assertThat(plan.mappedPeers(rank))
+                    .isEqualTo(mapped.stream().map(PairPath::to).toList());
+            assertThat(plan.mappedBy(rank))
+                    .isEqualTo(mapped.stream().map(PairPath::backend).collect(Collectors.toSet()));
+            assertThat(plan.kindsFrom(rank))
+                    .isEqualTo(paths.stream().map(path -> path.offer().kind()).collect(Collectors.toSet()));
+        }
+    }
+
+    private static List<Integer> alike(EpPlan plan, int[] labels, int rank, int peer) {
+        return List.of(plan.kind(rank, peer), plan.kind(peer, rank), labels[peer]);
     }
 
     @Property(tries = 100)

@@ -37,7 +37,9 @@ final class ResourceLoads {
                         loads.ownLink((int) (pair / plan.ranks()), (int) (pair % plan.ranks()), bytes));
         List<ResourceLoad> all = new ArrayList<>();
         loads.found.forEach((name, load) -> all.add(new ResourceLoad(name, load[0], load[1])));
-        all.sort(Comparator.comparingDouble(ResourceLoad::micros).reversed().thenComparing(ResourceLoad::resource));
+        // Sums of the same bytes in another order may differ in the last digits.
+        all.sort(Comparator.comparingLong((ResourceLoad load) -> -Math.round(load.micros() * 1e6))
+                .thenComparing(ResourceLoad::resource));
         return List.copyOf(all);
     }
 
