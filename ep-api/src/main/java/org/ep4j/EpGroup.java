@@ -60,6 +60,7 @@ public interface EpGroup extends AutoCloseable {
      * Bytes of memory that a buffer of this shape takes on this rank: exact, before anything is allocated.
      *
      * @throws EpArgumentException when the shape does not fit the group
+     * @throws EpUnavailableException when the engine cannot use the paths of the plan together, on all ranks alike
      */
     BufferSize bufferSize(EpShape shape);
 

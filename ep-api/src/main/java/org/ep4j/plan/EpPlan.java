@@ -96,16 +96,21 @@ public final class EpPlan {
     }
 
     /**
-     * The peers of each rank, those together that this plan does not tell apart.
+     * The peers of each rank in groups that this plan does not tell apart.
      *
      * @param labels by rank: peers with different labels are not put together
+     * @throws IllegalArgumentException when there are not as many labels as ranks
      */
     public PeerGroups peerGroups(int[] labels) {
+        if (labels.length != ranks()) {
+            throw new IllegalArgumentException("labels has length " + labels.length + ", must be " + ranks()
+                    + ", the number of ranks; give one for each");
+        }
         return kinds.peerGroups(labels);
     }
 
     /** The kinds of the paths from a rank to others. */
-    public Set<PathKind> kindsFrom(int rank) {
+    public Set<PathKind> pathKinds(int rank) {
         Set<PathKind> found = EnumSet.noneOf(PathKind.class);
         for (int kind : kinds.place(rank).from()) {
             found.add(decisions.get(kind).offer().kind());

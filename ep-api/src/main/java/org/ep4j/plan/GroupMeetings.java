@@ -88,7 +88,7 @@ final class GroupMeetings {
         return typeOf.length;
     }
 
-    /** Groups of one type have the same numbers of ranks of the same classes. */
+    /** Number of the type of a group: those of one type have the same numbers of ranks of the same classes. */
     int typeOf(int group) {
         return typeOf[group];
     }

@@ -3,6 +3,7 @@ package org.ep4j.plan;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.EnumMap;
 import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
@@ -34,11 +35,16 @@ final class JointChoice {
     /** By kind of pair. */
     private final List<Offers> offers;
 
+    private final long pairs;
+    /** Which pairs a way of posting does not reach, as text, once it was asked for. */
+    private final Map<PathKind, String> unreachable = new EnumMap<>(PathKind.class);
+
     JointChoice(List<RankProfile> profiles, PairKinds kinds, Chooser chooser, List<Offers> offers) {
         this.profiles = profiles;
         this.kinds = kinds;
         this.chooser = chooser;
         this.offers = offers;
+        this.pairs = kinds.kinds().stream().mapToLong(Kind::pairs).sum();
     }
 
     /** What is compared between offers, added up over pairs. */
@@ -85,7 +91,7 @@ final class JointChoice {
             return take(best, (kind, better) -> "");
         }
         List<Plan> possible = WAYS.stream()
-                .flatMap(way -> inOneWay(way).stream())
+                .flatMap(way -> Stream.concat(freely(way).stream(), inOneWay(way).stream()))
                 .sorted(Comparator.comparing(Plan::cost, Cost.OF_ALL))
                 .toList();
         if (possible.isEmpty()) {
@@ -143,6 +149,22 @@ final class JointChoice {
         return true;
     }
 
+    /** The best offers of each kind of pairs with which GPUs post in one way, whoever maps memory; empty where they do not fit. */
+    private Optional<Plan> freely(PathKind way) {
+        List<Scored> taken = new ArrayList<>();
+        Cost cost = Cost.NONE;
+        for (int kind = 0; kind < offers.size(); kind++) {
+            Optional<Scored> one =
+                    isBetweenGpus(kind) ? bothWays(kind, way, mapped -> true) : first(kind, offer -> true);
+            if (one.isEmpty()) {
+                return Optional.empty();
+            }
+            taken.add(one.get());
+            cost = cost.and(cost(kind, one.get()));
+        }
+        return Optional.of(new Plan(way, taken, cost)).filter(plan -> fits(plan.taken()));
+    }
+
     /** The best offers with which all GPUs that post do so in one way; empty if some pair has none. */
     private Optional<Plan> inOneWay(PathKind way) {
         Map<Integer, Scored> taken = new TreeMap<>();
@@ -168,7 +190,7 @@ final class JointChoice {
                 Kind pairs = kinds.kinds().get(kind);
                 int from = part[kinds.classOf(pairs.from())];
                 int to = part[kinds.classOf(pairs.to())];
-                for (int i = 0; i < part.length; i++) {
+                for (int i = 0; from != to && i < part.length; i++) {
                     part[i] = part[i] == to ? from : part[i];
                 }
             }
@@ -198,7 +220,7 @@ final class JointChoice {
         Cost cost = Cost.NONE;
         for (int kind : part) {
             Optional<Scored> one = isBetweenGpus(kind)
-                    ? bothWays(kind, way, mappedBy)
+                    ? bothWays(kind, way, mappedBy::equals)
                     : first(
                             kind,
                             offer -> offer.offer().kind() != PathKind.MAPPED
@@ -213,13 +235,13 @@ final class JointChoice {
     }
 
     /** The best of the offers of a kind of pairs whose way back has one of the same kind of path. */
-    private Optional<Scored> bothWays(int kind, PathKind way, String mappedBy) {
+    private Optional<Scored> bothWays(int kind, PathKind way, Predicate<String> mappedBy) {
         int back = back(kind);
         Optional<Scored> best = Optional.empty();
         Cost least = Cost.NONE;
         for (PathKind path : List.of(PathKind.MAPPED, way)) {
-            Predicate<Scored> wanted = one -> one.offer().kind() == path
-                    && (path != PathKind.MAPPED || one.id().equals(mappedBy));
+            Predicate<Scored> wanted =
+                    one -> one.offer().kind() == path && (path != PathKind.MAPPED || mappedBy.test(one.id()));
             Optional<Scored> there = first(kind, wanted);
             Optional<Scored> here = first(back, wanted);
             if (there.isPresent() && here.isPresent()) {
@@ -254,13 +276,12 @@ final class JointChoice {
         if (alone) {
             return "GPUs reach each other in the same way, and the way back has no such path";
         }
-        if (way == PathKind.MAPPED) {
-            return "the memory of a rank, which its peers map, is that of one backend, and others cost less for all of them";
+        if (way == PathKind.MAPPED && plan.taken().get(kind).offer().kind() == PathKind.MAPPED) {
+            return "all peers of a rank map its memory by one backend, and another one costs less over all of them";
         }
-        if (way == plan.way()) {
-            return "slower for both directions together";
+        if (way == PathKind.MAPPED || way == plan.way()) {
+            return "does not fit the paths of the other direction or of other peers, which cost less together";
         }
-        long pairs = kinds.kinds().stream().mapToLong(Kind::pairs).sum();
         return "kernels of a GPU post in one way to all of its peers, and "
                 + possible.stream()
                         .filter(other -> other.way() == way)
@@ -273,14 +294,18 @@ final class JointChoice {
                         .orElseGet(() -> unreachable(way));
     }
 
-    /** Names the first pair that a way of posting does not reach. */
     private String unreachable(PathKind way) {
+        return unreachable.computeIfAbsent(way, this::findUnreachable);
+    }
+
+    /** Names the first pair that a way of posting does not reach. */
+    private String findUnreachable(PathKind way) {
         Kind first = null;
-        long pairs = 0;
+        long missed = 0;
         for (int kind = 0; kind < offers.size(); kind++) {
             if (isBetweenGpus(kind) && !isReached(kind, way)) {
                 Kind one = kinds.kinds().get(kind);
-                pairs += one.pairs();
+                missed += one.pairs();
                 if (first == null
                         || one.from() < first.from()
                         || (one.from() == first.from() && one.to() < first.to())) {
@@ -289,15 +314,14 @@ final class JointChoice {
             }
         }
         return first == null
-                ? text(way) + " does not reach all peers of some ranks whose memory is mapped by one backend"
+                ? text(way) + " reaches all peers only if the memory of some rank is mapped by several backends"
                 : text(way) + " does not reach " + profiles.get(first.to()).label() + " from "
                         + profiles.get(first.from()).label()
-                        + (pairs > 1 ? " (and " + (pairs - 1) + " other pairs)" : "");
+                        + (missed > 1 ? " (" + missed + " such pairs)" : "");
     }
 
     private boolean isReached(int kind, PathKind way) {
-        return Stream.concat(Stream.of(""), mappedBy(List.of(kind)))
-                .anyMatch(backend -> bothWays(kind, way, backend).isPresent());
+        return bothWays(kind, way, mapped -> true).isPresent();
     }
 
     private static String text(PathKind way) {

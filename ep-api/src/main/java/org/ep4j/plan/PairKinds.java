@@ -111,7 +111,7 @@ final class PairKinds {
     /**
      * The peers of each rank in whose kind of pairs it writes.
      *
-     * @param wanted kinds, by index; best few of the pairs are of these
+     * @param wanted kinds, by index; fast where few pairs are of these
      * @return ascending, by rank
      */
     List<List<Integer>> peers(BitSet wanted) {

@@ -28,7 +28,7 @@ public record PairPath(
                 Math.max(1, offer.nics().size()));
     }
 
-    /** Copies the lists. */
+    /** Copies the lists. Reasons may be rendered only when they are read. */
     public PairPath {
         rejected = rejected instanceof RejectionTexts ? rejected : List.copyOf(rejected);
         nics = List.copyOf(nics);

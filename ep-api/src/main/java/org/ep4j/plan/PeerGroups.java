@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The peers of each rank, those together that its plan does not tell apart: pairs with them are of one kind both ways
+ * The peers of each rank in groups that its plan does not tell apart: pairs with those of a group are of one kind both ways
  * ({@link EpPlan#kind}), and they have one label. What is added up over all pairs of thousands of ranks takes as many steps as there are
  * such groups. Immutable.
  */
@@ -21,6 +21,7 @@ public final class PeerGroups {
     private final List<List<Met>> met = new ArrayList<>();
 
     /** Receives the peers of a rank. */
+    @FunctionalInterface
     public interface Visitor {
         /**
          * Receives peers that are alike.

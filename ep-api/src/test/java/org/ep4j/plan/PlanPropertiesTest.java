@@ -151,7 +151,7 @@ class PlanPropertiesTest {
                     .isEqualTo(mapped.stream().map(PairPath::to).toList());
             assertThat(plan.mappedBy(rank))
                     .isEqualTo(mapped.stream().map(PairPath::backend).collect(Collectors.toSet()));
-            assertThat(plan.kindsFrom(rank))
+            assertThat(plan.pathKinds(rank))
                     .isEqualTo(paths.stream().map(path -> path.offer().kind()).collect(Collectors.toSet()));
         }
     }

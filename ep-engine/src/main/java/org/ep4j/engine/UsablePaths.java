@@ -46,7 +46,7 @@ final class UsablePaths {
      * @throws EpUnavailableException with path, backend and remedy
      */
     static void check(EpPlan plan) {
-        plan.groups().forEach(group -> check(plan, group.example()));
+        plan.examples().forEach(path -> check(plan, path));
         for (RankProfile profile : plan.profiles()) {
             Set<String> mapped = plan.mappedBy(profile.rank());
             if (mapped.size() > 1) {

@@ -63,7 +63,7 @@ public record Sizing(
         int multiprocessors = 0;
         for (int rank = 0; rank < plan.ranks(); rank++) {
             Map<String, Long> lanes = new TreeMap<>();
-            boolean hostPosted = plan.kindsFrom(rank).contains(PathKind.HOST_POSTED);
+            boolean hostPosted = plan.pathKinds(rank).contains(PathKind.HOST_POSTED);
             int from = rank;
             double[] fastest = {0};
             peers.forEach(rank, (to, count) -> {

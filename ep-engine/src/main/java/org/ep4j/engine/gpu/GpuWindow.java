@@ -68,7 +68,7 @@ public record GpuWindow(
         int most = 0;
         for (int r = 0; r < plan.ranks(); r++) {
             most = Math.max(most, plan.ranks() - 1 - plan.mappedPeers(r).size());
-            Set<PathKind> kinds = plan.kindsFrom(r);
+            Set<PathKind> kinds = plan.pathKinds(r);
             if (kinds.contains(PathKind.HOST_POSTED) && kinds.contains(PathKind.DEVICE_POSTED)) {
                 throw mixed(plan, r);
             }
@@ -159,7 +159,7 @@ public record GpuWindow(
 
     /** True when kernels of {@code rank} post to its remote peers; all of them are reached in one way. */
     public static boolean isDevicePosted(EpPlan plan, int rank) {
-        return plan.kindsFrom(rank).contains(PathKind.DEVICE_POSTED);
+        return plan.pathKinds(rank).contains(PathKind.DEVICE_POSTED);
     }
 
     /** In pinned memory of the host. */
