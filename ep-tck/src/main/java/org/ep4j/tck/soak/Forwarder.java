@@ -23,6 +23,7 @@ final class Forwarder implements AutoCloseable {
     private final ServerSocket entrance;
     private final ServerSocket requests;
     private final List<Socket> sockets = new ArrayList<>();
+    private final Thread forwarding;
     private volatile boolean reset;
 
     /** Listens on free ports of the loopback interface. */
@@ -34,7 +35,7 @@ final class Forwarder implements AutoCloseable {
         } catch (IOException e) {
             throw new UncheckedIOException("no free port on the loopback interface", e);
         }
-        daemon("soak-forward", this::forward);
+        this.forwarding = daemon("soak-forward", this::forward);
         daemon("soak-reset", this::resetOnRequest);
     }
 
@@ -119,12 +120,17 @@ final class Forwarder implements AutoCloseable {
         try (Socket request = requests.accept()) {
             reset = true;
             entrance.close();
+            // The kernel goes on to listen as long as a thread waits there, and that thread may have one more to
+            // forward.
+            forwarding.join();
             synchronized (sockets) {
                 sockets.forEach(Forwarder::end);
             }
             request.shutdownOutput();
         } catch (IOException e) {
             // Closed before anybody asked, or the rank is gone.
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 
@@ -136,10 +142,11 @@ final class Forwarder implements AutoCloseable {
         }
     }
 
-    private static void daemon(String name, Runnable body) {
+    private static Thread daemon(String name, Runnable body) {
         Thread thread = new Thread(body, name);
         thread.setDaemon(true);
         thread.start();
+        return thread;
     }
 
     /** Ends all connections. */
