@@ -61,7 +61,7 @@ public final class HostShmProvider implements EpBackendProvider {
 
     @Override
     public Offer offer(RankProfile from, RankProfile to) {
-        return ShmDescription.ofDevices(from, to, ShmFacts.offer(from, to));
+        return ShmFacts.offer(from, to);
     }
 
     /**

@@ -9,6 +9,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import org.ep4j.Device;
 import org.ep4j.EpConfigException;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
@@ -69,19 +70,22 @@ final class ShmProbe {
     }
 
     private void run(String system, String bits) {
-        String type = request.device().type();
-        checks.add(
-                type.equals("host")
-                        ? Check.pass(DEVICE, "device " + request.device())
-                        : Check.fail(
-                                DEVICE,
-                                "device " + request.device() + " is not the host, whose memory this backend shares",
-                                "use device host, or a backend for " + type));
+        checks.add(device(request.device()));
         checkSystem(system, bits).ifPresentOrElse(this::skipRest, () -> {
             checkLibc();
             checkBootId();
             checkFolder();
         });
+    }
+
+    /** The same for a described machine. */
+    static Check device(Device device) {
+        return device.type().equals(Device.HOST.type())
+                ? Check.pass(DEVICE, "device " + device)
+                : Check.fail(
+                        DEVICE,
+                        "device " + device + " is not the host, whose memory this backend shares",
+                        "use device host, or a backend for " + device.type());
     }
 
     private Optional<String> checkSystem(String system, String bits) {

@@ -2,8 +2,10 @@ package org.ep4j.backend.host;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.time.Duration;
 import java.util.Map;
 import org.ep4j.Device;
+import org.ep4j.config.EpConfig;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.spi.DescribeRequest;
@@ -11,6 +13,7 @@ import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
 import org.ep4j.topology.Locality;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -51,9 +54,11 @@ final class DescribeTest {
     }
 
     @Test
-    void bytesOfGpusTakeADetour() {
-        assertThat(offer("a", "cuda:0", "a", "cuda:1"))
-                .isInstanceOfSatisfying(
-                        PathOffer.class, path -> assertThat(path.staged()).isTrue());
+    void gpusAreRefusedAsAProbeRefusesThem() {
+        Device gpu = Device.parse("cuda:0");
+        ProbeReport described = provider.describe(new DescribeRequest(gpu, Locality.UNKNOWN, "a"));
+        ProbeReport probed = provider.probe(
+                new ProbeRequest(gpu, EpConfig.builder(Map.of(), Map.of()).build(), Duration.ofSeconds(20)));
+        assertThat(described.failures()).isNotEmpty().isEqualTo(probed.failures());
     }
 }
