@@ -149,7 +149,7 @@ final class JointChoice {
         return true;
     }
 
-    /** The best offers of each kind of pairs with which GPUs post in one way, whoever maps memory; empty where they do not fit. */
+    /** The best offers of each kind of pairs with which GPUs post in one way, without the rule of one mapping backend; empty where they do not fit. */
     private Optional<Plan> freely(PathKind way) {
         List<Scored> taken = new ArrayList<>();
         Cost cost = Cost.NONE;

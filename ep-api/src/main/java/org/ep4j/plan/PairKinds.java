@@ -93,7 +93,7 @@ final class PairKinds {
         return classCount;
     }
 
-    /** Class of a rank: those of one class differ in nothing that offers look at, but for names and identity. */
+    /** Class of a rank: ranks of one class have equal facts, and may differ in names and identity. */
     int classOf(int rank) {
         return classes.classOf(rank);
     }

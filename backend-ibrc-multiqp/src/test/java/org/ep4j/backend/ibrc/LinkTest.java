@@ -213,7 +213,7 @@ class LinkTest {
         assertThat(there).isEqualTo(2);
     }
 
-    /** It may come back, and what is under way goes on then. */
+    /** A rail may become active again, and requests in flight continue then. */
     @Test
     void theLastRailIsKeptWhenItsPortGoesDown() {
         link.portDown(0, "the cable is out");

@@ -228,7 +228,7 @@ final class WaitingKernelsTest {
             try {
                 event.await(Duration.ofMillis(20));
             } catch (EpTimeoutException e) {
-                // Either that of this wait, or that of the operation, which comes again.
+                // The timeout of this wait, or that of the operation, which the next wait throws again.
             }
         }
     }

@@ -160,7 +160,7 @@ final class PostedMembershipTest {
         }
     }
 
-    /** Returns when each of these ranks has looked at the clock so many times, or has recovered. */
+    /** Waits until each of these ranks has read the clock {@code count} times or has recovered. */
     private void awaitLooks(int count, Map<Integer, CompletableFuture<List<Integer>>> recovering) {
         long[] before = new long[memberships.size()];
         for (int r = 0; r < before.length; r++) {

@@ -197,7 +197,7 @@ public final class Soak {
         progress.accept(report(List.of()));
     }
 
-    /** Why the first round ends the run without a report. In a later one the same is a failure, and the report tells of those before. */
+    /** Why the first round ends the run without a report. In a later round the same is a failure, so that the report keeps the rounds before. */
     static Optional<EpException> refusal(Map<String, String> facts) {
         return Optional.ofNullable(facts.get(SoakRound.SETTINGS))
                 .<EpException>map(EpConfigException::new)
