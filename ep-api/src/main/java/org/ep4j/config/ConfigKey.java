@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.regex.Pattern;
 
@@ -46,6 +47,25 @@ public record ConfigKey<T>(
     /** A key whose value is text. */
     public static ConfigKey<String> text(String name, String defaultText, String help) {
         return new ConfigKey<>(name, defaultText, "text", help, Function.identity(), false);
+    }
+
+    /**
+     * A key whose value is text that is checked.
+     *
+     * @param check throws {@link IllegalArgumentException} for text that cannot be meant
+     */
+    public static ConfigKey<String> checkedText(
+            String name, String defaultText, String format, String help, Consumer<String> check) {
+        return new ConfigKey<>(
+                name,
+                defaultText,
+                format,
+                help,
+                text -> {
+                    check.accept(text);
+                    return text;
+                },
+                false);
     }
 
     /** A key whose value is {@code true} or {@code false}. */

@@ -95,13 +95,17 @@ public final class EpConfig {
         Resolved resolved = resolve(key);
         try {
             return key.parser().apply(resolved.text());
+        } catch (NicListException e) {
+            // A list is long, and one entry of it is wrong.
+            throw new EpConfigException(given(key, resolved) + ": " + e.getMessage(), e);
         } catch (IllegalArgumentException | ArithmeticException e) {
-            throw new EpConfigException(
-                    key.name() + " is \"" + resolved.text() + "\" (from " + resolved.origin()
-                            + (resolved.origin() == Origin.ENVIRONMENT ? " " + resolved.source() : "") + "), must be "
-                            + key.format() + "; " + key.help(),
-                    e);
+            throw new EpConfigException(given(key, resolved) + ", must be " + key.format() + "; " + key.help(), e);
         }
+    }
+
+    private static String given(ConfigKey<?> key, Resolved resolved) {
+        return key.name() + " is \"" + resolved.text() + "\" (from " + resolved.origin()
+                + (resolved.origin() == Origin.ENVIRONMENT ? " " + resolved.source() : "") + ")";
     }
 
     /** The value of a key as text, with its origin. */

@@ -110,27 +110,35 @@ public final class EpKeys {
             .agreedByAllRanks();
 
     /** NICs of each GPU. */
-    public static final ConfigKey<String> NIC_MAP = ConfigKey.text(
+    public static final ConfigKey<String> NIC_MAP = ConfigKey.checkedText(
             "ep.nic.map",
             "",
+            "a map of GPUs to NICs",
             "NICs of each GPU, for example 0:mlx5_0:1,1:mlx5_1 (GPU:NIC[:PORT], where GPU is the index of the GPU on"
                     + " its host); a GPU that is listed twice uses both NICs; * as GPU means all GPUs that are not"
-                    + " listed");
+                    + " listed",
+            NicMap::parse);
 
     /** NICs that alone may be used. */
-    public static final ConfigKey<String> NIC_INCLUDE = ConfigKey.text(
+    public static final ConfigKey<String> NIC_INCLUDE = ConfigKey.checkedText(
                     "ep.nic.include",
                     "",
+                    "a list of NICs",
                     "the only NICs that may be used, for example mlx5_0,mlx5_1:1 (NAME[:PORT]); a name also matches"
                             + " longer names, but never inside a number: mlx5 matches every mlx5_N, mlx5_1 does not"
-                            + " match mlx5_10; a leading = requires exact names, a leading ^ excludes the listed NICs")
+                            + " match mlx5_10; a leading = requires exact names, a leading ^ excludes the listed NICs",
+                    NicPattern::parse)
             .orVariable("NCCL_IB_HCA")
             .orVariable("NVSHMEM_HCA_LIST")
             .orVariable("UCCL_IB_HCA");
 
     /** NICs never to use. */
-    public static final ConfigKey<String> NIC_EXCLUDE =
-            ConfigKey.text("ep.nic.exclude", "", "NICs never to use, written as in ep.nic.include");
+    public static final ConfigKey<String> NIC_EXCLUDE = ConfigKey.checkedText(
+            "ep.nic.exclude",
+            "",
+            "a list of NICs",
+            "NICs never to use, written as in ep.nic.include",
+            NicPattern::parseExcluded);
 
     /** Index into the table of global ids. */
     public static final ConfigKey<Integer> NIC_GID_INDEX = ConfigKey.integer(

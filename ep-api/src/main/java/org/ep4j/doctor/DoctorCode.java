@@ -118,6 +118,16 @@ public enum DoctorCode {
             "run ip link set INTERFACE mtu 4200 (or more, if the switches allow it) on the ports for which the detail"
                     + " gives the smallest MTU",
             "iboe_get_mtu in Linux include/rdma/ib_addr.h"),
+    /** NICs of GPUs are in networks that nothing joins. */
+    NIC_NETWORKS(
+            "EP-NIC-009",
+            "The NICs of all GPUs can reach each other",
+            "networks of the ports that are assigned to the GPUs of this host, and the routes between them",
+            "a GPU reaches GPUs of other hosts from its own NIC only if they have a port in the same network, or if routers join"
+                    + " the networks; otherwise the pair takes a port that is farther from one of them, or fails to connect",
+            "let the fabric route between the networks (ip route, or rules by source address), or put all ports into one"
+                    + " network",
+            "ROCm/rccl issue 1303; NVIDIA/nccl issue 1348"),
     /** Which GID to use. */
     GID_INDEX(
             "EP-GID-001",

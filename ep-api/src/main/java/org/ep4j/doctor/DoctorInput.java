@@ -6,6 +6,7 @@ import java.util.Optional;
 import org.ep4j.EpConfigException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Nic;
@@ -55,10 +56,22 @@ public record DoctorInput(
         }
     }
 
-    /** NICs with RDMA that carry traffic of applications. */
+    /** NICs with RDMA that carry traffic of applications of this network namespace. */
     List<Nic> rdmaNics() {
         return topology.nics().stream()
-                .filter(nic -> nic.compute() && nic.family().rdma())
+                .filter(nic -> nic.compute() && nic.family().rdma() && !topology.isForeign(nic, gidIndex()))
+                .toList();
+    }
+
+    /** Entry of the tables of GIDs that a setting names; -1 for none. */
+    int gidIndex() {
+        return setting(EpKeys.NIC_GID_INDEX).orElse(-1);
+    }
+
+    /** NICs with RDMA that carry that of other network namespaces. */
+    List<Nic> foreignNics() {
+        return topology.nics().stream()
+                .filter(nic -> nic.compute() && nic.family().rdma() && topology.isForeign(nic, gidIndex()))
                 .toList();
     }
 

@@ -5,10 +5,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
-import org.ep4j.config.EpKeys;
 import org.ep4j.spi.Check;
 import org.ep4j.topology.GidChoice;
 import org.ep4j.topology.GidChoice.Verdict;
+import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicPort;
 
 /** Which GIDs would be used. */
@@ -29,20 +29,23 @@ final class GidChecks implements Examination {
 
     private static Check index(DoctorInput input) {
         Map<String, NicPort> ports = active(input);
+        String foreign = input.foreignNics().stream().map(Nic::name).collect(Collectors.joining(", "));
+        String others = foreign.isEmpty() ? "" : "; of other network namespaces, and not used here: " + foreign;
         if (ports.isEmpty()) {
-            return DoctorCode.GID_INDEX.notApplicable("no active port of a NIC with RDMA");
+            return DoctorCode.GID_INDEX.notApplicable("no active port of a NIC with RDMA" + others);
         }
-        if (ports.entrySet().stream().noneMatch(port -> told(input, port.getKey(), port.getValue()))) {
+        if (ports.values().stream()
+                .noneMatch(port -> port.gidsRead() || !port.gids().isEmpty())) {
             return DoctorCode.GID_INDEX.notRun(
                     "the source does not tell GIDs", "run it on the machine, or merge the output of ibv_devinfo -v");
         }
-        int wanted = input.setting(EpKeys.NIC_GID_INDEX).orElse(-1);
+        int wanted = input.gidIndex();
         List<String> unusable = new ArrayList<>();
         List<String> weak = new ArrayList<>();
         List<String> unread = new ArrayList<>();
         List<String> fine = new ArrayList<>();
         ports.forEach((name, port) -> {
-            if (port.gids().isEmpty() && told(input, name, port)) {
+            if (port.gids().isEmpty() && port.gidsRead()) {
                 unusable.add(name + " has no GID, all entries of its table are empty");
                 return;
             }
@@ -50,7 +53,7 @@ final class GidChecks implements Examination {
             String text = name + " " + choice + better(port, choice);
             List<String> kind = switch (choice.verdict()) {
                 case FINE, IPV6 -> fine;
-                case ROCE_V1 -> weak;
+                case ROCE_V1, FOREIGN -> weak;
                 case LINK_LOCAL, EMPTY -> unusable;
                 // Entry 0 of InfiniBand is always there.
                 case UNKNOWN -> port.linkLayer() == NicPort.LinkLayer.INFINIBAND && wanted < 0 ? fine : unread;
@@ -62,20 +65,11 @@ final class GidChecks implements Examination {
                     + " (the table cannot be read: look on the machine, or merge the output of ibv_devinfo -v)");
         }
         if (!unusable.isEmpty()) {
-            return DoctorCode.GID_INDEX.fail(String.join("; ", unusable));
+            return DoctorCode.GID_INDEX.fail(String.join("; ", unusable) + others);
         }
         return weak.isEmpty()
-                ? DoctorCode.GID_INDEX.pass(String.join("; ", fine))
-                : DoctorCode.GID_INDEX.warn(String.join("; ", weak));
-    }
-
-    /** Whether the table was there to be read; readers leave out its empty entries. */
-    private static boolean told(DoctorInput input, String name, NicPort port) {
-        int colon = name.lastIndexOf(':');
-        return !port.gids().isEmpty()
-                || input.files()
-                        .exists("/sys/class/infiniband/" + name.substring(0, colon) + "/ports/"
-                                + name.substring(colon + 1) + "/gids");
+                ? DoctorCode.GID_INDEX.pass(String.join("; ", fine) + others)
+                : DoctorCode.GID_INDEX.warn(String.join("; ", weak) + others);
     }
 
     /** What to use instead, when the rules would choose something else that works. */

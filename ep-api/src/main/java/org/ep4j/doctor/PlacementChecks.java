@@ -1,6 +1,7 @@
 package org.ep4j.doctor;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,21 +17,23 @@ import org.ep4j.spi.Check;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Nic;
-import org.ep4j.topology.NicPort;
 import org.ep4j.topology.Part;
 
 /** Which NICs the GPUs use, and how far they are. */
 final class PlacementChecks implements Examination {
     @Override
     public List<Check> examine(DoctorInput input) {
-        return List.of(oneForAll(input), sharedWhileIdle(input), far(input));
+        return List.of(oneForAll(input), sharedWhileIdle(input), far(input), networks(input));
     }
 
     private static Optional<String> absent(DoctorInput input) {
         if (input.topology().gpus().isEmpty()) {
             return Optional.of("no GPU");
         }
-        return input.rdmaNics().isEmpty() ? Optional.of("no NIC with RDMA") : Optional.empty();
+        if (input.rdmaNics().isEmpty()) {
+            return Optional.of("no NIC with RDMA");
+        }
+        return usable(input).isEmpty() ? Optional.of("no NIC with RDMA that can be sent from") : Optional.empty();
     }
 
     private static Check oneForAll(DoctorInput input) {
@@ -80,12 +83,21 @@ final class PlacementChecks implements Examination {
         return all;
     }
 
+    /** NICs that can be sent from; functions of one port are one. */
     private static List<String> usable(DoctorInput input) {
-        return input.rdmaNics().stream()
-                .filter(nic -> nic.ports().isEmpty()
-                        || nic.ports().stream().anyMatch(port -> port.state() != NicPort.State.DOWN))
-                .map(Nic::name)
-                .toList();
+        int gidIndex = input.gidIndex();
+        List<Nic> found = new ArrayList<>();
+        for (Nic nic : input.rdmaNics()) {
+            boolean up = nic.ports().isEmpty()
+                    || nic.ports().stream()
+                            .anyMatch(port -> input.topology()
+                                    .obstacle(nic, port, gidIndex)
+                                    .isEmpty());
+            if (up && found.stream().noneMatch(nic::sharesPorts)) {
+                found.add(nic);
+            }
+        }
+        return found.stream().map(Nic::name).toList();
     }
 
     private static Check sharedWhileIdle(DoctorInput input) {
@@ -185,6 +197,39 @@ final class PlacementChecks implements Examination {
                 : DoctorCode.NIC_FAR.warn(findings.entrySet().stream()
                         .map(e -> e.getKey() + ": " + String.join(", ", e.getValue()))
                         .collect(Collectors.joining("; ")));
+    }
+
+    /** Networks of the ports of each GPU; those that are unknown, or that routers may join, are left out. */
+    private static Check networks(DoctorInput input) {
+        if (absent(input).isPresent()) {
+            return DoctorCode.NIC_NETWORKS.notApplicable(absent(input).get());
+        }
+        int gidIndex = input.gidIndex();
+        Map<String, String> networks = new TreeMap<>();
+        input.rdmaNics()
+                .forEach(nic -> nic.ports()
+                        .forEach(port -> networks.put(nic.name() + ":" + port.number(), port.network(gidIndex))));
+        Map<Integer, Set<String>> ofGpus = new TreeMap<>();
+        input.nics().forEach((gpu, ports) -> {
+            Set<String> found = new TreeSet<>();
+            ports.forEach(port -> found.add(networks.getOrDefault(port, "")));
+            if (!found.isEmpty() && !found.contains("")) {
+                ofGpus.put(gpu, found);
+            }
+        });
+        if (input.nics().isEmpty() || ofGpus.isEmpty()) {
+            return DoctorCode.NIC_NETWORKS.notRun(
+                    "the networks of the NICs of GPUs are not known, or routers join them",
+                    "run it where a plan can be made, with /proc/net/route");
+        }
+        boolean apart = ofGpus.values().stream()
+                .anyMatch(one -> ofGpus.values().stream().anyMatch(other -> Collections.disjoint(one, other)));
+        String detail = ofGpus.entrySet().stream()
+                .map(entry -> "GPU " + entry.getKey() + " " + String.join("+", entry.getValue()))
+                .collect(Collectors.joining(", "));
+        return apart
+                ? DoctorCode.NIC_NETWORKS.warn("no route joins the networks of the GPUs' NICs: " + detail)
+                : DoctorCode.NIC_NETWORKS.pass(detail);
     }
 
     private static Set<String> nearest(Map<String, Distance> reach) {

@@ -7,13 +7,22 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.config.NicListException;
+import org.ep4j.config.NicMap;
+import org.ep4j.config.NicPattern;
+import org.ep4j.config.PortName;
 import org.ep4j.spi.Check;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicPort;
+import org.ep4j.topology.Topology;
 
 /** States, rates, MTUs, names and families of NICs. */
 final class PortChecks implements Examination {
+    private static final String MAPPING = "NVSHMEM_HCA_PE_MAPPING";
+
     @Override
     public List<Check> examine(DoctorInput input) {
         if (input.rdmaNics().isEmpty()) {
@@ -107,22 +116,57 @@ final class PortChecks implements Examination {
 
     private static Check names(DoctorInput input) {
         Map<String, String> lists = new LinkedHashMap<>();
-        List.of(EpKeys.NIC_INCLUDE, EpKeys.NIC_EXCLUDE, EpKeys.NIC_MAP)
-                .forEach(key -> lists.put(key.name(), input.setting(key).orElse("")));
-        List.of("NCCL_IB_HCA", "NVSHMEM_HCA_LIST", "NVSHMEM_HCA_PE_MAPPING", "UCCL_IB_HCA")
-                .forEach(name -> lists.put(name, input.variable(name)));
+        for (ConfigKey<String> key : List.of(EpKeys.NIC_INCLUDE, EpKeys.NIC_EXCLUDE, EpKeys.NIC_MAP)) {
+            EpConfig.Resolved value = input.config().resolve(key);
+            lists.put(key.name(), key.variables().contains(value.source()) ? "" : value.text());
+            key.variables().forEach(name -> lists.put(name, input.variable(name)));
+        }
+        lists.put(MAPPING, input.variable(MAPPING));
         lists.values().removeIf(String::isEmpty);
         if (lists.isEmpty()) {
             return DoctorCode.NIC_NAMES.notApplicable("no list of NICs is set");
         }
+        List<PortName> ports = ports(input.topology());
         List<String> unknown = new ArrayList<>();
-        lists.forEach((name, list) -> NicList.parse(list, name.equals(EpKeys.NIC_MAP.name()))
-                .unknown(input.topology().nics().stream().map(Nic::name).toList())
-                .forEach(entry -> unknown.add(name + " names " + entry)));
+        lists.forEach(
+                (name, list) -> unknown(name, list, ports).forEach(entry -> unknown.add(name + " names " + entry)));
         return unknown.isEmpty()
                 ? DoctorCode.NIC_NAMES.pass("every entry of " + String.join(", ", lists.keySet()) + " names a NIC")
                 : DoctorCode.NIC_NAMES.warn(String.join("; ", unknown) + "; NICs here: "
                         + input.topology().nics().stream().map(Nic::name).collect(Collectors.joining(", ")));
+    }
+
+    private static List<PortName> ports(Topology topology) {
+        List<PortName> ports = new ArrayList<>();
+        for (Nic nic : topology.nics()) {
+            nic.ports().forEach(port -> ports.add(new PortName(nic.name(), port.number())));
+            if (nic.ports().isEmpty()) {
+                ports.add(new PortName(nic.name(), 1));
+            }
+        }
+        return ports;
+    }
+
+    /** What a list or map names that is not there. */
+    private static List<String> unknown(String name, String list, List<PortName> ports) {
+        try {
+            if (name.equals(EpKeys.NIC_MAP.name())) {
+                return NicMap.parse(list).entries().values().stream()
+                        .flatMap(List::stream)
+                        .filter(wish -> ports.stream()
+                                .noneMatch(port -> port.nic().equals(wish.nic())
+                                        && (wish.port() == 0 || wish.port() == port.port())))
+                        .map(PortName::toString)
+                        .toList();
+            }
+            // NVSHMEM's mapping has a number of processes behind each port.
+            String plain = name.equals(MAPPING) ? list.replaceAll("(:\\d+):\\d+\\s*(?=,|$)", "$1") : list;
+            return NicPattern.parse(plain).unknown(ports).stream()
+                    .map(NicPattern.Item::toString)
+                    .toList();
+        } catch (NicListException e) {
+            return List.of("what cannot be read");
+        }
     }
 
     private static Check families(DoctorInput input) {

@@ -27,7 +27,7 @@ import org.ep4j.spi.PathOffer;
  */
 final class EpPlanCodec {
     private static final int MAGIC = 0x4550_504C;
-    private static final int FORMAT = 1;
+    private static final int FORMAT = 2;
 
     private EpPlanCodec() {}
 

@@ -9,7 +9,9 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.GpuPeer;
 import org.ep4j.topology.GpuVendor;
@@ -19,6 +21,7 @@ import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort.LinkLayer;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.PathType;
+import org.ep4j.topology.PortObstacle;
 
 /** A {@link Locality} as bytes. Constants travel by name, so that their order may change. */
 final class LocalityCodec {
@@ -42,6 +45,7 @@ final class LocalityCodec {
             writeText(out, nic.name());
             writeText(out, nic.family().name());
             writeText(out, nic.card());
+            writeText(out, nic.function());
             writeDistance(out, nic.distance());
             writeText(out, nic.gpuDirect().map(String::valueOf).orElse(""));
             out.writeInt(nic.ports().size());
@@ -50,6 +54,11 @@ final class LocalityCodec {
                 writeText(out, port.linkLayer().name());
                 out.writeDouble(port.gigabitsPerSecond());
                 writeText(out, port.network());
+            }
+            out.writeInt(nic.leftOut().size());
+            for (Map.Entry<Integer, PortObstacle> port : nic.leftOut().entrySet()) {
+                out.writeInt(port.getKey());
+                writeText(out, port.getValue().name());
             }
         }
     }
@@ -76,6 +85,7 @@ final class LocalityCodec {
         String name = readText(in);
         NicFamily family = constant(NicFamily.class, readText(in));
         String card = readText(in);
+        String function = readText(in);
         Distance distance = readDistance(in);
         String direct = readText(in);
         List<NicReach.Port> ports = new ArrayList<>();
@@ -83,13 +93,19 @@ final class LocalityCodec {
             ports.add(new NicReach.Port(
                     in.readInt(), constant(LinkLayer.class, readText(in)), in.readDouble(), readText(in)));
         }
+        Map<Integer, PortObstacle> leftOut = new TreeMap<>();
+        for (int i = readCount(in); i > 0; i--) {
+            leftOut.put(in.readInt(), constant(PortObstacle.class, readText(in)));
+        }
         return new NicReach(
                 name,
                 family,
                 card,
+                function,
                 distance,
                 direct.isEmpty() ? Optional.empty() : Optional.of(Boolean.valueOf(direct)),
-                ports);
+                ports,
+                leftOut);
     }
 
     private static void writeDistance(DataOutputStream out, Distance distance) throws IOException {

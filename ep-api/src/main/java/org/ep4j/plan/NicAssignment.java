@@ -11,6 +11,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.ep4j.config.PortName;
 
 /**
  * Spreads the ranks of one host over its NIC ports, for one backend.

@@ -1,12 +1,20 @@
 package org.ep4j.plan;
 
-import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.ep4j.Device;
 import org.ep4j.EpConfigException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.config.NicListException;
+import org.ep4j.config.NicMap;
+import org.ep4j.config.NicPattern;
 import org.ep4j.topology.Locality;
 
 /**
@@ -16,8 +24,9 @@ import org.ep4j.topology.Locality;
  * @param map value of {@link EpKeys#NIC_MAP}; empty for none
  * @param include value of {@link EpKeys#NIC_INCLUDE}; empty for all
  * @param exclude value of {@link EpKeys#NIC_EXCLUDE}; empty for none
+ * @param variables by the names of these settings, variables of other software that gave their values
  */
-public record NicChoice(String map, String include, String exclude) {
+public record NicChoice(String map, String include, String exclude, Map<String, String> variables) {
     /** Every NIC may be used, and the planner assigns them. */
     public static final NicChoice AUTO = new NicChoice("", "", "");
 
@@ -31,19 +40,46 @@ public record NicChoice(String map, String include, String exclude) {
      * @throws EpConfigException naming what is malformed
      */
     public NicChoice {
-        NicMap.parse(map);
-        NicPattern.parse(EpKeys.NIC_INCLUDE.name(), include);
-        if (NicPattern.parse(EpKeys.NIC_EXCLUDE.name(), exclude).negated()) {
-            throw new EpConfigException(EpKeys.NIC_EXCLUDE.name() + " is \"" + exclude
-                    + "\", which excludes all NICs but these; write them as " + EpKeys.NIC_INCLUDE.name()
-                    + " without ^");
+        check(EpKeys.NIC_MAP, map, NicMap::parse);
+        check(EpKeys.NIC_INCLUDE, include, NicPattern::parse);
+        check(EpKeys.NIC_EXCLUDE, exclude, NicPattern::parseExcluded);
+        variables = Map.copyOf(variables);
+    }
+
+    /** Settings of ep4j's own names. */
+    public NicChoice(String map, String include, String exclude) {
+        this(map, include, exclude, Map.of());
+    }
+
+    private static void check(ConfigKey<String> key, String value, Consumer<String> parser) {
+        try {
+            parser.accept(value);
+        } catch (NicListException e) {
+            throw new EpConfigException(key.name() + " is \"" + value + "\": " + e.getMessage(), e);
         }
     }
 
-    /** Reads the three settings. */
+    /**
+     * Reads the three settings.
+     *
+     * @throws EpConfigException naming what is malformed, and the variable that it is from
+     */
     public static NicChoice from(EpConfig config) {
+        config.get(EpKeys.NIC_MAP);
+        config.get(EpKeys.NIC_INCLUDE);
+        config.get(EpKeys.NIC_EXCLUDE);
+        return of(RankSettings.of(config, KEYS));
+    }
+
+    private static NicChoice of(Map<String, String> settings) {
+        Map<String, String> variables = new TreeMap<>();
+        KEYS.forEach(key -> Optional.ofNullable(settings.get(key.name() + RankSettings.VARIABLE))
+                .ifPresent(variable -> variables.put(key.name(), variable)));
         return new NicChoice(
-                config.get(EpKeys.NIC_MAP), config.get(EpKeys.NIC_INCLUDE), config.get(EpKeys.NIC_EXCLUDE));
+                settings.getOrDefault(EpKeys.NIC_MAP.name(), ""),
+                settings.getOrDefault(EpKeys.NIC_INCLUDE.name(), ""),
+                settings.getOrDefault(EpKeys.NIC_EXCLUDE.name(), ""),
+                variables);
     }
 
     /**
@@ -58,35 +94,30 @@ public record NicChoice(String map, String include, String exclude) {
 
     /** The settings that are set, with their values, for messages. */
     public String settings() {
-        List<String> set = new ArrayList<>();
-        if (!map.isBlank()) {
-            set.add(EpKeys.NIC_MAP.name() + " = " + map);
-        }
-        if (!include.isBlank()) {
-            set.add(EpKeys.NIC_INCLUDE.name() + " = " + include);
-        }
-        if (!exclude.isBlank()) {
-            set.add(EpKeys.NIC_EXCLUDE.name() + " = " + exclude);
-        }
-        return String.join(", ", set);
+        return Stream.of(set(EpKeys.NIC_MAP, map), set(EpKeys.NIC_INCLUDE, include), set(EpKeys.NIC_EXCLUDE, exclude))
+                .flatMap(Optional::stream)
+                .collect(Collectors.joining(", "));
+    }
+
+    private Optional<String> set(ConfigKey<String> key, String value) {
+        return value.isBlank() ? Optional.empty() : Optional.of(says(key, value));
+    }
+
+    /** A setting with its value, by the name that the user gave it, for messages. */
+    String says(ConfigKey<String> key, String value) {
+        String variable = variables.get(key.name());
+        return variable == null
+                ? key.name() + " = " + value
+                : variable + " = " + value + " (read as " + key.name() + ")";
     }
 
     /** What a rank reported, or {@code otherwise} when it reported no wish. */
     static NicChoice of(RankProfile profile, NicChoice otherwise) {
-        String map = setting(profile, EpKeys.NIC_MAP);
-        String include = setting(profile, EpKeys.NIC_INCLUDE);
-        String exclude = setting(profile, EpKeys.NIC_EXCLUDE);
-        if (map.isBlank() && include.isBlank() && exclude.isBlank()) {
-            return otherwise;
-        }
         try {
-            return new NicChoice(map, include, exclude);
+            NicChoice choice = of(profile.settings());
+            return choice.settings().isEmpty() ? otherwise : choice;
         } catch (EpConfigException e) {
             throw new EpConfigException(profile.label() + ": " + e.getMessage(), e);
         }
-    }
-
-    private static String setting(RankProfile profile, ConfigKey<?> key) {
-        return profile.settings().getOrDefault(key.name(), "");
     }
 }

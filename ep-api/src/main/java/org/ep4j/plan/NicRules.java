@@ -3,9 +3,12 @@ package org.ep4j.plan;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.stream.Stream;
 import org.ep4j.Device;
 import org.ep4j.EpConfigException;
 import org.ep4j.config.EpKeys;
+import org.ep4j.config.NicMap;
+import org.ep4j.config.PortName;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
@@ -33,8 +36,8 @@ final class NicRules {
         this.fixed = !map.of(gpu).isEmpty();
         this.wishes = NicWishes.of(choice, gpu);
         if (gpu >= 0 && !map.isEmpty() && wishes.wanted().isEmpty()) {
-            throw new EpConfigException(says(EpKeys.NIC_MAP.name(), choice.map()) + " has no NIC for GPU " + gpu
-                    + "; add " + gpu + ":NIC, or *:NIC for all GPUs that it does not name" + there());
+            throw new EpConfigException(mapText() + " has no NIC for GPU " + gpu + "; add " + gpu
+                    + ":NIC, or *:NIC for all GPUs that it does not name" + there());
         }
         List<NicReach> nics = profile.locality().nics();
         if (nics.stream().anyMatch(nic -> nic.family().rdma())) {
@@ -91,18 +94,20 @@ final class NicRules {
         List<NicReach> named = profile.locality().nics().stream()
                 .filter(nic -> nic.name().equals(wish.nic()))
                 .toList();
-        String setting = says(EpKeys.NIC_MAP.name(), choice.map());
+        String setting = mapText();
         if (named.isEmpty()) {
             throw new EpConfigException(
                     setting + " names " + wish + ", and there is no NIC " + wish.nic() + " that it can use" + there());
         }
-        boolean up = named.stream()
-                .anyMatch(nic -> nic.ports().isEmpty()
-                        || nic.ports().stream()
-                                .anyMatch(port -> NicWishes.means(wish, new PortName(nic.name(), port.number()))));
-        if (!up) {
-            throw new EpConfigException(
-                    setting + " names " + wish + ", and that port is down or does not exist" + there());
+        // One that cannot be used now is left to the reasons of backends: others may need no NIC.
+        boolean exists = named.stream()
+                .anyMatch(nic -> (nic.ports().isEmpty() && nic.leftOut().isEmpty())
+                        || Stream.concat(
+                                        nic.ports().stream().map(NicReach.Port::number),
+                                        nic.leftOut().keySet().stream())
+                                .anyMatch(port -> NicWishes.means(wish, new PortName(nic.name(), port))));
+        if (!exists) {
+            throw new EpConfigException(setting + " names " + wish + ", which does not exist" + there());
         }
     }
 
@@ -112,18 +117,20 @@ final class NicRules {
         }
     }
 
-    private String says(String key, String value) {
-        return key + " = " + value + " of " + profile.label();
+    private String mapText() {
+        return choice.says(EpKeys.NIC_MAP, choice.map()) + " of " + profile.label();
     }
 
     private String there() {
         List<String> ports = new ArrayList<>();
         for (NicReach nic : profile.locality().nics()) {
             nic.ports().forEach(port -> ports.add(nic.name() + ":" + port.number()));
-            if (nic.ports().isEmpty()) {
+            if (nic.ports().isEmpty() && nic.leftOut().isEmpty()) {
                 ports.add(nic.name());
             }
         }
-        return "; " + (ports.isEmpty() ? "no NIC is known there" : "ports that are up: " + String.join(", ", ports));
+        String others = profile.locality().leftOut();
+        return "; " + (ports.isEmpty() ? "no NIC there can be used" : "ports that are up: " + String.join(", ", ports))
+                + (others.isEmpty() ? "" : "; not usable: " + others);
     }
 }

@@ -2,9 +2,14 @@ package org.ep4j.plan;
 
 import java.util.ArrayList;
 import java.util.List;
-import org.ep4j.config.EpKeys;
+import java.util.Map;
+import java.util.TreeMap;
+import org.ep4j.config.NicMap;
+import org.ep4j.config.NicPattern;
+import org.ep4j.config.PortName;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicReach;
+import org.ep4j.topology.PortObstacle;
 
 /**
  * A {@link NicChoice} as one rank sees it.
@@ -22,8 +27,8 @@ record NicWishes(NicPattern include, NicPattern exclude, List<PortName> wanted) 
     static NicWishes of(NicChoice choice, int gpu) {
         NicMap map = NicMap.parse(choice.map());
         return new NicWishes(
-                NicPattern.parse(EpKeys.NIC_INCLUDE.name(), choice.include()),
-                NicPattern.parse(EpKeys.NIC_EXCLUDE.name(), choice.exclude()),
+                NicPattern.parse(choice.include()),
+                NicPattern.parse(choice.exclude()),
                 map.of(gpu).isEmpty() ? map.rest() : map.of(gpu));
     }
 
@@ -59,8 +64,11 @@ record NicWishes(NicPattern include, NicPattern exclude, List<PortName> wanted) 
             List<NicReach.Port> ports = nic.ports().stream()
                     .filter(port -> allow(new PortName(nic.name(), port.number())))
                     .toList();
-            if (nic.ports().isEmpty() ? allow(new PortName(nic.name(), 1)) : !ports.isEmpty()) {
-                nics.add(new NicReach(nic.name(), nic.family(), nic.card(), nic.distance(), nic.gpuDirect(), ports));
+            Map<Integer, PortObstacle> leftOut = new TreeMap<>(nic.leftOut());
+            leftOut.keySet().removeIf(port -> !allow(new PortName(nic.name(), port)));
+            boolean portless = nic.ports().isEmpty() && nic.leftOut().isEmpty();
+            if (portless ? allow(new PortName(nic.name(), 1)) : !ports.isEmpty() || !leftOut.isEmpty()) {
+                nics.add(nic.withPorts(ports, leftOut));
             }
         }
         return all.withNics(nics);

@@ -46,4 +46,9 @@ public record PlanOptions(
                 config.get(EpKeys.HYBRID),
                 config.get(EpKeys.RAILS));
     }
+
+    /** The same for another objective. */
+    public PlanOptions withObjective(Objective other) {
+        return new PlanOptions(backends, nics, other, lanes, proxies, hybrid, rails);
+    }
 }

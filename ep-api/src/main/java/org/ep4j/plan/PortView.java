@@ -1,6 +1,7 @@
 package org.ep4j.plan;
 
 import java.util.Optional;
+import org.ep4j.config.PortName;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;

@@ -103,7 +103,7 @@ final class RankClasses {
                                 found.usable(), found.facts(), found.identity().keySet())));
         return new Key(
                 profile.device().type(),
-                profile.locality(),
+                profile.locality().usable(),
                 profile.domain().isEmpty(),
                 backends,
                 choice,

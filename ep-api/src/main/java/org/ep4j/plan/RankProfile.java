@@ -4,8 +4,10 @@ import java.util.Collections;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.ep4j.Device;
 import org.ep4j.EpMismatchException;
+import org.ep4j.spi.ProbeReport;
 import org.ep4j.topology.Locality;
 
 /**
@@ -44,6 +46,12 @@ public record RankProfile(
         /** A profile without identity. */
         public BackendProfile(boolean usable, String why, Map<String, String> facts) {
             this(usable, why, facts, Map.of());
+        }
+
+        /** A profile from what a probe or a description found. */
+        public static BackendProfile of(ProbeReport report) {
+            String why = report.failures().stream().map(Object::toString).collect(Collectors.joining("; "));
+            return new BackendProfile(report.usable(), why, report.facts(), report.identity());
         }
 
         /** Copies the facts, in key order. */

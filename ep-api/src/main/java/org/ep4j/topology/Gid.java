@@ -7,5 +7,13 @@ package org.ep4j.topology;
  * @param address eight groups of four hex digits, as sysfs prints it: {@code fe80:0000:0000:0000:...}
  * @param type {@code IB/RoCE v1}, {@code RoCE v2}; empty when the source does not say
  * @param netdev network interface of the entry; empty when unknown
+ * @param network what that interface reaches without a router, as {@link NicPort#network()}
+ * @param foreign true when its address belongs to another network namespace: packets from it would carry the address of
+ *     somebody else
  */
-public record Gid(int index, String address, String type, String netdev) {}
+public record Gid(int index, String address, String type, String netdev, String network, boolean foreign) {
+    /** An entry of this namespace, on an unknown network. */
+    public Gid(int index, String address, String type, String netdev) {
+        this(index, address, type, netdev, "", false);
+    }
+}

@@ -7,7 +7,7 @@ import java.util.Optional;
  * Which entry of a port's table of global ids to send from.
  *
  * <p>InfiniBand: entry 0, or entry 1 when it has a routable id (bytes 4 and 5 are not zero). RoCE: of the entries that are
- * neither empty nor link-local, one with an IPv4 address before one without, then RoCE v2 before v1, then the lowest
+ * neither empty nor link-local nor of another network namespace, one with an IPv4 address before one without, then RoCE v2 before v1, then the lowest
  * index. Ports of neither kind, such as EFA's: entry 0. The rules are those of NCCL ({@code net_ib/connect.cc},
  * {@code ncclIbGetGidIndex}); NVSHMEM has the same. Where all addresses are IPv6, UCCL takes the first RoCE v2 entry, and
  * so does this rule.
@@ -28,6 +28,8 @@ public record GidChoice(int index, Optional<Gid> gid, Verdict verdict) {
         IPV6("an IPv6 address, for the port has no IPv4 address"),
         /** It will inside one Ethernet segment only: RoCE v1 cannot be routed. */
         ROCE_V1("of type RoCE v1, which does not pass routers"),
+        /** It will where that namespace lets it: packets carry an address of another network namespace. */
+        FOREIGN("of an interface in another network namespace"),
         /** It will not: made from the MAC address, not routed, and connecting fails or times out. */
         LINK_LOCAL("link-local"),
         /** It will not: no such entry is in use. */
@@ -61,12 +63,18 @@ public record GidChoice(int index, Optional<Gid> gid, Verdict verdict) {
         };
     }
 
-    /** By the rules, unless {@code index} is 0 or more: then that entry, with what is to be said of it. */
+    /**
+     * By the rules, unless {@code index} is 0 or more: then that entry, with what is to be said of it. InfiniBand's tables have
+     * one entry as a rule, so one that is not in use is not taken there.
+     */
     public static GidChoice of(NicPort port, int index) {
         if (index < 0) {
             return of(port);
         }
         Optional<Gid> gid = at(port, index);
+        if (port.linkLayer() == NicPort.LinkLayer.INFINIBAND && gid.isEmpty()) {
+            return of(port);
+        }
         return new GidChoice(index, gid, known(port) ? verdict(port, gid) : Verdict.UNKNOWN);
     }
 
@@ -89,8 +97,10 @@ public record GidChoice(int index, Optional<Gid> gid, Verdict verdict) {
         if (best.isPresent()) {
             return new GidChoice(best.get().index(), best, verdict(port, best));
         }
-        Optional<Gid> first = at(port, 0);
-        return new GidChoice(0, first, known(port) ? verdict(port, first) : Verdict.UNKNOWN);
+        // None works. An own entry says why: it is link-local; those of other namespaces have addresses.
+        Optional<Gid> told = port.gids().stream()
+                .min(Comparator.<Gid>comparingInt(gid -> gid.foreign() ? 1 : 0).thenComparingInt(Gid::index));
+        return new GidChoice(told.map(Gid::index).orElse(0), told, known(port) ? verdict(port, told) : Verdict.UNKNOWN);
     }
 
     private static Verdict verdict(NicPort port, Optional<Gid> gid) {
@@ -100,6 +110,9 @@ public record GidChoice(int index, Optional<Gid> gid, Verdict verdict) {
         }
         if (port.linkLayer() != NicPort.LinkLayer.ETHERNET) {
             return Verdict.FINE;
+        }
+        if (gid.filter(Gid::foreign).isPresent()) {
+            return Verdict.FOREIGN;
         }
         if (address.get().linkLocal()) {
             return Verdict.LINK_LOCAL;
@@ -123,7 +136,7 @@ public record GidChoice(int index, Optional<Gid> gid, Verdict verdict) {
     }
 
     private static boolean known(NicPort port) {
-        return !port.gids().isEmpty();
+        return port.gidsRead() || !port.gids().isEmpty();
     }
 
     private static Optional<Gid> at(NicPort port, int index) {

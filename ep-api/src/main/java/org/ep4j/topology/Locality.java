@@ -1,9 +1,11 @@
 package org.ep4j.topology;
 
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Collectors;
 
 /**
  * What planning knows of the machine around one device. The values say nothing about which host it is, so ranks at the
@@ -28,6 +30,9 @@ public record Locality(
         List<GpuPeer> peers,
         List<NicReach> nics,
         int processors) {
+    /** Ports that messages name at most. */
+    private static final int NAMED = 8;
+
     /** Nothing known, as on machines whose topology cannot be read. */
     public static final Locality UNKNOWN = new Locality(-1, GpuVendor.OTHER, "", -1, 0, List.of(), List.of());
 
@@ -49,6 +54,36 @@ public record Locality(
         nics = List.copyOf(nics);
     }
 
+    /** RDMA ports that cannot be sent from, with the reasons, for people; empty without any. */
+    public String leftOut() {
+        Map<PortObstacle, List<String>> ports = new EnumMap<>(PortObstacle.class);
+        for (NicReach nic : nics) {
+            if (nic.family().rdma()) {
+                nic.leftOut()
+                        .forEach((port, obstacle) -> ports.computeIfAbsent(obstacle, k -> new ArrayList<>())
+                                .add(nic.name() + ":" + port));
+            }
+        }
+        return ports.entrySet().stream()
+                .map(entry -> shortened(entry.getValue()) + " (" + entry.getKey() + ")")
+                .collect(Collectors.joining(", "));
+    }
+
+    /** A host may have hundreds of virtual functions. */
+    private static String shortened(List<String> names) {
+        return names.size() <= NAMED
+                ? String.join(", ", names)
+                : String.join(", ", names.subList(0, NAMED)) + " and " + (names.size() - NAMED) + " more";
+    }
+
+    /** The same without ports that cannot be sent from, which differ between hosts that are alike in all else. */
+    public Locality usable() {
+        return withNics(nics.stream()
+                .filter(nic -> !nic.ports().isEmpty() || nic.leftOut().isEmpty())
+                .map(nic -> nic.withPorts(nic.ports(), Map.of()))
+                .toList());
+    }
+
     /** The same with other NICs. */
     public Locality withNics(List<NicReach> other) {
         return new Locality(gpu, vendor, architecture, numa, gpus, peers, other, processors);
@@ -59,8 +94,17 @@ public record Locality(
         return peers.stream().filter(peer -> peer.gpu() == index).findFirst();
     }
 
-    /** Around a GPU. */
+    /** Around a GPU, where no setting names the GIDs to send from. */
     public static Locality of(Topology topology, Gpu gpu) {
+        return of(topology, gpu, -1);
+    }
+
+    /**
+     * Around a GPU.
+     *
+     * @param gidIndex entry of the tables of GIDs that ports are to send from; -1 for each port's own
+     */
+    public static Locality of(Topology topology, Gpu gpu, int gidIndex) {
         Map<Part, Distance> reach = topology.distances(gpu);
         List<Gpu> gpus = topology.gpus().stream()
                 .filter(other -> other.host() == gpu.host())
@@ -79,7 +123,7 @@ public record Locality(
                 gpu.numa(),
                 gpus.size(),
                 peers,
-                NicsAround.gpu(topology, gpu, reach),
+                new NicsAround(topology, gidIndex).of(gpu, reach),
                 processors(topology, gpu.host()) / gpus.size());
     }
 
@@ -103,11 +147,27 @@ public record Locality(
                 processors > 0 ? Math.min(processors, limit) : limit);
     }
 
-    /** Around the processor: NICs of its NUMA node are near, others far; all are near when {@code numa} is -1. */
+    /** Around the processor, where no setting names the GIDs to send from. */
     public static Locality ofHost(Topology topology, int host, int numa) {
+        return ofHost(topology, host, numa, -1);
+    }
+
+    /**
+     * Around the processor: NICs of its NUMA node are near, others far; all are near when {@code numa} is -1.
+     *
+     * @param gidIndex entry of the tables of GIDs that ports are to send from; -1 for each port's own
+     */
+    public static Locality ofHost(Topology topology, int host, int numa, int gidIndex) {
         int gpus =
                 (int) topology.gpus().stream().filter(gpu -> gpu.host() == host).count();
-        return new Locality(-1, GpuVendor.OTHER, "", numa, gpus, List.of(), NicsAround.processor(topology, host, numa));
+        return new Locality(
+                -1,
+                GpuVendor.OTHER,
+                "",
+                numa,
+                gpus,
+                List.of(),
+                new NicsAround(topology, gidIndex).ofProcessor(host, numa));
     }
 
     private static LinkType link(Topology topology, Gpu gpu, Distance distance) {

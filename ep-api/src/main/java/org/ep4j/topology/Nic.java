@@ -10,6 +10,7 @@ import java.util.Optional;
  * @param host index of its host
  * @param name {@code mlx5_0}, {@code rdmap79s0}, {@code eth0}; {@code nic@0000:0c:00.0} where the source gives no name
  * @param address its PCI function; empty where the source has none
+ * @param physical for a virtual function, the physical one whose ports it sends through; empty for others
  * @param id its PCI ids
  * @param family what it is
  * @param driver kernel driver; empty when unknown
@@ -23,6 +24,7 @@ public record Nic(
         int host,
         String name,
         Optional<PciAddress> address,
+        Optional<PciAddress> physical,
         PciId id,
         NicFamily family,
         String driver,
@@ -32,6 +34,22 @@ public record Nic(
         boolean compute,
         List<NicPort> ports)
         implements Part {
+    /** A device that is no virtual function. */
+    public Nic(
+            int host,
+            String name,
+            Optional<PciAddress> address,
+            PciId id,
+            NicFamily family,
+            String driver,
+            String card,
+            int numa,
+            Optional<Boolean> gpuDirect,
+            boolean compute,
+            List<NicPort> ports) {
+        this(host, name, address, Optional.empty(), id, family, driver, card, numa, gpuDirect, compute, ports);
+    }
+
     /** Copies the list. */
     public Nic {
         ports = List.copyOf(ports);
@@ -50,8 +68,19 @@ public record Nic(
                 .sum();
     }
 
+    /** True for a device that sends through the same ports: the same, or a virtual function of one physical function. */
+    public boolean sharesPorts(Nic other) {
+        if (host != other.host()) {
+            return false;
+        }
+        // An address alone says nothing: sources give devices of one card the address of the first.
+        return name.equals(other.name())
+                || (physical.isPresent() && (physical.equals(other.physical()) || physical.equals(other.address())))
+                || (other.physical().isPresent() && other.physical().equals(address));
+    }
+
     /** The same device with other ports. */
     public Nic withPorts(List<NicPort> others) {
-        return new Nic(host, name, address, id, family, driver, card, numa, gpuDirect, compute, others);
+        return new Nic(host, name, address, physical, id, family, driver, card, numa, gpuDirect, compute, others);
     }
 }

@@ -1,5 +1,6 @@
 package org.ep4j.topology;
 
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.regex.Matcher;
@@ -54,7 +55,17 @@ public final class NicFamilies {
             0x188c, 0x188d, 0x188e, 0x1890, 0x1891, 0x1892, 0x1893, 0x1894, 0x1897, 0x1898, 0x1899, 0x189a, 0x374c,
             0x374d, 0x37cd, 0x37ce, 0x37cf, 0x37d0, 0x37d1, 0x37d2, 0x37d3, 0x37d9);
 
+    /** Beginnings of names that container runtimes, bridges, tunnels and overlay networks give their interfaces. */
+    private static final List<String> VIRTUAL = List.of(
+            "docker", "br-", "veth", "virbr", "cni", "flannel", "cali", "tun", "tap", "podman", "lxc", "vxlan", "kube-",
+            "weave", "cilium", "dummy");
+
     private NicFamilies() {}
+
+    /** True for the name of a network interface that leads to no network of its own: loopback, and what containers make. */
+    public static boolean virtual(String netdev) {
+        return netdev.equals("lo") || VIRTUAL.stream().anyMatch(netdev::startsWith);
+    }
 
     /**
      * The family of a NIC.

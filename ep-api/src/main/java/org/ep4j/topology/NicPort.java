@@ -1,6 +1,7 @@
 package org.ep4j.topology;
 
 import java.util.List;
+import java.util.Optional;
 
 /**
  * A port of a NIC.
@@ -13,6 +14,7 @@ import java.util.List;
  * @param lid local id in an InfiniBand subnet; 0 when there is none
  * @param netdev network interface of the port; empty when unknown or none
  * @param gids table of global ids; only entries that are in use
+ * @param gidsRead whether the source shows that table, so that no entries mean an empty one
  * @param network what it reaches without a router: the subnet of its addresses, as {@code 10.1.0.0/24}, or the subnet prefix
  *     of InfiniBand; empty when unknown, and when routers take it further
  */
@@ -25,6 +27,7 @@ public record NicPort(
         int lid,
         String netdev,
         List<Gid> gids,
+        boolean gidsRead,
         String network) {
     /** Whether a port carries traffic. */
     public enum State {
@@ -51,7 +54,7 @@ public record NicPort(
         gids = List.copyOf(gids);
     }
 
-    /** A port of an unknown network. */
+    /** A port of an unknown network, whose table of GIDs may hold more than what is known of it. */
     public NicPort(
             int number,
             State state,
@@ -61,11 +64,56 @@ public record NicPort(
             int lid,
             String netdev,
             List<Gid> gids) {
-        this(number, state, linkLayer, gigabitsPerSecond, activeMtu, lid, netdev, gids, "");
+        this(number, state, linkLayer, gigabitsPerSecond, activeMtu, lid, netdev, gids, false, "");
+    }
+
+    /**
+     * What keeps a process from sending from it, as far as the port itself tells; {@link Topology#obstacle} also looks at the
+     * others.
+     *
+     * @param gidIndex entry of the table of GIDs that a setting names; -1 for the one that {@link GidChoice} takes
+     * @return empty when nothing is known against it
+     */
+    Optional<PortObstacle> obstacle(int gidIndex) {
+        if (state == State.DOWN) {
+            return Optional.of(PortObstacle.DOWN);
+        }
+        if (linkLayer == LinkLayer.UNSPECIFIED) {
+            // EFA sends from what its provider chooses.
+            return Optional.empty();
+        }
+        return switch (GidChoice.of(this, gidIndex).verdict()) {
+            case FINE, IPV6, ROCE_V1, UNKNOWN -> Optional.empty();
+            case FOREIGN -> Optional.of(PortObstacle.OTHER_NAMESPACE);
+            // A part of a table does not tell what the rest holds.
+            case EMPTY -> gidsRead ? Optional.of(PortObstacle.NO_GID) : Optional.empty();
+            // What a setting names is tried: it works between ports that are cabled to each other.
+            case LINK_LOCAL -> gidsRead && gidIndex < 0 ? Optional.of(PortObstacle.LINK_LOCAL) : Optional.empty();
+        };
+    }
+
+    /** What a process reaches from it without a router, by the entry of the table of GIDs that a setting names, or by its choice. */
+    public String network(int gidIndex) {
+        return gids.stream()
+                .filter(gid -> gidIndex >= 0 && gid.index() == gidIndex && linkLayer == LinkLayer.ETHERNET)
+                .map(Gid::network)
+                .findFirst()
+                .orElse(network);
     }
 
     /** A port of which only number and rate are known. */
     public static NicPort of(int number, double gigabitsPerSecond) {
         return new NicPort(number, State.UNKNOWN, LinkLayer.UNSPECIFIED, gigabitsPerSecond, 0, 0, "", List.of());
+    }
+
+    /** The same port with another rate. */
+    public NicPort withRate(double gigabits) {
+        return new NicPort(number, state, linkLayer, gigabits, activeMtu, lid, netdev, gids, gidsRead, network);
+    }
+
+    /** The same port with the network interface that its packets take, and what follows from it. */
+    public NicPort on(String interfaceName, int mtu, String reaches) {
+        return new NicPort(
+                number, state, linkLayer, gigabitsPerSecond, mtu, lid, interfaceName, gids, gidsRead, reaches);
     }
 }

@@ -1,7 +1,10 @@
 package org.ep4j.topology;
 
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 
 /**
  * A NIC of the same machine, seen from one device.
@@ -9,15 +12,42 @@ import java.util.Optional;
  * @param name name of the device
  * @param family what it is
  * @param card equal for devices of one physical card
+ * @param function equal for devices that send through the same physical ports, as virtual functions do: the first of them
  * @param distance how near it is
  * @param gpuDirect whether it can reach memory of the device, as far as source and distance tell
- * @param ports ports of it that are not down, without their GIDs; port 1 of unknown rate where the source lists none
+ * @param ports ports of it that the process can send from, as far as the source tells; port 1 of unknown rate where the source
+ *     lists none
+ * @param leftOut the others, by number
  */
 public record NicReach(
-        String name, NicFamily family, String card, Distance distance, Optional<Boolean> gpuDirect, List<Port> ports) {
-    /** Copies the list. */
+        String name,
+        NicFamily family,
+        String card,
+        String function,
+        Distance distance,
+        Optional<Boolean> gpuDirect,
+        List<Port> ports,
+        Map<Integer, PortObstacle> leftOut) {
+    /** Copies the lists. */
     public NicReach {
         ports = List.copyOf(ports);
+        leftOut = Collections.unmodifiableMap(new TreeMap<>(leftOut));
+    }
+
+    /** A device with ports of its own, all of which can be sent from. */
+    public NicReach(
+            String name,
+            NicFamily family,
+            String card,
+            Distance distance,
+            Optional<Boolean> gpuDirect,
+            List<Port> ports) {
+        this(name, family, card, name, distance, gpuDirect, ports, Map.of());
+    }
+
+    /** The same with fewer ports. */
+    public NicReach withPorts(List<Port> fewer, Map<Integer, PortObstacle> fewerLeftOut) {
+        return new NicReach(name, family, card, function, distance, gpuDirect, fewer, fewerLeftOut);
     }
 
     /**

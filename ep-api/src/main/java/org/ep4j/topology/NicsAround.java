@@ -5,6 +5,8 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
+import java.util.function.Predicate;
 
 /** The NICs of a host as one device sees them. */
 final class NicsAround {
@@ -13,45 +15,69 @@ final class NicsAround {
                     (NicReach nic) -> nic.distance().type())
             .thenComparing(nic -> -nic.distance().gigabytesPerSecond());
 
-    private NicsAround() {}
+    private final Topology topology;
+    private final int gidIndex;
 
-    static List<NicReach> gpu(Topology topology, Gpu gpu, Map<Part, Distance> reach) {
+    /**
+     * NICs of a machine.
+     *
+     * @param gidIndex entry of tables of GIDs that a setting names; -1 for none
+     */
+    NicsAround(Topology topology, int gidIndex) {
+        this.topology = topology;
+        this.gidIndex = gidIndex;
+    }
+
+    List<NicReach> of(Gpu gpu, Map<Part, Distance> reach) {
         List<NicReach> found = new ArrayList<>();
         for (Nic nic : topology.nics()) {
             Distance distance = reach.get(nic);
-            if (nic.compute() && nic.host() == gpu.host() && distance != null) {
+            if (carries(nic, gpu.host()) && distance != null) {
                 Optional<Boolean> direct = gpu.gpuDirect()
                         .flatMap(g -> nic.gpuDirect().map(n -> g && n))
                         .or(() -> gpu.gpuDirect().filter(g -> !g))
                         .or(() -> nic.gpuDirect().filter(n -> !n));
-                found.add(reach(topology, nic, distance, direct));
+                found.add(reach(nic, distance, direct));
             }
         }
         found.sort(NEAREST);
         return List.copyOf(found);
     }
 
-    static List<NicReach> processor(Topology topology, int host, int numa) {
+    List<NicReach> ofProcessor(int host, int numa) {
         List<NicReach> found = new ArrayList<>();
         for (Nic nic : topology.nics()) {
-            if (nic.compute() && nic.host() == host) {
+            if (carries(nic, host)) {
                 boolean far = numa >= 0 && nic.numa() >= 0 && nic.numa() != numa;
                 Distance distance = new Distance(far ? PathType.SYS : PathType.PHB, nic.gigabitsPerSecond() / 8, 1);
-                found.add(reach(topology, nic, distance, Optional.empty()));
+                found.add(reach(nic, distance, Optional.empty()));
             }
         }
         found.sort(NEAREST);
         return List.copyOf(found);
+    }
+
+    /** True for a NIC of a host whose traffic leaves the host; sources list what containers make beside it. */
+    private static boolean carries(Nic nic, int host) {
+        return nic.compute() && nic.host() == host && (nic.family().rdma() || !NicFamilies.virtual(nic.name()));
     }
 
     /** A source that lists no ports says nothing about them: one is taken, of unknown rate. */
-    private static NicReach reach(Topology topology, Nic nic, Distance distance, Optional<Boolean> direct) {
-        List<NicPort> listed = nic.ports().isEmpty() ? List.of(NicPort.of(1, 0)) : nic.ports();
-        List<NicReach.Port> ports = listed.stream()
-                .filter(port -> port.state() != NicPort.State.DOWN)
-                .map(port -> new NicReach.Port(port.number(), port.linkLayer(), rate(nic, port), port.network()))
-                .toList();
-        return new NicReach(nic.name(), nic.family(), card(topology, nic), distance, direct, ports);
+    private NicReach reach(Nic nic, Distance distance, Optional<Boolean> direct) {
+        List<NicReach.Port> ports = new ArrayList<>();
+        Map<Integer, PortObstacle> leftOut = new TreeMap<>();
+        for (NicPort port : nic.ports().isEmpty() ? List.of(NicPort.of(1, 0)) : nic.ports()) {
+            topology.obstacle(nic, port, gidIndex)
+                    .ifPresentOrElse(
+                            obstacle -> leftOut.put(port.number(), obstacle),
+                            () -> ports.add(new NicReach.Port(
+                                    port.number(), port.linkLayer(), rate(nic, port), port.network(gidIndex))));
+        }
+        String card = nic.card().isEmpty()
+                ? ""
+                : first(nic, other -> other.card().equals(nic.card())).name();
+        String function = first(nic, nic::sharesPorts).name();
+        return new NicReach(nic.name(), nic.family(), card, function, distance, direct, ports, leftOut);
     }
 
     private static double rate(Nic nic, NicPort port) {
@@ -60,14 +86,10 @@ final class NicsAround {
     }
 
     /** Cards are named by their first device: what names them on the machine, such as a GUID, is another on every host. */
-    private static String card(Topology topology, Nic nic) {
-        if (nic.card().isEmpty()) {
-            return "";
-        }
+    private Nic first(Nic nic, Predicate<Nic> alike) {
         return topology.nics().stream()
-                .filter(other -> other.host() == nic.host() && other.card().equals(nic.card()))
+                .filter(other -> other.host() == nic.host() && alike.test(other))
                 .findFirst()
-                .orElse(nic)
-                .name();
+                .orElse(nic);
     }
 }

@@ -140,7 +140,8 @@ public final class Topology {
                         (Nic nic) -> reach(reach, nic).type())
                 .thenComparing(nic -> -reach(reach, nic).gigabytesPerSecond());
         List<Nic> all = nics().stream()
-                .filter(nic -> nic.compute() && nic.host() == from.host() && reach.containsKey(nic))
+                .filter(nic ->
+                        nic.compute() && !isForeign(nic, -1) && nic.host() == from.host() && reach.containsKey(nic))
                 .toList();
         boolean rdma = all.stream().anyMatch(nic -> nic.family().rdma());
         List<Nic> near =
@@ -150,6 +151,36 @@ public final class Topology {
                 .filter(nic ->
                         nearest.filter(best -> order.compare(best, nic) == 0).isPresent())
                 .toList();
+    }
+
+    /**
+     * What keeps a process from sending from a port.
+     *
+     * @param gidIndex entry of the tables of GIDs that a setting names, for all ports; -1 for each port's own
+     * @return empty when nothing is known against it
+     */
+    public Optional<PortObstacle> obstacle(Nic nic, NicPort port, int gidIndex) {
+        Optional<PortObstacle> found = port.obstacle(gidIndex);
+        boolean foreign = found.filter(PortObstacle.OTHER_NAMESPACE::equals).isPresent();
+        // A container without any interface of a NIC can send from its host's where a setting names the entry.
+        return foreign && gidIndex >= 0 && !hasOwnPort(nic.host()) ? Optional.empty() : found;
+    }
+
+    private boolean hasOwnPort(int host) {
+        return nics().stream()
+                .filter(nic -> nic.host() == host && nic.family().rdma())
+                .flatMap(nic -> nic.ports().stream())
+                .anyMatch(port -> port.linkLayer() == NicPort.LinkLayer.ETHERNET
+                        && port.obstacle(-1).isEmpty());
+    }
+
+    /** True for a NIC with ports, all of which belong to other network namespaces. */
+    public boolean isForeign(Nic nic, int gidIndex) {
+        return !nic.ports().isEmpty()
+                && nic.ports().stream()
+                        .allMatch(port -> obstacle(nic, port, gidIndex)
+                                .filter(PortObstacle.OTHER_NAMESPACE::equals)
+                                .isPresent());
     }
 
     private static Distance reach(Map<Part, Distance> reach, Nic nic) {

@@ -102,6 +102,12 @@ final class FakeSystem {
         return system;
     }
 
+    /** A RoCE port whose table of GIDs was read, and has no entry. */
+    static NicPort withEmptyTable() {
+        return new NicPort(
+                1, NicPort.State.ACTIVE, NicPort.LinkLayer.ETHERNET, 400, 4096, 0, "eth0", List.of(), true, "");
+    }
+
     static NicPort port(NicPort.State state, double rate, Gid... gids) {
         boolean infiniBand = gids.length > 0 && gids[0].equals(INFINIBAND);
         return new NicPort(

@@ -58,8 +58,7 @@ final class GidChecksTest {
 
     @Test
     void aPortWhoseEntriesAreAllEmptyFails() {
-        FakeSystem system =
-                roce().file("/sys/class/infiniband/bnxt_re0/ports/1/gids/0", "0000:0000:0000:0000:0000:0000:0000:0000");
+        FakeSystem system = FakeSystem.plain(root).farNic("bnxt_re0", NicFamily.BNXT, FakeSystem.withEmptyTable());
         Check check = system.check(DoctorCode.GID_INDEX);
         assertThat(check.status()).isEqualTo(Status.FAIL);
         assertThat(check.detail()).contains("bnxt_re0:1 has no GID");

@@ -384,4 +384,11 @@ class NicAssignmentTest {
         List<List<String>> ports = ports(gpus(gpus, PathType.PXB, PathType.SYS, near));
         assertThat(ports.stream().flatMap(List::stream)).doesNotHaveDuplicates().hasSize(gpus);
     }
+
+    @Test
+    void namesAreOrderedAsPeopleCount() {
+        assertThat(List.of("mlx5_10", "mlx5_2", "mlx5_02", "bnxt_re1", "mlx5_2a", "mlx5").stream()
+                        .sorted(NaturalOrder.INSTANCE))
+                .containsExactly("bnxt_re1", "mlx5", "mlx5_02", "mlx5_2", "mlx5_2a", "mlx5_10");
+    }
 }

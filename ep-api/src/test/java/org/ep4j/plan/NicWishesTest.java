@@ -12,6 +12,9 @@ import org.ep4j.EpUnavailableException;
 import org.ep4j.plan.RankProfile.BackendProfile;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.topology.Locality;
+import org.ep4j.topology.NicReach;
+import org.ep4j.topology.PathType;
+import org.ep4j.topology.PortObstacle;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -88,8 +91,30 @@ class NicWishesTest {
     }
 
     @Test
-    void aPortThatIsDownIsNamed() {
-        refused(Map.of("ep.nic.map", "0:mlx5_0:2,1:mlx5_1:1"), "mlx5_0:2", "down or does not exist", "mlx5_0:1");
+    void aPortThatDoesNotExistIsNamed() {
+        refused(Map.of("ep.nic.map", "0:mlx5_0:2,1:mlx5_1:1"), "mlx5_0:2", "does not exist", "mlx5_0:1");
+    }
+
+    @Test
+    void aPortThatCannotBeUsedIsLeftToTheBackendsThatNeedOne() {
+        NicReach near = Machines.nic("mlx5_0", PathType.PIX, "");
+        NicReach down = new NicReach(
+                "mlx5_1",
+                near.family(),
+                near.card(),
+                "mlx5_1",
+                near.distance(),
+                near.gpuDirect(),
+                List.of(),
+                Map.of(1, PortObstacle.DOWN, 2, PortObstacle.LINK_LOCAL));
+        RankProfile profile = twoHosts(Map.of()).get(2).withLocality(Machines.gpu(0, List.of(near, down)));
+
+        NicRules rules = new NicRules(profile, new NicChoice("0:mlx5_1:1", "", ""));
+        assertThat(rules.locality().nics()).extracting(NicReach::name).containsExactly("mlx5_1");
+        assertThat(rules.locality().leftOut()).isEqualTo("mlx5_1:1 (down)");
+        assertThatThrownBy(() -> new NicRules(profile, new NicChoice("0:mlx5_1:3", "", "")))
+                .hasMessageContaining("names mlx5_1:3, which does not exist; ports that are up: mlx5_0:1; not usable:"
+                        + " mlx5_1:1 (down), mlx5_1:2 (link-local");
     }
 
     @Test

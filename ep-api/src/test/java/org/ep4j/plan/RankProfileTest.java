@@ -3,10 +3,13 @@ package org.ep4j.plan;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.function.Function;
 import org.ep4j.Device;
@@ -17,6 +20,14 @@ import org.ep4j.testing.ForAll;
 import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.ep4j.testing.Size;
+import org.ep4j.topology.Distance;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Locality;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort.LinkLayer;
+import org.ep4j.topology.NicReach;
+import org.ep4j.topology.PathType;
+import org.ep4j.topology.PortObstacle;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -36,7 +47,7 @@ class RankProfileTest {
             Map.of("ep.backend.require", ""));
 
     static RankProfile profile(Random random) {
-        return new RankProfile(
+        RankProfile profile = new RankProfile(
                 Draw.anInt(random, 0, Integer.MAX_VALUE),
                 text(random),
                 text(random),
@@ -44,6 +55,36 @@ class RankProfileTest {
                 new Device(Draw.oneOf(random, "host", "cuda", "hip"), Draw.anInt(random, 0, 1000)),
                 map(random, RankProfileTest::backend),
                 map(random, RankProfileTest::text));
+        return random.nextBoolean() ? profile : profile.withLocality(locality(random));
+    }
+
+    private static Locality locality(Random random) {
+        List<NicReach> nics = new ArrayList<>();
+        for (int left = Draw.size(random, 0, 3); left > 0; left--) {
+            Map<Integer, PortObstacle> leftOut = new HashMap<>();
+            for (int port = Draw.size(random, 0, 3); port > 0; port--) {
+                leftOut.put(port + 1, Draw.oneOf(random, PortObstacle.values()));
+            }
+            nics.add(new NicReach(
+                    text(random),
+                    Draw.oneOf(random, NicFamily.values()),
+                    text(random),
+                    text(random),
+                    new Distance(Draw.oneOf(random, PathType.values()), random.nextDouble(), 2),
+                    Draw.oneOf(random, Optional.empty(), Optional.of(true), Optional.of(false)),
+                    List.of(new NicReach.Port(
+                            1, Draw.oneOf(random, LinkLayer.values()), random.nextDouble(), text(random))),
+                    leftOut));
+        }
+        return new Locality(
+                Draw.anInt(random, -1, 8),
+                GpuVendor.NVIDIA,
+                text(random),
+                0,
+                8,
+                List.of(),
+                nics,
+                Draw.anInt(random, 0, 9));
     }
 
     private static BackendProfile backend(Random random) {
@@ -85,13 +126,14 @@ class RankProfileTest {
                                 e.getValue().why(),
                                 new HashMap<>(e.getValue().facts()))));
         RankProfile same = new RankProfile(
-                profile.rank(),
-                profile.hostId(),
-                profile.hostName(),
-                profile.pid(),
-                profile.device(),
-                backends,
-                new HashMap<>(profile.settings()));
+                        profile.rank(),
+                        profile.hostId(),
+                        profile.hostName(),
+                        profile.pid(),
+                        profile.device(),
+                        backends,
+                        new HashMap<>(profile.settings()))
+                .withLocality(profile.locality());
         assertThat(same.encode()).isEqualTo(profile.encode());
     }
 
@@ -134,7 +176,7 @@ class RankProfileTest {
         bytes[3] = 9;
         assertThatThrownBy(() -> RankProfile.decode(bytes))
                 .isInstanceOf(EpMismatchException.class)
-                .hasMessageContaining("format 9, this ep4j reads 2");
+                .hasMessageContaining("format 9, this ep4j reads 3");
     }
 
     @Test

@@ -203,12 +203,10 @@ final class PlanCommand implements Callable<Integer> {
                 gpuLinks,
                 hostDevice ? "host" : "");
         int[] limited = groups();
-        PlanSettings settings = settings();
         return new PlanRequest(
                 simulation,
-                settings.options(objective()),
-                settings.window(),
-                settings.ofProcess(),
+                settings(),
+                objective(),
                 model.hidden,
                 model.experts,
                 model.topK,

@@ -32,6 +32,7 @@ import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.plan.RankSettings;
 import org.ep4j.spi.Bootstrap;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpBackend;
@@ -88,9 +89,7 @@ final class Joining {
         EpDevice device;
         PlanOptions options;
         try {
-            List<ConfigKey<?>> keys = new ArrayList<>(EpKeys.all());
-            backends.usable().values().forEach(b -> keys.addAll(b.configKeys()));
-            config.check(keys);
+            config.check(keys());
             options = PlanOptions.from(config);
             NicChoice.from(config);
             setup = config.get(EpKeys.SETUP_TIMEOUT);
@@ -218,13 +217,7 @@ final class Joining {
                         choice.refuses(id)
                                 .map(why -> new BackendProfile(false, "not probed: " + why, Map.of()))
                                 .orElseGet(() -> probe(provider, request))));
-        Map<String, String> settings = new TreeMap<>();
-        List<ConfigKey<?>> keys = new ArrayList<>(EpKeys.all());
-        backends.usable().values().forEach(b -> keys.addAll(b.configKeys()));
-        keys.stream()
-                .filter(key -> key.agreed() || NicChoice.KEYS.contains(key))
-                .forEach(key -> settings.put(key.name(), config.resolve(key).text()));
-        Surroundings around = Surroundings.of(device, place);
+        Surroundings around = Surroundings.of(device, place, config.get(EpKeys.NIC_GID_INDEX));
         int ranks = config.get(EpKeys.HOST_RANKS);
         String madeUp = ranks == 0 ? "" : "/" + bootstrap.rank() / ranks;
         return new RankProfile(
@@ -236,14 +229,18 @@ final class Joining {
                 around.locality(),
                 around.domain(),
                 found,
-                settings);
+                RankSettings.of(config, keys()));
+    }
+
+    private List<ConfigKey<?>> keys() {
+        List<ConfigKey<?>> keys = new ArrayList<>(EpKeys.all());
+        backends.usable().values().forEach(backend -> keys.addAll(backend.configKeys()));
+        return keys;
     }
 
     private static BackendProfile probe(EpBackendProvider provider, ProbeRequest request) {
         try {
-            ProbeReport report = provider.probe(request);
-            String why = report.failures().stream().map(Object::toString).collect(Collectors.joining("; "));
-            return new BackendProfile(report.usable(), why, report.facts(), report.identity());
+            return BackendProfile.of(provider.probe(request));
         } catch (RuntimeException | LinkageError e) {
             return new BackendProfile(false, "its probe failed, which is a defect of the backend: " + e, Map.of());
         }
@@ -288,7 +285,7 @@ final class Joining {
     private static List<String> agreed(Map<String, String> a, Map<String, String> b) {
         var keys = new TreeSet<>(a.keySet());
         keys.addAll(b.keySet());
-        NicChoice.KEYS.forEach(key -> keys.remove(key.name()));
+        keys.removeIf(RankSettings::isOwn);
         return List.copyOf(keys);
     }
 

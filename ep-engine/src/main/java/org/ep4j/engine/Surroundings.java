@@ -30,9 +30,11 @@ record Surroundings(Locality locality, String domain) {
      * Of a device of this process.
      *
      * @param place its PCI address, where its driver tells
+     * @param gidIndex value of {@link org.ep4j.config.EpKeys#NIC_GID_INDEX}
      */
-    static Surroundings of(Device device, Optional<PciAddress> place) {
-        Surroundings machine = of(device, place, FileTree.of(Path.of("/")), Topologies::live, System.getenv());
+    static Surroundings of(Device device, Optional<PciAddress> place, int gidIndex) {
+        Surroundings machine =
+                of(device, place, gidIndex, FileTree.of(Path.of("/")), Topologies::live, System.getenv());
         // A container or a launcher may keep the process to fewer.
         return machine.locality().gpu() < 0
                 ? machine
@@ -44,6 +46,7 @@ record Surroundings(Locality locality, String domain) {
      * Of a device, on a machine that need not be this one.
      *
      * @param place its PCI address, where its driver tells; else the environment tells which GPU a number means
+     * @param gidIndex value of {@link org.ep4j.config.EpKeys#NIC_GID_INDEX}
      * @param files its {@code /sys}, {@code /proc} and {@code /dev}
      * @param gpus the machine with all that is known of its GPUs; not asked for the host device, since asking the libraries of
      *     GPUs takes time
@@ -52,6 +55,7 @@ record Surroundings(Locality locality, String domain) {
     static Surroundings of(
             Device device,
             Optional<PciAddress> place,
+            int gidIndex,
             FileTree files,
             Supplier<Topology> gpus,
             Map<String, String> environment) {
@@ -60,9 +64,9 @@ record Surroundings(Locality locality, String domain) {
                 case "host" -> {
                     Topology topology = LinuxTopology.read("this machine", files);
                     topology.warnings().forEach(Surroundings::note);
-                    yield new Surroundings(Locality.ofHost(topology, 0, ProcessNuma.of(files)), "");
+                    yield withoutPlace(topology, gidIndex, files);
                 }
-                case "cuda", "hip" -> gpu(device, place, files, gpus.get(), environment);
+                case "cuda", "hip" -> gpu(device, place, gidIndex, files, gpus.get(), environment);
                 default -> UNKNOWN;
             };
         } catch (RuntimeException | LinkageError e) {
@@ -77,6 +81,7 @@ record Surroundings(Locality locality, String domain) {
     private static Surroundings gpu(
             Device device,
             Optional<PciAddress> place,
+            int gidIndex,
             FileTree files,
             Topology topology,
             Map<String, String> environment) {
@@ -85,7 +90,7 @@ record Surroundings(Locality locality, String domain) {
                 .filter(gpu -> gpu.address().equals(Optional.of(address)))
                 .findFirst());
         if (there.isPresent()) {
-            return around(there.get(), topology, files);
+            return around(there.get(), topology, gidIndex, files);
         }
         if (place.isPresent()) {
             LOG.log(
@@ -93,7 +98,7 @@ record Surroundings(Locality locality, String domain) {
                     () -> device + " at " + place.get() + " is not among the "
                             + topology.gpus().size()
                             + " GPUs that /sys and the libraries of GPUs show, so the plan takes NICs as the processor has them");
-            return withoutPlace(topology, files);
+            return withoutPlace(topology, gidIndex, files);
         }
         VisibleDevices visible = new VisibleDevices(topology, files, environment);
         List<Gpu> gpus = device.type().equals("cuda") ? visible.cuda() : visible.hip();
@@ -105,18 +110,18 @@ record Surroundings(Locality locality, String domain) {
                             + gpus.size() + " of " + topology.gpus().size()
                             + " GPUs are known to be visible to this process; with GPUs of several kinds set"
                             + " CUDA_DEVICE_ORDER=PCI_BUS_ID, and name devices in CUDA_VISIBLE_DEVICES by number");
-            return withoutPlace(topology, files);
+            return withoutPlace(topology, gidIndex, files);
         }
-        return around(gpus.get(device.ordinal()), topology, files);
+        return around(gpus.get(device.ordinal()), topology, gidIndex, files);
     }
 
     /** Whatever its place is, the NICs of the host are there. */
-    private static Surroundings withoutPlace(Topology topology, FileTree files) {
-        return new Surroundings(Locality.ofHost(topology, 0, ProcessNuma.of(files)), "");
+    private static Surroundings withoutPlace(Topology topology, int gidIndex, FileTree files) {
+        return new Surroundings(Locality.ofHost(topology, 0, ProcessNuma.of(files), gidIndex), "");
     }
 
-    private static Surroundings around(Gpu gpu, Topology topology, FileTree files) {
-        return new Surroundings(Locality.of(topology, gpu), domain(gpu, files));
+    private static Surroundings around(Gpu gpu, Topology topology, int gidIndex, FileTree files) {
+        return new Surroundings(Locality.of(topology, gpu, gidIndex), domain(gpu, files));
     }
 
     /** Without a channel nothing is shared beyond the host, whatever NVLinks reach. */

@@ -49,6 +49,7 @@ final class SurroundingsTest {
         Surroundings around = Surroundings.of(
                 Device.parse("cuda:0"),
                 Optional.empty(),
+                -1,
                 new RecordedFiles(Map.of("/dev/nvidia-caps-imex-channels/channel0", "")),
                 SurroundingsTest::twoGpus,
                 Map.of("CUDA_VISIBLE_DEVICES", "1"));
@@ -63,6 +64,7 @@ final class SurroundingsTest {
         Surroundings around = Surroundings.of(
                 Device.parse("cuda:0"),
                 Optional.of(new PciAddress(0, 0x11, 0, 0)),
+                -1,
                 new RecordedFiles(Map.of()),
                 SurroundingsTest::twoGpus,
                 Map.of("CUDA_VISIBLE_DEVICES", "0"));
@@ -75,6 +77,7 @@ final class SurroundingsTest {
         Surroundings around = Surroundings.of(
                 Device.parse("cuda:0"),
                 Optional.of(new PciAddress(0, 0x99, 0, 0)),
+                -1,
                 new RecordedFiles(Map.of()),
                 SurroundingsTest::twoGpus,
                 Map.of());
@@ -88,6 +91,7 @@ final class SurroundingsTest {
         Surroundings around = Surroundings.of(
                 Device.parse("cuda:0"),
                 Optional.empty(),
+                -1,
                 new RecordedFiles(Map.of()),
                 SurroundingsTest::twoGpus,
                 Map.of());
@@ -101,6 +105,7 @@ final class SurroundingsTest {
         Surroundings around = Surroundings.of(
                 Device.parse("cuda:2"),
                 Optional.empty(),
+                -1,
                 new RecordedFiles(Map.of()),
                 SurroundingsTest::twoGpus,
                 Map.of());
@@ -113,6 +118,7 @@ final class SurroundingsTest {
         Surroundings around = Surroundings.of(
                 Device.parse("hip:0"),
                 Optional.empty(),
+                -1,
                 new RecordedFiles(Map.of()),
                 () -> {
                     throw new TopologyException("broken on purpose");
@@ -127,6 +133,7 @@ final class SurroundingsTest {
         Surroundings around = Surroundings.of(
                 Device.HOST,
                 Optional.empty(),
+                -1,
                 new RecordedFiles(TWO_NODES),
                 () -> {
                     throw new AssertionError("asked");
@@ -140,7 +147,12 @@ final class SurroundingsTest {
         Map<String, String> files = new HashMap<>(TWO_NODES);
         files.put("/proc/self/status", status);
         return Surroundings.of(
-                        Device.HOST, Optional.empty(), new RecordedFiles(files), SurroundingsTest::twoGpus, Map.of())
+                        Device.HOST,
+                        Optional.empty(),
+                        -1,
+                        new RecordedFiles(files),
+                        SurroundingsTest::twoGpus,
+                        Map.of())
                 .locality();
     }
 

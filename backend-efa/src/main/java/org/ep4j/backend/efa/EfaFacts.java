@@ -29,6 +29,11 @@ record EfaFacts(Map<String, String> values) {
         return new EfaFacts(values);
     }
 
+    /** One provider, on these NICs. */
+    static EfaFacts of(String provider, List<String> nics) {
+        return new EfaFacts(Map.of(PROVIDERS, provider, NICS + provider, String.join(",", nics)));
+    }
+
     private static void append(Map<String, String> values, String key, String value) {
         values.merge(key, value, (all, one) -> all + "," + one);
     }

@@ -1,5 +1,6 @@
 package org.ep4j.backend.efa;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -36,6 +37,10 @@ final class EfaOffer {
     static ProbeReport describe(DescribeRequest request) {
         // What probe refuses is left to probe: a description says which way bytes go, not what this version can do.
         Check planned = Check.pass(EfaProbe.DEVICE, "device " + request.device().type());
+        String wanted = request.config().get(EfaKeys.PROVIDER).strip();
+        if (!wanted.equals(EfaKeys.AUTO)) {
+            return named(wanted, planned, request);
+        }
         for (NicFamily family : List.of(NicFamily.EFA, NicFamily.CXI)) {
             Optional<NicPaths> nics = nics(request.locality(), family);
             if (nics.isPresent()) {
@@ -43,7 +48,60 @@ final class EfaOffer {
                         List.of(planned, Check.pass(EfaProbe.NIC, nearest(nics.get())), direct(nics.get())), Map.of());
             }
         }
-        return new ProbeReport(List.of(planned, sockets()), Map.of());
+        return new ProbeReport(
+                List.of(planned, sockets()),
+                EfaFacts.of(Providers.TCP, interfaces(request)).values());
+    }
+
+    /** Interfaces that the tcp provider would use, as a probe chooses them. */
+    private static List<String> interfaces(DescribeRequest request) {
+        List<String> names = request.locality().nics().stream()
+                .filter(nic -> serves(Providers.TCP, nic))
+                .map(NicReach::name)
+                .toList();
+        return new Interfaces(request.config().get(EfaKeys.INTERFACE).strip()).of(names);
+    }
+
+    /** What a probe would find of the provider that a setting names. */
+    private static ProbeReport named(String wanted, Check planned, DescribeRequest request) {
+        String core = FabricInfo.core(wanted);
+        if (Providers.sockets(wanted)) {
+            Check slow = Check.warn(
+                    EfaProbe.NIC,
+                    EfaKeys.PROVIDER.name() + " is " + wanted + ": sockets, for correctness, not for speed",
+                    "set it to auto where there is EFA");
+            return new ProbeReport(
+                    List.of(planned, slow),
+                    EfaFacts.of(wanted, interfaces(request)).values());
+        }
+        Optional<NicPaths> nics = NicPaths.of(request.locality(), nic -> serves(core, nic));
+        if (nics.isEmpty() && List.of("efa", "efa-direct", "cxi", "verbs").contains(core)) {
+            Check missing = Check.fail(
+                    EfaProbe.PROVIDER,
+                    EfaKeys.PROVIDER.name() + " is " + wanted + ", and there is no NIC of this provider",
+                    "set it to auto or tcp, or leave this backend out");
+            return new ProbeReport(List.of(planned, missing), Map.of());
+        }
+        List<Check> checks = new ArrayList<>(List.of(planned));
+        nics.ifPresentOrElse(
+                found -> checks.addAll(List.of(Check.pass(EfaProbe.NIC, nearest(found)), direct(found))),
+                () -> checks.add(Check.pass(EfaProbe.NIC, wanted)));
+        List<String> names = nics.map(NicPaths::ports).orElse(List.of()).stream()
+                .map(path -> path.nic().name())
+                .distinct()
+                .toList();
+        return new ProbeReport(checks, EfaFacts.of(wanted, names).values());
+    }
+
+    private static boolean serves(String core, NicReach nic) {
+        return !nic.ports().isEmpty()
+                && switch (core) {
+                    case "efa", "efa-direct" -> nic.family() == NicFamily.EFA;
+                    case "cxi" -> nic.family() == NicFamily.CXI;
+                    case "verbs" ->
+                        nic.family().rdma() && nic.family() != NicFamily.EFA && nic.family() != NicFamily.CXI;
+                    default -> Providers.sockets(core) && nic.family() == NicFamily.ETHERNET;
+                };
     }
 
     /** What is sent lies in memory of the host, of a GPU too. */

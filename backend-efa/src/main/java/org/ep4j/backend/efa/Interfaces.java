@@ -3,6 +3,7 @@ package org.ep4j.backend.efa;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import org.ep4j.topology.NicFamilies;
 
 /**
  * Which network interfaces sockets use, as NCCL and UCCL write it: {@code eth,ib} for beginnings of names, {@code =eth0} for
@@ -11,18 +12,13 @@ import java.util.Optional;
  * @param text the setting; empty for one that suits
  */
 record Interfaces(String text) {
-    /** Loopback, and what container runtimes, bridges and tunnels make. */
-    private static final List<String> VIRTUAL =
-            List.of("docker", "br-", "veth", "virbr", "cni", "flannel", "cali", "tun", "tap", "podman", "lxc");
-
     /** Those of {@code names} that are used, in their order. */
     List<String> of(List<String> names) {
         if (!text.isEmpty()) {
             return names.stream().filter(this::matches).toList();
         }
-        Optional<String> real = names.stream()
-                .filter(name -> !name.equals("lo") && VIRTUAL.stream().noneMatch(name::startsWith))
-                .findFirst();
+        Optional<String> real =
+                names.stream().filter(name -> !NicFamilies.virtual(name)).findFirst();
         return real.or(() -> names.stream().filter(name -> !name.equals("lo")).findFirst())
                 .or(() -> names.stream().findFirst())
                 .map(List::of)

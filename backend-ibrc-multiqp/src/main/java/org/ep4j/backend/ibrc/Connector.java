@@ -155,7 +155,8 @@ final class Connector {
             try {
                 Errno.check(
                         Verbs.toReady(queuePairs[lane], connection.address()),
-                        "connecting " + name + " of " + peer + " (from GID index " + port.gidIndex() + ")");
+                        "connecting " + name + " of " + peer + " (from GID index " + port.gidIndex() + ")"
+                                + pairing.doubt());
             } finally {
                 Reference.reachabilityFence(connection);
             }

@@ -61,7 +61,8 @@ final class IbrcOffer {
         return Check.fail(
                 IbrcProbe.NIC,
                 "there is no NIC with reliable connections (mlx5, bnxt, ionic, irdma, rxe) and a port that is up; NICs here: "
-                        + families(locality),
+                        + families(locality)
+                        + (locality.leftOut().isEmpty() ? "" : "; not usable: " + locality.leftOut()),
                 "use efa on EFA, Slingshot and plain Ethernet; otherwise bring a port up");
     }
 

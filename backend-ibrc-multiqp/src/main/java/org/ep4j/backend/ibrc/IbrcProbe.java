@@ -25,6 +25,7 @@ import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicReach;
+import org.ep4j.topology.PortObstacle;
 import org.ep4j.topology.Topology;
 
 /**
@@ -143,11 +144,21 @@ final class IbrcProbe {
 
     private List<NicPath> lookAtPorts(Device device, EpConfig config, List<DeviceFinding> usable) {
         Topology topology = Machine.nics();
-        Locality all = Locality.ofHost(topology, 0, -1);
+        Locality all = Locality.ofHost(topology, 0, -1, config.get(EpKeys.NIC_GID_INDEX));
         NicChoice choice = NicChoice.from(config);
         Predicate<NicReach> opened =
                 nic -> usable.stream().anyMatch(one -> one.name().equals(nic.name()));
-        Optional<NicPaths> nics = IbrcOffer.nics(device, choice.narrow(all, device), opened);
+        Locality allowed = choice.narrow(all, device);
+        Optional<NicPaths> nics = IbrcOffer.nics(device, allowed, opened);
+        List<String> silent = withoutGid(allowed, opened);
+        if (nics.isEmpty() && !silent.isEmpty()) {
+            checks.add(Check.pass(NIC, String.join(", ", silent) + (silent.size() == 1 ? " is up" : " are up")));
+            notRun(DIRECT);
+            checks.add(PortGids.of(topology.nics(), silent, config.get(EpKeys.NIC_GID_INDEX))
+                    .check());
+            notRun(ATOMICS);
+            return List.of();
+        }
         if (nics.isEmpty()) {
             checks.add(IbrcOffer.nics(device, all, opened)
                     .map(some -> IbrcOffer.forbidden(some, choice))
@@ -162,12 +173,25 @@ final class IbrcProbe {
                 .toList();
         checks.add(IbrcOffer.nic(device, all, nics.get()));
         checks.add(direct(device, config, mine));
-        PortGids gids = PortGids.of(topology.nics(), names, config.get(EpKeys.NIC_GID_INDEX));
+        List<String> up = new ArrayList<>(names);
+        up.addAll(silent);
+        PortGids gids = PortGids.of(topology.nics(), up, config.get(EpKeys.NIC_GID_INDEX));
         checks.add(gids.check());
         facts.put(IbrcOffer.PORTS, String.join(",", gids.ports()));
         boolean wanted = config.get(IbrcKeys.COUNTERS).equals(IbrcKeys.ATOMIC);
         checks.add(wanted ? atomics(mine) : Check.pass(ATOMICS, "not needed: receivers count immediates"));
         return nics.get().ports();
+    }
+
+    /** Ports of opened devices that are up, and have nothing to send from. */
+    private static List<String> withoutGid(Locality locality, Predicate<NicReach> opened) {
+        return locality.nics().stream()
+                .filter(nic -> nic.family().rdma() && opened.test(nic))
+                .flatMap(nic -> nic.leftOut().entrySet().stream()
+                        .filter(port ->
+                                port.getValue() == PortObstacle.NO_GID || port.getValue() == PortObstacle.LINK_LOCAL)
+                        .map(port -> nic.name() + ":" + port.getKey()))
+                .toList();
     }
 
     private static Check direct(Device device, EpConfig config, List<DeviceFinding> usable) {

@@ -1,15 +1,13 @@
 package org.ep4j.backend.ibrc;
 
-import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.LinkedHashMap;
+import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
 import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
-import org.ep4j.topology.NicReach;
+import org.ep4j.plan.PortPairing;
+import org.ep4j.plan.PortPairing.Meeting;
+import org.ep4j.plan.RankProfile;
 
 /**
  * Which ports two ranks use and how many lanes they have; the same seen from both ends. Lane {@code i} is on rail {@code i %
@@ -18,86 +16,57 @@ import org.ep4j.topology.NicReach;
  * @param mine ports of this rank, by rail
  * @param theirs ports of the peer, by rail
  * @param lanes number of queue pairs, a multiple of the rails
+ * @param apart networks of the two where they have none in common; empty otherwise
  */
-record Pairing(List<String> mine, List<String> theirs, int lanes) {
+record Pairing(List<String> mine, List<String> theirs, int lanes, List<String> apart) {
     Pairing {
         mine = List.copyOf(mine);
         theirs = List.copyOf(theirs);
+        apart = List.copyOf(apart);
+    }
+
+    /** A pairing within networks. */
+    Pairing(List<String> mine, List<String> theirs, int lanes) {
+        this(mine, theirs, lanes, List.of());
     }
 
     /** Of two ranks of a plan that the backend connects. */
     static Pairing of(EpPlan plan, int rank, int peer, EpConfig config) {
-        int lower = Math.min(rank, peer);
-        int higher = Math.max(rank, peer);
-        Map<String, List<String>> lowers = ports(plan, lower, higher);
-        Map<String, List<String>> highers = ports(plan, higher, lower);
-        requirePorts(plan, lower, lowers);
-        requirePorts(plan, higher, highers);
-        List<Pair> all = meet(lowers, highers);
+        PortPairing ports = PortPairing.of(plan, rank, peer, IbrcProvider.ID, Pairing::opened);
+        if (ports.lower().isEmpty()) {
+            int without = plan.path(peer, rank).nics().isEmpty() ? peer : rank;
+            throw new EpUnavailableException(
+                    "the plan gives " + plan.profiles().get(without).label() + " no NIC for " + IbrcProvider.ID
+                            + "; see ./ep plan, and the settings ep.nic.include and ep.nic.map");
+        }
         int most = config.get(IbrcKeys.PORTS);
-        int rails = most > 0 ? Math.min(most, all.size()) : all.size();
-        List<String> ofLower = all.stream().limit(rails).map(Pair::lower).toList();
-        List<String> ofHigher = all.stream().limit(rails).map(Pair::higher).toList();
+        int all = ports.lower().size();
+        int rails = most > 0 ? Math.min(most, all) : all;
         int wanted = config.get(IbrcKeys.QUEUE_PAIRS);
         int lanes = wanted > 0
                 ? wanted * rails
                 : Math.max(plan.path(rank, peer).lanes(), plan.path(peer, rank).lanes());
+        List<String> ofLower = ports.lower().subList(0, rails);
+        List<String> ofHigher = ports.higher().subList(0, rails);
         return new Pairing(
-                rank == lower ? ofLower : ofHigher,
-                rank == lower ? ofHigher : ofLower,
-                (lanes + rails - 1) / rails * rails);
+                rank < peer ? ofLower : ofHigher,
+                rank < peer ? ofHigher : ofLower,
+                (lanes + rails - 1) / rails * rails,
+                ports.meeting() == Meeting.NONE ? ports.networks() : List.of());
     }
 
-    /** Ports that are connected, of the rank with the lower and of that with the higher number. */
-    private record Pair(String lower, String higher) {}
-
-    /** Ports in the plan's order, by network. */
-    private static Map<String, List<String>> ports(EpPlan plan, int from, int to) {
-        PairPath path = plan.path(from, to);
-        List<String> nics = path.backend().equals(IbrcProvider.ID) ? path.nics() : plan.nics(from);
-        Map<String, String> networks = new HashMap<>();
-        for (NicReach nic : plan.profiles().get(from).locality().nics()) {
-            nic.ports().forEach(port -> networks.put(nic.name() + ":" + port.number(), port.network()));
-        }
-        Map<String, List<String>> ports = new LinkedHashMap<>();
-        for (String port : nics) {
-            ports.computeIfAbsent(networks.getOrDefault(port, ""), k -> new ArrayList<>())
-                    .add(port);
-        }
-        return ports;
+    /** Whether verbs opened a port, as a probe says; a description stands for all. */
+    private static boolean opened(RankProfile rank, String port) {
+        String ports = rank.facts(IbrcProvider.ID).get(IbrcOffer.PORTS);
+        return ports == null || Arrays.asList(ports.split(",")).contains(port);
     }
 
-    private static void requirePorts(EpPlan plan, int rank, Map<String, List<String>> ports) {
-        if (ports.isEmpty()) {
-            throw new EpUnavailableException(
-                    "the plan gives " + plan.profiles().get(rank).label() + " no NIC for " + IbrcProvider.ID
-                            + "; see ./ep plan, and the settings ep.nic.include and ep.nic.map");
-        }
-    }
-
-    /** Ports meet in the networks that both ranks have; where they have none in common, they have to be joined by routers. */
-    private static List<Pair> meet(Map<String, List<String>> lower, Map<String, List<String>> higher) {
-        List<Pair> rails = new ArrayList<>();
-        lower.forEach((network, ports) -> {
-            List<String> others = higher.get(network);
-            if (others != null) {
-                rails.addAll(meet(ports, others));
-            }
-        });
-        return rails.isEmpty() ? meet(all(lower), all(higher)) : rails;
-    }
-
-    private static List<String> all(Map<String, List<String>> ports) {
-        return ports.values().stream().flatMap(List::stream).toList();
-    }
-
-    private static List<Pair> meet(List<String> lower, List<String> higher) {
-        List<Pair> rails = new ArrayList<>();
-        int most = Math.max(lower.size(), higher.size());
-        for (int i = 0; i < most; i++) {
-            rails.add(new Pair(lower.get(i % lower.size()), higher.get(i % higher.size())));
-        }
-        return rails;
+    /** Why connecting may fail, for messages; empty where the two have a network in common. */
+    String doubt() {
+        return apart.isEmpty()
+                ? ""
+                : "; the two have no network in common (" + String.join(", ", apart)
+                        + "): let a router join these, or give both ranks ports of one network with ep.nic.map";
     }
 
     int rails() {

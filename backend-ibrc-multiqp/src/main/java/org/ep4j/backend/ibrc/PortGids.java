@@ -54,12 +54,15 @@ record PortGids(List<String> ports, Check check) {
     }
 
     /**
-     * Whether a port can send from what {@link GidChoice} chooses. Where its table cannot be read, entry 0 of InfiniBand can be
-     * relied on, and an entry that the user names is taken.
+     * Whether a port can send from what {@link GidChoice} chooses. What the user names is tried, if there is such an entry; where
+     * a table cannot be read, entry 0 of InfiniBand can be relied on.
      */
     static boolean works(NicPort port, int wanted) {
-        GidChoice choice = GidChoice.of(port, wanted);
-        boolean unknown = choice.verdict() == GidChoice.Verdict.UNKNOWN;
-        return choice.verdict().usable() || (unknown && (wanted >= 0 || port.linkLayer() == LinkLayer.INFINIBAND));
+        return switch (GidChoice.of(port, wanted).verdict()) {
+            case FINE, IPV6, ROCE_V1 -> true;
+            case FOREIGN, LINK_LOCAL -> wanted >= 0;
+            case UNKNOWN -> wanted >= 0 || port.linkLayer() == LinkLayer.INFINIBAND;
+            case EMPTY -> false;
+        };
     }
 }

@@ -3,6 +3,7 @@ package org.ep4j.backend.ibrc;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -69,7 +70,7 @@ final class PairingTest {
     private static Pairing pairing(EpPlan plan, EpConfig config) {
         Pairing there = Pairing.of(plan, 0, 1, config);
         Pairing back = Pairing.of(plan, 1, 0, config);
-        assertThat(back).isEqualTo(new Pairing(there.theirs(), there.mine(), there.lanes()));
+        assertThat(back).isEqualTo(new Pairing(there.theirs(), there.mine(), there.lanes(), there.apart()));
         return there;
     }
 
@@ -96,6 +97,44 @@ final class PairingTest {
         Pairing pairing = pairing(plan(List.of(List.of("a0=10.0.0.0/24", "a1="), List.of("b0=10.0.1.0/24"))), CONFIG);
         assertThat(pairing.mine()).containsExactlyInAnyOrder("a0:1", "a1:1");
         assertThat(pairing.theirs()).containsExactly("b0:1", "b0:1");
+    }
+
+    @Test
+    void aFartherPortOfACommonNetworkIsTakenWhereTheNearestHaveNone() {
+        List<String> nics = List.of("n0=10.0.0.0/24", "n1=10.0.1.0/24");
+        EpPlan plan = plan(
+                wishing(profile(0, "h0", nics), "0"), wishing(profile(1, "h0", nics), "1"),
+                wishing(profile(2, "h1", nics), "0"), wishing(profile(3, "h1", nics), "1"));
+        assertThat(plan.nics(0)).containsExactly("n0:1");
+        assertThat(plan.nics(3)).containsExactly("n1:1");
+        Pairing pairing = Pairing.of(plan, 0, 3, CONFIG);
+        assertThat(pairing.mine()).containsExactly("n0:1");
+        assertThat(pairing.theirs()).containsExactly("n0:1");
+        assertThat(pairing.apart()).isEmpty();
+        assertThat(Pairing.of(plan, 3, 0, CONFIG))
+                .isEqualTo(new Pairing(pairing.theirs(), pairing.mine(), pairing.lanes()));
+    }
+
+    /** The same with the NICs of a GPU on either side of the machine: one near, the other far. */
+    private static RankProfile wishing(RankProfile profile, String near) {
+        List<NicReach> nics = profile.locality().nics().stream()
+                .map(nic -> new NicReach(
+                        nic.name(),
+                        nic.family(),
+                        nic.card(),
+                        new Distance(nic.name().endsWith(near) ? PathType.PHB : PathType.SYS, 0, 0),
+                        nic.gpuDirect(),
+                        nic.ports()))
+                .sorted(Comparator.comparing((NicReach nic) -> nic.distance().type()))
+                .toList();
+        return profile.withLocality(profile.locality().withNics(nics));
+    }
+
+    @Test
+    void withoutACommonNetworkTheNetworksAreNamed() {
+        Pairing pairing = pairing(plan(List.of(List.of("a0=10.0.0.0/24"), List.of("b0=10.0.1.0/24"))), CONFIG);
+        assertThat(pairing.doubt()).contains("no network in common (10.0.0.0/24, 10.0.1.0/24)", "ep.nic.map");
+        assertThat(pairing.mine()).containsExactly("a0:1");
     }
 
     @Test

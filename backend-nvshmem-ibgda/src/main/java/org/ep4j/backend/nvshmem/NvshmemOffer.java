@@ -42,7 +42,10 @@ final class NvshmemOffer {
                         NvshmemProbe.NIC, "mlx5 NIC " + found.nearest().name()))
                 .orElseGet(() -> Check.fail(
                         NvshmemProbe.NIC,
-                        "there is no mlx5 NIC with a port that is up; NICs here: " + families(request.locality()),
+                        "there is no mlx5 NIC with a port that is up; NICs here: " + families(request.locality())
+                                + (request.locality().leftOut().isEmpty()
+                                        ? ""
+                                        : "; not usable: " + request.locality().leftOut()),
                         "use ibrc-multiqp (bnxt, ionic, irdma) or efa; where a ConnectX is there, bring its port up"));
         return nics.isEmpty()
                 ? new ProbeReport(List.of(device, nic), Map.of())
@@ -114,10 +117,26 @@ final class NvshmemOffer {
     }
 
     private static Offer byNic(RankProfile from, RankProfile to) {
+        Optional<NicPaths> mine = nics(from.locality());
+        Optional<NicPaths> theirs = nics(to.locality());
+        if (mine.isPresent() && theirs.isPresent()) {
+            if (!mine.get().direct() || !theirs.get().direct()) {
+                return new NoPath(
+                        "a NIC that GPUs post to has to reach their memory, and the nearest of one of them does not",
+                        "use ibrc-multiqp, which stages");
+            }
+            if (mine.get().apart(theirs.get())) {
+                return new NoPath(
+                        "no known route joins the networks of their nearest ports, "
+                                + String.join(", ", mine.get().networks()) + " and "
+                                + String.join(", ", theirs.get().networks()),
+                        "let a router join them, or use ibrc-multiqp, which takes a farther port of one network");
+            }
+        }
         // The GPU's doorbell crosses PCIe once.
         return NicOffers.between(
-                new NicOffers.Side(from, nics(from.locality())),
-                new NicOffers.Side(to, nics(to.locality())),
+                new NicOffers.Side(from, mine),
+                new NicOffers.Side(to, theirs),
                 PathKind.DEVICE_POSTED,
                 Estimates.NETWORK_MICROS + Estimates.PCI_MICROS);
     }

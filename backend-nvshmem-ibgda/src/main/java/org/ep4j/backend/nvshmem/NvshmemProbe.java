@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import org.ep4j.EpException;
+import org.ep4j.config.EpKeys;
 import org.ep4j.engine.cuda.CudaGpu;
 import org.ep4j.engine.cuda.CudaGpus;
 import org.ep4j.engine.driver.GpuSharing;
@@ -74,7 +75,7 @@ final class NvshmemProbe {
         checks.add(library(found));
         checks.add(headers(found, environment, root));
         Optional<PciAddress> place = place(request);
-        nics(place, checks);
+        nics(place, request.config().get(EpKeys.NIC_GID_INDEX), checks);
         checks.add(process());
         facts.put(NvshmemFacts.VERSION, found.version().toString());
         facts.put(NvshmemFacts.TRANSPORT, request.config().get(NvshmemKeys.TRANSPORT));
@@ -116,8 +117,8 @@ final class NvshmemProbe {
                 : Check.pass(HEADERS, "headers of CUDA in " + folders.get(0));
     }
 
-    private static void nics(Optional<PciAddress> place, List<Check> checks) {
-        Optional<NicPaths> nics = locality(place).flatMap(NvshmemOffer::nics);
+    private static void nics(Optional<PciAddress> place, int gidIndex, List<Check> checks) {
+        Optional<NicPaths> nics = locality(place, gidIndex).flatMap(NvshmemOffer::nics);
         if (nics.isEmpty()) {
             checks.add(Check.warn(
                     NIC,
@@ -146,13 +147,13 @@ final class NvshmemProbe {
     }
 
     /** A machine that cannot be read has no NICs that are known. */
-    private static Optional<Locality> locality(Optional<PciAddress> place) {
+    private static Optional<Locality> locality(Optional<PciAddress> place, int gidIndex) {
         try {
             Topology topology = Topologies.live();
             return topology.gpus().stream()
                     .filter(gpu -> place.isPresent() && gpu.address().equals(place))
                     .findFirst()
-                    .map(gpu -> Locality.of(topology, gpu));
+                    .map(gpu -> Locality.of(topology, gpu, gidIndex));
         } catch (RuntimeException e) {
             return Optional.empty();
         }

@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.config.EpConfig;
 import org.ep4j.plan.PathKind;
@@ -18,7 +19,13 @@ import org.ep4j.spi.Offer;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.topology.Distance;
+import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort.LinkLayer;
+import org.ep4j.topology.NicReach;
+import org.ep4j.topology.PathType;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -90,6 +97,31 @@ final class OfferTest {
         assertThat(offer(rank(0, "a", "m", Map.of()), rank(1, "b", "n", Map.of(NvshmemFacts.VERSION, "3.5.0"))))
                 .isInstanceOfSatisfying(
                         NoPath.class, no -> assertThat(no.reason()).contains("3.4.5", "3.5.0"));
+    }
+
+    private static RankProfile near(RankProfile rank, PathType distance, String network) {
+        NicReach nic = new NicReach(
+                "mlx5_0",
+                NicFamily.MLX5,
+                "mlx5_0",
+                new Distance(distance, 48, 2),
+                Optional.empty(),
+                List.of(new NicReach.Port(1, LinkLayer.ETHERNET, 400, network)));
+        return rank.withLocality(new Locality(0, GpuVendor.NVIDIA, "sm_90", 0, 8, List.of(), List.of(nic)));
+    }
+
+    @Test
+    void nicsMustReachTheMemoryAndEachOther() {
+        RankProfile here = near(rank(0, "a", "m", Map.of()), PathType.PIX, "10.0.0.0/24");
+        RankProfile there = rank(1, "b", "n", Map.of());
+        assertThat(offer(here, near(there, PathType.PIX, "10.0.0.0/24"))).isInstanceOf(PathOffer.class);
+        assertThat(offer(here, near(there, PathType.PIX, ""))).isInstanceOf(PathOffer.class);
+        assertThat(offer(here, near(there, PathType.PIX, "10.0.1.0/24")))
+                .isInstanceOfSatisfying(
+                        NoPath.class, no -> assertThat(no.reason()).contains("10.0.1.0/24"));
+        assertThat(offer(here, near(there, PathType.NODE, "10.0.0.0/24")))
+                .isInstanceOfSatisfying(
+                        NoPath.class, no -> assertThat(no.reason()).contains("reach their memory"));
     }
 
     @Test

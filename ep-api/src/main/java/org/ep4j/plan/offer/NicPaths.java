@@ -1,10 +1,13 @@
 package org.ep4j.plan.offer;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.EnumSet;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.Predicate;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicPort.LinkLayer;
@@ -28,13 +31,17 @@ public record NicPaths(List<NicPath> ports, int near, double gigabytesPerSecond)
      * Looks at a device.
      *
      * @param usable which NICs count
-     * @return empty when none of them has a port that is not down
+     * @return empty when none of them has a port that can be sent from
      */
     public static Optional<NicPaths> of(Locality locality, Predicate<NicReach> usable) {
         List<NicPath> all = new ArrayList<>();
+        // Functions of one port share its rate, so in one network one of them is as good as all.
+        Set<String> seen = new HashSet<>();
         for (NicReach nic : locality.nics()) {
             if (usable.test(nic)) {
-                nic.ports().forEach(port -> all.add(new NicPath(nic, port, direct(locality, nic))));
+                nic.ports().stream()
+                        .filter(port -> seen.add(nic.function() + ":" + port.number() + " " + port.network()))
+                        .forEach(port -> all.add(new NicPath(nic, port, direct(locality, nic))));
             }
         }
         if (all.isEmpty()) {
@@ -78,6 +85,20 @@ public record NicPaths(List<NicPath> ports, int near, double gigabytesPerSecond)
         return !mine.isEmpty();
     }
 
+    /** Networks of the nearest ports; an empty name among them where one is unknown, or routers take its packets further. */
+    public Set<String> networks() {
+        Set<String> found = new TreeSet<>();
+        ports.subList(0, near).forEach(path -> found.add(path.port().network()));
+        return found;
+    }
+
+    /** True when the nearest ports of the two sides are in networks that no known route joins. */
+    public boolean apart(NicPaths other) {
+        Set<String> mine = networks();
+        Set<String> theirs = other.networks();
+        return !mine.contains("") && !theirs.contains("") && Collections.disjoint(mine, theirs);
+    }
+
     private EnumSet<LinkLayer> layers() {
         EnumSet<LinkLayer> found = EnumSet.noneOf(LinkLayer.class);
         ports.forEach(port -> found.add(port.port().linkLayer()));
@@ -90,7 +111,13 @@ public record NicPaths(List<NicPath> ports, int near, double gigabytesPerSecond)
                 || (nic.distance().type().gpuDirect() && nic.gpuDirect().orElse(true));
     }
 
+    /** The rate of each port once, also where several functions of it are in networks of their own. */
     private static double sum(List<NicPath> paths) {
-        return paths.stream().mapToDouble(NicPath::gigabytesPerSecond).sum();
+        Set<String> seen = new HashSet<>();
+        return paths.stream()
+                .filter(path ->
+                        seen.add(path.nic().function() + ":" + path.port().number()))
+                .mapToDouble(NicPath::gigabytesPerSecond)
+                .sum();
     }
 }

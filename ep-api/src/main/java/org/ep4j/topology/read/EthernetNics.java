@@ -1,5 +1,6 @@
 package org.ep4j.topology.read;
 
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -17,29 +18,61 @@ final class EthernetNics {
 
     private EthernetNics() {}
 
-    static void add(SysFiles sys, PciTree pci, Topology.Builder builder, int host, Set<String> taken) {
-        for (String name : sys.tree().list(FOLDER)) {
+    static void add(
+            SysFiles sys,
+            PciTree pci,
+            NetworkInterfaces interfaces,
+            Topology.Builder builder,
+            int host,
+            Set<String> taken) {
+        Set<String> seen = new HashSet<>(taken);
+        for (String name : interfaces.names()) {
             Optional<PciTree.Place> place = pci.place(FOLDER + name + "/device");
-            boolean physical = sys.number(FOLDER + name + "/type") == ETHERNET
-                    && sys.tree().exists(FOLDER + name + "/device");
-            boolean rdma = taken.contains(name)
+            boolean rdma = seen.contains(name)
                     || place.map(at -> taken.contains(at.device())).orElse(false);
-            if (physical && !rdma) {
-                Nic nic = nic(sys, pci, host, name, place);
-                place.ifPresentOrElse(at -> pci.attach(nic, at), () -> builder.add(nic));
+            String carrier = carrier(interfaces, name);
+            if (sys.number(FOLDER + name + "/type") != ETHERNET
+                    || !interfaces.isPhysical(name)
+                    || rdma
+                    || taken.contains(carrier)
+                    || interfaces.isCarriedByAnother(name)) {
+                continue;
             }
+            // The members of a bond are one NIC, at the place of the first.
+            seen.addAll(interfaces.members(carrier));
+            Nic nic = nic(sys, pci, host, carrier, name, place);
+            place.ifPresentOrElse(at -> pci.attach(nic, at), () -> builder.add(nic));
         }
     }
 
-    private static Nic nic(SysFiles sys, PciTree pci, int host, String name, Optional<PciTree.Place> place) {
-        String device = place.map(PciTree.Place::device).orElse(FOLDER + name + "/device");
+    /**
+     * What an interface with a device carries addresses by: the bond that it is a member of, and of that or of itself the VLAN
+     * where only a VLAN has networks.
+     */
+    private static String carrier(NetworkInterfaces interfaces, String physical) {
+        String base = interfaces.madeFrom(physical).stream()
+                .filter(interfaces::isBond)
+                .findFirst()
+                .orElse(physical);
+        if (interfaces.isRouted(base)) {
+            return base;
+        }
+        return interfaces.vlansOf(base).stream()
+                .filter(interfaces::isRouted)
+                .findFirst()
+                .orElse(base);
+    }
+
+    private static Nic nic(
+            SysFiles sys, PciTree pci, int host, String name, String physical, Optional<PciTree.Place> place) {
+        String device = place.map(PciTree.Place::device).orElse(FOLDER + physical + "/device");
         return new Nic(
                 host,
                 name,
                 place.flatMap(PciTree.Place::address),
                 sys.id(device),
                 NicFamily.ETHERNET,
-                Optional.of(sys.driver(FOLDER + name + "/device"))
+                Optional.of(sys.driver(FOLDER + physical + "/device"))
                         .filter(driver -> !driver.isEmpty())
                         .orElseGet(() -> sys.driver(device)),
                 place.flatMap(PciTree.Place::address)

@@ -39,4 +39,15 @@ final class GidText {
         }
         return any == 0 ? Optional.empty() : Optional.of(groups.toString());
     }
+
+    /** The IPv4 address of a GID that {@link #expand} gave; empty when it stands for none. */
+    static Optional<String> ipv4(String gid) {
+        String mapped = "0000:0000:0000:0000:0000:ffff:";
+        if (!gid.startsWith(mapped)) {
+            return Optional.empty();
+        }
+        int word = Integer.parseUnsignedInt(gid.substring(mapped.length()).replace(":", ""), 16);
+        return Optional.of(
+                (word >>> 24) + "." + ((word >>> 16) & 0xff) + "." + ((word >>> 8) & 0xff) + "." + (word & 0xff));
+    }
 }

@@ -119,7 +119,7 @@ final class HwlocNics {
 
     private static List<Gid> gids(Map<String, String> infos, String prefix) {
         return IntStream.range(0, GIDS)
-                .takeWhile(index -> infos.containsKey(prefix + "GID" + index))
+                .filter(index -> infos.containsKey(prefix + "GID" + index))
                 .mapToObj(index -> new Gid(index, infos.getOrDefault(prefix + "GID" + index, ""), "", ""))
                 .toList();
     }

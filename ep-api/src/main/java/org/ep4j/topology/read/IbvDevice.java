@@ -126,7 +126,9 @@ record IbvDevice(String name, int vendor, int part, String card, String atomics,
                         .map(Integer::parseInt)
                         .orElse(0),
                 "",
-                draft.gids());
+                draft.gids(),
+                !draft.gids().isEmpty(),
+                "");
     }
 
     /** Only {@code -v} tells it: lanes, and the rate of one. */

@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.ep4j.topology.Gid;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamilies;
 import org.ep4j.topology.NicFamily;
@@ -93,6 +94,7 @@ final class IbvDevinfo {
                 nic.host(),
                 nic.name(),
                 nic.address(),
+                nic.physical(),
                 id,
                 guessed ? family(id) : nic.family(),
                 nic.driver(),
@@ -117,9 +119,22 @@ final class IbvDevinfo {
                     port.activeMtu(),
                     port.lid(),
                     old.netdev(),
-                    port.gids().isEmpty() ? old.gids() : port.gids()));
+                    port.gids().isEmpty() ? old.gids() : gids(port.gids(), old.gids()),
+                    port.gidsRead() || old.gidsRead(),
+                    old.network()));
         }
         return ports;
+    }
+
+    /** Entries of the output, with what the machine knew of the same entries. */
+    private static List<Gid> gids(List<Gid> read, List<Gid> known) {
+        return read.stream()
+                .map(gid -> known.stream()
+                        .filter(old ->
+                                old.index() == gid.index() && old.address().equals(gid.address()))
+                        .findFirst()
+                        .orElse(gid))
+                .toList();
     }
 
     private static NicFamily family(PciId id) {

@@ -39,8 +39,9 @@ public final class LinuxTopology {
                 pci.attach(GpuPlaces.gpu(sys, pci, amd, host, gpus++), amd.place());
             }
         }
-        Set<String> taken = new RdmaNics(sys, pci, builder, host).add();
-        EthernetNics.add(sys, pci, builder, host, taken);
+        NetworkInterfaces interfaces = new NetworkInterfaces(sys);
+        Set<String> taken = new RdmaNics(sys, pci, interfaces, builder, host).add();
+        EthernetNics.add(sys, pci, interfaces, builder, host, taken);
         return builder.build();
     }
 

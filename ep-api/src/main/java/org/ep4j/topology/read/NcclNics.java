@@ -133,8 +133,12 @@ final class NcclNics {
     /** Port 0 is NCCL's plugin for sockets; all others are RDMA. */
     private static NicFamily family(XmlElement net, String name, PciId id) {
         NicFamily family = NicFamilies.of("", id);
-        int port = net.number("port").orElse(0);
-        if (port < 1) {
+        OptionalInt port = net.number("port");
+        if (port.isEmpty() && family == NicFamily.ETHERNET && NicFamilies.named(name) == NicFamily.OTHER_RDMA) {
+            // Neither a port nor ids nor a name tell of RDMA.
+            return NicFamily.ETHERNET;
+        }
+        if (port.isPresent() && port.getAsInt() < 1) {
             return NicFamily.ETHERNET;
         }
         // Templates leave vendor and device out; then the name of the verbs device is all there is.

@@ -8,6 +8,7 @@ import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamilies;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
+import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
 
@@ -20,23 +21,23 @@ final class RdmaNics {
     private final PciTree pci;
     private final Topology.Builder builder;
     private final int host;
+    private final NetworkInterfaces interfaces;
 
     /** PCI functions and interfaces that are NICs now, so that they are not Ethernet besides. */
     private final Set<String> taken = new HashSet<>();
 
-    RdmaNics(SysFiles sys, PciTree pci, Topology.Builder builder, int host) {
+    RdmaNics(SysFiles sys, PciTree pci, NetworkInterfaces interfaces, Topology.Builder builder, int host) {
         this.sys = sys;
         this.pci = pci;
+        this.interfaces = interfaces;
         this.builder = builder;
         this.host = host;
     }
 
     /** Adds them, and gives paths of PCI functions and names of interfaces that they have. */
     Set<String> add() {
-        List<String> names = sys.tree().list(VERBS);
-        ConnectedNetworks networks = names.isEmpty() ? ConnectedNetworks.NONE : ConnectedNetworks.read(sys.tree());
-        for (String name : names) {
-            add(name, VERBS + name, new VerbsPorts(sys, VERBS + name, networks).read());
+        for (String name : sys.tree().list(VERBS)) {
+            add(name, VERBS + name, new VerbsPorts(sys, VERBS + name, interfaces, pci).read());
         }
         for (String name : sys.tree().list(SLINGSHOT)) {
             add(name, SLINGSHOT + name, slingshot(SLINGSHOT + name));
@@ -53,6 +54,7 @@ final class RdmaNics {
                 host,
                 name,
                 place.flatMap(PciTree.Place::address),
+                physical(folder, place),
                 id,
                 family == NicFamily.ETHERNET ? NicFamily.OTHER_RDMA : family,
                 driver,
@@ -67,7 +69,41 @@ final class RdmaNics {
         } else {
             builder.add(nic);
         }
-        ports.forEach(port -> taken.add(port.netdev()));
+        Optional<PciAddress> card = place.flatMap(PciTree.Place::address).map(PciAddress::card);
+        ports.stream().map(NicPort::netdev).filter(netdev -> !netdev.isEmpty()).forEach(netdev -> take(netdev, card));
+        sys.tree().list(folder + "/device/net").forEach(netdev -> take(netdev, card));
+    }
+
+    /** An interface, what is made of it, and what it is made of on the same card: the other port of a bond has no RDMA device. */
+    private void take(String netdev, Optional<PciAddress> card) {
+        taken.add(netdev);
+        taken.addAll(interfaces.madeFrom(netdev));
+        for (String member : interfaces.members(netdev)) {
+            Optional<PciTree.Place> place = pci.place("/sys/class/net/" + member + "/device");
+            boolean same = card.isPresent()
+                    && place.flatMap(PciTree.Place::address)
+                            .map(PciAddress::card)
+                            .equals(card);
+            if (same) {
+                taken.add(member);
+                place.ifPresent(at -> taken.add(at.device()));
+            }
+        }
+    }
+
+    /** The physical function of a virtual one, or the function that a scalable one is on. */
+    private Optional<PciAddress> physical(String folder, Optional<PciTree.Place> place) {
+        if (place.isEmpty()) {
+            return Optional.empty();
+        }
+        String device = place.get().device();
+        boolean below = sys.tree()
+                .real(folder + "/device")
+                .filter(real -> !real.equals(device))
+                .isPresent();
+        return below
+                ? place.get().address()
+                : sys.tree().link(device + "/physfn").map(SysFiles::last).flatMap(PciAddress::parse);
     }
 
     /** Devices without hardware: iWARP in software says that it is an RNIC, RoCE in software that it is an adapter. */
@@ -90,7 +126,7 @@ final class RdmaNics {
     }
 
     private List<NicPort> slingshot(String folder) {
-        List<String> interfaces = sys.tree().list(folder + "/device/net");
-        return interfaces.isEmpty() ? List.of() : List.of(EthernetNics.port(sys, interfaces.get(0)));
+        List<String> names = sys.tree().list(folder + "/device/net");
+        return names.isEmpty() ? List.of() : List.of(EthernetNics.port(sys, names.get(0)));
     }
 }

@@ -1,11 +1,14 @@
 package org.ep4j.topology.read;
 
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.ep4j.topology.Gid;
+import org.ep4j.topology.GidChoice;
 import org.ep4j.topology.NicPort;
+import org.ep4j.topology.PciAddress;
 
 /** Ports of a verbs device, {@code /sys/class/infiniband/DEVICE/ports}. */
 final class VerbsPorts {
@@ -15,20 +18,22 @@ final class VerbsPorts {
     /** Characters of the first four groups of a GID. */
     private static final int SUBNET_PREFIX = 19;
 
-    /**
-     * Free entries of the table of GIDs in a row after which it is not read on. The kernel gives a new address the first free
-     * entry, so behind so many there is something only where a port had more addresses than that and has lost them.
-     */
-    private static final int MOST_FREE = 64;
-
     private final SysFiles sys;
     private final String device;
-    private final ConnectedNetworks networks;
+    private final NetworkInterfaces interfaces;
+    private final PciTree pci;
+    private final Optional<PciAddress> function;
 
-    VerbsPorts(SysFiles sys, String device, ConnectedNetworks networks) {
+    /** iWARP names its GIDs by MAC addresses, and no interface with them. */
+    private final boolean iwarp;
+
+    VerbsPorts(SysFiles sys, String device, NetworkInterfaces interfaces, PciTree pci) {
         this.sys = sys;
         this.device = device;
-        this.networks = networks;
+        this.interfaces = interfaces;
+        this.pci = pci;
+        this.function = pci.place(device + "/device").flatMap(PciTree.Place::address);
+        this.iwarp = sys.text(device + "/node_type").equals("4: RNIC");
     }
 
     List<NicPort> read() {
@@ -43,30 +48,46 @@ final class VerbsPorts {
     private NicPort port(int number) {
         String folder = device + "/ports/" + number;
         NicPort.LinkLayer layer = linkLayer(sys.text(folder + "/link_layer"));
-        List<Gid> gids = gids(folder);
-        String netdev = gids.stream()
-                .map(Gid::netdev)
-                .filter(name -> !name.isEmpty())
-                .min(Comparator.comparingInt(String::length).thenComparing(Comparator.naturalOrder()))
-                .orElseGet(() -> netdev(number));
-        return new NicPort(
+        List<Gid> gids = gids(folder, layer == NicPort.LinkLayer.ETHERNET && !iwarp);
+        boolean gidsRead = !sys.tree().list(folder + "/gids").isEmpty();
+        NicPort read = new NicPort(
                 number,
                 state(sys.text(folder + "/state")),
                 layer,
                 sys.leading(folder + "/rate"),
-                layer == NicPort.LinkLayer.ETHERNET ? mtu(netdev) : 0,
+                0,
                 Math.max(0, sys.number(folder + "/lid")),
-                netdev,
+                "",
                 gids,
-                network(layer, netdev, gids));
+                gidsRead,
+                "");
+        if (layer != NicPort.LinkLayer.ETHERNET) {
+            boolean routed = GidChoice.of(read).index() > 0;
+            String prefix = layer == NicPort.LinkLayer.INFINIBAND && !gids.isEmpty() && !routed
+                    ? gids.get(0).address().substring(0, SUBNET_PREFIX)
+                    : "";
+            return read.on(netdev(number, gids), 0, prefix);
+        }
+        // A port has as many interfaces as VLANs, and they differ in all that follows: what is sent from counts.
+        Optional<Gid> chosen = GidChoice.of(read).gid().filter(gid -> !gid.foreign());
+        String netdev = chosen.map(Gid::netdev).filter(name -> !name.isEmpty()).orElseGet(() -> netdev(number, gids));
+        String network = chosen.map(Gid::network).orElseGet(() -> interfaces.network(netdev));
+        return read.withRate(rate(netdev, read.gigabitsPerSecond())).on(netdev, roceMtu(netdev), network);
     }
 
-    private String network(NicPort.LinkLayer layer, String netdev, List<Gid> gids) {
-        return switch (layer) {
-            case ETHERNET -> networks.of(netdev);
-            case INFINIBAND -> gids.isEmpty() ? "" : gids.get(0).address().substring(0, SUBNET_PREFIX);
-            case UNSPECIFIED -> "";
-        };
+    /** Gigabits a second: those of a bond where all of its members send through this device. */
+    private double rate(String netdev, double ofPort) {
+        double bond = interfaces
+                .bondOf(netdev)
+                .filter(name -> interfaces.members(name).stream().allMatch(this::isMine))
+                .map(interfaces::megabits)
+                .orElse(0.0);
+        return bond > 0 ? bond / 1000 : ofPort;
+    }
+
+    private boolean isMine(String member) {
+        List<String> devices = sys.tree().list("/sys/class/net/" + member + "/device/infiniband");
+        return devices.isEmpty() || devices.contains(SysFiles.last(device));
     }
 
     private static NicPort.State state(String text) {
@@ -84,44 +105,75 @@ final class VerbsPorts {
         };
     }
 
-    private List<Gid> gids(String folder) {
-        List<Integer> indices = sys.tree().list(folder + "/gids").stream()
+    private List<Gid> gids(String folder, boolean roce) {
+        List<Gid> gids = new ArrayList<>();
+        sys.tree().list(folder + "/gids").stream()
                 .filter(name -> name.matches("\\d{1,5}"))
                 .map(Integer::parseInt)
                 .sorted()
-                .toList();
-        List<Gid> gids = new ArrayList<>();
-        int free = 0;
-        for (int index : indices) {
-            Optional<String> address =
-                    sys.tree().text(folder + "/gids/" + index).flatMap(GidText::expand);
-            free = address.isPresent() ? 0 : free + 1;
-            if (free > MOST_FREE) {
-                break;
-            }
-            if (address.isPresent()) {
-                gids.add(new Gid(
-                        index,
-                        address.get(),
-                        sys.text(folder + "/gid_attrs/types/" + index),
-                        sys.text(folder + "/gid_attrs/ndevs/" + index)));
-            }
+                .forEach(index -> sys.tree()
+                        .text(folder + "/gids/" + index)
+                        .flatMap(GidText::expand)
+                        .ifPresent(address -> gids.add(new Gid(
+                                index,
+                                address,
+                                sys.text(folder + "/gid_attrs/types/" + index),
+                                sys.text(folder + "/gid_attrs/ndevs/" + index)))));
+        if (!roce) {
+            return gids;
         }
-        return gids;
+        // One address that is not of this namespace says it of its interface, and so of that interface's other
+        // addresses.
+        Set<String> elsewhere =
+                gids.stream().filter(this::isElsewhere).map(Gid::netdev).collect(Collectors.toSet());
+        return gids.stream()
+                .map(gid -> new Gid(
+                        gid.index(),
+                        gid.address(),
+                        gid.type(),
+                        gid.netdev(),
+                        network(gid, elsewhere.contains(gid.netdev())),
+                        elsewhere.contains(gid.netdev()) || hasForeignIpv6(gid)))
+                .toList();
+    }
+
+    private boolean isElsewhere(Gid gid) {
+        if (gid.type().isEmpty() && gid.netdev().isEmpty()) {
+            // Kernels before 4.3, and recordings without gid_attrs, tell neither.
+            return false;
+        }
+        return interfaces.isElsewhere(gid.netdev(), pci, function)
+                || GidText.ipv4(gid.address()).filter(interfaces::isForeign).isPresent();
+    }
+
+    /** Whether it is an IPv6 address of another namespace; link-local GIDs need not be addresses of their interface. */
+    private boolean hasForeignIpv6(Gid gid) {
+        String digits = gid.address().replace(":", "");
+        return GidText.ipv4(gid.address()).isEmpty() && !digits.startsWith("fe8") && interfaces.isForeignIpv6(digits);
+    }
+
+    /** The routing table tells of IPv4 alone, and of this namespace. */
+    private String network(Gid gid, boolean elsewhere) {
+        return elsewhere || GidText.ipv4(gid.address()).isEmpty() ? "" : interfaces.network(gid.netdev());
     }
 
     /** Interface of a port by its number; the table of GIDs names it only while the interface is up. */
-    private String netdev(int number) {
+    private String netdev(int number, List<Gid> gids) {
         for (String name : sys.tree().list(device + "/device/net")) {
             if (Math.max(0, sys.number(device + "/device/net/" + name + "/dev_port")) == number - 1) {
                 return name;
             }
         }
-        return "";
+        return gids.stream()
+                .filter(gid -> !gid.foreign())
+                .map(Gid::netdev)
+                .filter(name -> !name.isEmpty())
+                .findFirst()
+                .orElse("");
     }
 
-    private int mtu(String netdev) {
-        int frame = netdev.isEmpty() ? -1 : sys.number("/sys/class/net/" + netdev + "/mtu");
+    private int roceMtu(String netdev) {
+        int frame = interfaces.mtu(netdev);
         for (int mtu = 4096; mtu >= 256; mtu /= 2) {
             if (frame - ROCE_HEADERS >= mtu) {
                 return mtu;

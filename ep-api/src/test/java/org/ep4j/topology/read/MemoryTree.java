@@ -66,6 +66,7 @@ final class MemoryTree implements FileTree {
 
     @Override
     public Optional<String> link(String path) {
-        return Optional.ofNullable(links.get(path));
+        int name = path.lastIndexOf('/');
+        return real(path.substring(0, name)).map(folder -> links.get(folder + path.substring(name)));
     }
 }

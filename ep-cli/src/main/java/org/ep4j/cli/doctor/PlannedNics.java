@@ -27,7 +27,8 @@ final class PlannedNics {
             return nics;
         }
         List<PlannedBackend> backends = PlannedBackend.all();
-        SimulatedRanks ranks = SimulatedRanks.of(machine, backends, SimulationOptions.AS_DESCRIBED.withHosts(2));
+        SimulatedRanks ranks =
+                SimulatedRanks.of(machine, backends, SimulationOptions.AS_DESCRIBED.withHosts(2), config);
         EpPlan plan = Planner.plan(
                 ranks.profiles(),
                 backends.stream().map(PlannedBackend::candidate).toList(),

@@ -24,7 +24,13 @@ final class GpuLinkChoice {
         this.assumptions = assumptions;
     }
 
-    Locality apply(Gpu gpu, List<Gpu> gpus, Locality locality) {
+    /**
+     * The machine around a GPU, as planned.
+     *
+     * @param gpus those of its host
+     * @param linked whether the description shows links of any of them
+     */
+    Locality apply(Gpu gpu, List<Gpu> gpus, Locality locality, boolean linked) {
         String architecture = KnownGpuLinks.architecture(gpu);
         return switch (choice) {
             case FILE -> with(locality, architecture, locality.peers());
@@ -37,8 +43,13 @@ final class GpuLinkChoice {
                 yield with(locality, architecture, joined(gpu, gpus, architecture));
             }
             case AUTO -> {
-                boolean silent = locality.peers().stream().noneMatch(peer -> peer.link() != LinkType.PCI);
-                if (!silent || gpus.size() < 2) {
+                boolean silent = !isLinked(locality);
+                if (silent && linked) {
+                    assumptions.add("the description shows links of other GPUs, and none of " + gpu.name()
+                            + gpu.address().map(address -> " (" + address + ")").orElse("")
+                            + ": taken as having none (--gpu-links all plans with them)");
+                }
+                if (!silent || linked || gpus.size() < 2) {
                     yield with(locality, architecture, locality.peers());
                 }
                 if (!gpus.stream().allMatch(KnownGpuLinks::joined)) {
@@ -53,6 +64,11 @@ final class GpuLinkChoice {
                 yield with(locality, architecture, joined(gpu, gpus, architecture));
             }
         };
+    }
+
+    /** True where the description shows a link of the GPU to another one. */
+    static boolean isLinked(Locality locality) {
+        return locality.peers().stream().anyMatch(peer -> peer.link() != LinkType.PCI);
     }
 
     private static Locality with(Locality old, String architecture, List<GpuPeer> peers) {

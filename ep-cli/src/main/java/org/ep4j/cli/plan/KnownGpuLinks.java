@@ -18,7 +18,9 @@ final class KnownGpuLinks {
             0x2330, "sm_90", // H100 SXM5 80GB
             0x2335, "sm_90", // H200 SXM 141GB
             0x2901, "sm_100", // B200
-            0x3182, "sm_103"); // B300 SXM6
+            0x2941, "sm_100", // GB200
+            0x3182, "sm_103", // B300 SXM6
+            0x31c2, "sm_103"); // GB300
 
     private static final Set<Integer> ALWAYS_JOINED_AMD = Set.of(
             0x74a1, // MI300X

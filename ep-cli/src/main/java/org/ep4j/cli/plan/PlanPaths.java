@@ -1,6 +1,8 @@
 package org.ep4j.cli.plan;
 
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.EnumMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -9,12 +11,15 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
 import org.ep4j.config.EpKeys;
 import org.ep4j.engine.gpu.FarNics;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairGroup;
 import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
+import org.ep4j.plan.PortPairing;
+import org.ep4j.plan.PortPairing.Meeting;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.plan.offer.GpuPaths;
@@ -23,6 +28,12 @@ import org.ep4j.topology.NicReach;
 
 /** The paths of a plan as rows of a report. */
 final class PlanPaths {
+    /** The backend that pairs ports by {@link PortPairing}. */
+    private static final String PAIRING_BACKEND = "ibrc-multiqp";
+
+    /** Pairs that are looked at for examples; a cluster may have a network for each host. */
+    private static final int MOST_TRIED = 1000;
+
     private PlanPaths() {}
 
     /** Backends by rank and peer, for the ranks of the first two hosts. */
@@ -165,5 +176,64 @@ final class PlanPaths {
             }
         }
         return port;
+    }
+
+    /**
+     * What is to be said of pairs whose ports are in networks that no known route joins: an example of each kind. Only a backend
+     * that pairs ports by network has such.
+     */
+    static List<String> apart(EpPlan plan) {
+        Map<Set<String>, Integer> first = new LinkedHashMap<>();
+        Map<Set<String>, Integer> last = new LinkedHashMap<>();
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+            Set<String> networks = networks(plan, rank);
+            if (!networks.isEmpty() && !networks.contains("")) {
+                first.putIfAbsent(networks, rank);
+                last.put(networks, rank);
+            }
+        }
+        Map<Meeting, String> found = new EnumMap<>(Meeting.class);
+        int tried = 0;
+        for (Map.Entry<Set<String>, Integer> one : first.entrySet()) {
+            for (Map.Entry<Set<String>, Integer> other : last.entrySet()) {
+                int rank = one.getValue();
+                int peer = other.getValue();
+                boolean paired = Collections.disjoint(one.getKey(), other.getKey())
+                        && plan.path(rank, peer).backend().equals(PAIRING_BACKEND);
+                if (paired && tried++ < MOST_TRIED) {
+                    PortPairing pairing = PortPairing.of(plan, rank, peer, PAIRING_BACKEND, (profile, port) -> true);
+                    if (pairing.meeting() != Meeting.PLANNED) {
+                        found.putIfAbsent(pairing.meeting(), apart(plan, rank, peer, pairing));
+                    }
+                }
+            }
+        }
+        return List.copyOf(found.values());
+    }
+
+    private static String apart(EpPlan plan, int rank, int peer, PortPairing pairing) {
+        String pair = "no known route joins the networks of " + ports(plan, rank) + " and of " + ports(plan, peer);
+        return pairing.meeting() == Meeting.NONE
+                ? pair + ": connecting such ranks fails unless a router does"
+                : pair + ": such pairs take ports of one network that are farther from one of the ranks, "
+                        + pairing.lower().get(0) + " and " + pairing.higher().get(0) + " here";
+    }
+
+    private static String ports(EpPlan plan, int rank) {
+        return "rank " + rank + "'s " + String.join(", ", plan.nics(rank)) + " ("
+                + String.join(", ", networks(plan, rank)) + ")";
+    }
+
+    private static Set<String> networks(EpPlan plan, int rank) {
+        List<String> ports = plan.nics(rank);
+        Set<String> found = new TreeSet<>();
+        for (NicReach nic : plan.profiles().get(rank).locality().nics()) {
+            for (NicReach.Port port : nic.ports()) {
+                if (nic.family().rdma() && ports.contains(nic.name() + ":" + port.number())) {
+                    found.add(port.network());
+                }
+            }
+        }
+        return found;
     }
 }

@@ -1,15 +1,13 @@
 package org.ep4j.cli.plan;
 
-import java.util.List;
-import org.ep4j.plan.PlanOptions;
+import org.ep4j.plan.Objective;
 
 /**
  * What {@code ep plan} is asked.
  *
  * @param simulation how the machine becomes a cluster
- * @param options what is wished of backends, NICs and paths
- * @param window {@link org.ep4j.config.EpKeys#WINDOW}
- * @param settings settings of this process that count, for people
+ * @param settings settings of every rank
+ * @param objective what paths are to be good at where no setting says
  * @param hidden H
  * @param experts E
  * @param topK K
@@ -21,9 +19,8 @@ import org.ep4j.plan.PlanOptions;
  */
 public record PlanRequest(
         SimulationOptions simulation,
-        PlanOptions options,
-        String window,
-        List<String> settings,
+        PlanSettings settings,
+        Objective objective,
         int hidden,
         int experts,
         int topK,
@@ -31,9 +28,4 @@ public record PlanRequest(
         int lowLatencyTokens,
         boolean fp8,
         int groups,
-        int topGroups) {
-    /** Copies the list. */
-    public PlanRequest {
-        settings = List.copyOf(settings);
-    }
-}
+        int topGroups) {}

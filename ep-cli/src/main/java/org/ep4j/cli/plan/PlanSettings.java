@@ -3,17 +3,13 @@ package org.ep4j.cli.plan;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.ServiceLoader;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpConfig.Origin;
 import org.ep4j.config.EpConfig.Resolved;
 import org.ep4j.config.EpKeys;
-import org.ep4j.plan.BackendChoice;
-import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.Objective;
 import org.ep4j.plan.PlanOptions;
-import org.ep4j.spi.EpBackendProvider;
 
 /**
  * Settings as a group would read them: options of the command before those of the process, whose machine the plan need not
@@ -54,10 +50,13 @@ public final class PlanSettings {
         EpConfig.Builder builder = EpConfig.builder();
         given.forEach(builder::set);
         EpConfig config = builder.build();
-        List<ConfigKey<?>> known = new ArrayList<>(EpKeys.all());
-        ServiceLoader.load(EpBackendProvider.class).forEach(provider -> known.addAll(provider.configKeys()));
-        config.check(known);
+        config.check(PlannedBackend.keys(PlannedBackend.all()));
         return new PlanSettings(config);
+    }
+
+    /** The settings themselves. */
+    public EpConfig config() {
+        return config;
     }
 
     /**
@@ -67,14 +66,7 @@ public final class PlanSettings {
      */
     public PlanOptions options(Objective usual) {
         boolean set = config.resolve(EpKeys.OBJECTIVE).origin() != Origin.DEFAULT;
-        return new PlanOptions(
-                BackendChoice.from(config),
-                NicChoice.from(config),
-                set ? Objective.from(config) : usual,
-                config.get(EpKeys.LANES),
-                config.get(EpKeys.PROXY_THREADS),
-                config.get(EpKeys.HYBRID),
-                config.get(EpKeys.RAILS));
+        return set ? PlanOptions.from(config) : PlanOptions.from(config).withObjective(usual);
     }
 
     /** By which memory GPUs are to exchange: {@link EpKeys#WINDOW}. */
@@ -84,7 +76,9 @@ public final class PlanSettings {
 
     /** Those that count and were not given as options, for people. */
     public List<String> ofProcess() {
-        return config.resolveAll(USED).stream()
+        List<ConfigKey<?>> used = new ArrayList<>(USED);
+        PlannedBackend.all().forEach(backend -> used.addAll(backend.keys()));
+        return config.resolveAll(used).stream()
                 .filter(setting -> setting.origin() == Origin.ENVIRONMENT || setting.origin() == Origin.SYSTEM_PROPERTY)
                 .map(PlanSettings::text)
                 .toList();

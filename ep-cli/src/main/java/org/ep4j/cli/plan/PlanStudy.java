@@ -38,12 +38,13 @@ public final class PlanStudy {
     private PlanStudy(Topology machine, PlanRequest request) {
         this.machine = machine;
         this.request = request;
-        this.simulated = SimulatedRanks.of(machine, backends, request.simulation());
+        this.simulated = SimulatedRanks.of(
+                machine, backends, request.simulation(), request.settings().config());
         this.plan = Planner.plan(
                 simulated.profiles(),
                 backends.stream().map(PlannedBackend::candidate).toList(),
-                request.options());
-        assumptions.addAll(request.settings());
+                request.settings().options(request.objective()));
+        assumptions.addAll(request.settings().ofProcess());
         assumptions.addAll(simulated.assumptions());
     }
 
@@ -57,6 +58,8 @@ public final class PlanStudy {
         RankProfile first = plan.profiles().get(0);
         assumeRates();
         warn(used, first);
+        tellLeftOut();
+        assumptions.addAll(PlanPaths.apart(plan));
         if (request.experts() < plan.ranks()) {
             assumptions.add(request.experts() + " experts on " + plan.ranks() + " ranks: only " + request.experts()
                     + " ranks hold one, and all tokens go there (--experts plans with more)");
@@ -84,7 +87,7 @@ public final class PlanStudy {
                 PlanPaths.table(plan),
                 PlanPaths.groups(plan),
                 PlanPaths.nics(plan),
-                PlanPaths.posting(plan, request.window()),
+                PlanPaths.posting(plan, request.settings().window()),
                 sizes,
                 forecasts);
     }
@@ -101,12 +104,25 @@ public final class PlanStudy {
         }
     }
 
+    /** Ports of each described host that its ranks do not use. */
+    private void tellLeftOut() {
+        plan.profiles().stream()
+                .map(profile -> profile.locality().leftOut())
+                .filter(ports -> !ports.isEmpty())
+                .distinct()
+                .forEach(ports -> assumptions.add("not used: " + ports));
+    }
+
     /** What backends that paths use remark on their ranks, such as that they do not open there yet. */
     private void warn(List<String> used, RankProfile rank) {
-        DescribeRequest request = new DescribeRequest(rank.device(), rank.locality(), rank.hostId());
+        DescribeRequest asked = new DescribeRequest(
+                rank.device(),
+                rank.locality(),
+                rank.hostId(),
+                request.settings().config());
         for (PlannedBackend backend : backends) {
             if (used.contains(backend.id())) {
-                backend.describe().apply(request).checks().stream()
+                backend.describe().apply(asked).checks().stream()
                         .filter(check -> check.status() == Check.Status.WARN)
                         .forEach(check -> assumptions.add(backend.id() + ": " + check));
             }

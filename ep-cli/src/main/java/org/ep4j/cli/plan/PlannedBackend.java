@@ -7,6 +7,8 @@ import java.util.ServiceLoader;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import org.ep4j.EpGroup;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.config.EpKeys;
 import org.ep4j.plan.Planner;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.DescribeRequest;
@@ -18,18 +20,34 @@ import org.ep4j.spi.ProbeReport;
  * A backend that can be planned with.
  *
  * @param id its name
+ * @param keys its settings
  * @param describe what it says of a machine
  * @param offer how it would connect two ranks
  */
 public record PlannedBackend(
-        String id, Function<DescribeRequest, ProbeReport> describe, BiFunction<RankProfile, RankProfile, Offer> offer) {
+        String id,
+        List<ConfigKey<?>> keys,
+        Function<DescribeRequest, ProbeReport> describe,
+        BiFunction<RankProfile, RankProfile, Offer> offer) {
+    /** Copies the list. */
+    public PlannedBackend {
+        keys = List.copyOf(keys);
+    }
+
     /** The backends that are installed, by name. */
     public static List<PlannedBackend> all() {
         List<PlannedBackend> found = new ArrayList<>();
         ServiceLoader.load(EpBackendProvider.class, EpGroup.class.getClassLoader())
-                .forEach(p -> found.add(new PlannedBackend(p.id(), p::describe, p::offer)));
+                .forEach(p -> found.add(new PlannedBackend(p.id(), p.configKeys(), p::describe, p::offer)));
         found.sort(Comparator.comparing(PlannedBackend::id));
         return List.copyOf(found);
+    }
+
+    /** Settings of ep4j and of backends. */
+    static List<ConfigKey<?>> keys(List<PlannedBackend> backends) {
+        List<ConfigKey<?>> all = new ArrayList<>(EpKeys.all());
+        backends.forEach(backend -> all.addAll(backend.keys()));
+        return all;
     }
 
     /** As the planner sees it. */

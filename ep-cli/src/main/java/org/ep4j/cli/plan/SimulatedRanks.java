@@ -1,6 +1,7 @@
 package org.ep4j.cli.plan;
 
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -11,10 +12,14 @@ import java.util.stream.Collectors;
 import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.plan.BackendChoice;
+import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.plan.RankSettings;
 import org.ep4j.spi.DescribeRequest;
-import org.ep4j.spi.ProbeReport;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NumaNode;
@@ -36,14 +41,25 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
         assumptions = List.copyOf(assumptions);
     }
 
+    /** Makes them without settings. */
+    public static SimulatedRanks of(Topology topology, List<PlannedBackend> backends, SimulationOptions options) {
+        return of(
+                topology,
+                backends,
+                options,
+                EpConfig.builder(Map.of(), Map.of()).build());
+    }
+
     /**
      * Makes them.
      *
+     * @param config settings of every rank
      * @throws EpArgumentException when the machine has fewer GPUs than ranks are wanted
      * @throws EpUnavailableException when it has GPUs of which none can be used
      */
-    public static SimulatedRanks of(Topology topology, List<PlannedBackend> backends, SimulationOptions options) {
-        return new Maker(topology, backends, options).make();
+    public static SimulatedRanks of(
+            Topology topology, List<PlannedBackend> backends, SimulationOptions options, EpConfig config) {
+        return new Maker(topology, backends, options, config).make();
     }
 
     private record Seat(Device device, Locality locality, String clique) {}
@@ -52,13 +68,23 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
         private final Topology topology;
         private final List<PlannedBackend> backends;
         private final SimulationOptions options;
+        private final EpConfig config;
+        private final int gidIndex;
+        private final BackendChoice choice;
+        private final Map<String, String> settings;
         private final Set<String> assumptions = new LinkedHashSet<>();
         private final List<RankProfile> profiles = new ArrayList<>();
 
-        Maker(Topology topology, List<PlannedBackend> backends, SimulationOptions options) {
+        Maker(Topology topology, List<PlannedBackend> backends, SimulationOptions options, EpConfig config) {
             this.topology = topology;
             this.backends = backends;
             this.options = options;
+            this.config = config;
+            this.gidIndex = config.get(EpKeys.NIC_GID_INDEX);
+            this.choice = BackendChoice.from(config);
+            // As a rank does before it joins: a message names the variable that was set.
+            NicChoice.from(config);
+            this.settings = RankSettings.of(config, PlannedBackend.keys(backends));
         }
 
         SimulatedRanks make() {
@@ -104,11 +130,18 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
                         "start one rank a GPU");
             }
             GpuLinkChoice links = new GpuLinkChoice(options.gpuLinks(), assumptions);
+            Map<Gpu, Locality> around = new LinkedHashMap<>();
+            gpus.forEach(gpu -> around.put(gpu, Locality.of(topology, gpu, gidIndex)));
+            boolean linked = around.values().stream().anyMatch(GpuLinkChoice::isLinked);
             List<Seat> seats = new ArrayList<>();
-            for (Gpu gpu : gpus.subList(0, ranks)) {
-                Locality locality = links.apply(gpu, gpus, Locality.of(topology, gpu));
-                seats.add(new Seat(new Device(gpu.vendor().deviceType(), gpu.index()), locality, gpu.clique()));
-            }
+            around.forEach((gpu, locality) -> {
+                if (seats.size() < ranks) {
+                    seats.add(new Seat(
+                            new Device(gpu.vendor().deviceType(), gpu.index()),
+                            links.apply(gpu, gpus, locality, linked),
+                            gpu.clique()));
+                }
+            });
             return seats;
         }
 
@@ -123,19 +156,22 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
             List<Seat> seats = new ArrayList<>();
             for (int i = 0; i < ranks; i++) {
                 int node = numa.isEmpty() ? -1 : numa.get(i % numa.size());
-                seats.add(new Seat(new Device("host", 0), Locality.ofHost(topology, host, node), ""));
+                seats.add(new Seat(new Device("host", 0), Locality.ofHost(topology, host, node, gidIndex), ""));
             }
             return seats;
         }
 
         private RankProfile profile(int host, Seat seat) {
             String hostId = "host-" + host;
+            DescribeRequest request = new DescribeRequest(seat.device(), seat.locality(), hostId, config);
             Map<String, BackendProfile> found = new TreeMap<>();
             for (PlannedBackend backend : backends) {
-                ProbeReport report =
-                        backend.describe().apply(new DescribeRequest(seat.device(), seat.locality(), hostId));
-                String why = report.failures().stream().map(Object::toString).collect(Collectors.joining("; "));
-                found.put(backend.id(), new BackendProfile(report.usable(), why, report.facts(), report.identity()));
+                found.put(
+                        backend.id(),
+                        choice.refuses(backend.id())
+                                .map(why -> new BackendProfile(false, "not probed: " + why, Map.of()))
+                                .orElseGet(() ->
+                                        BackendProfile.of(backend.describe().apply(request))));
             }
             return new RankProfile(
                     profiles.size(),
@@ -146,7 +182,7 @@ public record SimulatedRanks(List<RankProfile> profiles, List<String> assumption
                     seat.locality(),
                     domain(host, seat),
                     found,
-                    Map.of());
+                    settings);
         }
 
         private String domain(int host, Seat seat) {

@@ -17,6 +17,7 @@ import org.ep4j.topology.Part;
 import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.PciSwitch;
+import org.ep4j.topology.PortObstacle;
 import org.ep4j.topology.Processor;
 import org.ep4j.topology.Topology;
 
@@ -94,23 +95,27 @@ final class PartText {
                 : "";
     }
 
-    private static String nic(Nic nic) {
+    private String nic(Nic nic) {
         return joined(
                 nic.address().map(PciAddress::toString).orElse(""),
                 nic.family().toString(),
                 nic.driver().isEmpty() ? "" : "driver " + nic.driver(),
-                nic.ports().stream().map(PartText::port).collect(Collectors.joining("; ")),
+                nic.ports().stream().map(port -> port(nic, port)).collect(Collectors.joining("; ")),
                 nic.gpuDirect().map(yes -> yes ? "" : "no GPUDirect").orElse(""),
                 nic.compute() ? "" : "not for traffic of applications");
     }
 
     /** A port: {@code port 1 ACTIVE InfiniBand 400 Gb/s}. */
-    static String port(NicPort port) {
+    private String port(Nic nic, NicPort port) {
         return "port " + port.number()
                 + (port.state() == NicPort.State.UNKNOWN ? "" : " " + port.state())
                 + layer(port.linkLayer())
                 + (port.gigabitsPerSecond() > 0 ? " " + number(port.gigabitsPerSecond()) + " Gb/s" : "")
-                + (port.netdev().isEmpty() ? "" : " (" + joined(port.netdev(), network(port)) + ")");
+                + (port.netdev().isEmpty() ? "" : " (" + joined(port.netdev(), network(port)) + ")")
+                + topology.obstacle(nic, port, -1)
+                        .filter(obstacle -> obstacle != PortObstacle.DOWN)
+                        .map(obstacle -> ", not usable: " + obstacle)
+                        .orElse("");
     }
 
     /** InfiniBand's prefixes say nothing to people. */

@@ -49,17 +49,19 @@ final class DoctorPage {
                 ```bash
                 (cd / && out=$(mktemp -d) && {
                   find sys/bus/pci/devices sys/class/{infiniband,cxi,net,kfd,iommu} -type l
-                  find sys/devices -type l \\( -name driver -o -name device -o -name iommu_group \\)
+                  find sys/devices -type l \\( -name driver -o -name device -o -name iommu_group -o -name physfn -o -name master \\
+                    -o -name 'lower_*' \\)
                   find sys/devices -type f \\( -name class -o -name vendor -o -name device -o -name 'subsystem_*' \\
                     -o -name numa_node -o -name 'max_link_*' -o -name config -o -name uevent -o -name product_name \\
                     -o -path '*/net/*/type' -o -path '*/net/*/operstate' -o -path '*/net/*/speed' -o -path '*/net/*/mtu' \\
                     -o -path '*/net/*/dev_port' -o -path '*/node/node*/cpulist' -o -path '*/kfd/topology/*' \\
-                    -o -path '*/infiniband/*' \\) -not -path '*counters/*'
+                    -o -path '*/net/*/bonding/*' -o -path '*/infiniband/*' \\) -not -path '*counters/*'
                   find sys/kernel/iommu_groups -name type
                   find sys/module/{nvidia,nvidia_peermem,efa_nv_peermem} -maxdepth 1 -type f
                   find sys/kernel/mm/{hugepages,transparent_hugepage,memory_peers} sys/kernel/memory_peers sys/memory_peers -type f
                   find proc/driver/nvidia/{version,params,gpus} -type f
                   ls proc/{cmdline,cpuinfo,meminfo,mounts} proc/self/{limits,mounts,status} proc/sys/kernel/{hostname,osrelease}
+                  ls proc/net/{route,fib_trie,if_inet6,vlan/config}
                   ls "boot/config-$(uname -r)"
                 } 2>/dev/null | xargs cp -P --parents -t "$out" 2>/dev/null
                 tar czf /tmp/machine.tar.gz -C "$out" . && rm -r "$out")

@@ -67,7 +67,7 @@ final class PlannedBackendTest {
         assertThat(across(plan).offer().kind()).isEqualTo(PathKind.DEVICE_POSTED);
         assertThat(across(plan).offer().nics()).containsExactly("mlx5_0_0:1");
         assertThat(reason(across(plan), "ipc-nvlink")).contains("different hosts", "NVLink domain", "IMEX");
-        assertThat(reason(across(plan), "host-shm")).contains("different machines");
+        assertThat(reason(across(plan), "host-shm")).contains("is not the host");
         assertThat(reason(across(plan), "rocm")).contains("cuda", "not an AMD GPU");
     }
 
@@ -121,8 +121,9 @@ final class PlannedBackendTest {
     @Test
     void nvidiaGpusWithoutNvlinkInDifferentPcieTreesTakeAnotherWay() {
         EpPlan plan = plan(Machines.gpus(2, GpuVendor.NVIDIA, Joined.NOT, List.of()), 1);
-        assertThat(inside(plan).backend()).isEqualTo("host-shm");
+        assertThat(inside(plan).backend()).isEqualTo("efa");
         assertThat(inside(plan).offer().staged()).isTrue();
+        assertThat(reason(inside(plan), "host-shm")).contains("device cuda:0 is not the host");
         assertThat(reason(inside(plan), "ipc-nvlink")).contains("no NVLink", "PHB", "PXB");
     }
 
@@ -246,7 +247,7 @@ final class PlannedBackendTest {
         assertThat(ranks.assumptions()).singleElement().asString().contains("NVLink", "10de:2335");
         assertThat(inside(plan(h200, 1)).backend()).isEqualTo("ipc-nvlink");
         EpPlan asWritten = plan(h200, new SimulationOptions(1, 0, 0, GpuLinks.FILE, ""));
-        assertThat(inside(asWritten).backend()).isEqualTo("host-shm");
+        assertThat(inside(asWritten).backend()).isEqualTo("efa");
     }
 
     @Test

@@ -42,9 +42,8 @@ final class PostingTest {
                 machine,
                 new PlanRequest(
                         new SimulationOptions(2, 0, 0, links, ""),
-                        PlanSettings.of(settings).options(Objective.BALANCED),
-                        PlanSettings.of(settings).window(),
-                        List.of(),
+                        PlanSettings.of(settings),
+                        Objective.BALANCED,
                         7168,
                         256,
                         8,

@@ -1,4 +1,4 @@
-package org.ep4j.plan;
+package org.ep4j.config;
 
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -9,12 +9,12 @@ import java.util.regex.Pattern;
  * @param nic name of the device
  * @param port number from 1; 0 when the text has none
  */
-record PortName(String nic, int port) {
+public record PortName(String nic, int port) {
     /** Names may contain colons themselves, as {@code nic@0000:0c:00.0} does. */
     private static final Pattern WITH_PORT = Pattern.compile("(.*\\S)\\s*:\\s*(\\d{1,4})");
 
     /** White space around the name and the port does not count. */
-    static PortName parse(String text) {
+    public static PortName parse(String text) {
         String stripped = text.strip();
         Matcher matcher = WITH_PORT.matcher(stripped);
         return matcher.matches()

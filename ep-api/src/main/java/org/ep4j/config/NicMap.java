@@ -1,26 +1,35 @@
-package org.ep4j.plan;
+package org.ep4j.config;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.ep4j.EpConfigException;
-import org.ep4j.config.EpKeys;
 
 /**
  * Which NICs each GPU is to use, as users write it: {@code 0:mlx5_0:1,1:mlx5_1}.
  *
  * @param entries ports by GPU index, as text; {@code *} for GPUs that are not named
  */
-record NicMap(Map<String, List<PortName>> entries) {
+public record NicMap(Map<String, List<PortName>> entries) {
     /** Stands for every GPU that has no entry. */
     static final String REST = "*";
 
+    /** Copies the map. */
+    public NicMap {
+        entries = Collections.unmodifiableMap(new LinkedHashMap<>(entries));
+    }
+
     private static final Pattern ENTRY = Pattern.compile("(\\d{1,4}|\\*)\\s*:\\s*([^:\\s].*)");
 
-    static NicMap parse(String text) {
+    /**
+     * Reads a map.
+     *
+     * @throws NicListException when it is none
+     */
+    public static NicMap parse(String text) {
         Map<String, List<PortName>> entries = new LinkedHashMap<>();
         for (String part : text.split(",", -1)) {
             if (part.isBlank()) {
@@ -28,11 +37,11 @@ record NicMap(Map<String, List<PortName>> entries) {
             }
             Matcher matcher = ENTRY.matcher(part.trim());
             if (!matcher.matches()) {
-                throw wrong(text, part);
+                throw wrong(part);
             }
             PortName port = PortName.parse(matcher.group(2));
             if (port.nic().endsWith(":")) {
-                throw wrong(text, part);
+                throw wrong(part);
             }
             String gpu = matcher.group(1).equals(REST) ? REST : Integer.toString(Integer.parseInt(matcher.group(1)));
             entries.computeIfAbsent(gpu, k -> new ArrayList<>()).add(port);
@@ -40,22 +49,23 @@ record NicMap(Map<String, List<PortName>> entries) {
         return new NicMap(entries);
     }
 
-    private static EpConfigException wrong(String text, String part) {
-        return new EpConfigException(EpKeys.NIC_MAP.name() + " is \"" + text + "\", in which \"" + part.trim()
-                + "\" is not GPU:NIC or GPU:NIC:PORT; write for example 0:mlx5_0:1,1:mlx5_1:1");
+    private static NicListException wrong(String part) {
+        return new NicListException(
+                "\"" + part.trim() + "\" is not GPU:NIC or GPU:NIC:PORT; write for example 0:mlx5_0:1,1:mlx5_1:1");
     }
 
-    boolean isEmpty() {
+    /** True for a map that names nothing. */
+    public boolean isEmpty() {
         return entries.isEmpty();
     }
 
     /** NICs of a GPU that is named; empty when it is not. */
-    List<PortName> of(int gpu) {
+    public List<PortName> of(int gpu) {
         return entries.getOrDefault(Integer.toString(gpu), List.of());
     }
 
     /** NICs of the GPUs that are not named. */
-    List<PortName> rest() {
+    public List<PortName> rest() {
         return entries.getOrDefault(REST, List.of());
     }
 }

@@ -1,25 +1,35 @@
-package org.ep4j.plan;
+package org.ep4j.config;
 
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
-import org.ep4j.EpConfigException;
 
 /**
  * A list of NICs as users write it: {@code mlx5_0,mlx5_1:1}. NCCL's marks before the list are understood: {@code =} demands
  * equal names, {@code ^} means every NIC but these, {@code ^=} both. Without {@code =} a name stands for all names that go
  * on where it ends, but never inside a number: {@code mlx5} means every {@code mlx5_N}, and {@code mlx5_1}, unlike with NCCL,
  * not {@code mlx5_10}. An empty list matches nothing.
+ *
+ * @param negated whether it means every NIC but these
+ * @param exact whether names are whole names
+ * @param items what it lists
  */
-record NicPattern(boolean negated, boolean exact, List<Item> items) {
+public record NicPattern(boolean negated, boolean exact, List<Item> items) {
     /**
      * One NIC or port.
      *
+     * @param name name, or what names begin with
      * @param port 0 for all ports
      */
-    record Item(String name, int port) {
+    public record Item(String name, int port) {
         private boolean matches(PortName other, boolean exact) {
             boolean named = exact ? other.nic().equals(name) : begins(other.nic());
             return named && (port == 0 || port == other.port());
+        }
+
+        @Override
+        public String toString() {
+            return new PortName(name, port).toString();
         }
 
         private boolean begins(String nic) {
@@ -34,16 +44,17 @@ record NicPattern(boolean negated, boolean exact, List<Item> items) {
         }
     }
 
-    NicPattern {
+    /** Copies the list. */
+    public NicPattern {
         items = List.copyOf(items);
     }
 
     /**
      * Reads a list.
      *
-     * @param setting its name, for messages
+     * @throws NicListException when it cannot be meant
      */
-    static NicPattern parse(String setting, String text) {
+    public static NicPattern parse(String text) {
         String rest = text.trim();
         boolean negated = rest.startsWith("^");
         rest = negated ? rest.substring(1) : rest;
@@ -54,8 +65,8 @@ record NicPattern(boolean negated, boolean exact, List<Item> items) {
             // NVSHMEM_HCA_LIST repeats the mark before each name.
             String name = negated && part.trim().startsWith("^") ? part.trim().substring(1) : part.trim();
             if (name.startsWith("^") || name.startsWith("=")) {
-                throw new EpConfigException(setting + " is \"" + text + "\", in which \"" + part.trim()
-                        + "\" has a mark of its own; write ^ and = once, before the whole list");
+                throw new NicListException(
+                        "\"" + part.trim() + "\" has a mark of its own; write ^ and = once, before the whole list");
             }
             if (!name.isEmpty()) {
                 PortName port = PortName.parse(name);
@@ -63,18 +74,39 @@ record NicPattern(boolean negated, boolean exact, List<Item> items) {
             }
         }
         if (items.isEmpty() && !text.isBlank()) {
-            throw new EpConfigException(setting + " is \"" + text
-                    + "\", which names no NIC; write names such as mlx5_0,mlx5_1:1, or leave it empty");
+            throw new NicListException("no NIC is named; write names such as mlx5_0,mlx5_1:1, or leave it empty");
         }
         return new NicPattern(negated, exact, items);
     }
 
-    boolean isEmpty() {
+    /**
+     * Reads a list of NICs not to use.
+     *
+     * @throws NicListException when it cannot be meant, also where it means all NICs but those that it names
+     */
+    public static NicPattern parseExcluded(String text) {
+        NicPattern pattern = parse(text);
+        if (pattern.negated()) {
+            throw new NicListException(
+                    "^ excludes all NICs but these; write them as " + EpKeys.NIC_INCLUDE.name() + " without ^");
+        }
+        return pattern;
+    }
+
+    /** True for a list that names nothing. */
+    public boolean isEmpty() {
         return items.isEmpty();
     }
 
     /** True for a port that the list means. */
-    boolean matches(PortName port) {
+    public boolean matches(PortName port) {
         return items.stream().anyMatch(item -> item.matches(port, exact)) != negated;
+    }
+
+    /** Items that mean none of these ports. */
+    public List<Item> unknown(Collection<PortName> ports) {
+        return items.stream()
+                .filter(item -> ports.stream().noneMatch(port -> item.matches(port, exact)))
+                .toList();
     }
 }

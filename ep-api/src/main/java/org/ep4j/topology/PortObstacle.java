@@ -1,0 +1,24 @@
+package org.ep4j.topology;
+
+/** Why a process cannot send from a port of a NIC; the text is for people, behind the name of the port. */
+public enum PortObstacle {
+    /** The link is down. */
+    DOWN("down"),
+    /** What its GIDs stand for is in another network namespace, as in containers that see all devices of their host. */
+    OTHER_NAMESPACE("network interface in another network namespace"),
+    /** Its table of GIDs is empty, or the entry that a setting names is. */
+    NO_GID("no GID to send from"),
+    /** Connections from link-local GIDs fail or time out: they are made from the MAC address, and are not routed. */
+    LINK_LOCAL("link-local GIDs alone, for the network interface has no address");
+
+    private final String text;
+
+    PortObstacle(String text) {
+        this.text = text;
+    }
+
+    @Override
+    public String toString() {
+        return text;
+    }
+}
