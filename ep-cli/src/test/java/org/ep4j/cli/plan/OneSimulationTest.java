@@ -120,7 +120,8 @@ final class OneSimulationTest {
 
         assertThat(plan.path(0, 2).backend()).isEqualTo("efa");
         assertThat(plan.path(0, 2).rejected())
-                .anySatisfy(reason -> assertThat(reason).contains("ibrc-multiqp", "mlx5_0:1, mlx5_1:1 (link-local GIDs alone"));
+                .anySatisfy(reason ->
+                        assertThat(reason).contains("ibrc-multiqp", "mlx5_0:1, mlx5_1:1 (link-local GIDs alone"));
     }
 
     @Test
