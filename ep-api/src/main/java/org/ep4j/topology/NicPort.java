@@ -87,8 +87,7 @@ public record NicPort(
             case FOREIGN -> Optional.of(PortObstacle.OTHER_NAMESPACE);
             // A part of a table does not tell what the rest holds.
             case EMPTY -> gidsRead ? Optional.of(PortObstacle.NO_GID) : Optional.empty();
-            // What a setting names is tried: it works between ports that are cabled to each other.
-            case LINK_LOCAL -> gidsRead && gidIndex < 0 ? Optional.of(PortObstacle.LINK_LOCAL) : Optional.empty();
+            case LINK_LOCAL -> gidsRead ? Optional.of(PortObstacle.LINK_LOCAL) : Optional.empty();
         };
     }
 

@@ -54,15 +54,15 @@ record PortGids(List<String> ports, Check check) {
     }
 
     /**
-     * Whether a port can send from what {@link GidChoice} chooses. What the user names is tried, if there is such an entry; where
-     * a table cannot be read, entry 0 of InfiniBand can be relied on.
+     * Whether a port can send from what {@link GidChoice} chooses. An entry that the user names is taken though it be of another
+     * namespace, or cannot be read; where a table cannot be read, entry 0 of InfiniBand can be relied on.
      */
     static boolean works(NicPort port, int wanted) {
         return switch (GidChoice.of(port, wanted).verdict()) {
             case FINE, IPV6, ROCE_V1 -> true;
-            case FOREIGN, LINK_LOCAL -> wanted >= 0;
+            case FOREIGN -> wanted >= 0;
             case UNKNOWN -> wanted >= 0 || port.linkLayer() == LinkLayer.INFINIBAND;
-            case EMPTY -> false;
+            case LINK_LOCAL, EMPTY -> false;
         };
     }
 }
