@@ -68,7 +68,7 @@ public record DoctorInput(
         return setting(EpKeys.NIC_GID_INDEX).orElse(-1);
     }
 
-    /** NICs with RDMA that carry that of other network namespaces. */
+    /** NICs with RDMA that belong to other network namespaces. */
     List<Nic> foreignNics() {
         return topology.nics().stream()
                 .filter(nic -> nic.compute() && nic.family().rdma() && topology.isForeign(nic, gidIndex()))

@@ -129,8 +129,7 @@ final class NicRules {
                 ports.add(nic.name());
             }
         }
-        String others = profile.locality().leftOut();
         return "; " + (ports.isEmpty() ? "no NIC there can be used" : "ports that are up: " + String.join(", ", ports))
-                + (others.isEmpty() ? "" : "; not usable: " + others);
+                + profile.locality().butLeftOut();
     }
 }

@@ -69,6 +69,12 @@ public record Locality(
                 .collect(Collectors.joining(", "));
     }
 
+    /** {@link #leftOut} as the end of a message, {@code ; not usable: ...}; empty without any. */
+    public String butLeftOut() {
+        String ports = leftOut();
+        return ports.isEmpty() ? "" : "; not usable: " + ports;
+    }
+
     /** A host may have hundreds of virtual functions. */
     private static String shortened(List<String> names) {
         return names.size() <= NAMED

@@ -68,8 +68,8 @@ public record NicPort(
     }
 
     /**
-     * What keeps a process from sending from it, as far as the port itself tells; {@link Topology#obstacle} also looks at the
-     * others.
+     * What keeps a process from sending from this port, judged by the port alone; {@link Topology#obstacle} also considers the
+     * other ports of the host.
      *
      * @param gidIndex entry of the table of GIDs that a setting names; -1 for the one that {@link GidChoice} takes
      * @return empty when nothing is known against it

@@ -78,7 +78,7 @@ final class ShmProbe {
         });
     }
 
-    /** The same for a described machine. */
+    /** Checks the type of the device, for probes and descriptions. */
     static Check device(Device device) {
         return device.type().equals(Device.HOST.type())
                 ? Check.pass(DEVICE, "device " + device)

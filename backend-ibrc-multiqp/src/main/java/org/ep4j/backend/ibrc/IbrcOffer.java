@@ -62,7 +62,7 @@ final class IbrcOffer {
                 IbrcProbe.NIC,
                 "there is no NIC with reliable connections (mlx5, bnxt, ionic, irdma, rxe) and a port that is up; NICs here: "
                         + families(locality)
-                        + (locality.leftOut().isEmpty() ? "" : "; not usable: " + locality.leftOut()),
+                        + locality.butLeftOut(),
                 "use efa on EFA, Slingshot and plain Ethernet; otherwise bring a port up");
     }
 

@@ -43,9 +43,7 @@ final class NvshmemOffer {
                 .orElseGet(() -> Check.fail(
                         NvshmemProbe.NIC,
                         "there is no mlx5 NIC with a port that is up; NICs here: " + families(request.locality())
-                                + (request.locality().leftOut().isEmpty()
-                                        ? ""
-                                        : "; not usable: " + request.locality().leftOut()),
+                                + request.locality().butLeftOut(),
                         "use ibrc-multiqp (bnxt, ionic, irdma) or efa; where a ConnectX is there, bring its port up"));
         return nics.isEmpty()
                 ? new ProbeReport(List.of(device, nic), Map.of())

@@ -152,7 +152,7 @@ final class VerbsPorts {
         return GidText.ipv4(gid.address()).isEmpty() && !digits.startsWith("fe8") && interfaces.isForeignIpv6(digits);
     }
 
-    /** The routing table tells of IPv4 alone, and of this namespace. */
+    /** The network of an entry; the routing table that is read has IPv4 routes of this namespace only. */
     private String network(Gid gid, boolean elsewhere) {
         return elsewhere || GidText.ipv4(gid.address()).isEmpty() ? "" : interfaces.network(gid.netdev());
     }

@@ -31,7 +31,7 @@ final class PlanPaths {
     /** The backend that pairs ports by {@link PortPairing}. */
     private static final String PAIRING_BACKEND = "ibrc-multiqp";
 
-    /** Pairs that are looked at for examples; a cluster may have a network for each host. */
+    /** Maximum number of pairs that are paired to find examples; a cluster may have one network per host. */
     private static final int MOST_TRIED = 1000;
 
     private PlanPaths() {}
