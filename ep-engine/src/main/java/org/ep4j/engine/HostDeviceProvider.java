@@ -6,13 +6,21 @@ import org.ep4j.Device;
 import org.ep4j.EpDevice;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.memory.HostDevice;
+import org.ep4j.engine.memory.NativeMethods;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.SpiVersion;
 
-/** The device {@code host:0}: this machine's processor and memory. */
+/**
+ * The device {@code host:0}: this machine's processor and memory. Codes of its checks:
+ *
+ * <ul>
+ *   <li>{@code EP-HOST-001} the device exists
+ *   <li>{@code EP-HOST-002} native libraries can be called
+ * </ul>
+ */
 public final class HostDeviceProvider implements DeviceProvider {
     @Override
     public String type() {
@@ -29,7 +37,10 @@ public final class HostDeviceProvider implements DeviceProvider {
         Check check = request.device().equals(Device.HOST)
                 ? Check.pass("EP-HOST-001", Runtime.getRuntime().availableProcessors() + " processors")
                 : Check.fail("EP-HOST-001", request.device() + " does not exist", "the only host device is host:0");
-        return new ProbeReport(List.of(check), Map.of());
+        Check calls = NativeMethods.problem()
+                .map(problem -> Check.fail("EP-HOST-002", problem.message(), problem.remedy()))
+                .orElseGet(() -> Check.pass("EP-HOST-002", "native libraries can be called through JNA"));
+        return new ProbeReport(List.of(check, calls), Map.of());
     }
 
     @Override

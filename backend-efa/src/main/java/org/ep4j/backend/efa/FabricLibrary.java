@@ -4,9 +4,11 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URL;
 import java.nio.charset.StandardCharsets;
+import java.util.Optional;
 import org.bytedeco.javacpp.Loader;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.memory.JniLibraryProblem;
+import org.ep4j.engine.memory.NativeMethods;
 import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.engine.memory.UnpackedLibrary;
 import org.jspecify.annotations.Nullable;
@@ -28,9 +30,9 @@ final class FabricLibrary {
 
         private final String remedy;
 
-        private Missing(String message, String remedy, Throwable cause) {
-            super(message, cause);
-            this.remedy = remedy;
+        private Missing(JniLibraryProblem problem, @Nullable Throwable cause) {
+            super(problem.message(), cause);
+            this.remedy = problem.remedy();
         }
 
         String remedy() {
@@ -40,6 +42,10 @@ final class FabricLibrary {
 
     /** Loads it; a second call does nothing. */
     static void load() throws Missing {
+        Optional<JniLibraryProblem> jna = NativeMethods.problem();
+        if (jna.isPresent()) {
+            throw new Missing(jna.get(), null);
+        }
         synchronized (FabricLibrary.class) {
             NativeRecord problem = new NativeRecord(512);
             int length;
@@ -93,10 +99,9 @@ final class FabricLibrary {
         String text = JniLibraryProblem.messages(e);
         if (text.contains("libfabric.so")) {
             String first = text.lines().findFirst().orElse("");
-            return new Missing("libfabric.so.1 cannot be loaded: " + first, INSTALL, e);
+            return new Missing(new JniLibraryProblem("libfabric.so.1 cannot be loaded: " + first, INSTALL), e);
         }
-        JniLibraryProblem problem = JniLibraryProblem.of(e, built, "libfabric-dev");
-        return new Missing(problem.message(), problem.remedy(), e);
+        return new Missing(JniLibraryProblem.of(e, built, "libfabric-dev"), e);
     }
 
     /** {@code 1.17}; the library must be loaded. */

@@ -6,9 +6,11 @@ import java.net.URL;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Optional;
 import org.bytedeco.javacpp.Loader;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.memory.JniLibraryProblem;
+import org.ep4j.engine.memory.NativeMethods;
 import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.engine.memory.UnpackedLibrary;
 import org.jspecify.annotations.Nullable;
@@ -26,9 +28,9 @@ final class VerbsLibrary {
 
         private final String remedy;
 
-        private Missing(String message, String remedy, Throwable cause) {
-            super(message, cause);
-            this.remedy = remedy;
+        private Missing(JniLibraryProblem problem, @Nullable Throwable cause) {
+            super(problem.message(), cause);
+            this.remedy = problem.remedy();
         }
 
         String remedy() {
@@ -38,6 +40,10 @@ final class VerbsLibrary {
 
     /** Loads it; a second call does nothing. */
     static void load() throws Missing {
+        Optional<JniLibraryProblem> jna = NativeMethods.problem();
+        if (jna.isPresent()) {
+            throw new Missing(jna.get(), null);
+        }
         try {
             URL library = built();
             if (library != null && library.getProtocol().equals("jar")) {
@@ -80,10 +86,9 @@ final class VerbsLibrary {
     /** Why loading failed, where the library was {@code built} into the jar or not. */
     static Missing missing(Throwable e, boolean built) {
         if (JniLibraryProblem.messages(e).contains("libibverbs.so")) {
-            return new Missing("libibverbs.so.1 is not installed", INSTALL, e);
+            return new Missing(new JniLibraryProblem("libibverbs.so.1 is not installed", INSTALL), e);
         }
-        JniLibraryProblem problem = JniLibraryProblem.of(e, built, "libibverbs-dev");
-        return new Missing(problem.message(), problem.remedy(), e);
+        return new Missing(JniLibraryProblem.of(e, built, "libibverbs-dev"), e);
     }
 
     /** Names of the devices that libibverbs sees; the library must be loaded. */

@@ -5,11 +5,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import org.ep4j.Device;
 import org.ep4j.EpDevice;
 import org.ep4j.EpException;
 import org.ep4j.engine.driver.DriverErrors;
+import org.ep4j.engine.memory.JniLibraryProblem;
+import org.ep4j.engine.memory.NativeMethods;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.ProbeReport;
@@ -46,6 +49,13 @@ public final class CudaDeviceProvider implements DeviceProvider {
     public ProbeReport probe(ProbeRequest request) {
         List<Check> checks = new ArrayList<>();
         Map<String, String> facts = new TreeMap<>();
+        Optional<JniLibraryProblem> jna = NativeMethods.problem();
+        if (jna.isPresent()) {
+            return new ProbeReport(
+                    List.of(Check.fail(
+                            "EP-CUDA-002", jna.get().message(), jna.get().remedy())),
+                    facts);
+        }
         try {
             CudaDriver driver = CudaDriver.load();
             DriverErrors errors = new DriverErrors(driver);

@@ -14,6 +14,8 @@ import org.ep4j.EpDevice;
 import org.ep4j.EpException;
 import org.ep4j.engine.driver.DriverErrors;
 import org.ep4j.engine.driver.KernelCache;
+import org.ep4j.engine.memory.JniLibraryProblem;
+import org.ep4j.engine.memory.NativeMethods;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.ProbeReport;
@@ -50,6 +52,13 @@ public final class HipDeviceProvider implements DeviceProvider {
     public ProbeReport probe(ProbeRequest request) {
         List<Check> checks = new ArrayList<>();
         Map<String, String> facts = new TreeMap<>();
+        Optional<JniLibraryProblem> jna = NativeMethods.problem();
+        if (jna.isPresent()) {
+            return new ProbeReport(
+                    List.of(Check.fail(
+                            "EP-HIP-002", jna.get().message(), jna.get().remedy())),
+                    facts);
+        }
         try {
             HipRuntime runtime = HipRuntime.load();
             new DriverErrors(runtime).check(runtime.hipInit(0), "hipInit");

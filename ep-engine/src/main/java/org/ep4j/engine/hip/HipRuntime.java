@@ -73,6 +73,7 @@ final class HipRuntime implements GpuDriver {
 
     static HipRuntime load(Map<String, String> environment) {
         Path found = HipInstallation.find(environment, Path.of("/")).runtime();
+        NativeMethods.require();
         try {
             return new HipRuntime(NativeLibrary.getInstance(found.toString()));
         } catch (LinkageError e) {

@@ -10,6 +10,7 @@ import java.util.Arrays;
 import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.memory.NativeMethods;
 
 /**
@@ -73,8 +74,8 @@ final class LivenessFile implements AutoCloseable {
         Calls calls;
         try {
             calls = new Calls();
-        } catch (LinkageError e) {
-            throw new IOException("the C library cannot be called", e);
+        } catch (EpUnavailableException | LinkageError e) {
+            throw new IOException("the C library cannot be called: " + e.getMessage(), e);
         }
         int descriptor = calls.open(bytes(path), flags, OWNER_ONLY);
         if (descriptor < 0) {

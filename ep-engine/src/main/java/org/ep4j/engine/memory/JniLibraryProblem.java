@@ -1,5 +1,6 @@
 package org.ep4j.engine.memory;
 
+import java.nio.file.Path;
 import java.util.Locale;
 
 /**
@@ -34,8 +35,15 @@ public record JniLibraryProblem(String message, String remedy) {
                 other
                         ? "build ep4j on this machine: apt-get install g++ " + headers
                                 + ", mvn clean, then build it again"
-                        : "it is unpacked into org.bytedeco.javacpp.cachedir, ~/.javacpp/cache by default: set that property to"
-                                + " a folder that can be written, and whose file system is not mounted noexec");
+                        : "it is unpacked into " + folder() + ": see that this folder can be written and is not mounted"
+                                + " noexec, or name another with -Dorg.bytedeco.javacpp.cachedir=FOLDER (for ./ep in"
+                                + " JAVA_TOOL_OPTIONS)");
+    }
+
+    /** The folder that JavaCPP unpacks into first. */
+    private static Path folder() {
+        String named = System.getProperty("org.bytedeco.javacpp.cachedir", "");
+        return named.isEmpty() ? Path.of(System.getProperty("user.home", "/"), ".javacpp", "cache") : Path.of(named);
     }
 
     /** The messages of a failure and of its causes, a line each. */

@@ -2,9 +2,13 @@ package org.ep4j.engine.memory;
 
 import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Supplier;
+import org.ep4j.EpUnavailableException;
 
 /**
  * Binds native methods of classes to libraries with JNA. A class has one binding in a process, which JNA keeps as well: what it takes for
@@ -19,13 +23,69 @@ public final class NativeMethods {
     /** Names of libraries, by class. Guarded by this class. */
     private static final Map<Class<?>, String> BOUND = new HashMap<>();
 
+    /** Whether loading JNA's own library was tried; a second try would fail without a reason. Guarded by this class. */
+    private static boolean tried;
+
+    /** Why that failed; empty where it did not. Guarded by this class. */
+    private static Optional<JniLibraryProblem> problem = Optional.empty();
+
     private NativeMethods() {}
+
+    /**
+     * Loads JNA's own library, without which nothing native can be called.
+     *
+     * @throws EpUnavailableException when it cannot be loaded, with the folder that it is unpacked into
+     */
+    public static void require() {
+        problem().ifPresent(found -> {
+            throw new EpUnavailableException(found.message() + "; " + found.remedy());
+        });
+    }
+
+    /** Why nothing native can be called in this process, since JNA's own library cannot be loaded; empty when it can. */
+    public static synchronized Optional<JniLibraryProblem> problem() {
+        if (!tried) {
+            tried = true;
+            problem = started(() -> Native.POINTER_SIZE, System.getenv());
+        }
+        return problem;
+    }
+
+    /** Calls what makes JNA load its library. */
+    static Optional<JniLibraryProblem> started(Supplier<Integer> jna, Map<String, String> environment) {
+        try {
+            return jna.get() > 0 ? Optional.empty() : Optional.of(notStarted("it has no pointers", environment));
+        } catch (LinkageError | RuntimeException e) {
+            return Optional.of(notStarted(LoadFailure.reason(e), environment));
+        }
+    }
+
+    private static JniLibraryProblem notStarted(String reason, Map<String, String> environment) {
+        return new JniLibraryProblem(
+                "JNA, through which ep4j calls native libraries, cannot load its own: " + reason,
+                "it is unpacked into " + folder(environment)
+                        + ": see that this folder can be written and is not mounted"
+                        + " noexec, or name another with -Djna.tmpdir=FOLDER (for ./ep in JAVA_TOOL_OPTIONS)");
+    }
+
+    /** The folder that JNA unpacks into, by the rules of its {@code Native.getTempDir}. */
+    static Path folder(Map<String, String> environment) {
+        String named = System.getProperty("jna.tmpdir", "");
+        if (!named.isEmpty()) {
+            return Path.of(named);
+        }
+        String caches = environment.getOrDefault("XDG_CACHE_HOME", "").strip();
+        Path cache = caches.isEmpty() ? Path.of(System.getProperty("user.home", "/"), ".cache") : Path.of(caches);
+        Path own = cache.resolve("JNA").resolve("temp");
+        return Files.isWritable(own) ? own : Path.of(System.getProperty("java.io.tmpdir", "/tmp"));
+    }
 
     /**
      * Binds all native methods of a class, unless they are bound to this library already.
      *
      * @param library name or path, as the dynamic linker takes it
-     * @throws LinkageError when JNA cannot start here, there is no such library, or it lacks a function
+     * @throws EpUnavailableException when JNA cannot start here
+     * @throws LinkageError when there is no such library, or it lacks a function
      */
     public static void bind(Class<?> type, String library) {
         bind(type, library, () -> NativeLibrary.getInstance(library));
@@ -34,6 +94,7 @@ public final class NativeMethods {
     /**
      * Binds all native methods of a class to the C library.
      *
+     * @throws EpUnavailableException as {@link #bind}
      * @throws LinkageError as {@link #bind}
      */
     public static void bindToC(Class<?> type) {
@@ -41,6 +102,7 @@ public final class NativeMethods {
     }
 
     private static synchronized void bind(Class<?> type, String name, Supplier<NativeLibrary> library) {
+        require();
         for (int tries = 1; !name.equals(BOUND.get(type)); tries++) {
             try {
                 // JNA keeps the library loaded from here on.

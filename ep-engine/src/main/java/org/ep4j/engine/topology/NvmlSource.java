@@ -1,6 +1,7 @@
 package org.ep4j.engine.topology;
 
 import java.util.Optional;
+import org.ep4j.EpUnavailableException;
 import org.ep4j.spi.TopologySource;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Topology;
@@ -16,7 +17,12 @@ public final class NvmlSource implements TopologySource {
     @Override
     public Topology refine(Topology topology) {
         boolean expected = topology.gpus().stream().anyMatch(gpu -> gpu.vendor() == GpuVendor.NVIDIA);
-        Optional<Nvml> nvml = Nvml.find();
+        Optional<Nvml> nvml;
+        try {
+            nvml = Nvml.find();
+        } catch (EpUnavailableException e) {
+            return expected ? warned(topology, "NVLinks are not known: " + e.getMessage()) : topology;
+        }
         if (nvml.isEmpty()) {
             return expected
                     ? warned(

@@ -4,8 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.jna.Native;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 @Tag("verify")
 final class NativeMethodsTest {
@@ -26,6 +31,27 @@ final class NativeMethodsTest {
         Native.unregister(Present.class);
         NativeMethods.bindToC(Present.class);
         assertThat(Native.registered(Present.class)).as("bound anew").isFalse();
+    }
+
+    @Test
+    void whyJnaDoesNotStartNamesTheFolderAndTheProperty() {
+        JniLibraryProblem problem = NativeMethods.started(
+                        () -> {
+                            throw new UnsatisfiedLinkError(
+                                    "/home/a/.cache/JNA/temp/jna1.tmp: failed to map segment\npath");
+                        },
+                        Map.of("XDG_CACHE_HOME", "/ep4j-has-no-such-folder"))
+                .orElseThrow();
+        assertThat(problem.message()).endsWith("/home/a/.cache/JNA/temp/jna1.tmp: failed to map segment");
+        assertThat(problem.remedy())
+                .contains("unpacked into " + System.getProperty("java.io.tmpdir"), "noexec", "-Djna.tmpdir");
+    }
+
+    @Test
+    void theFolderIsTheOneThatJnaTakes(@TempDir Path caches) throws IOException {
+        Path own = Files.createDirectories(caches.resolve("JNA/temp"));
+        assertThat(NativeMethods.folder(Map.of("XDG_CACHE_HOME", caches.toString())))
+                .isEqualTo(own);
     }
 
     @Test
