@@ -12,6 +12,7 @@ import org.ep4j.spi.Check;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.read.LibraryFolders;
 
 /** Versions of transport libraries. */
 final class LibraryChecks implements Examination {
@@ -127,7 +128,7 @@ final class LibraryChecks implements Examination {
             return code.warn("libibverbs was not found");
         }
         Set<String> files = new TreeSet<>();
-        for (String folder : LibrarySearch.folders(input.files(), input.environment())) {
+        for (String folder : LibraryFolders.existing(input.files(), input.environment())) {
             files.addAll(input.files().list(folder));
             files.addAll(input.files().list(folder + "/libibverbs"));
         }

@@ -170,7 +170,7 @@ final class OfferTest {
         Files.writeString(packages.resolve("nvshmem/lib/libnvshmem_host.so.3"), "");
         Files.createDirectories(environment.resolve("bin"));
         Files.writeString(environment.resolve("bin/python3"), "");
-        Map<String, String> variables = Map.of("PATH", "/nowhere:" + environment.resolve("bin"));
+        Map<String, String> variables = Map.of("PATH", "/nowhere:/" + root.relativize(environment.resolve("bin")));
         ProbeReport without = probe(CUDA, variables);
         assertThat(check(without, NvshmemProbe.LIBRARY).detail()).contains("NVSHMEM 3.4.5");
         assertThat(check(without, NvshmemProbe.HEADERS).status()).isEqualTo(Check.Status.FAIL);

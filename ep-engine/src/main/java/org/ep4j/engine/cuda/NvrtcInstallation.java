@@ -1,6 +1,5 @@
 package org.ep4j.engine.cuda;
 
-import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,6 +14,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.topology.read.FileTree;
+import org.ep4j.topology.read.LibraryFolders;
 
 /**
  * An installed NVRTC.
@@ -58,7 +59,8 @@ record NvrtcInstallation(Path compiler, Path builtins, int major, int minor) {
                                 + (found.isEmpty()
                                         ? ""
                                         : " (only CUDA " + found.get(0).major + ", newer than the driver)")
-                                + ", looked in " + folders + "; install the CUDA toolkit or the Python package"
+                                + ", looked in " + LibraryFolders.searched(FileTree.of(root), environment)
+                                + "; install the CUDA toolkit or the Python package"
                                 + " nvidia-cuda-nvrtc, or set " + VARIABLE + " to libnvrtc.so or its folder"));
     }
 
@@ -76,72 +78,9 @@ record NvrtcInstallation(Path compiler, Path builtins, int major, int minor) {
         if (!folders.isEmpty()) {
             return folders;
         }
-        for (String variable : List.of("CUDA_HOME", "CUDA_PATH")) {
-            String text = environment.getOrDefault(variable, "");
-            if (!text.isBlank()) {
-                toolkit(Path.of(text), folders);
-            }
-        }
-        for (String part : environment.getOrDefault("LD_LIBRARY_PATH", "").split(File.pathSeparator, -1)) {
-            if (!part.isBlank()) {
-                folders.add(Path.of(part));
-            }
-        }
-        for (Path toolkit : glob(root.resolve("usr/local"), "cuda*")) {
-            toolkit(toolkit, folders);
-        }
-        for (String folder : List.of("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib")) {
-            folders.add(root.resolve(folder));
-        }
-        python(environment, root, folders);
+        LibraryFolders.existing(FileTree.of(root), environment)
+                .forEach(folder -> folders.add(root.resolve(folder.substring(1))));
         return folders;
-    }
-
-    private static void toolkit(Path toolkit, Set<Path> folders) {
-        folders.add(toolkit.resolve("lib64"));
-        for (Path target : glob(toolkit.resolve("targets"), "*-linux")) {
-            folders.add(target.resolve("lib"));
-        }
-    }
-
-    /** The wheels nvidia-cuda-nvrtc-cu12 and nvidia-cuda-nvrtc unpack below {@code nvidia/} in site-packages. */
-    private static void python(Map<String, String> environment, Path root, Set<Path> folders) {
-        List<Path> prefixes = new ArrayList<>();
-        for (String variable : List.of("VIRTUAL_ENV", "CONDA_PREFIX")) {
-            String text = environment.getOrDefault(variable, "");
-            if (!text.isBlank()) {
-                prefixes.add(Path.of(text));
-            }
-        }
-        String home = environment.getOrDefault("HOME", "");
-        if (!home.isBlank()) {
-            prefixes.add(Path.of(home, ".local"));
-        }
-        prefixes.add(root.resolve("usr/local"));
-        prefixes.add(root.resolve("usr"));
-        for (Path prefix : prefixes) {
-            for (Path python : glob(prefix.resolve("lib"), "python3*")) {
-                for (String packages : List.of("site-packages", "dist-packages")) {
-                    for (Path wheel : glob(python.resolve(packages).resolve("nvidia"), "c*")) {
-                        folders.add(wheel.resolve("lib"));
-                    }
-                }
-            }
-        }
-    }
-
-    private static List<Path> glob(Path folder, String pattern) {
-        if (!Files.isDirectory(folder)) {
-            return List.of();
-        }
-        try (var entries = Files.newDirectoryStream(folder, pattern)) {
-            List<Path> found = new ArrayList<>();
-            entries.forEach(found::add);
-            found.sort(Comparator.reverseOrder());
-            return found;
-        } catch (IOException e) {
-            return List.of();
-        }
     }
 
     private static Optional<NvrtcInstallation> in(Path folder) {

@@ -1,17 +1,14 @@
 package org.ep4j.engine.hip;
 
-import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import org.ep4j.EpUnavailableException;
+import org.ep4j.topology.read.FileTree;
+import org.ep4j.topology.read.LibraryFolders;
 
 /**
  * An installed HIP.
@@ -44,62 +41,14 @@ record HipInstallation(Path runtime, Path compiler) {
                     .orElseThrow(() -> new EpUnavailableException(
                             VARIABLE + " is " + named + ", where no libamdhip64.so is; correct or unset it"));
         }
-        Set<Path> folders = folders(environment, root);
-        return folders.stream()
-                .flatMap(folder -> in(folder).stream())
+        FileTree files = FileTree.of(root);
+        return LibraryFolders.existing(files, environment).stream()
+                .flatMap(folder -> in(root.resolve(folder.substring(1))).stream())
                 .findFirst()
                 .orElseThrow(
                         () -> new EpUnavailableException("AMD's HIP runtime libamdhip64.so was not found, looked in "
-                                + folders + "; install ROCm " + HipVersion.OLDEST + " or newer, or set " + VARIABLE
-                                + " to libamdhip64.so or its folder"));
-    }
-
-    private static Set<Path> folders(Map<String, String> environment, Path root) {
-        Set<Path> folders = new LinkedHashSet<>();
-        for (String part : environment.getOrDefault("LD_LIBRARY_PATH", "").split(File.pathSeparator, -1)) {
-            if (part.startsWith("/")) {
-                folders.add(Path.of(part));
-            }
-        }
-        for (String variable : List.of("ROCM_PATH", "ROCM_HOME", "HIP_PATH")) {
-            String text = environment.getOrDefault(variable, "");
-            if (!text.isBlank()) {
-                folders.add(Path.of(text, "lib"));
-            }
-        }
-        folders.add(root.resolve("opt/rocm/lib"));
-        for (Path rocm : versions(root.resolve("opt"))) {
-            folders.add(rocm.resolve("lib"));
-        }
-        for (String folder : List.of("usr/lib/x86_64-linux-gnu", "usr/lib64", "usr/lib")) {
-            folders.add(root.resolve(folder));
-        }
-        return folders;
-    }
-
-    /** {@code /opt/rocm-6.4.1} and the like, the newest first. */
-    private static List<Path> versions(Path folder) {
-        if (!Files.isDirectory(folder)) {
-            return List.of();
-        }
-        try (var entries = Files.newDirectoryStream(folder, "rocm-*")) {
-            List<Path> found = new ArrayList<>();
-            entries.forEach(found::add);
-            found.sort(Comparator.comparing(HipInstallation::numbers).reversed());
-            return found;
-        } catch (IOException e) {
-            return List.of();
-        }
-    }
-
-    /** {@code 006.004.001}, which sorts by number. */
-    private static String numbers(Path folder) {
-        StringBuilder key = new StringBuilder();
-        for (String part :
-                String.valueOf(folder.getFileName()).replaceAll("[^0-9.]", "").split("\\.", -1)) {
-            key.append("0".repeat(Math.max(0, 6 - part.length()))).append(part).append('.');
-        }
-        return key.toString();
+                                + LibraryFolders.searched(files, environment) + "; install ROCm " + HipVersion.OLDEST
+                                + " or newer, or set " + VARIABLE + " to libamdhip64.so or its folder"));
     }
 
     private static Optional<HipInstallation> in(Path folder) {

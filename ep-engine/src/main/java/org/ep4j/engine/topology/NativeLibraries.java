@@ -4,45 +4,28 @@ import com.sun.jna.NativeLibrary;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
+import org.ep4j.engine.memory.NativeMethods;
+import org.ep4j.topology.read.FileTree;
+import org.ep4j.topology.read.LibraryFolders;
 
 /** Finds libraries of drivers. */
 public final class NativeLibraries {
-    /** Where drivers and container runtimes put them. */
-    private static final List<String> FOLDERS = List.of(
-            "/usr/lib/x86_64-linux-gnu",
-            "/usr/lib/aarch64-linux-gnu",
-            "/usr/lib64",
-            "/usr/lib",
-            "/usr/local/nvidia/lib64",
-            "/run/opengl-driver/lib",
-            "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
-            "/usr/lib/wsl/lib",
-            "/opt/rocm/lib");
-
     private NativeLibraries() {}
 
     /**
-     * Loads the first that is there: by absolute path in the folders of {@code LD_LIBRARY_PATH} and the usual ones, then
+     * Loads the first that is there: by absolute path in {@link LibraryFolders}, then
      * wherever the system's loader finds it.
      *
      * @param names file names, best first
      * @return empty when none of them can be loaded
+     * @throws org.ep4j.EpUnavailableException when JNA cannot start here
      */
     public static Optional<NativeLibrary> load(List<String> names) {
-        Set<String> folders = new LinkedHashSet<>();
-        String path = Optional.ofNullable(System.getenv("LD_LIBRARY_PATH")).orElse("");
-        for (String folder : path.split(":", -1)) {
-            if (folder.startsWith("/")) {
-                folders.add(folder);
-            }
-        }
-        folders.addAll(FOLDERS);
+        NativeMethods.require();
         List<String> candidates = new ArrayList<>();
-        for (String folder : folders) {
+        for (String folder : LibraryFolders.existing(FileTree.of(Path.of("/")), System.getenv())) {
             names.stream()
                     .map(name -> Path.of(folder, name))
                     .filter(Files::isRegularFile)

@@ -62,10 +62,8 @@ final class HipInstallationTest {
         library("opt/rocm/lib", "libamdhip64", "6.4.1");
         library("other/lib", "libamdhip64", "7.0.1");
         Path other = root.resolve("other/lib/libamdhip64.so.7");
-        assertThat(find(Map.of("ROCM_PATH", root.resolve("other").toString())).runtime())
-                .isEqualTo(other);
-        assertThat(find(Map.of("LD_LIBRARY_PATH", "relative:" + root.resolve("other/lib")))
-                        .runtime())
+        assertThat(find(Map.of("ROCM_PATH", "/other")).runtime()).isEqualTo(other);
+        assertThat(find(Map.of("LD_LIBRARY_PATH", "relative:/other/lib")).runtime())
                 .isEqualTo(other);
         assertThat(find(Map.of(HipInstallation.VARIABLE, other.toString())).runtime())
                 .isEqualTo(other);
