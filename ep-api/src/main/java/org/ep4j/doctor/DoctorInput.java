@@ -13,6 +13,7 @@ import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.read.FileTree;
+import org.ep4j.topology.read.LibraryFolders;
 
 /**
  * All that the doctor looks at.
@@ -24,6 +25,7 @@ import org.ep4j.topology.read.FileTree;
  * @param nics NIC ports that each local GPU uses, by the GPU's index, as {@code name:port}; empty when nothing is assigned
  * @param libraries libraries that were found
  * @param need memory that ranks of this host will want
+ * @param room room in the folder where ranks of this host put the files that they share; empty for a recording
  * @param keys every setting that ep4j and its backends have
  */
 public record DoctorInput(
@@ -34,6 +36,7 @@ public record DoctorInput(
         Map<Integer, List<String>> nics,
         List<FoundLibrary> libraries,
         Need need,
+        Optional<Room> room,
         List<ConfigKey<?>> keys) {
     /** Copies maps and lists. */
     public DoctorInput {
@@ -55,6 +58,15 @@ public record DoctorInput(
             return ranks * bytesPerRank;
         }
     }
+
+    /**
+     * Room in a folder, asked of the running machine.
+     *
+     * @param folder the folder
+     * @param bytes size of its file system in bytes; 0 where it sets no limit
+     * @param free bytes that files may still take there
+     */
+    public record Room(String folder, long bytes, long free) {}
 
     /** NICs with RDMA that carry traffic of applications of this network namespace. */
     List<Nic> rdmaNics() {
@@ -103,7 +115,7 @@ public record DoctorInput(
 
     /** True for a recording that leaves them out. */
     boolean withoutLibraries() {
-        return LibrarySearch.folders(files, environment).isEmpty();
+        return LibraryFolders.existing(files, environment).isEmpty();
     }
 
     /** What was found of a library. */

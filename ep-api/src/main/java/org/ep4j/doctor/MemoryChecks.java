@@ -50,6 +50,9 @@ final class MemoryChecks implements Examination {
 
     private static Check shared(DoctorInput input) {
         DoctorCode code = DoctorCode.SHARED_MEMORY;
+        if (input.room().isPresent()) {
+            return free(code, input.room().get(), input.need());
+        }
         FileTree files = input.files();
         Optional<String> mount = files.text("/proc/mounts")
                 .orElse("")
@@ -68,6 +71,17 @@ final class MemoryChecks implements Examination {
         String detail = "/dev/shm has " + bytes(size.get()) + ", "
                 + input.need().ranks() + " ranks want " + bytes(input.need().bytes()) + " for the shape of ./ep demo";
         return size.get() >= input.need().bytes() ? code.pass(detail) : code.warn(detail);
+    }
+
+    /** On the machine itself, files of earlier jobs count. */
+    private static Check free(DoctorCode code, DoctorInput.Room room, DoctorInput.Need need) {
+        String wanted = need.ranks() + " ranks want " + bytes(need.bytes()) + " for the shape of ./ep demo";
+        if (room.bytes() == 0) {
+            return code.pass(room.folder() + " has no limit, " + wanted);
+        }
+        String detail =
+                room.folder() + " has " + bytes(room.free()) + " free of " + bytes(room.bytes()) + ", " + wanted;
+        return room.free() >= need.bytes() ? code.pass(detail) : code.warn(detail);
     }
 
     /** A tmpfs without a size has half of the memory (tmpfs(5)). */

@@ -41,6 +41,7 @@ final class FakeSystem {
 
     final Map<String, String> environment = new HashMap<>();
     final Map<String, String> settings = new HashMap<>();
+    Optional<DoctorInput.Room> room = Optional.empty();
     final Map<Integer, List<String>> nics = new HashMap<>();
     private final Path root;
     private final Topology.Builder machine = Topology.builder("fake");
@@ -276,6 +277,7 @@ final class FakeSystem {
                 nics,
                 LibrarySearch.in(files, environment),
                 new Need(8, 1L << 30),
+                room,
                 EpKeys.all());
     }
 

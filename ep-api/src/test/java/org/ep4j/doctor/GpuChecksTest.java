@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.doctor.DoctorInput.Need;
@@ -76,6 +77,7 @@ final class GpuChecksTest {
                 Map.of(),
                 List.of(),
                 new Need(2, 1),
+                Optional.empty(),
                 EpKeys.all()));
         Check links = of(checks, DoctorCode.GPU_LINKS);
         assertThat(links.status()).isEqualTo(Status.NOT_RUN);

@@ -3,6 +3,7 @@ package org.ep4j.doctor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
+import java.util.Optional;
 import org.ep4j.spi.Check.Status;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
@@ -46,6 +47,20 @@ final class MemoryChecksTest {
     void sharedMemoryMustHoldTheBuffersOfAllRanks(String options, Status status) {
         FakeSystem system = FakeSystem.plain(root).file("/proc/mounts", "shm /dev/shm tmpfs " + options + " 0 0");
         assertThat(system.check(DoctorCode.SHARED_MEMORY).status()).isEqualTo(status);
+    }
+
+    /** What earlier jobs left there counts, which the size of the mount does not show. */
+    @Test
+    void onTheMachineItselfFreeSpaceDecides() {
+        FakeSystem system = FakeSystem.plain(root).file("/proc/mounts", "shm /dev/shm tmpfs rw,size=16g 0 0");
+        system.room = Optional.of(new DoctorInput.Room("/dev/shm", 16L << 30, 7L << 30));
+        assertThat(system.check(DoctorCode.SHARED_MEMORY).status()).isEqualTo(Status.WARN);
+        assertThat(system.check(DoctorCode.SHARED_MEMORY).detail())
+                .contains("7.0 GiB free of 16.0 GiB", "want 8.0 GiB");
+        system.room = Optional.of(new DoctorInput.Room("/mnt/shm", 16L << 30, 8L << 30));
+        assertThat(system.check(DoctorCode.SHARED_MEMORY).status()).isEqualTo(Status.PASS);
+        system.room = Optional.of(new DoctorInput.Room("/mnt/shm", 0, 0));
+        assertThat(system.check(DoctorCode.SHARED_MEMORY).detail()).startsWith("/mnt/shm has no limit");
     }
 
     @Test

@@ -1,8 +1,6 @@
 package org.ep4j.cli;
 
-import java.io.IOException;
-import java.nio.file.FileStore;
-import java.nio.file.Files;
+import java.io.File;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Locale;
@@ -82,14 +80,9 @@ final class RoomForRanks {
     }
 
     private static long free(Path folder) {
-        try {
-            FileStore store = Files.getFileStore(folder);
-            // A memory file system without a limit calls itself empty and full.
-            return store.getTotalSpace() == 0 ? Long.MAX_VALUE : store.getUsableSpace();
-        } catch (IOException e) {
-            // Unknown in some containers; then the backend finds out.
-            return Long.MAX_VALUE;
-        }
+        File file = folder.toFile();
+        // A memory file system without a limit calls itself empty and full.
+        return file.getTotalSpace() == 0 ? Long.MAX_VALUE : file.getUsableSpace();
     }
 
     private static String text(double bytes) {

@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import org.ep4j.EpResourceException;
 import org.ep4j.cli.launch.JavaCommand;
 import org.ep4j.cli.launch.LaunchSpec;
 import org.ep4j.cli.launch.LocalRanks;
@@ -78,16 +79,31 @@ final class Work {
         if (!launched.map(LaunchedRanks::onOneHost).orElse(true)) {
             return action.apply("");
         }
+        Path shared = Path.of("/dev/shm");
+        Path folder = Files.isDirectory(shared) && Files.isWritable(shared)
+                ? shared
+                : Path.of(System.getProperty("java.io.tmpdir", "/tmp"));
+        Path file;
         try {
-            Path shared = Path.of("/dev/shm");
-            Path file = Files.isDirectory(shared) && Files.isWritable(shared)
-                    ? Files.createTempFile(shared, "ep-barrier-", "")
-                    : Files.createTempFile("ep-barrier-", "");
-            try {
-                return action.apply(file.toString());
-            } finally {
-                Files.deleteIfExists(file);
-            }
+            file = Files.createTempFile(folder, "ep-barrier-", "");
+        } catch (IOException e) {
+            throw new EpResourceException(
+                    "ranks meet before they are timed by a file, which cannot be made in " + folder + ": "
+                            + e.getMessage()
+                            + "; remove what earlier jobs left there, or make it bigger (as root: mount -o"
+                            + " remount,size=8g,nr_inodes=1m " + folder + ")",
+                    e);
+        }
+        try {
+            return action.apply(file.toString());
+        } finally {
+            remove(file);
+        }
+    }
+
+    private static void remove(Path file) {
+        try {
+            Files.deleteIfExists(file);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

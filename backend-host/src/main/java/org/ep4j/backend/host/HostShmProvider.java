@@ -9,6 +9,7 @@ import org.ep4j.config.ConfigKey;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.collective.MappedBackend;
+import org.ep4j.engine.memory.LoadFailure;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.EpBackend;
@@ -100,9 +101,7 @@ public final class HostShmProvider implements EpBackendProvider {
             return Libc.load();
         } catch (LinkageError e) {
             throw new EpUnavailableException(
-                    "the C library cannot be called through JNA: " + ShmProbe.firstLine(e) + "; "
-                            + ShmProbe.jnaRemedy(),
-                    e);
+                    "the C library lacks a call: " + LoadFailure.reason(e) + "; " + ShmProbe.LIBC_REMEDY, e);
         }
     }
 }

@@ -24,12 +24,16 @@ final class Libc {
     private static final int PROT_READ_WRITE = 3;
     private static final int MAP_SHARED = 1;
 
+    /** More than the 15 words of {@code struct statfs}. */
+    private static final int STATFS_WORDS = 32;
+
     private Libc() {}
 
     /**
      * Binds the calls, once for the process.
      *
-     * @throws LinkageError when JNA cannot start here, or the C library lacks a call
+     * @throws org.ep4j.EpUnavailableException when JNA cannot start here
+     * @throws LinkageError when the C library lacks a call
      */
     static Libc load() {
         NativeMethods.bindToC(Libc.class);
@@ -104,6 +108,15 @@ final class Libc {
         close(descriptor);
     }
 
+    /** Asks for the file system that holds a path. */
+    FileSystemStatus statfs(Path path) {
+        long[] words = new long[STATFS_WORDS];
+        if (statfs(bytes(path), words) != 0) {
+            throw new NativeCallException("statfs", path.toString(), lastError());
+        }
+        return FileSystemStatus.of(words);
+    }
+
     /** Effective user id. */
     int userId() {
         return geteuid();
@@ -140,6 +153,8 @@ final class Libc {
     private static native long mmap(long address, long length, int protection, int flags, int descriptor, long offset);
 
     private static native int munmap(long address, long length);
+
+    private static native int statfs(byte[] path, long[] status);
 
     private static native int geteuid();
 

@@ -1,6 +1,5 @@
 package org.ep4j.backend.host;
 
-import java.io.IOException;
 import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
 
@@ -43,9 +42,9 @@ final class NativeFailures {
 
     private static String free(ShmFolder folder) {
         try {
-            long free = folder.free();
+            long free = folder.fileSystem().freeBytes();
             return free == Long.MAX_VALUE ? "no limit of its own, or an unknown number of bytes" : Bytes.text(free);
-        } catch (IOException unknown) {
+        } catch (NativeCallException unknown) {
             return "an unknown number of bytes";
         }
     }

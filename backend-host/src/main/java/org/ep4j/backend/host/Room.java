@@ -31,10 +31,11 @@ record Room(long bytes, long folderFree, long memoryFree, Optional<CgroupMemory>
         long folderFree = Long.MAX_VALUE;
         boolean inMemory = true;
         try {
-            folderFree = folder.free();
-            inMemory = ShmFolder.inMemory(folder.kind());
-        } catch (IOException e) {
-            // Unknown in some containers. Taking the space tells the truth later.
+            FileSystemStatus status = folder.fileSystem();
+            folderFree = status.freeBytes();
+            inMemory = status.inMemory();
+        } catch (NativeCallException e) {
+            // The kernel does not answer. Taking the space tells the truth later.
             inMemory = false;
         }
         if (!inMemory) {

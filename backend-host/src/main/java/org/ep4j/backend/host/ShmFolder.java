@@ -1,11 +1,9 @@
 package org.ep4j.backend.host;
 
 import java.io.IOException;
-import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
-import java.util.Set;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 
@@ -26,7 +24,6 @@ record ShmFolder(Path path) {
             false);
 
     private static final Path USUAL = Path.of("/dev/shm");
-    private static final Set<String> IN_MEMORY = Set.of("tmpfs", "ramfs");
 
     /**
      * The folder that the settings name; it need not exist.
@@ -60,21 +57,14 @@ record ShmFolder(Path path) {
         return FileId.status(path).id();
     }
 
-    /** Kind of file system, for example {@code tmpfs}. */
-    String kind() throws IOException {
-        return Files.getFileStore(path).type();
-    }
-
-    /** True when the folder's files take memory and nothing else. */
-    static boolean inMemory(String kind) {
-        return IN_MEMORY.contains(kind);
-    }
-
-    /** Bytes that files here may still take; {@link Long#MAX_VALUE} where the file system sets no limit. */
-    long free() throws IOException {
-        FileStore store = Files.getFileStore(path);
-        // A memory file system without a limit calls itself empty and full.
-        return store.getTotalSpace() == 0 ? Long.MAX_VALUE : store.getUsableSpace();
+    /**
+     * The file system of the folder, asked of the kernel: {@link Files#getFileStore} looks for a mount point, and fails where a change
+     * of the root has hidden it.
+     *
+     * @throws NativeCallException when the kernel does not answer
+     */
+    FileSystemStatus fileSystem() {
+        return Libc.load().statfs(path);
     }
 
     @Override

@@ -11,6 +11,10 @@ import java.util.Optional;
 import java.util.TreeMap;
 import org.ep4j.Device;
 import org.ep4j.EpConfigException;
+import org.ep4j.EpException;
+import org.ep4j.engine.memory.JniLibraryProblem;
+import org.ep4j.engine.memory.LoadFailure;
+import org.ep4j.engine.memory.NativeMethods;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
@@ -25,7 +29,7 @@ import org.ep4j.spi.ProbeRequest;
  *   <li>{@code EP-SHM-004} the boot id of the machine can be read
  *   <li>{@code EP-SHM-005} the folder for shared memory files exists and is writable
  *   <li>{@code EP-SHM-006} the file system of this folder keeps files in memory
- *   <li>{@code EP-SHM-007} this folder has enough free space
+ *   <li>{@code EP-SHM-007} this folder has room for more bytes and files
  * </ul>
  */
 final class ShmProbe {
@@ -40,11 +44,17 @@ final class ShmProbe {
     /** Below this a group of a few ranks with small shapes does not fit; container runtimes give 64 MiB. */
     static final long LITTLE = 256L << 20;
 
+    /** Below this the files of a few ranks may not fit: a lock for each rank, and a file for each buffer of it. */
+    static final long FEW_FILES = 64;
+
     /** How to give a folder for shared memory more room. */
     static final String MORE_ROOM =
             "make it bigger (docker run --shm-size=8g; Kubernetes: an emptyDir of medium Memory at"
                     + " /dev/shm; as root: mount -o remount,size=8g /dev/shm) or set " + ShmFolder.KEY.name()
                     + " to a folder with more room";
+
+    /** What to do about a C library that lacks a call. */
+    static final String LIBC_REMEDY = "run on a Linux whose C library is glibc or musl";
 
     private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 
@@ -82,7 +92,7 @@ final class ShmProbe {
     static Check device(Device device) {
         return device.type().equals(Device.HOST.type())
                 ? Check.pass(DEVICE, "device " + device)
-                : Check.fail(
+                : Check.notApplicable(
                         DEVICE,
                         "device " + device + " is not the host, whose memory this backend shares",
                         "use device host, or a backend for " + device.type());
@@ -105,24 +115,18 @@ final class ShmProbe {
     }
 
     private void checkLibc() {
+        Optional<JniLibraryProblem> problem = NativeMethods.problem();
+        if (problem.isPresent()) {
+            checks.add(Check.fail(LIBC, problem.get().message(), problem.get().remedy()));
+            return;
+        }
         try {
             int user = Libc.load().userId();
             identity.put(ShmFacts.USER, Integer.toString(user));
             checks.add(Check.pass(LIBC, "C library bound, user id " + user));
         } catch (LinkageError e) {
-            checks.add(Check.fail(LIBC, "the C library cannot be called through JNA: " + firstLine(e), jnaRemedy()));
+            checks.add(Check.fail(LIBC, "the C library lacks a call: " + LoadFailure.reason(e), LIBC_REMEDY));
         }
-    }
-
-    /** JNA appends every path that it tried. */
-    static String firstLine(Throwable error) {
-        return error.toString().lines().findFirst().orElse("").strip();
-    }
-
-    static String jnaRemedy() {
-        return "JNA unpacks a library into the folder for temporary files: see that "
-                + System.getProperty("java.io.tmpdir", "/tmp")
-                + " is writable and not mounted noexec, or name another with -Djna.tmpdir";
     }
 
     private void checkBootId() {
@@ -163,8 +167,17 @@ final class ShmProbe {
             skipFolder("the folder " + folder + " cannot be looked at: " + e);
             return;
         }
-        checks.add(kind(folder));
-        checks.add(room(folder));
+        FileSystemStatus status;
+        try {
+            status = folder.fileSystem();
+        } catch (NativeCallException | EpException | LinkageError e) {
+            String why = "the file system of " + folder + " cannot be asked: " + e.getMessage();
+            checks.add(new Check(KIND, Check.Status.NOT_RUN, why, ""));
+            checks.add(new Check(ROOM, Check.Status.NOT_RUN, why, ""));
+            return;
+        }
+        checks.add(kind(folder, status));
+        checks.add(room(folder, status));
     }
 
     private void skipFolder(String problem) {
@@ -176,39 +189,47 @@ final class ShmProbe {
         checks.add(new Check(ROOM, Check.Status.NOT_RUN, "there is no usable folder", ""));
     }
 
-    private static Check kind(ShmFolder folder) {
-        try {
-            String kind = folder.kind();
-            if (kind.equals("hugetlbfs")) {
-                return Check.fail(
-                        KIND,
-                        folder + " is a hugetlbfs, whose files come in huge pages only",
-                        "set " + ShmFolder.KEY.name()
-                                + " to a tmpfs, mounted with huge=advise if it is to use huge pages");
-            }
-            return ShmFolder.inMemory(kind)
-                    ? Check.pass(KIND, folder + " is a " + kind)
-                    : Check.warn(
-                            KIND,
-                            folder + " is on " + kind + ", which writes what ranks exchange to its disk too",
-                            "set " + ShmFolder.KEY.name() + " to a folder in a tmpfs, such as /dev/shm");
-        } catch (IOException | RuntimeException e) {
-            return new Check(KIND, Check.Status.NOT_RUN, "the file system of " + folder + " is unknown: " + e, "");
+    private static Check kind(ShmFolder folder, FileSystemStatus status) {
+        if (status.kind().equals("hugetlbfs")) {
+            return Check.fail(
+                    KIND,
+                    folder + " is a hugetlbfs, whose files come in huge pages only",
+                    "set " + ShmFolder.KEY.name() + " to a tmpfs, mounted with huge=advise if it is to use huge pages");
         }
+        return status.inMemory()
+                ? Check.pass(KIND, folder + " is a " + status.kind())
+                : Check.warn(
+                        KIND,
+                        folder + " is on " + status.kind() + ", which writes what ranks exchange to its disk too",
+                        "set " + ShmFolder.KEY.name() + " to a folder in a tmpfs, such as /dev/shm");
     }
 
-    private static Check room(ShmFolder folder) {
-        try {
-            long free = folder.free();
-            if (free == Long.MAX_VALUE) {
-                return Check.pass(ROOM, folder + " has no limit");
-            }
-            String found = folder + " has " + Bytes.text(free) + " free";
-            return free < LITTLE
-                    ? Check.warn(ROOM, found + ", less than " + Bytes.text(LITTLE), MORE_ROOM)
-                    : Check.pass(ROOM, found);
-        } catch (IOException | RuntimeException e) {
-            return new Check(ROOM, Check.Status.NOT_RUN, "the free space of " + folder + " is unknown: " + e, "");
+    /** Checks free space and free files of a folder. */
+    static Check room(ShmFolder folder, FileSystemStatus status) {
+        if (status.freeFiles() == 0) {
+            return Check.fail(
+                    ROOM,
+                    folder + " can hold no further file (all its inodes are in use)",
+                    "remove what earlier jobs left there, or allow more (as root: mount -o remount,nr_inodes=1m "
+                            + folder + ")");
         }
+        if (status.freeBytes() < LITTLE) {
+            return Check.warn(
+                    ROOM,
+                    folder + " has " + Bytes.text(status.freeBytes()) + " free, less than " + Bytes.text(LITTLE),
+                    MORE_ROOM);
+        }
+        if (status.freeFiles() < FEW_FILES) {
+            return Check.warn(
+                    ROOM,
+                    folder + " can hold " + status.freeFiles() + " further files, less than " + FEW_FILES,
+                    "remove what earlier jobs left there, or allow more (as root: mount -o remount,nr_inodes=1m "
+                            + folder + ")");
+        }
+        return Check.pass(
+                ROOM,
+                status.freeBytes() == Long.MAX_VALUE
+                        ? folder + " has no limit"
+                        : folder + " has " + Bytes.text(status.freeBytes()) + " free");
     }
 }

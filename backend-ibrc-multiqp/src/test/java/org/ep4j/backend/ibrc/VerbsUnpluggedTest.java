@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
@@ -229,6 +230,7 @@ final class VerbsUnpluggedTest {
                 Map.of(),
                 List.of(),
                 new DoctorInput.Need(1, 1 << 20),
+                Optional.empty(),
                 IbrcKeys.all());
         return Doctor.examine(input).stream()
                 .filter(check -> check.code().equals(code))

@@ -1,0 +1,48 @@
+package org.ep4j.backend.host;
+
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * What the kernel says of a mounted file system.
+ *
+ * @param kind its name where {@link #NAMES} has it, for example {@code tmpfs}; else its number in hexadecimal
+ * @param freeBytes bytes that files of this user may still take; {@link Long#MAX_VALUE} where it sets no limit
+ * @param freeFiles files that may still be made; {@link Long#MAX_VALUE} where it sets no limit
+ */
+record FileSystemStatus(String kind, long freeBytes, long freeFiles) {
+    /** Numbers of {@code linux/magic.h}: what folders for shared memory are usually on. */
+    private static final Map<Long, String> NAMES = Map.of(
+            0x01021994L, "tmpfs",
+            0x858458f6L, "ramfs",
+            0x958458f6L, "hugetlbfs",
+            0xef53L, "ext4",
+            0x58465342L, "xfs",
+            0x9123683eL, "btrfs",
+            0x794c7630L, "overlay",
+            0x2fc12fc1L, "zfs",
+            0x6969L, "nfs",
+            0x0bd00bd0L, "lustre");
+
+    private static final Set<String> IN_MEMORY = Set.of("tmpfs", "ramfs");
+
+    /** Reads a {@code struct statfs} of 64-bit Linux ({@code asm-generic/statfs.h}), as 64-bit words. */
+    static FileSystemStatus of(long[] words) {
+        long type = words[0];
+        long blockSize = words[1];
+        long blocks = words[2];
+        long usable = words[4];
+        long files = words[5];
+        long freeFiles = words[6];
+        return new FileSystemStatus(
+                NAMES.getOrDefault(type, "file system 0x" + Long.toHexString(type)),
+                // A memory file system without a limit has no blocks and no files at all.
+                blocks == 0 ? Long.MAX_VALUE : blockSize * usable,
+                files == 0 ? Long.MAX_VALUE : freeFiles);
+    }
+
+    /** True when files take memory and nothing else. */
+    boolean inMemory() {
+        return IN_MEMORY.contains(kind);
+    }
+}
