@@ -21,6 +21,9 @@ final class Listener {
      * means another address to itself than to others.
      */
     static ServerSocketChannel open(TcpSettings settings) {
+        if (settings.hostOfStore() && isElsewhere(settings)) {
+            throw elsewhere(settings);
+        }
         ServerSocketChannel channel = null;
         try {
             channel = ServerSocketChannel.open();
@@ -38,23 +41,40 @@ final class Listener {
         }
     }
 
+    /** Agents of torchrun that meet by themselves number ranks in the order in which they came, wherever their store is. */
+    private static EpUnavailableException elsewhere(TcpSettings settings) {
+        return new EpUnavailableException("torchrun started rank 0 on this machine, but " + TcpSettings.MASTER_ADDR
+                + " is "
+                + settings.host() + ", another machine, where the other ranks look for rank 0; start torchrun with"
+                + " --rdzv-backend=static --master-addr=HOST --node-rank=N, where N is 0 on HOST, or set "
+                + EpKeys.BOOTSTRAP_ADDRESS.environmentName() + " on all ranks to the machine of rank 0");
+    }
+
     private static String remedy(IOException e, TcpSettings settings) {
         if (!(e instanceof BindException)) {
             return "set " + TcpSettings.MASTER_ADDR + " to the machine of rank 0";
         }
-        return isHere(settings)
-                ? "another process holds the port; set " + TcpSettings.MASTER_PORT + " or "
-                        + EpKeys.BOOTSTRAP_PORT.environmentName() + " to a free one"
-                : "the address is not of this machine; start rank 0 where " + TcpSettings.MASTER_ADDR
-                        + " says, or set that to where rank 0 runs";
+        return isElsewhere(settings)
+                ? "the address is not of this machine; start rank 0 where " + TcpSettings.MASTER_ADDR
+                        + " says, or set that or " + EpKeys.BOOTSTRAP_ADDRESS.environmentName()
+                        + " to where rank 0 runs"
+                : "another process holds the port; set " + TcpSettings.MASTER_PORT + " or "
+                        + EpKeys.BOOTSTRAP_PORT.environmentName() + " to a free one";
     }
 
-    private static boolean isHere(TcpSettings settings) {
+    /** True when the host has addresses, and none of them is of this machine. */
+    private static boolean isElsewhere(TcpSettings settings) {
         try {
-            InetAddress address = address(settings).getAddress();
-            return address.isAnyLocalAddress() || NetworkInterface.getByInetAddress(address) != null;
-        } catch (IOException e) {
+            for (InetAddress address : InetAddress.getAllByName(settings.host())) {
+                if (address.isAnyLocalAddress()
+                        || address.isLoopbackAddress()
+                        || NetworkInterface.getByInetAddress(address) != null) {
+                    return false;
+                }
+            }
             return true;
+        } catch (IOException e) {
+            return false;
         }
     }
 

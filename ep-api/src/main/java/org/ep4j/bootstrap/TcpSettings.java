@@ -14,6 +14,7 @@ import org.ep4j.spi.NanoClock;
  * @param rank this rank
  * @param size number of ranks
  * @param host where rank 0 listens
+ * @param hostOfStore true where the host is that of the store of torchrun's agents, which need not be the host of rank 0
  * @param port port there
  * @param secret that all ranks share
  * @param setupTimeout longest wait for the other ranks
@@ -26,6 +27,7 @@ record TcpSettings(
         int rank,
         int size,
         String host,
+        boolean hostOfStore,
         int port,
         Secret secret,
         Duration setupTimeout,
@@ -57,7 +59,7 @@ record TcpSettings(
         }
         if (host.isBlank()) {
             throw new EpConfigException("the host of rank 0 is empty, must be a host name or address; set "
-                    + MASTER_ADDR + " to where rank 0 runs");
+                    + MASTER_ADDR + " or " + EpKeys.BOOTSTRAP_ADDRESS.environmentName() + " to where rank 0 runs");
         }
         if (port < 0 || port > 65535) {
             throw new EpConfigException("the port of the rendezvous is " + port + ", must be in [1, 65535]; correct "
@@ -75,6 +77,7 @@ record TcpSettings(
                 rank,
                 size,
                 host.trim(),
+                false,
                 port,
                 Secret.of(config.get(EpKeys.BOOTSTRAP_SECRET)),
                 config.get(EpKeys.SETUP_TIMEOUT),
@@ -85,7 +88,12 @@ record TcpSettings(
     }
 
     TcpSettings withSecret(Secret other) {
-        return new TcpSettings(rank, size, host, port, other, setupTimeout, heartbeat, silence, linger, clock);
+        return new TcpSettings(
+                rank, size, host, hostOfStore, port, other, setupTimeout, heartbeat, silence, linger, clock);
+    }
+
+    private TcpSettings withHostOfStore() {
+        return new TcpSettings(rank, size, host, true, port, secret, setupTimeout, heartbeat, silence, linger, clock);
     }
 
     /** Longest time for one handshake: longer on machines that are given more time to start. */
@@ -102,13 +110,14 @@ record TcpSettings(
     static TcpSettings fromEnvironment(Map<String, String> environment, EpConfig config) {
         int size = number(environment, WORLD_SIZE, 1, MAX_SIZE, "set it to the number of ranks");
         int rank = number(environment, RANK, 0, size - 1, "number the ranks from 0 to " + WORLD_SIZE + " - 1");
-        return of(
-                rank,
-                size,
-                environment.getOrDefault(MASTER_ADDR, ""),
-                port(environment, config),
-                config,
-                NanoClock.SYSTEM);
+        String address = config.get(EpKeys.BOOTSTRAP_ADDRESS).strip();
+        String host = address.isEmpty() ? environment.getOrDefault(MASTER_ADDR, "") : address;
+        TcpSettings settings = of(rank, size, host, port(environment, config), config, NanoClock.SYSTEM);
+        return address.isEmpty() && agentStore(environment) ? settings.withHostOfStore() : settings;
+    }
+
+    private static boolean agentStore(Map<String, String> environment) {
+        return Boolean.parseBoolean(environment.getOrDefault(AGENT_STORE, "").trim());
     }
 
     /** Torchrun's agent listens on MASTER_PORT itself when it lends its store to the workers. */
@@ -117,8 +126,7 @@ record TcpSettings(
         if (configured != 0) {
             return configured;
         }
-        boolean taken =
-                Boolean.parseBoolean(environment.getOrDefault(AGENT_STORE, "").trim());
+        boolean taken = agentStore(environment);
         int last = taken ? 65534 : 65535;
         String fix = taken
                 ? "the port after it is used, since torchrun's agent holds this one; or set "

@@ -182,6 +182,13 @@ public final class EpKeys {
             "",
             "shared secret of the TCP rendezvous, the same on all ranks; set it in the environment, not on a command line");
 
+    /** Host of rank 0. */
+    public static final ConfigKey<String> BOOTSTRAP_ADDRESS = ConfigKey.text(
+            "ep.bootstrap.address",
+            "",
+            "host name or IP address of rank 0, where its TCP rendezvous listens; the same on all ranks; empty means MASTER_ADDR;"
+                    + " not used under PMIx");
+
     /** Port of the TCP rendezvous. */
     public static final ConfigKey<Integer> BOOTSTRAP_PORT = ConfigKey.integer(
             "ep.bootstrap.port",
@@ -314,6 +321,7 @@ public final class EpKeys {
                 NIC_SERVICE_LEVEL,
                 NIC_TRAFFIC_CLASS,
                 BOOTSTRAP_SECRET,
+                BOOTSTRAP_ADDRESS,
                 BOOTSTRAP_PORT,
                 BOOTSTRAP_HEARTBEAT,
                 BOOTSTRAP_HEARTBEAT_TIMEOUT,

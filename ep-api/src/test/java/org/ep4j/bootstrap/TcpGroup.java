@@ -25,7 +25,17 @@ final class TcpGroup {
     /** Settings under which nothing takes too long, since time stands still unless the test advances it. */
     static TcpSettings settings(int rank, int size, int port) {
         return new TcpSettings(
-                rank, size, HOST, port, SECRET, Ranks.LONG, Duration.ofMillis(200), NEVER, NEVER, new TestClock());
+                rank,
+                size,
+                HOST,
+                false,
+                port,
+                SECRET,
+                Ranks.LONG,
+                Duration.ofMillis(200),
+                NEVER,
+                NEVER,
+                new TestClock());
     }
 
     static TcpSettings secret(TcpSettings s, String secret) {
@@ -75,7 +85,17 @@ final class TcpGroup {
             Duration linger,
             NanoClock clock) {
         return new TcpSettings(
-                rank, s.size(), host, port, secret, setupTimeout, s.heartbeat(), s.silence(), linger, clock);
+                rank,
+                s.size(),
+                host,
+                s.hostOfStore(),
+                port,
+                secret,
+                setupTimeout,
+                s.heartbeat(),
+                s.silence(),
+                linger,
+                clock);
     }
 
     static Bootstrap join(TcpSettings settings, RendezvousServer server) {

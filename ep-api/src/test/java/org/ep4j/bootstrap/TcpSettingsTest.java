@@ -70,6 +70,14 @@ class TcpSettingsTest {
     }
 
     @Test
+    void theHostOfRankZeroMayBeSet() {
+        EpConfig config = config("ep.bootstrap.address", "node-b");
+        TcpSettings settings = TcpSettings.fromEnvironment(torchrun("TORCHELASTIC_USE_AGENT_STORE", "True"), config);
+        assertThat(settings.host()).isEqualTo("node-b");
+        assertThat(settings.hostOfStore()).isFalse();
+    }
+
+    @Test
     void settingsComeFromTheConfiguration() {
         EpConfig config = config(
                 "ep.bootstrap.secret",

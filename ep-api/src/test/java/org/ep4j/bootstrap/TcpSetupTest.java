@@ -11,6 +11,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -202,6 +203,24 @@ class TcpSetupTest {
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("192.0.2.1")
                 .hasMessageContaining("not of this machine");
+    }
+
+    /** Agents of torchrun that meet by themselves may start rank 0 on any host; their store stays where it is. */
+    @Test
+    void rankZeroSaysAtOnceThatTorchrunsStoreIsOnAnotherMachine() throws IOException {
+        Map<String, String> environment = new HashMap<>(
+                Map.of("RANK", "0", "WORLD_SIZE", "2", "MASTER_ADDR", "192.0.2.1", "MASTER_PORT", "29500"));
+        environment.put("TORCHELASTIC_USE_AGENT_STORE", "True");
+        EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
+        assertThatThrownBy(() -> TcpBootstrap.join(TcpSettings.fromEnvironment(environment, config)))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContaining("192.0.2.1, another machine")
+                .hasMessageContaining("--rdzv-backend=static")
+                .hasMessageContaining("EP_BOOTSTRAP_ADDRESS");
+        // A machine's own name may have an address that only others use, or none; then it is not refused.
+        environment.put("MASTER_ADDR", "localhost");
+        environment.put("MASTER_PORT", Integer.toString(TcpGroup.freePort()));
+        Listener.open(TcpSettings.fromEnvironment(environment, config)).close();
     }
 
     @Test
