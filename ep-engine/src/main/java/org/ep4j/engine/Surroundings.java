@@ -62,7 +62,7 @@ record Surroundings(Locality locality, String domain) {
         try {
             return switch (device.type()) {
                 case "host" -> {
-                    Topology topology = LinuxTopology.read("this machine", files);
+                    Topology topology = LinuxTopology.read("this machine", files, environment);
                     topology.warnings().forEach(Surroundings::note);
                     yield withoutPlace(topology, gidIndex, files);
                 }

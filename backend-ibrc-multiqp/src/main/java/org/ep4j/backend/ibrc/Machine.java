@@ -15,7 +15,7 @@ final class Machine {
 
     /** Its NICs as they are now. The libraries of GPUs, which take time to find, have nothing to say about them. */
     static Topology nics() {
-        return LinuxTopology.read("this machine", FileTree.of(Path.of("/")));
+        return LinuxTopology.read("this machine", FileTree.of(Path.of("/")), System.getenv());
     }
 
     /** What keeps NICs from registering memory of a GPU by its address, with what to do. */

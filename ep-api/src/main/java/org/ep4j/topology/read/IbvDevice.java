@@ -22,13 +22,26 @@ import org.ep4j.topology.TopologyException;
  * @param card equal for devices of one card; empty when unknown
  * @param atomics such as {@code ATOMIC_HCA (1)}; empty without {@code -v}
  * @param ports its ports
+ * @param lost what could not be understood, for people
  */
-record IbvDevice(String name, int vendor, int part, String card, String atomics, List<NicPort> ports) {
+record IbvDevice(
+        String name, int vendor, int part, String card, String atomics, List<NicPort> ports, List<String> lost) {
     private static final Pattern FIELD = Pattern.compile("\\s*([A-Za-z_]+):\\s*(.*)");
     private static final Pattern GID = Pattern.compile(
             "\\s*GID\\[\\s*(\\d{1,5})\\]:\\s*([0-9a-fA-F:.]{2,45})(?:,\\s*(RoCE v2|RoCE v1|IB/RoCE v1|IB|IWARP))?\\s*");
     private static final Pattern WIDTH = Pattern.compile("(\\d{1,2})X\\b.*");
     private static final Pattern SPEED = Pattern.compile("(\\d{1,5}(?:\\.\\d{1,3})?) Gbps.*");
+
+    /** The code that ibv_devinfo prints after the words, and after "invalid speed" where it is older than the speed. */
+    private static final Pattern CODE = Pattern.compile(".*\\((\\d{1,5})\\)");
+
+    /** Lanes by code ({@code enum ib_port_width} of Linux). */
+    private static final Map<String, Integer> WIDTHS = Map.of("1", 1, "2", 4, "4", 8, "8", 12, "16", 2);
+
+    /** Gigabits a second of a lane by code ({@code enum ib_port_speed} of Linux): SDR to XDR. */
+    private static final Map<String, Double> SPEEDS = Map.of(
+            "1", 2.5, "2", 5.0, "4", 10.0, "8", 10.0, "16", 14.0, "32", 25.0, "64", 50.0, "128", 100.0, "256", 200.0);
+
     private static final Pattern MTU = Pattern.compile("(\\d{1,5})\\b.*");
 
     /** Verbs report the organisation that made a device, which for older makers is not their PCI vendor id. */
@@ -106,7 +119,19 @@ record IbvDevice(String name, int vendor, int part, String card, String atomics,
                 draft.fields().getOrDefault("atomic_cap", ""),
                 draft.ports().entrySet().stream()
                         .map(entry -> port(source, draft, entry.getKey(), entry.getValue()))
+                        .toList(),
+                draft.ports().entrySet().stream()
+                        .filter(entry -> lostRate(entry.getValue().fields()))
+                        .map(entry ->
+                                "the rate of " + draft.name() + ":" + entry.getKey() + " is not known: its speed is "
+                                        + Faults.quote(entry.getValue().fields().getOrDefault("active_speed", ""))
+                                        + ", its width "
+                                        + Faults.quote(entry.getValue().fields().getOrDefault("active_width", "")))
                         .toList());
+    }
+
+    private static boolean lostRate(Map<String, String> fields) {
+        return fields.containsKey("active_speed") && rate(fields) == 0;
     }
 
     private static NicPort port(String source, Draft device, int number, PortDraft draft) {
@@ -133,11 +158,15 @@ record IbvDevice(String name, int vendor, int part, String card, String atomics,
 
     /** Only {@code -v} tells it: lanes, and the rate of one. */
     private static double rate(Map<String, String> fields) {
-        Optional<String> lanes = matched(WIDTH, fields.getOrDefault("active_width", ""));
-        Optional<String> speed = matched(SPEED, fields.getOrDefault("active_speed", ""));
-        return lanes.isPresent() && speed.isPresent()
-                ? Integer.parseInt(lanes.get()) * Double.parseDouble(speed.get())
-                : 0;
+        String width = fields.getOrDefault("active_width", "");
+        String speed = fields.getOrDefault("active_speed", "");
+        Optional<Integer> lanes = matched(WIDTH, width)
+                .map(Integer::valueOf)
+                .or(() -> matched(CODE, width).map(WIDTHS::get));
+        Optional<Double> lane = matched(SPEED, speed)
+                .map(Double::valueOf)
+                .or(() -> matched(CODE, speed).map(SPEEDS::get));
+        return lanes.isPresent() && lane.isPresent() ? lanes.get() * lane.get() : 0;
     }
 
     private static Optional<String> matched(Pattern pattern, String text) {

@@ -144,8 +144,10 @@ final class IbvDevinfo {
     }
 
     private static List<String> odd(IbvDevice device) {
-        return device.atomics().startsWith("ATOMIC_NONE")
-                ? List.of(device.name() + " has no atomics (" + device.atomics() + ")")
-                : List.of();
+        List<String> odd = new ArrayList<>(device.lost());
+        if (device.atomics().startsWith("ATOMIC_NONE")) {
+            odd.add(device.name() + " has no atomics (" + device.atomics() + ")");
+        }
+        return odd;
     }
 }

@@ -1,6 +1,7 @@
 package org.ep4j.topology.read;
 
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Topology;
@@ -19,15 +20,28 @@ public final class LinuxTopology {
      * Reads a machine.
      *
      * @param source name of it for messages
-     * @param files {@code /sys} and {@code /proc} of it
+     * @param files {@code /sys} and {@code /proc} of it, and {@code /var/run}, where a provider may describe its PCI tree
      */
     public static Topology read(String source, FileTree files) {
+        return read(source, files, Map.of());
+    }
+
+    /**
+     * As above, for a process.
+     *
+     * @param environment variables of the process, of which {@code NCCL_TOPO_FILE} may name the provider's description
+     */
+    public static Topology read(String source, FileTree files, Map<String, String> environment) {
+        return ProviderTree.apply(shown(source, files), files, environment);
+    }
+
+    private static Topology shown(String source, FileTree files) {
         Topology.Builder builder = Topology.builder(source);
         int host = builder.host(files.text("/proc/sys/kernel/hostname").orElse(""));
         SysFiles sys = new SysFiles(files);
         NumaNodes numa = new NumaNodes(files, builder, host);
         PciTree pci = new PciTree(sys, builder, host, numa);
-        List<GpuPlaces.Found> found = GpuPlaces.find(sys, pci);
+        List<GpuPlaces.Found> found = GpuPlaces.find(sys, pci, builder);
         int gpus = 0;
         for (GpuPlaces.Found nvidia : of(GpuVendor.NVIDIA, found)) {
             pci.attach(GpuPlaces.gpu(sys, pci, nvidia, host, gpus++), nvidia.place());

@@ -19,7 +19,7 @@ final class LiveTopology {
     private LiveTopology() {}
 
     static Topology read() {
-        Topology topology = LinuxTopology.read(NAME, FileTree.of(Path.of("/")));
+        Topology topology = LinuxTopology.read(NAME, FileTree.of(Path.of("/")), System.getenv());
         Map<String, TopologySource> sources = new TreeMap<>();
         List<String> broken = new ArrayList<>();
         collect(ServiceLoader.load(TopologySource.class, TopologySource.class.getClassLoader()), sources, broken);

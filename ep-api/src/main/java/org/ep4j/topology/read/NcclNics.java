@@ -28,8 +28,19 @@ final class NcclNics {
     /** Ports that NCCL joins to one device ({@code NCCL_NET_MAX_DEVS_PER_NIC} is 4). */
     private static final int MOST_JOINED = 16;
 
+    /**
+     * What NCCL appends to the name of a device that it reaches by its Data Direct function, a PCIe function of ConnectX-8 for GPU memory
+     * alone ({@code transport/net_ib}); there is no verbs device of that name.
+     */
+    private static final String DATA_DIRECT = "_dma";
+
     private final Topology.Builder topology;
     private final Map<String, Integer> names = new HashMap<>();
+    private final Map<String, Nic> byName = new HashMap<>();
+
+    /** Ways to NICs by their Data Direct functions. Used after all NICs are known, since either way may come first in a file. */
+    private final List<Runnable> dataDirect = new ArrayList<>();
+
     private int placed;
 
     NcclNics(Topology.Builder topology) {
@@ -61,6 +72,11 @@ final class NcclNics {
         unnamed(pci, new Card(seat, Optional.of(address), NcclSeat.id(pci), NcclSeat.link(pci)), address);
     }
 
+    /** Adds what waits for all NICs. */
+    void finish() {
+        dataDirect.forEach(Runnable::run);
+    }
+
     private void nets(XmlElement nic, Card card) {
         Map<List<String>, List<Net>> byName = new LinkedHashMap<>();
         List<XmlElement> nets = nic.children("net");
@@ -86,7 +102,22 @@ final class NcclNics {
             List<NicPort> ports = nets.stream()
                     .map(net -> port(net, speed(net.element()) / (double) joined.size(), card.id()))
                     .toList();
-            place(card, first, name, family(first, name, card.id()), ports);
+            if (name.endsWith(DATA_DIRECT) && name.length() > DATA_DIRECT.length()) {
+                String device = name.substring(0, name.length() - DATA_DIRECT.length());
+                dataDirect.add(() -> dataDirect(card, first, device, ports));
+            } else {
+                place(card, first, name, family(first, name, card.id()), ports);
+            }
+        }
+    }
+
+    /** One port that is reached by two functions is one NIC, with two ways to it. */
+    private void dataDirect(Card card, XmlElement net, String device, List<NicPort> ports) {
+        Nic known = byName.get(card.seat().host() + " " + device);
+        if (known == null) {
+            place(card, net, device, family(net, device, card.id()), ports);
+        } else {
+            topology.link(card.seat().parent(), known, card.link());
         }
     }
 
@@ -123,6 +154,7 @@ final class NcclNics {
                 direct(net),
                 net.number("net").orElse(1) != 0 && NicFamilies.compute(card.id()),
                 ports);
+        byName.putIfAbsent(seat.host() + " " + nic.name(), nic);
         topology.add(nic).link(seat.parent(), nic, card.link());
     }
 

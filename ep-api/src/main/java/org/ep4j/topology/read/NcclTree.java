@@ -55,6 +55,7 @@ final class NcclTree {
         nodes.values().forEach(host -> ProcessorLinks.connect(topology, List.copyOf(host.values())));
         shortcuts();
         gpus.finish();
+        nics.finish();
         return topology.build();
     }
 

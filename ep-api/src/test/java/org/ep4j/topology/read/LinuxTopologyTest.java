@@ -293,6 +293,39 @@ final class LinuxTopologyTest {
     }
 
     @Test
+    void aGpuWithoutItsDriverIsLeftOutAndNamed() {
+        SysTree tree = new SysTree().nodes(1);
+        for (int i = 1; i <= 5; i++) {
+            tree.pci("pci0000:00/0000:00:0" + i + ".0/0000:0" + i + ":00.0", "10de 2335 030200", 0);
+        }
+        tree.driver("pci0000:00/0000:00:02.0/0000:02:00.0", "vfio-pci");
+        tree.files.links.remove("/sys/devices/pci0000:00/0000:00:03.0/0000:03:00.0/driver");
+        for (int i : new int[] {1, 2, 3, 5}) {
+            tree.files.file("/proc/driver/nvidia/gpus/0000:0" + i + ":00.0/information", "Model: NVIDIA H100\n");
+        }
+        Topology machine = read(tree);
+
+        assertThat(machine.gpus())
+                .extracting(gpu -> gpu.name() + " " + gpu.address().orElseThrow())
+                .containsExactly("GPU0 0000:01:00.0", "GPU1 0000:05:00.0");
+        assertThat(machine.warnings())
+                .satisfiesExactly(
+                        warning -> assertThat(warning)
+                                .contains("0000:02:00.0", "NVIDIA", "0x2335", "its driver is vfio-pci"),
+                        warning -> assertThat(warning).contains("0000:03:00.0", "no driver is bound to it"),
+                        warning -> assertThat(warning).contains("0000:04:00.0", "/proc/driver/nvidia/gpus"));
+    }
+
+    /** Who records {@code /sys} may leave out the links to drivers. */
+    @Test
+    void withoutAnyDriverInTheFilesGpusCount() {
+        SysTree tree = new SysTree().nodes(1).pci("pci0000:00/0000:00:01.0/0000:01:00.0", "1002 74a1 120000", 0);
+        tree.files.links.remove("/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/driver");
+        assertThat(read(tree).gpus()).hasSize(1);
+        assertThat(read(tree).warnings()).isEmpty();
+    }
+
+    @Test
     void nothingToReadIsAMachineWithoutDevices() {
         Topology machine = LinuxTopology.read("empty", new MemoryTree());
 

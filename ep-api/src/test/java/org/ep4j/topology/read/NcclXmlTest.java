@@ -32,6 +32,31 @@ class NcclXmlTest {
         assertThat(hopper.only(PciSwitch.class)).hasSize(3);
     }
 
+    /** NCCL appends "_dma" to the name of a device that it reaches by its Data Direct function. */
+    @Test
+    void aDataDirectFunctionIsAnotherWayToTheSameNic() {
+        String gpu =
+                "<cpu numaid='0'><pci busid='0000:10:00.0' class='0x060400'><pci busid='0000:11:00.0' class='0x030200'>"
+                        + "<gpu dev='0'/></pci>" + dataDirect("0000:12:00.0", "mlx5_0_dma") + "</pci></cpu>";
+        String own = "<cpu numaid='1'>" + dataDirect("0000:03:00.0", "mlx5_0") + "</cpu>";
+        Topology alone = NcclXml.read("alone", "<system version='1'>" + gpu + "</system>");
+        assertThat(alone.nics()).extracting(Nic::name).containsExactly("mlx5_0");
+        for (String both : List.of(gpu + own, own + gpu)) {
+            Topology machine = NcclXml.read("both", "<system version='1'>" + both + "</system>");
+            assertThat(machine.nics()).singleElement().satisfies(nic -> {
+                assertThat(nic.name()).isEqualTo("mlx5_0");
+                assertThat(nic.address().orElseThrow()).hasToString("0000:03:00.0");
+                assertThat(nic.ports()).hasSize(1);
+            });
+            assertThat(type(machine, gpu(machine, 0), "mlx5_0")).isEqualTo(PathType.PIX);
+        }
+    }
+
+    private static String dataDirect(String address, String name) {
+        return "<pci busid='" + address + "' class='0x020000' vendor='0x15b3'><nic><net name='" + name
+                + "' speed='400000' port='1' guid='0x1'/></nic></pci>";
+    }
+
     @Test
     void twoSwitchesOfOtherMakersAreSeveralSwitchesApart() {
         assertThat(type(hopper, gpu(hopper, 1), "mlx5_2")).isEqualTo(PathType.PXB);

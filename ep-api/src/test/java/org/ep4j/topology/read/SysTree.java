@@ -45,6 +45,10 @@ final class SysTree {
                 .file(folder + "/max_link_speed", speed + "\n")
                 .file(folder + "/max_link_width", lanes + "\n")
                 .linked("/sys/bus/pci/devices/" + SysFiles.last(path), folder);
+        boolean gpu = id[2].startsWith("03") || id[2].startsWith("12");
+        if (gpu && (id[0].equals("10de") || id[0].equals("1002"))) {
+            driver(path, id[0].equals("10de") ? "nvidia" : "amdgpu");
+        }
         return this;
     }
 

@@ -19,9 +19,33 @@ import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyException;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 @Tag("verify")
 final class TextReadersTest {
+    /** An ibv_devinfo older than a speed or width prints "invalid" and the code. */
+    @ParameterizedTest
+    @CsvSource({
+        "4X (2), 100.0 Gbps (128), 400",
+        "4X (2), invalid speed (128), 400",
+        "4X (2), invalid speed (256), 800",
+        "invalid width (16), 50.0 Gbps (64), 100",
+        "invalid width (64), invalid speed (128), 0",
+        "4X (2), invalid speed (512), 0",
+    })
+    void codesOfSpeedsAndWidthsCountWhereTheirNamesAreUnknown(String width, String speed, double rate) {
+        String text = Texts.IBV_DEVINFO_VERBOSE
+                .replace("4X (2)", width)
+                .replace("100.0 Gbps (128)", speed)
+                .replace("PORT_DOWN (1)", "PORT_ACTIVE (4)");
+        Topology machine = Topologies.read("devinfo", text);
+        assertThat(machine.nics().get(0).ports().get(0).gigabitsPerSecond()).isEqualTo(rate);
+        assertThat(machine.warnings().stream()
+                        .anyMatch(warning -> warning.startsWith("the rate of bnxt_re0:1 is not known")))
+                .isEqualTo(rate == 0);
+    }
+
     @Test
     void theMatrixOfNvidiaSmiGivesPathTypesAndNames() {
         Topology machine = read(Texts.NVIDIA_SMI);

@@ -1,0 +1,167 @@
+package org.ep4j.topology.read;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import java.util.Map;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.HostBridge;
+import org.ep4j.topology.Link;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.Part;
+import org.ep4j.topology.PathType;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.TopologyCopy;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** A virtual machine with four GPUs and four NICs, each below a root port of its own, whose provider tells the true tree. */
+@Tag("verify")
+final class ProviderTreeTest {
+    private static final String FILE = "/opt/provider/topo.xml";
+
+    /** GPU i shares a switch with NIC 3 - i. */
+    private static final String PROVIDER = provider(4);
+
+    private static String provider(int pairs) {
+        StringBuilder xml = new StringBuilder("<system version='1'>");
+        for (int node = 0; node < 2; node++) {
+            xml.append("<cpu numaid='").append(node).append("' affinity='ff'>");
+            for (int i = node; i < pairs; i += 2) {
+                xml.append("<pci busid='ffff:ff:0").append(i).append(".0' class='0x060400'>");
+                xml.append("<pci busid='0000:1").append(i).append(":00.0' class='0x030200'/>");
+                xml.append("<pci busid='0000:2").append(3 - i).append(":00.0' class='0x020700'/></pci>");
+            }
+            xml.append("</cpu>");
+        }
+        return xml.append("</system>").toString();
+    }
+
+    private static SysTree machine() {
+        SysTree tree = new SysTree().nodes(1);
+        for (int i = 0; i < 4; i++) {
+            tree.pci("pci0000:00/0000:00:0" + (i + 1) + ".0/0000:1" + i + ":00.0", "10de 2335 030200", 0);
+            String nic = "pci0000:00/0000:00:1" + i + ".0/0000:2" + i + ":00.0";
+            tree.pci(nic, "15b3 1021 020700", 0).driver(nic, "mlx5_core");
+            tree.verbs("mlx5_" + i, nic, "InfiniBand", "400 Gb/sec (4X NDR)");
+        }
+        tree.pci("pci0000:00/0000:00:1f.0", "1af4 1041 020000", 0).net("eth0", "pci0000:00/0000:00:1f.0", 10_000);
+        tree.files.file("/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu vme hypervisor lahf_lm\n");
+        return tree;
+    }
+
+    @Test
+    void theFileOfTheVariablePlacesDevices() {
+        SysTree tree = machine();
+        tree.files.file(FILE, PROVIDER);
+        Topology machine = read(tree, Map.of("NCCL_TOPO_FILE", FILE));
+
+        placed(machine);
+        assertThat(machine.source()).isEqualTo("test, its PCI tree from NCCL_TOPO_FILE = " + FILE);
+        assertThat(machine.warnings()).isEmpty();
+    }
+
+    @Test
+    void theFileThatNcclReadsByItselfPlacesDevices() {
+        SysTree tree = machine();
+        tree.files.linked("/var/run", "/run").file("/run/nvidia-topologyd/virtualTopology.xml", PROVIDER);
+        Topology machine = read(tree, Map.of());
+
+        placed(machine);
+        assertThat(machine.source()).contains("virtualTopology.xml");
+        assertThat(read(tree, Map.of("NCCL_TOPO_FILE", "/not/there")).warnings())
+                .as("the variable goes first, as in NCCL")
+                .anyMatch(warning -> warning.contains("\"/not/there\", which cannot be read"));
+    }
+
+    private static void placed(Topology machine) {
+        assertThat(machine.gpus()).hasSize(4);
+        assertThat(machine.nics())
+                .extracting(Nic::name)
+                .containsExactlyInAnyOrder("mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "eth0");
+        for (int i = 0; i < 4; i++) {
+            Gpu gpu = machine.gpus().get(i);
+            assertThat(gpu.name()).isEqualTo("GPU" + i);
+            assertThat(machine.nearestNics(gpu)).extracting(Nic::name).containsExactly("mlx5_" + (3 - i));
+            assertThat(type(machine, gpu, nic(machine, "mlx5_" + (3 - i)))).isEqualTo(PathType.PIX);
+            assertThat(type(machine, gpu, nic(machine, "mlx5_" + ((5 - i) % 4))))
+                    .isEqualTo(PathType.PHB);
+            assertThat(type(machine, gpu, nic(machine, "mlx5_" + ((4 - i) % 4))))
+                    .isEqualTo(PathType.SYS);
+            assertThat(type(machine, gpu, nic(machine, "eth0"))).isGreaterThanOrEqualTo(PathType.PHB);
+            // The port and what is known of it are the machine's.
+            assertThat(nic(machine, "mlx5_" + i).ports().get(0).gigabitsPerSecond())
+                    .isEqualTo(400);
+        }
+        assertThat(machine.only(HostBridge.class)).as("for eth0").hasSize(1);
+    }
+
+    @Test
+    void devicesThatTheFileLacksKeepTheirPlace() {
+        SysTree tree = machine();
+        tree.files.file(FILE, provider(2));
+        Topology machine = read(tree, Map.of("NCCL_TOPO_FILE", FILE));
+
+        assertThat(machine.gpus()).hasSize(4);
+        assertThat(machine.nearestNics(machine.gpus().get(0)))
+                .extracting(Nic::name)
+                .containsExactly("mlx5_3");
+        assertThat(type(machine, machine.gpus().get(3), nic(machine, "mlx5_0"))).isEqualTo(PathType.PHB);
+        assertThat(machine.warnings()).singleElement().asString().contains("does not list 2 of 4 GPUs");
+    }
+
+    @Test
+    void aFileThatCannotBeUsedIsAWarningAndChangesNothing() {
+        SysTree tree = machine();
+        for (String text : List.of("", "<system version='1'>", PROVIDER.replace("0000:", "0001:"), "plain text")) {
+            tree.files.file(FILE, text);
+            Topology machine = read(tree, Map.of("NCCL_TOPO_FILE", FILE));
+            assertThat(machine.source()).isEqualTo("test");
+            assertThat(machine.warnings())
+                    .singleElement()
+                    .asString()
+                    .startsWith("the PCI tree of NCCL_TOPO_FILE = " + FILE + " is not used: ");
+            assertThat(type(machine, machine.gpus().get(0), nic(machine, "mlx5_0")))
+                    .isEqualTo(PathType.PHB);
+        }
+    }
+
+    @Test
+    void aFlatTreeOfAVirtualMachineWithoutAFileIsAWarning() {
+        SysTree tree = machine();
+        assertThat(read(tree, Map.of()).warnings())
+                .singleElement()
+                .asString()
+                .contains("equally far", "NCCL_TOPO_FILE", ProviderTree.VIRTUAL);
+        tree.files.file("/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu vme lahf_lm\n");
+        assertThat(read(tree, Map.of()).warnings()).as("a machine of its own").isEmpty();
+    }
+
+    @Test
+    void linksOfGpusStay() {
+        Topology machine = LinuxTopology.read("test", machine().tree());
+        Topology.Builder linked = TopologyCopy.of(machine, "test", part -> part);
+        linked.link(machine.gpus().get(0), machine.gpus().get(2), new Link(LinkType.XGMI, 50, 1));
+        SysTree tree = machine();
+        tree.files.file(FILE, PROVIDER);
+        Topology placed = ProviderTree.apply(linked.build(), tree.tree(), Map.of("NCCL_TOPO_FILE", FILE));
+        assertThat(placed.links(placed.gpus().get(0), placed.gpus().get(2)))
+                .containsExactly(new Link(LinkType.XGMI, 50, 1));
+    }
+
+    private static Topology read(SysTree tree, Map<String, String> environment) {
+        return LinuxTopology.read("test", tree.tree(), environment);
+    }
+
+    private static Nic nic(Topology machine, String name) {
+        return machine.nics().stream()
+                .filter(nic -> nic.name().equals(name))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static PathType type(Topology machine, Part from, Part to) {
+        return machine.distance(from, to).orElseThrow().type();
+    }
+}
