@@ -31,6 +31,12 @@ import picocli.CommandLine.Spec;
                     + " prefill (high throughput, BF16). Every element is compared with an independent reference."
         })
 final class DemoCommand implements Callable<Integer> {
+    /** Rounds before any is timed: the first ones of a process run in code that is not compiled yet. */
+    private static final int WARM_UP = 10;
+
+    /** Rounds that are timed and not checked, since checking takes the caches from the round after it. */
+    private static final int TIMED = 10;
+
     @Option(
             names = "--ranks",
             paramLabel = "N",
@@ -59,7 +65,8 @@ final class DemoCommand implements Callable<Integer> {
             names = "--iterations",
             paramLabel = "N",
             defaultValue = "3",
-            description = "Rounds of each exchange; all of them are checked. Default: ${DEFAULT-VALUE}.")
+            description = "Rounds of each exchange of which every element is checked, after " + WARM_UP
+                    + " rounds to warm up and " + TIMED + " that are timed alone. Default: ${DEFAULT-VALUE}.")
     private int iterations;
 
     @Spec
@@ -115,8 +122,8 @@ final class DemoCommand implements Callable<Integer> {
                         new Part(Mode.HT, prefillTokens, Wire.BF16, false)),
                 0,
                 RowLayout.BY_RANK,
-                1,
-                iterations,
+                WARM_UP,
+                TIMED + iterations,
                 true,
                 iterations,
                 false,
@@ -129,7 +136,8 @@ final class DemoCommand implements Callable<Integer> {
         out.println("Plan");
         out.println(outcome.joined().explanation().indent(2).stripTrailing());
         out.println();
-        out.println("Results (a rank, median of " + iterations + " rounds; every element of every round compared)");
+        out.println("Results (a rank, median of " + (TIMED + iterations) + " rounds after " + WARM_UP
+                + " to warm up; every element of the last " + iterations + " compared)");
         out.print(FigureTable.demo(ranks, Map.of("ll", decodeTokens, "ht", prefillTokens), outcome.figures())
                 .indent(2));
         boolean valid = outcome.figures().stream().allMatch(Figures::valid);
