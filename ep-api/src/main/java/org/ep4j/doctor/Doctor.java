@@ -26,16 +26,12 @@ public final class Doctor {
 
     private Doctor() {}
 
-    /** One check for every code, in the order of the codes; what cannot be looked at is {@link Check.Status#NOT_RUN}. */
+    /** One check for every code, in the order of the codes; what cannot be looked at is {@link Check.Status#NOT_RUN}, and
+     * what the machine lacks {@link Check.Status#NOT_APPLICABLE}. */
     public static List<Check> examine(DoctorInput input) {
         return ALL.stream()
                 .flatMap(examination -> examination.examine(input).stream())
                 .sorted(Comparator.comparingInt(check -> CODES.indexOf(check.code())))
                 .toList();
-    }
-
-    /** True when a check could not be made and nobody can do anything about it here. */
-    public static boolean notApplicable(Check check) {
-        return check.status() == Check.Status.NOT_RUN && check.remedy().isEmpty();
     }
 }

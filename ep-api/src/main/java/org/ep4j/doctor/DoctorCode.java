@@ -406,7 +406,7 @@ public enum DoctorCode {
 
     /** The machine lacks what the check looks at. */
     Check notApplicable(String reason) {
-        return new Check(code, Check.Status.NOT_RUN, "not applicable here: " + reason, "");
+        return Check.notApplicable(code, reason, "");
     }
 
     /** Somebody can make the check possible. */

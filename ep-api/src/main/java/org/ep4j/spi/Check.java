@@ -18,7 +18,9 @@ public record Check(String code, Status status, String detail, String remedy) {
         /** The backend cannot be used. */
         FAIL,
         /** Could not run. */
-        NOT_RUN
+        NOT_RUN,
+        /** Is about hardware that is not here: the backend cannot be used, and nothing is wrong. */
+        NOT_APPLICABLE
     }
 
     /** A check that passed. */
@@ -29,6 +31,15 @@ public record Check(String code, Status status, String detail, String remedy) {
     /** A check that failed, with what to do about it. */
     public static Check fail(String code, String detail, String remedy) {
         return new Check(code, Status.FAIL, detail, remedy);
+    }
+
+    /**
+     * A check that finds the machine, or the device, to be other than what the backend is for.
+     *
+     * @param remedy what to use instead; empty when there is nothing
+     */
+    public static Check notApplicable(String code, String detail, String remedy) {
+        return new Check(code, Status.NOT_APPLICABLE, detail, remedy);
     }
 
     /** A check that found something to improve. */

@@ -2,6 +2,7 @@ package org.ep4j.spi;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 
 /**
@@ -31,13 +32,22 @@ public record ProbeReport(List<Check> checks, Map<String, String> facts, Map<Str
         identity = java.util.Collections.unmodifiableMap(new TreeMap<>(identity));
     }
 
-    /** True when no check failed. */
+    /** True when the backend can be used: no check failed, and all apply. */
     public boolean usable() {
         return failures().isEmpty();
     }
 
-    /** The checks that failed. */
+    /** The checks because of which the backend cannot be used: those that failed, and those that do not apply. */
     public List<Check> failures() {
-        return checks.stream().filter(c -> c.status() == Check.Status.FAIL).toList();
+        return checks.stream()
+                .filter(check -> check.status() == Check.Status.FAIL || check.status() == Check.Status.NOT_APPLICABLE)
+                .toList();
+    }
+
+    /** The check that finds the machine or the device to be other than what the backend is for, if there is one. */
+    public Optional<Check> notApplicable() {
+        return checks.stream()
+                .filter(check -> check.status() == Check.Status.NOT_APPLICABLE)
+                .findFirst();
     }
 }

@@ -74,7 +74,8 @@ final class DoctorTest {
     @Test
     void onAMachineWithoutGpusAndRdmaTheirChecksAreNotApplicable() {
         List<Check> checks = FakeSystem.plain(root).examine();
-        assertThat(checks.stream().filter(Doctor::notApplicable)).hasSizeGreaterThan(20);
+        assertThat(checks.stream().filter(check -> check.status() == Status.NOT_APPLICABLE))
+                .hasSizeGreaterThan(20);
         assertThat(checks.stream().filter(check -> check.status() == Status.PASS))
                 .extracting(Check::code)
                 .containsExactly(

@@ -61,7 +61,7 @@ final class IbgdaChecksTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"ibrc, PASS", "none, PASS", "ibgda, WARN", "'', NOT_RUN"})
+    @CsvSource({"ibrc, PASS", "none, PASS", "ibgda, WARN", "'', NOT_APPLICABLE"})
     void aTransportThatNvshmemDoesNotKnowIsAWarning(String transport, Status status) {
         FakeSystem system = FakeSystem.nvidia(root);
         system.environment.put("NVSHMEM_REMOTE_TRANSPORT", transport);

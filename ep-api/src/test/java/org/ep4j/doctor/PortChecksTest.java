@@ -84,7 +84,7 @@ final class PortChecksTest {
         assertThat(two(port(State.ACTIVE, 400), port(State.ACTIVE, 400))
                         .check(DoctorCode.PORT_MTUS)
                         .status())
-                .isEqualTo(Status.NOT_RUN);
+                .isEqualTo(Status.NOT_APPLICABLE);
     }
 
     @Test

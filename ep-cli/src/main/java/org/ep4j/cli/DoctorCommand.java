@@ -26,7 +26,8 @@ import picocli.CommandLine.Spec;
         },
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {
-            "0:no check warns or failed, and, unless a recording was examined, a device besides the host can be used",
+            "0:no check warns or failed, and, unless a recording was examined, a device besides the host can be used; what is for"
+                    + " other hardware, or neither named by the settings nor needed, does not count",
             "1:as 0, but a check warns or failed",
             "2:only the host device can be used, whatever the checks say; also wrong usage, or a recording that cannot be"
                     + " understood",

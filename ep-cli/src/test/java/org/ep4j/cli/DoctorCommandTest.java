@@ -8,7 +8,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.ep4j.cli.launch.JavaCommand;
 import org.ep4j.doctor.DoctorCode;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -45,6 +48,34 @@ final class DoctorCommandTest {
     @Test
     void theBackendsAndDevicesThatAreInstalledAreProbed() {
         assertThat(Ran.ep("doctor").out()).contains("  host on host:0", "  host-shm on host:0", "EP-SHM-001");
+    }
+
+    /** As in a home from which nothing can be run: every backend gives the one reason, and none is blamed. */
+    @Test
+    void whereJnaCannotStartAllProbesNameItsFolder() throws Exception {
+        Path output = folder.resolve("output");
+        Process process = new ProcessBuilder(JavaCommand.of(
+                        List.of("-Djna.tmpdir=/proc/self"), Main.class.getName(), List.of("doctor", "--json")))
+                .redirectError(ProcessBuilder.Redirect.DISCARD)
+                .redirectOutput(output.toFile())
+                .start();
+        try {
+            assertThat(process.waitFor(Guard.minute().toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
+        } finally {
+            process.destroyForcibly();
+        }
+        List<String> failed = new ArrayList<>();
+        parse(Files.readString(output))
+                .get("probes")
+                .forEach(probe -> probe.get("checks").forEach(check -> {
+                    if (check.get("status").asString().equals("FAIL")) {
+                        failed.add(check.get("code").asString());
+                        assertThat(check.get("detail").asString()).startsWith("JNA, through which");
+                        assertThat(check.get("remedy").asString()).contains("/proc/self", "-Djna.tmpdir");
+                    }
+                }));
+        assertThat(failed).contains("EP-HOST-002", "EP-CUDA-002");
     }
 
     private Path recording(String state) throws IOException {

@@ -110,7 +110,7 @@ final class EfaOffer {
             case "host" -> Check.pass(EfaProbe.DEVICE, "device host");
             case "cuda", "hip" -> Check.pass(EfaProbe.DEVICE, device + ": proxy threads post for the GPU");
             default ->
-                Check.fail(
+                Check.notApplicable(
                         EfaProbe.DEVICE,
                         "device " + device + " is neither the host nor a GPU that memory of the host can be pinned for",
                         "set ep.device to host, cuda or hip");

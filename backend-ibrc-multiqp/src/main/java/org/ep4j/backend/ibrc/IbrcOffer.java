@@ -58,6 +58,12 @@ final class IbrcOffer {
     }
 
     static Check noNic(Locality locality) {
+        if (locality.nics().stream().noneMatch(nic -> nic.family().rdma())) {
+            return Check.notApplicable(
+                    IbrcProbe.NIC,
+                    "there is no NIC with RDMA; NICs here: " + families(locality),
+                    "use efa on plain Ethernet");
+        }
         return Check.fail(
                 IbrcProbe.NIC,
                 "there is no NIC with reliable connections (mlx5, bnxt, ionic, irdma, rxe) and a port that is up; NICs here: "

@@ -80,7 +80,7 @@ final class IbrcProbe {
             case "host" -> Check.pass(DEVICE, "device host");
             case "cuda", "hip" -> Check.pass(DEVICE, device + ": proxy threads post for the GPU");
             default ->
-                Check.fail(
+                Check.notApplicable(
                         DEVICE,
                         "device " + device + " is neither the host nor a GPU that memory of the host can be pinned for",
                         "set ep.device to host, cuda or hip");
@@ -90,7 +90,7 @@ final class IbrcProbe {
     private void run(Device device, EpConfig config) {
         Check kind = device(device);
         checks.add(kind);
-        if (kind.status() == Check.Status.FAIL) {
+        if (kind.status() != Check.Status.PASS) {
             notRun(LIBRARY, DEVICES, NIC, DIRECT, GID, ATOMICS, MEMORY, RETRIES);
             return;
         }

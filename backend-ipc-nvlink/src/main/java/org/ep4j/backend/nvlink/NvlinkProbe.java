@@ -83,7 +83,7 @@ final class NvlinkProbe {
     static Check device(Device device) {
         return device.type().equals("cuda")
                 ? Check.pass(DEVICE, "device cuda")
-                : Check.fail(
+                : Check.notApplicable(
                         DEVICE,
                         "device " + device.type() + " is not an NVIDIA GPU",
                         "use rocm for AMD GPUs and host-shm for the host device");
@@ -92,7 +92,7 @@ final class NvlinkProbe {
     private void run(Device device) {
         Check kind = device(device);
         checks.add(kind);
-        if (kind.status() == Check.Status.FAIL) {
+        if (kind.status() != Check.Status.PASS) {
             skipFrom(DRIVER, "the device is not an NVIDIA GPU");
             return;
         }

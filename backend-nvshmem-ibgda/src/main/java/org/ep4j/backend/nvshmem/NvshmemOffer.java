@@ -53,7 +53,7 @@ final class NvshmemOffer {
     static Check device(Device device) {
         return device.type().equals("cuda")
                 ? Check.pass(NvshmemProbe.DEVICE, "device cuda")
-                : Check.fail(
+                : Check.notApplicable(
                         NvshmemProbe.DEVICE,
                         "device " + device.type() + " is not an NVIDIA GPU",
                         "use ibrc-multiqp or efa for other devices");

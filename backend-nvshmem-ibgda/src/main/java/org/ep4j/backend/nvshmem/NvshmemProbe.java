@@ -57,7 +57,7 @@ final class NvshmemProbe {
         Map<String, String> facts = new TreeMap<>();
         Map<String, String> identity = new TreeMap<>();
         checks.add(NvshmemOffer.device(request.device()));
-        if (checks.get(0).status() == Check.Status.FAIL) {
+        if (checks.get(0).status() != Check.Status.PASS) {
             notRun(checks, "the device is not an NVIDIA GPU", LIBRARY, HEADERS, NIC, DIRECT, PROCESS);
             return new ProbeReport(checks, facts, identity);
         }

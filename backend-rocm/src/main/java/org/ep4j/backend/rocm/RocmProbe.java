@@ -105,7 +105,7 @@ final class RocmProbe {
     static Check device(Device device) {
         return device.type().equals(RocmOffer.DEVICE)
                 ? Check.pass(DEVICE, "device hip")
-                : Check.fail(
+                : Check.notApplicable(
                         DEVICE,
                         "device " + device.type() + " is not an AMD GPU",
                         "use ipc-nvlink for NVIDIA GPUs and host-shm for the host device");
@@ -114,7 +114,7 @@ final class RocmProbe {
     private void run(Device device) {
         Check kind = device(device);
         checks.add(kind);
-        if (kind.status() == Check.Status.FAIL) {
+        if (kind.status() != Check.Status.PASS) {
             skipFrom(DRIVER, "the device is not an AMD GPU");
             return;
         }

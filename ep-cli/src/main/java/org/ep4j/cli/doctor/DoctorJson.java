@@ -1,7 +1,6 @@
 package org.ep4j.cli.doctor;
 
 import java.util.List;
-import org.ep4j.doctor.Doctor;
 import org.ep4j.spi.Check;
 import tools.jackson.databind.ObjectMapper;
 import tools.jackson.databind.SerializationFeature;
@@ -11,7 +10,7 @@ import tools.jackson.databind.json.JsonMapper;
  * An examination for tools. Names of fields are stable; {@code format} grows by one when one of them changes its meaning.
  */
 public final class DoctorJson {
-    private static final int FORMAT = 1;
+    private static final int FORMAT = 2;
     private static final ObjectMapper JSON =
             JsonMapper.builder().enable(SerializationFeature.INDENT_OUTPUT).build();
 
@@ -27,7 +26,14 @@ public final class DoctorJson {
             List<CheckEntry> checks,
             List<String> notes) {}
 
-    record ProbeEntry(String kind, String name, List<String> devices, boolean usable, List<CheckEntry> checks) {}
+    record ProbeEntry(
+            String kind,
+            String name,
+            List<String> devices,
+            boolean usable,
+            boolean asked,
+            String notApplicable,
+            List<CheckEntry> checks) {}
 
     record CheckEntry(String code, String status, boolean applicable, String detail, String remedy) {}
 
@@ -46,6 +52,8 @@ public final class DoctorJson {
                                         probe.name(),
                                         probe.devices(),
                                         probe.usable(),
+                                        probe.asked(),
+                                        probe.notApplicable().orElse(""),
                                         entries(probe.checks(), problemsOnly)))
                                 .toList(),
                         entries(examined.checks(), problemsOnly),
@@ -59,7 +67,7 @@ public final class DoctorJson {
                 .map(check -> new CheckEntry(
                         check.code(),
                         check.status().name(),
-                        !Doctor.notApplicable(check),
+                        check.status() != Check.Status.NOT_APPLICABLE,
                         check.detail(),
                         check.remedy()))
                 .toList();

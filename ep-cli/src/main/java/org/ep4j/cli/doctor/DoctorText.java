@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.ep4j.doctor.Doctor;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 
@@ -37,7 +36,8 @@ public final class DoctorText {
 
     private void probes(String kind, String title) {
         List<Probe> shown = examined.probes().stream()
-                .filter(probe -> probe.kind().equals(kind))
+                .filter(probe ->
+                        probe.kind().equals(kind) && probe.notApplicable().isEmpty())
                 .filter(probe -> !problemsOnly || examined.trouble(probe))
                 .toList();
         if (shown.isEmpty()) {
@@ -47,7 +47,9 @@ public final class DoctorText {
         for (Probe probe : shown) {
             text.append("  ").append(probe.name());
             text.append(probe.devices().isEmpty() ? "" : " on " + String.join(", ", probe.devices()));
-            text.append(probe.usable() ? ": usable" : ": not usable").append(NL);
+            text.append(probe.usable() ? ": usable" : ": not usable");
+            text.append(probe.usable() || examined.trouble(probe) ? "" : ", and not asked for")
+                    .append(NL);
             probe.checks().stream()
                     .filter(check -> !problemsOnly || Examined.trouble(check))
                     .forEach(this::line);
@@ -57,7 +59,7 @@ public final class DoctorText {
 
     private void checks() {
         List<Check> shown = examined.checks().stream()
-                .filter(check -> !Doctor.notApplicable(check))
+                .filter(check -> check.status() != Status.NOT_APPLICABLE)
                 .filter(check -> !problemsOnly || Examined.trouble(check))
                 .toList();
         if (!shown.isEmpty()) {
@@ -84,10 +86,17 @@ public final class DoctorText {
     /** One line for each reason. */
     private void notApplicable() {
         Map<String, List<String>> byReason = new LinkedHashMap<>();
+        for (Probe probe : examined.probes()) {
+            probe.notApplicable()
+                    .ifPresent(reason -> byReason.computeIfAbsent(reason, r -> new ArrayList<>())
+                            .add(probe.kind() + " " + probe.name()
+                                    + (probe.kind().equals("device")
+                                            ? ""
+                                            : " on " + String.join(", ", probe.devices()))));
+        }
         examined.checks().stream()
-                .filter(Doctor::notApplicable)
-                .forEach(check -> byReason.computeIfAbsent(
-                                check.detail().replaceFirst("^not applicable here: ", ""), r -> new ArrayList<>())
+                .filter(check -> check.status() == Status.NOT_APPLICABLE)
+                .forEach(check -> byReason.computeIfAbsent(check.detail(), r -> new ArrayList<>())
                         .add(check.code()));
         if (!byReason.isEmpty()) {
             text.append("not applicable here").append(NL);
@@ -102,14 +111,19 @@ public final class DoctorText {
 
     private void summary() {
         List<Check> all = new ArrayList<>(examined.checks());
-        examined.probes().forEach(probe -> all.addAll(probe.checks()));
+        // What is not asked for and does not work is no failure.
+        examined.probes().stream()
+                .filter(probe -> probe.usable() || examined.trouble(probe))
+                .forEach(probe -> all.addAll(probe.checks()));
+        long others = examined.probes().stream()
+                .filter(probe -> probe.notApplicable().isPresent())
+                .count();
         text.append(examined.outcome()).append(": ");
         text.append(count(all, Status.PASS)).append(" passed, ");
         text.append(count(all, Status.WARN)).append(" warnings, ");
         text.append(count(all, Status.FAIL)).append(" failed, ");
-        long absent = all.stream().filter(Doctor::notApplicable).count();
-        text.append(count(all, Status.NOT_RUN) - absent).append(" not run, ");
-        text.append(absent).append(" not applicable");
+        text.append(count(all, Status.NOT_RUN)).append(" not run, ");
+        text.append(count(all, Status.NOT_APPLICABLE) + others).append(" not applicable");
         List<String> usable = examined.usable();
         text.append(usable.isEmpty() ? "" : "; usable: " + String.join(", ", usable))
                 .append(NL);

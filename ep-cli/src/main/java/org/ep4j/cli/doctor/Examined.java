@@ -1,9 +1,12 @@
 package org.ep4j.cli.doctor;
 
+import java.io.File;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.ep4j.Device;
 import org.ep4j.EpException;
@@ -12,6 +15,7 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.doctor.Doctor;
 import org.ep4j.doctor.DoctorInput;
 import org.ep4j.doctor.DoctorInput.Need;
+import org.ep4j.doctor.DoctorInput.Room;
 import org.ep4j.doctor.LibrarySearch;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
@@ -98,8 +102,20 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
                 nics,
                 LibrarySearch.in(files, environment),
                 need(machine),
+                room(probes),
                 Probes.keys(machine, config));
         return new Examined(machine.source(), live, probes, Doctor.examine(input), notes);
+    }
+
+    /** Room where ranks put the files that they share; asked of the machine, so none of a recording. */
+    private static Optional<Room> room(List<Probe> probes) {
+        return probes.stream()
+                .flatMap(probe -> probe.folder().stream())
+                .findFirst()
+                .map(folder -> {
+                    File file = new File(folder);
+                    return new Room(folder, file.getTotalSpace(), file.getUsableSpace());
+                });
     }
 
     private static Need need(Topology machine) {
@@ -134,7 +150,7 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
             return verdict().toString();
         }
         long made = checks.stream()
-                .filter(check -> check.status() != Status.NOT_RUN)
+                .filter(check -> check.status() != Status.NOT_RUN && check.status() != Status.NOT_APPLICABLE)
                 .count();
         return "recording examined by " + made + " of " + checks.size() + " checks, no device or backend was probed; "
                 + (verdict() == Verdict.WARNINGS ? "warnings" : verdict());
@@ -144,17 +160,30 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
         return check.status() == Status.WARN || check.status() == Status.FAIL;
     }
 
-    /** A backend that is not for a device is no trouble as long as another is. */
+    /**
+     * True when a user has to know of a probe: what the settings name cannot be used or warns, or what nothing else stands in for. A
+     * backend that is not for a device is no trouble as long as another one is.
+     */
     boolean trouble(Probe probe) {
+        if (probe.notApplicable().isPresent() || (probe.usable() && !probe.warns())) {
+            return false;
+        }
+        if (probe.asked() || probe.devices().isEmpty()) {
+            return true;
+        }
         return probe.usable()
-                ? probe.troubled()
-                : !usable().containsAll(probe.devices()) || probe.devices().isEmpty();
+                ? !served(Probe::serves).containsAll(probe.devices())
+                : !usable().containsAll(probe.devices());
     }
 
     /** Devices that some backend can use. */
     List<String> usable() {
+        return served(probe -> probe.kind().equals("backend") && probe.usable());
+    }
+
+    private List<String> served(Predicate<Probe> by) {
         return probes.stream()
-                .filter(probe -> probe.kind().equals("backend") && probe.usable())
+                .filter(by)
                 .flatMap(probe -> probe.devices().stream())
                 .distinct()
                 .toList();

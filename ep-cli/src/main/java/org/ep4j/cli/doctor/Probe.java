@@ -1,6 +1,7 @@
 package org.ep4j.cli.doctor;
 
 import java.util.List;
+import java.util.Optional;
 import org.ep4j.spi.Check;
 
 /**
@@ -9,20 +10,58 @@ import org.ep4j.spi.Check;
  * @param kind whether it is a device or a backend, in that word
  * @param name type of the device, id of the backend
  * @param devices devices that it was asked for, with the same outcome for all of them
- * @param usable whether it can be used
+ * @param outcome what it comes to
+ * @param asked true when the settings name it
  * @param checks its checks, for the first of the devices
+ * @param folder the folder in which it would put files that ranks share
  */
-record Probe(String kind, String name, List<String> devices, boolean usable, List<Check> checks) {
+record Probe(
+        String kind,
+        String name,
+        List<String> devices,
+        Outcome outcome,
+        boolean asked,
+        List<Check> checks,
+        Optional<String> folder) {
     /** The provider can be loaded and probed. */
     static final String BROKEN = "EP-SPI-001";
+
+    /** What a probe comes to. */
+    sealed interface Outcome {
+        /** It can be used. */
+        record Usable() implements Outcome {}
+
+        /** It cannot be used, though the hardware for it is here. */
+        record Unusable() implements Outcome {}
+
+        /**
+         * It is for other hardware, or the settings leave it out.
+         *
+         * @param reason what is other, for people
+         */
+        record NotApplicable(String reason) implements Outcome {}
+    }
 
     Probe {
         devices = List.copyOf(devices);
         checks = List.copyOf(checks);
     }
 
-    /** True when somebody looking for trouble wants to see it. */
-    boolean troubled() {
-        return !usable || checks.stream().anyMatch(check -> check.status() == Check.Status.WARN);
+    boolean usable() {
+        return outcome instanceof Outcome.Usable;
+    }
+
+    /** Why it is not for this machine; empty where it is. */
+    Optional<String> notApplicable() {
+        return outcome instanceof Outcome.NotApplicable other ? Optional.of(other.reason()) : Optional.empty();
+    }
+
+    /** True when it is a backend that can be used and of which no check warns. */
+    boolean serves() {
+        return kind.equals("backend") && usable() && !warns();
+    }
+
+    boolean warns() {
+        return checks.stream().anyMatch(check -> check.status() == Check.Status.WARN);
     }
 }

@@ -6,20 +6,30 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.ep4j.Device;
+import org.ep4j.EpException;
 import org.ep4j.EpGroup;
+import org.ep4j.cli.doctor.Probe.Outcome;
+import org.ep4j.cli.doctor.Probe.Outcome.NotApplicable;
+import org.ep4j.cli.doctor.Probe.Outcome.Unusable;
+import org.ep4j.cli.doctor.Probe.Outcome.Usable;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
+import org.ep4j.plan.BackendChoice;
 import org.ep4j.spi.Check;
+import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.DeviceProvider;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.SpiVersion;
+import org.ep4j.topology.Locality;
 import org.ep4j.topology.Topology;
 
 /** Asks every device and backend that is installed. What throws or cannot be loaded becomes a failed check. */
@@ -50,8 +60,9 @@ final class Probes {
         List<Probe> found = new ArrayList<>();
         List<Device> usable = new ArrayList<>();
         for (DeviceProvider provider : load(DeviceProvider.class, DeviceProvider::type, DeviceProvider::spiVersion)) {
+            boolean asked = wanted().filter(provider.type()::equals).isPresent();
             for (Device device : devices(provider.type())) {
-                Probe probe = probe("device", provider.type(), device, provider::probe);
+                Probe probe = probe("device", provider.type(), device, asked, provider::probe, () -> absent(device));
                 found.add(probe);
                 if (probe.usable()) {
                     usable.add(device);
@@ -59,12 +70,78 @@ final class Probes {
             }
         }
         for (EpBackendProvider provider : backends()) {
-            for (Device device : usable) {
-                found.add(probe("backend", provider.id(), device, provider::probe));
-            }
+            found.addAll(probes(provider, usable));
         }
         found.addAll(broken);
         return folded(found);
+    }
+
+    /** Type of the device that the settings name; empty where they cannot be read, about which EP-CFG-001 says more. */
+    private Optional<String> wanted() {
+        try {
+            return config.resolve(EpKeys.DEVICE).origin() != EpConfig.Origin.DEFAULT
+                    ? Optional.of(Device.parse(config.get(EpKeys.DEVICE)).type())
+                    : Optional.empty();
+        } catch (EpException e) {
+            return Optional.empty();
+        }
+    }
+
+    private List<Probe> probes(EpBackendProvider provider, List<Device> devices) {
+        BackendChoice choice = BackendChoice.from(config);
+        Optional<String> refused = choice.refuses(provider.id());
+        if (refused.isPresent()) {
+            List<String> names = devices.stream().map(Device::toString).toList();
+            return List.of(new Probe(
+                    "backend",
+                    provider.id(),
+                    names,
+                    new NotApplicable(refused.get()),
+                    false,
+                    List.of(),
+                    Optional.empty()));
+        }
+        boolean asked =
+                choice.require().contains(provider.id()) || choice.prefer().contains(provider.id());
+        List<Probe> probes = devices.stream()
+                .map(device -> probe(
+                        "backend", provider.id(), device, asked, provider::probe, () -> described(provider, device)))
+                .toList();
+        // Hardware that was asked for and is not there is a failure, unless another device has it.
+        return asked && probes.stream().noneMatch(Probe::usable)
+                ? probes.stream().map(Probes::failed).toList()
+                : probes;
+    }
+
+    private static Probe failed(Probe probe) {
+        return new Probe(
+                probe.kind(), probe.name(), probe.devices(), new Unusable(), true, probe.checks(), probe.folder());
+    }
+
+    /** Why there is no such device; empty where the machine has it. */
+    private Optional<String> absent(Device device) {
+        boolean there = device.type().equals(Device.HOST.type())
+                || machine.gpus().stream()
+                        .anyMatch(gpu -> gpu.vendor().deviceType().equals(device.type()));
+        return there ? Optional.empty() : Optional.of("this machine shows no such device");
+    }
+
+    /** Why a backend is not for this machine, by the description of its hardware; empty where it is, or cannot tell. */
+    private Optional<String> described(EpBackendProvider provider, Device device) {
+        try {
+            int gidIndex = config.get(EpKeys.NIC_GID_INDEX);
+            Locality locality = machine.gpus().stream()
+                    .filter(gpu -> gpu.host() == 0 && gpu.vendor().deviceType().equals(device.type()))
+                    .skip(device.ordinal())
+                    .findFirst()
+                    .map(gpu -> Locality.of(machine, gpu, gidIndex))
+                    .orElseGet(() -> Locality.ofHost(machine, 0, -1, gidIndex));
+            return provider.describe(new DescribeRequest(device, locality, "here", config))
+                    .notApplicable()
+                    .map(Check::detail);
+        } catch (RuntimeException | LinkageError e) {
+            return Optional.empty();
+        }
     }
 
     private List<EpBackendProvider> backends() {
@@ -83,29 +160,59 @@ final class Probes {
         return all;
     }
 
-    private Probe probe(String kind, String name, Device device, Function<ProbeRequest, ProbeReport> asked) {
+    /** @param other says why it is not for this machine, where it turns out to be unusable */
+    private Probe probe(
+            String kind,
+            String name,
+            Device device,
+            boolean asked,
+            Function<ProbeRequest, ProbeReport> probe,
+            Supplier<Optional<String>> other) {
+        List<String> devices = List.of(device.toString());
         try {
-            ProbeReport report = asked.apply(new ProbeRequest(device, config, DEADLINE));
-            return new Probe(kind, name, List.of(device.toString()), report.usable(), report.checks());
+            ProbeReport report = probe.apply(new ProbeRequest(device, config, DEADLINE));
+            Outcome outcome = report.usable()
+                    ? new Usable()
+                    : report.notApplicable()
+                            .map(Check::detail)
+                            .or(other)
+                            .filter(reason -> !asked || kind.equals("backend"))
+                            .<Outcome>map(NotApplicable::new)
+                            .orElseGet(Unusable::new);
+            return new Probe(
+                    kind,
+                    name,
+                    devices,
+                    outcome,
+                    asked,
+                    report.checks(),
+                    Optional.ofNullable(report.facts().get(ProbeReport.FOLDER)));
         } catch (RuntimeException | LinkageError e) {
             Check failed = Check.fail(
                     Probe.BROKEN, "its probe ended with " + e, "this is a defect of the " + kind + "; report it");
-            return new Probe(kind, name, List.of(device.toString()), false, List.of(failed));
+            return new Probe(kind, name, devices, new Unusable(), true, List.of(failed), Optional.empty());
         }
     }
 
     /** Devices with the same outcome share an entry. */
     private static List<Probe> folded(List<Probe> all) {
-        record Outcome(String kind, String name, boolean usable, List<String> checks) {}
-        Map<Outcome, Probe> shown = new LinkedHashMap<>();
+        record Same(String kind, String name, Outcome outcome, List<String> checks) {}
+        Map<Same, Probe> shown = new LinkedHashMap<>();
         for (Probe probe : all) {
             List<String> checks = probe.checks().stream()
                     .map(check -> check.code() + " " + check.status())
                     .toList();
-            shown.merge(new Outcome(probe.kind(), probe.name(), probe.usable(), checks), probe, (first, other) -> {
+            shown.merge(new Same(probe.kind(), probe.name(), probe.outcome(), checks), probe, (first, other) -> {
                 List<String> devices = new ArrayList<>(first.devices());
                 devices.addAll(other.devices());
-                return new Probe(first.kind(), first.name(), devices, first.usable(), first.checks());
+                return new Probe(
+                        first.kind(),
+                        first.name(),
+                        devices,
+                        first.outcome(),
+                        first.asked(),
+                        first.checks(),
+                        first.folder());
             });
         }
         return List.copyOf(shown.values());
@@ -138,6 +245,6 @@ final class Probes {
     private void refuse(Class<?> service, String name, String why) {
         String kind = service == DeviceProvider.class ? "device" : "backend";
         Check check = Check.fail(Probe.BROKEN, name + " " + why, "use versions that belong together");
-        broken.add(new Probe(kind, name, List.of(), false, List.of(check)));
+        broken.add(new Probe(kind, name, List.of(), new Unusable(), true, List.of(check), Optional.empty()));
     }
 }

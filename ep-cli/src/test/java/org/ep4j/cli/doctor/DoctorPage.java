@@ -24,6 +24,7 @@ final class DoctorPage {
     private static final Pattern LITERAL = Pattern.compile("\"(" + CODE + ")\"");
     private static final Map<String, String> OTHERS = Map.of(
             "EP-HOST-001", "the host device exists",
+            "EP-HOST-002", "native libraries can be called",
             "EP-PLAN-001", "the planner can use the backend for a machine that is given only as a description");
 
     private DoctorPage() {}
@@ -39,7 +40,11 @@ final class DoctorPage {
                 | PASS | as it should be |
                 | WARN | works, but slower or less safely than it could |
                 | FAIL | a backend cannot be used |
-                | NOT RUN | not checked; with a remedy if you can make the check possible, without one if the machine has no such hardware |
+                | NOT RUN | not checked; with a remedy if you can make the check possible |
+                | not applicable | for hardware that this machine or device does not have; one line at the end of the report for each reason |
+
+                A device or backend that the settings do not name (`ep.device`, `ep.backend.require`, `ep.backend.prefer`) and that others
+                stand in for is reported, but its warnings and failures do not change the exit code.
 
                 `./ep doctor --root DIR` examines a recording of another machine; `--env FILE` adds the environment of a process there (the
                 output of `env`, or a copy of `/proc/PID/environ`). The following commands make a recording. Run them in the shell or container
@@ -60,6 +65,7 @@ final class DoctorPage {
                   find sys/module/{nvidia,nvidia_peermem,efa_nv_peermem} -maxdepth 1 -type f
                   find sys/kernel/mm/{hugepages,transparent_hugepage,memory_peers} sys/kernel/memory_peers sys/memory_peers -type f
                   find proc/driver/nvidia/{version,params,gpus} -type f
+                  ls var/run/nvidia-topologyd/virtualTopology.xml sys/class/dmi/id/sys_vendor
                   ls proc/{cmdline,cpuinfo,meminfo,mounts} proc/self/{limits,mounts,status} proc/sys/kernel/{hostname,osrelease}
                   ls proc/net/{route,fib_trie,if_inet6,vlan/config}
                   ls "boot/config-$(uname -r)"

@@ -3,6 +3,11 @@ package org.ep4j.cli.doctor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
+import java.util.Optional;
+import org.ep4j.cli.doctor.Probe.Outcome;
+import org.ep4j.cli.doctor.Probe.Outcome.NotApplicable;
+import org.ep4j.cli.doctor.Probe.Outcome.Unusable;
+import org.ep4j.cli.doctor.Probe.Outcome.Usable;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 import org.junit.jupiter.api.Tag;
@@ -15,11 +20,15 @@ final class ExaminedTest {
     private static final Check PASS = Check.pass("EP-X-001", "fine");
     private static final Check WARN = Check.warn("EP-X-002", "slow", "make it fast");
     private static final Check FAIL = Check.fail("EP-X-003", "absent", "add it");
-    private static final Check ABSENT = new Check("EP-X-004", Status.NOT_RUN, "not applicable here: no GPU", "");
+    private static final Check ABSENT = Check.notApplicable("EP-X-004", "no GPU", "");
     private static final Check ROOT = new Check("EP-X-005", Status.NOT_RUN, "cannot be read", "run it as root");
 
     private static Probe backend(String name, String device, boolean usable, Check check) {
-        return new Probe("backend", name, List.of(device), usable, List.of(check));
+        return probe("backend", name, device, usable ? new Usable() : new Unusable(), false, check);
+    }
+
+    private static Probe probe(String kind, String name, String device, Outcome outcome, boolean asked, Check check) {
+        return new Probe(kind, name, List.of(device), outcome, asked, List.of(check), Optional.empty());
     }
 
     private static Examined live(List<Probe> probes, Check... checks) {
@@ -48,6 +57,37 @@ final class ExaminedTest {
     void aDeviceThatNoBackendCanUseIsAProblemWhereAnotherCan() {
         List<Probe> probes = List.of(backend("nvlink", "cuda:0", true, PASS), backend("nvlink", "cuda:1", false, FAIL));
         assertThat(live(probes).verdict()).isEqualTo(Verdict.PROBLEMS);
+    }
+
+    /** A machine with NVIDIA GPUs alone: nothing is wrong with it because backends of other hardware are there. */
+    @Test
+    void whatIsForOtherHardwareIsOneLineAndNoTrouble() {
+        Outcome none = new NotApplicable("no AMD GPU");
+        Examined examined = live(List.of(
+                probe("device", "hip", "hip:0", none, false, FAIL),
+                probe("backend", "rocm", "cuda:0", none, false, FAIL),
+                backend("nvlink", "cuda:0", true, PASS),
+                backend("nvshmem", "cuda:0", false, FAIL),
+                backend("efa", "cuda:0", true, WARN)));
+        assertThat(examined.verdict()).isEqualTo(Verdict.USABLE);
+        assertThat(DoctorText.of(examined, false).lines())
+                .contains(
+                        "    no AMD GPU: device hip, backend rocm on cuda:0",
+                        "  nvshmem on cuda:0: not usable, and not asked for",
+                        "usable: 1 passed, 1 warnings, 0 failed, 0 not run, 2 not applicable; usable: cuda:0")
+                .noneMatch(line -> line.startsWith("  rocm") || line.startsWith("  hip"));
+        assertThat(DoctorText.of(examined, true).lines()).hasSize(1);
+    }
+
+    @Test
+    void whatTheSettingsNameMustWork() {
+        Probe healthy = backend("nvlink", "cuda:0", true, PASS);
+        assertThat(live(List.of(healthy, probe("backend", "nvshmem", "cuda:0", new Unusable(), true, FAIL)))
+                        .verdict())
+                .isEqualTo(Verdict.PROBLEMS);
+        assertThat(live(List.of(healthy, probe("backend", "efa", "cuda:0", new Usable(), true, WARN)))
+                        .verdict())
+                .isEqualTo(Verdict.WARNINGS);
     }
 
     @Test
