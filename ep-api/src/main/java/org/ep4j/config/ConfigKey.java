@@ -1,9 +1,12 @@
 package org.ep4j.config;
 
+import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.regex.Pattern;
@@ -20,6 +23,8 @@ import java.util.regex.Pattern;
  * @param agreed true when all ranks must have the same value
  * @param variables environment variables of other software that give the value where {@link #environmentName} is not set,
  *     in this order
+ * @param readings what values of such a variable mean where it has other ones than the key: by variable, the key's text by
+ *     the variable's, in small letters; a value that is not there is read as it is
  * @param <T> type of the value
  */
 public record ConfigKey<T>(
@@ -29,19 +34,22 @@ public record ConfigKey<T>(
         String help,
         Function<String, T> parser,
         boolean agreed,
-        List<String> variables) {
+        List<String> variables,
+        Map<String, Map<String, String>> readings) {
     private static final Pattern DURATION = Pattern.compile("(\\d{1,12})\\s*(us|ms|s|m|h)");
-    private static final Pattern BYTES = Pattern.compile("(\\d{1,12})\\s*(|KiB|MiB|GiB)");
+    private static final Pattern BYTES =
+            Pattern.compile("(\\d{1,12}(?:\\.\\d{1,6})?)\\s*(|[KMGT](?:iB)?)", Pattern.CASE_INSENSITIVE);
 
-    /** Copies the list. */
+    /** Copies list and map. */
     public ConfigKey {
         variables = List.copyOf(variables);
+        readings = Map.copyOf(readings);
     }
 
     /** A key without variables of other software. */
     public ConfigKey(
             String name, String defaultText, String format, String help, Function<String, T> parser, boolean agreed) {
-        this(name, defaultText, format, help, parser, agreed, List.of());
+        this(name, defaultText, format, help, parser, agreed, List.of(), Map.of());
     }
 
     /** A key whose value is text. */
@@ -143,7 +151,10 @@ public record ConfigKey<T>(
                 false);
     }
 
-    /** A key whose value is a number of bytes such as {@code 4096}, {@code 64 MiB}. */
+    /**
+     * A key whose value is a number of bytes such as {@code 4096}, {@code 64 MiB}, {@code 1.5GiB}. {@code K}, {@code M}, {@code G} and
+     * {@code T} alone are the same binary units, as in variables of NVSHMEM.
+     */
     public static ConfigKey<Long> bytes(String name, String defaultText, String help) {
         return new ConfigKey<>(
                 name, defaultText, "a number of bytes such as 4096, 64MiB or 2GiB", help, ConfigKey::parseBytes, false);
@@ -151,14 +162,31 @@ public record ConfigKey<T>(
 
     /** The same key, with a value that all ranks must share. */
     public ConfigKey<T> agreedByAllRanks() {
-        return new ConfigKey<>(name, defaultText, format, help, parser, true, variables);
+        return new ConfigKey<>(name, defaultText, format, help, parser, true, variables, readings);
     }
 
     /** The same key, also read from an environment variable of other software. */
     public ConfigKey<T> orVariable(String variable) {
         List<String> more = new ArrayList<>(variables);
         more.add(variable);
-        return new ConfigKey<>(name, defaultText, format, help, parser, agreed, more);
+        return new ConfigKey<>(name, defaultText, format, help, parser, agreed, more, readings);
+    }
+
+    /**
+     * The same key, also read from an environment variable of other software that has values of its own.
+     *
+     * @param values the key's text for each value of the variable, in small letters
+     */
+    public ConfigKey<T> orVariable(String variable, Map<String, String> values) {
+        Map<String, Map<String, String>> more = new HashMap<>(readings);
+        more.put(variable, Map.copyOf(values));
+        return new ConfigKey<>(name, defaultText, format, help, parser, agreed, variables, more).orVariable(variable);
+    }
+
+    /** The key's text for a value of one of {@link #variables}. */
+    String reading(String variable, String value) {
+        return readings.getOrDefault(variable, Map.of())
+                .getOrDefault(value.strip().toLowerCase(Locale.ROOT), value);
     }
 
     /** Name of the environment variable. */
@@ -198,12 +226,11 @@ public record ConfigKey<T>(
         if (!matcher.matches()) {
             throw new IllegalArgumentException(text);
         }
-        int shift = switch (matcher.group(2)) {
-            case "KiB" -> 10;
-            case "MiB" -> 20;
-            case "GiB" -> 30;
-            default -> 0;
-        };
-        return Math.multiplyExact(Long.parseLong(matcher.group(1)), 1L << shift);
+        String unit = matcher.group(2).toUpperCase(Locale.ROOT);
+        int shift = unit.isEmpty() ? 0 : 10 * ("KMGT".indexOf(unit.charAt(0)) + 1);
+        return new BigDecimal(matcher.group(1))
+                .multiply(BigDecimal.valueOf(1L << shift))
+                .toBigInteger()
+                .longValueExact();
     }
 }

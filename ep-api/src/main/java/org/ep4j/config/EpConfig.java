@@ -125,7 +125,7 @@ public final class EpConfig {
         for (String variable : key.variables()) {
             text = environment.get(variable);
             if (text != null && !text.isBlank()) {
-                return new Resolved(key.name(), text, Origin.ENVIRONMENT, variable);
+                return new Resolved(key.name(), key.reading(variable, text), Origin.ENVIRONMENT, variable);
             }
         }
         return new Resolved(key.name(), key.defaultText(), Origin.DEFAULT, "");

@@ -2,6 +2,7 @@ package org.ep4j.config;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 
 /** The settings that ep4j itself reads; backends declare their own. */
 public final class EpKeys {
@@ -54,6 +55,7 @@ public final class EpKeys {
                             + " paths (loads and stores), with posted paths to the other ranks; false: every pair of"
                             + " ranks that is offered a posted path uses it, in both modes")
             .orVariable("EP_HYBRID_LL")
+            .orVariable("MSCCLPP_EP_HYBRID_LL")
             .agreedByAllRanks();
 
     /** Whether rows go to a host once. */
@@ -111,13 +113,14 @@ public final class EpKeys {
 
     /** NICs of each GPU. */
     public static final ConfigKey<String> NIC_MAP = ConfigKey.checkedText(
-            "ep.nic.map",
-            "",
-            "a map of GPUs to NICs",
-            "NICs of each GPU, for example 0:mlx5_0:1,1:mlx5_1 (GPU:NIC[:PORT], where GPU is the index of the GPU on"
-                    + " its host); a GPU that is listed twice uses both NICs; * as GPU means all GPUs that are not"
-                    + " listed",
-            NicMap::parse);
+                    "ep.nic.map",
+                    "",
+                    "a map of GPUs to NICs",
+                    "NICs of each GPU, for example 0:mlx5_0:1,1:mlx5_1 (GPU:NIC[:PORT], where GPU is the index of the GPU on"
+                            + " its host); a GPU that is listed twice uses both NICs; * as GPU means all GPUs that are not"
+                            + " listed",
+                    NicMap::parse)
+            .orVariable("DEEP_EP_DEVICE_TO_HCA_MAPPING");
 
     /** NICs that alone may be used. */
     public static final ConfigKey<String> NIC_INCLUDE = ConfigKey.checkedText(
@@ -257,11 +260,12 @@ public final class EpKeys {
 
     /** How a GPU tells others that data is there. */
     public static final ConfigKey<String> PUBLISH = ConfigKey.choice(
-            "ep.gpu.publish",
-            "release",
-            List.of("release", "relaxed"),
-            "how an AMD GPU publishes data to GPUs that it reaches over xGMI: release first writes back the GPU's"
-                    + " caches; relaxed does not, and is refused unless the memory that these GPUs share is uncached");
+                    "ep.gpu.publish",
+                    "release",
+                    List.of("release", "relaxed"),
+                    "how an AMD GPU publishes data to GPUs that it reaches over xGMI: release first writes back the GPU's"
+                            + " caches; relaxed does not, and is refused unless the memory that these GPUs share is uncached")
+            .orVariable("UCCL_EP_ENABLE_AGGRESSIVE_ATOMIC", Map.of("1", "relaxed", "0", "release"));
 
     /** Rings of each proxy thread. */
     public static final ConfigKey<Integer> PROXY_RINGS = ConfigKey.integer(

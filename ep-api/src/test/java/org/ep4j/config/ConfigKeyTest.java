@@ -59,14 +59,44 @@ class ConfigKeyTest {
                 .hasMessageContaining("a power of two from 64 to 1024");
     }
 
+    /** Variables of other software may have values of their own; others stay as they are, for the message. */
+    @Test
+    void aVariableMayHaveValuesOfItsOwn() {
+        ConfigKey<String> key = ConfigKey.choice("ep.word", "a", List.of("a", "b"), "a word")
+                .orVariable("OTHER_SWITCH", Map.of("1", "b", "0", "a"));
+        assertThat(EpConfig.builder(Map.of(), Map.of("OTHER_SWITCH", " 1"))
+                        .build()
+                        .get(key))
+                .isEqualTo("b");
+        assertThat(EpConfig.builder(Map.of(), Map.of("OTHER_SWITCH", "1", "EP_WORD", "a"))
+                        .build()
+                        .get(key))
+                .as("the variable of the setting goes first")
+                .isEqualTo("a");
+        EpConfig wrong = EpConfig.builder(Map.of(), Map.of("OTHER_SWITCH", "2")).build();
+        assertThatThrownBy(() -> wrong.get(key))
+                .isInstanceOf(EpConfigException.class)
+                .hasMessageContaining("\"2\" (from ENVIRONMENT OTHER_SWITCH)");
+    }
+
     @ParameterizedTest
-    @CsvSource({"0,0", "4096,4096", "64KiB,65536", "1 MiB,1048576", "8GiB,8589934592"})
+    @CsvSource({
+        "0,0",
+        "4096,4096",
+        "64KiB,65536",
+        "1 MiB,1048576",
+        "8GiB,8589934592",
+        "1.5MiB,1572864",
+        "2G,2147483648",
+        "512m,536870912",
+        "1T,1099511627776"
+    })
     void bytesMayHaveABinaryUnit(String text, long bytes) {
         assertThat(read(ROOM, text)).isEqualTo(bytes);
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "-1", "1KB", "1.5MiB", "MiB", "999999999999GiB", "0x10"})
+    @ValueSource(strings = {"", "-1", "1KB", "1.MiB", "MiB", "999999999999GiB", "0x10"})
     void whatIsNotANumberOfBytesIsRefused(String text) {
         assertThatThrownBy(() -> read(ROOM, text))
                 .isInstanceOf(EpConfigException.class)

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
 import org.ep4j.spi.EpBackendProvider;
@@ -45,11 +47,21 @@ final class SettingsPageTest {
         for (ConfigKey<?> key : keys) {
             String others = key.variables().isEmpty()
                     ? ""
-                    : "; other variables: `" + String.join("`, `", key.variables()) + "`";
+                    : "; other variables: "
+                            + key.variables().stream()
+                                    .map(variable -> variable(variable, key))
+                                    .collect(Collectors.joining(", "));
             String fallback = key.defaultText().isEmpty() ? "" : "`" + key.defaultText() + "`";
             text.append("| `" + key.name() + "` | " + fallback + " | " + value(key.format()) + " | " + key.help()
                     + (key.agreed() ? "; the same on all ranks" : "") + others + " |\n");
         }
+    }
+
+    /** A variable, and what its switch means where that is another word. */
+    private static String variable(String name, ConfigKey<?> key) {
+        Map<String, String> values = key.readings().getOrDefault(name, Map.of());
+        return "`" + name + "`"
+                + (values.isEmpty() ? "" : " (1 is `" + values.get("1") + "`, 0 is `" + values.get("0") + "`)");
     }
 
     /** The head of the page says how durations and sizes are written. */

@@ -158,7 +158,9 @@ final class IbrcKeys {
                     }
                     return value;
                 },
-                key.agreed());
+                key.agreed(),
+                key.variables(),
+                key.readings());
     }
 
     static List<ConfigKey<?>> all() {

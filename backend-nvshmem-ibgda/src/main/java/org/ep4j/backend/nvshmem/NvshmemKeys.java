@@ -27,6 +27,7 @@ final class NvshmemKeys {
                     "transport that NVSHMEM uses to GPUs whose memory this GPU cannot store to; auto means the value"
                             + " none if all ranks are on one machine, otherwise ibgda; with ibrc, ucx, libfabric or"
                             + " ibdevx, a host thread of NVSHMEM posts")
+            .orVariable("MSCCLPP_EP_USE_IBGDA", Map.of("1", "ibgda", "0", "ibrc"))
             .agreedByAllRanks();
 
     static final ConfigKey<Boolean> MAPS = ConfigKey.flag(
@@ -43,12 +44,20 @@ final class NvshmemKeys {
             "step by which the symmetric heap grows; for a buffer that needs more, it grows by what the buffer needs");
 
     static final ConfigKey<Long> HEAP = ConfigKey.bytes(
-            "ep.nvshmem.heap", "2GiB", "size of the symmetric heap if it cannot grow (ep.nvshmem.cuda-vmm=false)");
+                    "ep.nvshmem.heap",
+                    "2GiB",
+                    "size of the symmetric heap if it cannot grow (ep.nvshmem.cuda-vmm=false)")
+            .orVariable("NVSHMEM_SYMMETRIC_SIZE");
 
     static final ConfigKey<Boolean> CUDA_VMM = ConfigKey.flag(
-            "ep.nvshmem.cuda-vmm",
-            true,
-            "whether the symmetric heap uses CUDA's virtual memory management, which lets it grow");
+                    "ep.nvshmem.cuda-vmm",
+                    true,
+                    "whether the symmetric heap uses CUDA's virtual memory management, which lets it grow")
+            .orVariable(
+                    "NVSHMEM_DISABLE_CUDA_VMM",
+                    Map.of(
+                            "1", "false", "true", "false", "yes", "false", "on", "false", "0", "true", "false", "true",
+                            "no", "true", "off", "true"));
 
     static final ConfigKey<Integer> QUEUE_PAIRS = ConfigKey.integer(
                     "ep.nvshmem.queue-pairs",

@@ -55,6 +55,34 @@ final class SettingsTest {
         }
     }
 
+    /** A must where CUDA's virtual memory management does not work with NVSHMEM, as in some clouds. */
+    @Test
+    void whatScriptsSetOfTheHeapIsKept() {
+        EpConfig script = EpConfig.builder(
+                        Map.of(), Map.of("NVSHMEM_DISABLE_CUDA_VMM", "1", "NVSHMEM_SYMMETRIC_SIZE", "1.5G"))
+                .build();
+        assertThat(NvshmemKeys.variables(script, "none", 4, List.of()))
+                .containsEntry("NVSHMEM_DISABLE_CUDA_VMM", "1")
+                .containsEntry("NVSHMEM_SYMMETRIC_SIZE", Long.toString(3L << 29));
+        for (String off : List.of("0", "FALSE", "no")) {
+            EpConfig managed = EpConfig.builder(Map.of(), Map.of("NVSHMEM_DISABLE_CUDA_VMM", off))
+                    .build();
+            assertThat(NvshmemKeys.variables(managed, "none", 4, List.of()))
+                    .as(off)
+                    .containsEntry("NVSHMEM_DISABLE_CUDA_VMM", "0");
+        }
+    }
+
+    @Test
+    void whoPostsIsReadFromMscclppsVariable() {
+        Map<String, String> transports = Map.of("1", "ibgda", "0", "ibrc");
+        transports.forEach((value, transport) -> assertThat(
+                        EpConfig.builder(Map.of(), Map.of("MSCCLPP_EP_USE_IBGDA", value))
+                                .build()
+                                .get(NvshmemKeys.TRANSPORT))
+                .isEqualTo(transport));
+    }
+
     @Test
     void everyKeyHasItsOwnName() {
         assertThat(NvshmemKeys.all())
