@@ -5,6 +5,7 @@ import java.net.BindException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
+import java.net.Socket;
 import java.net.UnknownHostException;
 import java.nio.channels.ServerSocketChannel;
 import org.ep4j.EpUnavailableException;
@@ -14,6 +15,9 @@ import org.ep4j.config.EpKeys;
 final class Listener {
     private static final int BACKLOG = 1024;
 
+    /** A port of this machine answers at once. */
+    private static final int PATIENCE_MILLIS = 2000;
+
     private Listener() {}
 
     /**
@@ -21,7 +25,7 @@ final class Listener {
      * means another address to itself than to others.
      */
     static ServerSocketChannel open(TcpSettings settings) {
-        if (settings.hostOfStore() && isElsewhere(settings)) {
+        if (settings.storePort() > 0 && isElsewhere(settings) && !isListening(settings.storePort())) {
             throw elsewhere(settings);
         }
         ServerSocketChannel channel = null;
@@ -43,11 +47,23 @@ final class Listener {
 
     /** Agents of torchrun that meet by themselves number ranks in the order in which they came, wherever their store is. */
     private static EpUnavailableException elsewhere(TcpSettings settings) {
-        return new EpUnavailableException("torchrun started rank 0 on this machine, but " + TcpSettings.MASTER_ADDR
-                + " is "
-                + settings.host() + ", another machine, where the other ranks look for rank 0; start torchrun with"
-                + " --rdzv-backend=static --master-addr=HOST --node-rank=N, where N is 0 on HOST, or set "
-                + EpKeys.BOOTSTRAP_ADDRESS.environmentName() + " on all ranks to the machine of rank 0");
+        return new EpUnavailableException("torchrun started rank 0 on this machine, which has neither the address of "
+                + TcpSettings.MASTER_ADDR + " = " + settings.host()
+                + ", where the other ranks look for rank 0, nor torchrun's"
+                + " store on port " + settings.storePort()
+                + "; start torchrun with --rdzv-backend=static --master-addr=HOST"
+                + " --node-rank=N, where N is 0 on HOST, or set " + EpKeys.BOOTSTRAP_ADDRESS.environmentName()
+                + " on all ranks to the machine of rank 0");
+    }
+
+    /** True when something listens on a port of this machine: an address that others forward to it is none of its own. */
+    private static boolean isListening(int port) {
+        try (Socket socket = new Socket()) {
+            socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), PATIENCE_MILLIS);
+            return true;
+        } catch (IOException e) {
+            return false;
+        }
     }
 
     private static String remedy(IOException e, TcpSettings settings) {

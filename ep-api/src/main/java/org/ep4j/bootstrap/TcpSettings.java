@@ -14,7 +14,7 @@ import org.ep4j.spi.NanoClock;
  * @param rank this rank
  * @param size number of ranks
  * @param host where rank 0 listens
- * @param hostOfStore true where the host is that of the store of torchrun's agents, which need not be the host of rank 0
+ * @param storePort port of the store of torchrun's agents on the host, which need not be the host of rank 0; 0 where there is none
  * @param port port there
  * @param secret that all ranks share
  * @param setupTimeout longest wait for the other ranks
@@ -27,7 +27,7 @@ record TcpSettings(
         int rank,
         int size,
         String host,
-        boolean hostOfStore,
+        int storePort,
         int port,
         Secret secret,
         Duration setupTimeout,
@@ -77,7 +77,7 @@ record TcpSettings(
                 rank,
                 size,
                 host.trim(),
-                false,
+                0,
                 port,
                 Secret.of(config.get(EpKeys.BOOTSTRAP_SECRET)),
                 config.get(EpKeys.SETUP_TIMEOUT),
@@ -89,11 +89,11 @@ record TcpSettings(
 
     TcpSettings withSecret(Secret other) {
         return new TcpSettings(
-                rank, size, host, hostOfStore, port, other, setupTimeout, heartbeat, silence, linger, clock);
+                rank, size, host, storePort, port, other, setupTimeout, heartbeat, silence, linger, clock);
     }
 
-    private TcpSettings withHostOfStore() {
-        return new TcpSettings(rank, size, host, true, port, secret, setupTimeout, heartbeat, silence, linger, clock);
+    private TcpSettings withStore(int other) {
+        return new TcpSettings(rank, size, host, other, port, secret, setupTimeout, heartbeat, silence, linger, clock);
     }
 
     /** Longest time for one handshake: longer on machines that are given more time to start. */
@@ -113,7 +113,9 @@ record TcpSettings(
         String address = config.get(EpKeys.BOOTSTRAP_ADDRESS).strip();
         String host = address.isEmpty() ? environment.getOrDefault(MASTER_ADDR, "") : address;
         TcpSettings settings = of(rank, size, host, port(environment, config), config, NanoClock.SYSTEM);
-        return address.isEmpty() && agentStore(environment) ? settings.withHostOfStore() : settings;
+        return address.isEmpty() && agentStore(environment) && config.get(EpKeys.BOOTSTRAP_PORT) == 0
+                ? settings.withStore(settings.port() - 1)
+                : settings;
     }
 
     private static boolean agentStore(Map<String, String> environment) {

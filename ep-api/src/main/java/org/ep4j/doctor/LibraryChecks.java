@@ -1,6 +1,8 @@
 package org.ep4j.doctor;
 
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -45,17 +47,14 @@ final class LibraryChecks implements Examination {
         if (known.isEmpty()) {
             return code.notRun("version of " + found.get(0).path() + " is not known", "check nvshmem-info -n");
         }
-        for (FoundLibrary one : known) {
-            if (!one.number().atLeast(3, 3, 9)) {
-                return code.fail("NVSHMEM " + one + " is older than 3.3.9");
-            }
+        // The newest is taken where a group is joined.
+        FoundLibrary newest = Collections.max(known, Comparator.comparing(FoundLibrary::number));
+        if (!newest.number().atLeast(3, 3, 9)) {
+            return code.fail("NVSHMEM " + newest + " is older than 3.3.9");
         }
-        for (FoundLibrary one : known) {
-            if (one.number().atLeast(3, 5)) {
-                return code.warn("NVSHMEM " + one + " has the queue pair layout of 3.5");
-            }
-        }
-        return code.pass("NVSHMEM " + known.get(0));
+        return newest.number().atLeast(3, 5)
+                ? code.warn("NVSHMEM " + newest + " has the queue pair layout of 3.5")
+                : code.pass("NVSHMEM " + newest);
     }
 
     private static Check mlx5(DoctorInput input) {

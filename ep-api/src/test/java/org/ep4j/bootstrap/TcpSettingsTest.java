@@ -74,7 +74,7 @@ class TcpSettingsTest {
         EpConfig config = config("ep.bootstrap.address", "node-b");
         TcpSettings settings = TcpSettings.fromEnvironment(torchrun("TORCHELASTIC_USE_AGENT_STORE", "True"), config);
         assertThat(settings.host()).isEqualTo("node-b");
-        assertThat(settings.hostOfStore()).isFalse();
+        assertThat(settings.storePort()).isZero();
     }
 
     @Test

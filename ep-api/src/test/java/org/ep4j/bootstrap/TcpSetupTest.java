@@ -11,7 +11,6 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -208,19 +207,39 @@ class TcpSetupTest {
     /** Agents of torchrun that meet by themselves may start rank 0 on any host; their store stays where it is. */
     @Test
     void rankZeroSaysAtOnceThatTorchrunsStoreIsOnAnotherMachine() throws IOException {
-        Map<String, String> environment = new HashMap<>(
-                Map.of("RANK", "0", "WORLD_SIZE", "2", "MASTER_ADDR", "192.0.2.1", "MASTER_PORT", "29500"));
-        environment.put("TORCHELASTIC_USE_AGENT_STORE", "True");
-        EpConfig config = EpConfig.builder(Map.of(), Map.of()).build();
-        assertThatThrownBy(() -> TcpBootstrap.join(TcpSettings.fromEnvironment(environment, config)))
+        int store = TcpGroup.freePort();
+        TcpSettings elsewhere = TcpSettings.fromEnvironment(torchrun("192.0.2.1", store), PLAIN);
+        assertThatThrownBy(() -> TcpBootstrap.join(elsewhere))
                 .isInstanceOf(EpUnavailableException.class)
-                .hasMessageContaining("192.0.2.1, another machine")
+                .hasMessageContaining("MASTER_ADDR = 192.0.2.1")
+                .hasMessageContaining("port " + store)
                 .hasMessageContaining("--rdzv-backend=static")
                 .hasMessageContaining("EP_BOOTSTRAP_ADDRESS");
-        // A machine's own name may have an address that only others use, or none; then it is not refused.
-        environment.put("MASTER_ADDR", "localhost");
-        environment.put("MASTER_PORT", Integer.toString(TcpGroup.freePort()));
-        Listener.open(TcpSettings.fromEnvironment(environment, config)).close();
+        Listener.open(TcpSettings.fromEnvironment(torchrun("localhost", store), PLAIN))
+                .close();
+    }
+
+    /** Behind an address that is forwarded, the machine of the store has the store, whatever its own addresses are. */
+    @Test
+    void whereTorchrunsStoreIsRankZeroListens() throws IOException {
+        try (ServerSocket store = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
+            TcpSettings here = TcpSettings.fromEnvironment(torchrun("192.0.2.1", store.getLocalPort()), PLAIN);
+            assertThatThrownBy(() -> Listener.open(here))
+                    .as("an address cannot be listened on, which says something else")
+                    .isInstanceOf(EpUnavailableException.class)
+                    .hasMessageContaining("rank 0 cannot listen on 192.0.2.1");
+        }
+    }
+
+    private static final EpConfig PLAIN = EpConfig.builder(Map.of(), Map.of()).build();
+
+    private static Map<String, String> torchrun(String host, int port) {
+        return Map.of(
+                "RANK", "0",
+                "WORLD_SIZE", "2",
+                "MASTER_ADDR", host,
+                "MASTER_PORT", Integer.toString(port),
+                "TORCHELASTIC_USE_AGENT_STORE", "True");
     }
 
     @Test

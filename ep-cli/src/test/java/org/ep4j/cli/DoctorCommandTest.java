@@ -20,6 +20,10 @@ import tools.jackson.databind.json.JsonMapper;
 
 @Tag("verify")
 final class DoctorCommandTest {
+    /** Checks of what cannot be called where JNA does not start. */
+    private static final List<String> BY_JNA =
+            List.of("EP-HOST-002", "EP-CUDA-002", "EP-HIP-002", "EP-SHM-003", "EP-EFA-002", "EP-IBR-002");
+
     @TempDir
     private Path folder;
 
@@ -69,8 +73,9 @@ final class DoctorCommandTest {
         parse(Files.readString(output))
                 .get("probes")
                 .forEach(probe -> probe.get("checks").forEach(check -> {
-                    if (check.get("status").asString().equals("FAIL")) {
-                        failed.add(check.get("code").asString());
+                    String code = check.get("code").asString();
+                    if (check.get("status").asString().equals("FAIL") && BY_JNA.contains(code)) {
+                        failed.add(code);
                         assertThat(check.get("detail").asString()).startsWith("JNA, through which");
                         assertThat(check.get("remedy").asString()).contains("/proc/self", "-Djna.tmpdir");
                     }

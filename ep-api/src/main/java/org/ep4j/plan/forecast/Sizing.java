@@ -14,10 +14,10 @@ import org.ep4j.topology.GpuVendor;
  *
  * @param buffer memory of a rank, as the engine computes it
  * @param lanesPerRank lanes over NICs, by backend: the sum over its peers of {@link PairPath#lanes}. A connected transport
- *     has one queue pair for each; EFA has one for each port and proxy, whatever the peers (rdma-core {@code
- *     efadv_create_qp_ex})
+ *     has one queue pair for each
  * @param lanesPerHost the same over all ranks of a host
- * @param endpointsPerRank queue pairs where they are not connected: assigned ports times proxies
+ * @param endpointsPerRank endpoints where a host thread posts and queue pairs are not connected, as on EFA: one for each peer and
+ *     assigned port
  * @param proxiesPerRank host threads that post for a rank: {@link EpPlan#proxies}, or one where the device is the host; none where
  *     the GPU posts or nothing is posted
  * @param proxiesPerHost the same over all ranks of a host
@@ -28,7 +28,7 @@ public record Sizing(
         BufferSize buffer,
         Map<String, Long> lanesPerRank,
         Map<String, Long> lanesPerHost,
-        int endpointsPerRank,
+        long endpointsPerRank,
         int proxiesPerRank,
         int proxiesPerHost,
         int multiprocessors) {
@@ -59,18 +59,23 @@ public record Sizing(
         Map<String, Map<Integer, Long>> hostSums = new TreeMap<>();
         Map<Integer, Integer> hostProxies = new TreeMap<>();
         int proxies = 0;
-        int endpoints = 0;
+        long endpoints = 0;
         int multiprocessors = 0;
         for (int rank = 0; rank < plan.ranks(); rank++) {
             Map<String, Long> lanes = new TreeMap<>();
             boolean hostPosted = plan.pathKinds(rank).contains(PathKind.HOST_POSTED);
             int from = rank;
             double[] fastest = {0};
+            int ports = plan.nics(rank).size();
+            long[] ends = {0};
             peers.forEach(rank, (to, count) -> {
                 PathTraits path = paths.traits(from, to);
                 fastest[0] = Math.max(fastest[0], path.offer().gigabytesPerSecond());
                 if (path.posted()) {
                     lanes.merge(path.backend(), count * path.lanes(), Long::sum);
+                }
+                if (path.offer().kind() == PathKind.HOST_POSTED) {
+                    ends[0] += count * Math.max(1, ports);
                 }
             });
             int host = hosts[rank];
@@ -79,11 +84,10 @@ public record Sizing(
                 hostSums.computeIfAbsent(backend, k -> new TreeMap<>()).merge(host, number, Long::sum);
             });
             boolean onHost = plan.profiles().get(rank).device().type().equals("host");
-            int ports = plan.nics(rank).size();
-            int own = hostPosted && onHost ? 1 : plan.proxies(rank);
-            proxies = Math.max(proxies, own);
-            endpoints = Math.max(endpoints, hostPosted ? Math.max(1, ports) * own : 0);
-            hostProxies.merge(host, own, Integer::sum);
+            int threads = hostPosted && onHost ? 1 : plan.proxies(rank);
+            proxies = Math.max(proxies, threads);
+            endpoints = Math.max(endpoints, ends[0]);
+            hostProxies.merge(host, threads, Integer::sum);
             multiprocessors = Math.max(
                     multiprocessors,
                     onHost

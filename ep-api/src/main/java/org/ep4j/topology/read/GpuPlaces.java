@@ -4,7 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.PciAddress;
@@ -53,6 +55,16 @@ final class GpuPlaces {
                 usable.add(gpu);
             }
         }
+        List<Found> hidden = hidden(sys, usable);
+        if (!hidden.isEmpty()) {
+            builder.warn("NVIDIA's driver does not show this process the GPUs at "
+                    + hidden.stream()
+                            .map(gpu -> SysFiles.last(gpu.place().device()))
+                            .collect(Collectors.joining(", "))
+                    + " (" + NVIDIA
+                    + "); they are left out: outside of this container, or given up by the driver (see dmesg)");
+            usable.removeAll(hidden);
+        }
         return usable;
     }
 
@@ -69,11 +81,22 @@ final class GpuPlaces {
             return Optional.of("its driver is " + driver + ", not " + wanted + "; bind it to " + wanted
                     + " to use it, or leave it to others");
         }
-        List<String> known = gpu.vendor() == GpuVendor.NVIDIA ? sys.tree().list(NVIDIA) : List.of();
-        return known.isEmpty() || known.contains(SysFiles.last(gpu.place().device()))
-                ? Optional.empty()
-                : Optional.of(
-                        "it is not in " + NVIDIA + ": outside of this container, or its driver gave it up (see dmesg)");
+        return Optional.empty();
+    }
+
+    /**
+     * GPUs that NVIDIA's driver does not show to this process: containers are given some, and a GPU that fails is given up.
+     *
+     * @return empty when the driver's list is not there, or in words of its own
+     */
+    private static List<Found> hidden(SysFiles sys, List<Found> all) {
+        Set<PciAddress> known = sys.tree().list(NVIDIA).stream()
+                .flatMap(name -> PciAddress.parse(name).stream())
+                .collect(Collectors.toSet());
+        return all.stream()
+                .filter(gpu -> gpu.vendor() == GpuVendor.NVIDIA && !known.isEmpty())
+                .filter(gpu -> gpu.place().address().filter(known::contains).isEmpty())
+                .toList();
     }
 
     /** True for files that tell of drivers; recordings may leave the links out. */
@@ -82,12 +105,25 @@ final class GpuPlaces {
                 .anyMatch(name -> !sys.driver(FOLDER + name).isEmpty());
     }
 
+    /** Makers of the GPUs on PCI, with drivers or without. */
+    static Set<GpuVendor> vendors(FileTree files) {
+        SysFiles sys = new SysFiles(files);
+        return files.list(FOLDER).stream()
+                .filter(name -> isGpu(sys, name))
+                .map(name -> vendor(sys.number(FOLDER + name + "/vendor")))
+                .collect(Collectors.toSet());
+    }
+
+    private static boolean isGpu(SysFiles sys, String name) {
+        int kind = sys.number(FOLDER + name + "/class") >> 16;
+        return (kind == DISPLAY || kind == ACCELERATOR)
+                && vendor(sys.number(FOLDER + name + "/vendor")) != GpuVendor.OTHER;
+    }
+
     private static List<Found> all(SysFiles sys, PciTree pci) {
         TreeMap<PciAddress, Found> found = new TreeMap<>();
         for (String name : sys.tree().list(FOLDER)) {
-            int kind = sys.number(FOLDER + name + "/class") >> 16;
-            if ((kind == DISPLAY || kind == ACCELERATOR)
-                    && vendor(sys.number(FOLDER + name + "/vendor")) != GpuVendor.OTHER) {
+            if (isGpu(sys, name)) {
                 pci.place(FOLDER + name)
                         .ifPresent(place -> place.address()
                                 .ifPresent(address -> found.put(address, new Found(place, sys.id(place.device())))));

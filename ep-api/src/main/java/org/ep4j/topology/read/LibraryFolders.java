@@ -28,15 +28,15 @@ public final class LibraryFolders {
 
     /** Where distributions, container runtimes and vendors put them. */
     private static final List<String> STANDARD = List.of(
-            "/lib",
-            "/lib64",
-            "/usr/lib",
+            "/usr/lib/x86_64-linux-gnu",
+            "/usr/lib/aarch64-linux-gnu",
             "/usr/lib64",
+            "/usr/lib",
             "/usr/local/lib",
             "/usr/local/lib64",
             "/lib/x86_64-linux-gnu",
-            "/usr/lib/x86_64-linux-gnu",
-            "/usr/lib/aarch64-linux-gnu",
+            "/lib64",
+            "/lib",
             "/usr/local/nvidia/lib64",
             "/run/opengl-driver/lib",
             "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
@@ -80,10 +80,10 @@ public final class LibraryFolders {
     }
 
     private void search() {
+        paths("LD_LIBRARY_PATH").forEach(found::add);
         for (String name : NAMED) {
             home(variable(name));
         }
-        paths("LD_LIBRARY_PATH").forEach(found::add);
         found.add("/opt/rocm/lib");
         files.list("/opt").stream()
                 .filter(name -> name.startsWith("rocm-"))
@@ -108,12 +108,13 @@ public final class LibraryFolders {
         if (named.isEmpty()) {
             return;
         }
-        found.add(named);
-        toolkit(named);
         int name = named.lastIndexOf('/');
-        if (name > 0) {
-            // A library itself.
-            found.add(named.substring(0, name));
+        if (named.indexOf(".so", name) >= 0) {
+            // Only a library's own folder: the one above a folder may be anybody's.
+            found.add(named.substring(0, Math.max(1, name)));
+        } else {
+            found.add(named);
+            toolkit(named);
         }
     }
 
@@ -128,8 +129,12 @@ public final class LibraryFolders {
     /** Wheels of NVIDIA unpack below {@code nvidia} in site-packages, those of ROCm into a folder of their own. */
     private void python() {
         Set<String> prefixes = new LinkedHashSet<>();
-        Stream.of("VIRTUAL_ENV", "CONDA_PREFIX")
-                .map(this::variable)
+        String conda = variable("CONDA_PREFIX");
+        if (!conda.isEmpty()) {
+            // Packages of conda put libraries there themselves.
+            found.add(conda + "/lib");
+        }
+        Stream.of(variable("VIRTUAL_ENV"), conda)
                 .filter(prefix -> !prefix.isEmpty())
                 .forEach(prefixes::add);
         for (String folder : paths("PATH").toList()) {
@@ -144,8 +149,6 @@ public final class LibraryFolders {
         prefixes.addAll(List.of("/usr/local", "/usr"));
         Set<String> sites = new LinkedHashSet<>();
         for (String prefix : prefixes) {
-            found.add(prefix + "/lib");
-            found.add(prefix + "/lib64");
             for (String name : files.list(prefix + "/lib")) {
                 if (name.startsWith("python3")) {
                     sites.add(prefix + "/lib/" + name + "/site-packages");
@@ -175,7 +178,7 @@ public final class LibraryFolders {
     }
 
     private static String trimmed(String path) {
-        return path.replaceFirst("/+$", "");
+        return path.replaceFirst("(?<=.)/+$", "");
     }
 
     /** {@code 006.004.001} for {@code rocm-6.4.1}: sorts by number. */

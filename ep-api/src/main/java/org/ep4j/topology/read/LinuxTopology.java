@@ -35,6 +35,11 @@ public final class LinuxTopology {
         return ProviderTree.apply(shown(source, files), files, environment);
     }
 
+    /** Makers of the GPUs that are on PCI, whether processes can use them or not. */
+    public static Set<GpuVendor> gpuVendors(FileTree files) {
+        return GpuPlaces.vendors(files);
+    }
+
     private static Topology shown(String source, FileTree files) {
         Topology.Builder builder = Topology.builder(source);
         int host = builder.host(files.text("/proc/sys/kernel/hostname").orElse(""));

@@ -3,18 +3,24 @@ package org.ep4j.topology.read;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Stream;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gpu;
-import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.HostBridge;
+import org.ep4j.topology.Link;
+import org.ep4j.topology.LinkBandwidths;
+import org.ep4j.topology.LinkType;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NumaNode;
 import org.ep4j.topology.Part;
@@ -24,11 +30,13 @@ import org.ep4j.topology.PciSwitch;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyCopy;
 import org.ep4j.topology.TopologyException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The PCI tree of a virtual machine as its provider describes it, in the file that NCCL reads: the one that
- * {@code NCCL_TOPO_FILE} names, else {@link #VIRTUAL} ({@code graph/topo.cc}). The tree that such a machine shows is often flat:
- * every device hangs below a root port of its own, whatever switches it shares with others on the host.
+ * {@code NCCL_TOPO_FILE} names, in the environment or in a file of NCCL's settings, else {@link #VIRTUAL}
+ * ({@code graph/topo.cc}, {@code misc/param.cc}). The tree that such a machine shows is often flat: every device hangs below a root
+ * port of its own, whatever switches it shares with others on the host.
  */
 final class ProviderTree {
     /** Where NCCL looks when its variable names nothing. */
@@ -36,35 +44,43 @@ final class ProviderTree {
 
     private static final String VARIABLE = "NCCL_TOPO_FILE";
 
+    /** The rate that a link has where the file does not say. */
+    private static final double UNTOLD = PcieRate.gigabytesPerSecond("", 0);
+
     private final Topology machine;
     private final Topology described;
 
-    /** Devices of the machine that the file has, and what the file has of them. */
-    private final Map<Part, Part> matched = new LinkedHashMap<>();
+    /** Devices of the machine by what the file has of them. Functions without an address share that of another one. */
+    private final Map<Part, List<Part>> devices;
+
+    /** What is between a device or switch of the machine and its NUMA node: the next part on the way. */
+    private final Map<Part, Part> above = new HashMap<>();
 
     private ProviderTree(Topology machine, Topology described) {
         this.machine = machine;
         this.described = described;
-        Map<PciAddress, Part> places = new HashMap<>();
-        for (Part part : described.parts()) {
-            address(part).ifPresent(place -> places.put(place, part));
-        }
-        for (Part part : machine.parts()) {
-            address(part).map(places::get).ifPresent(place -> matched.put(part, place));
+        devices = devices(machine, described);
+        Deque<Part> next = new ArrayDeque<>(machine.numaNodes());
+        while (!next.isEmpty()) {
+            Part part = next.remove();
+            for (Part below : machine.neighbours(part)) {
+                if (isPci(below) && above.putIfAbsent(below, part) == null) {
+                    next.add(below);
+                }
+            }
         }
     }
 
     /** A machine with its provider's PCI tree, where there is one; a warning where one is missed. */
     static Topology apply(Topology machine, FileTree files, Map<String, String> environment) {
-        String named = environment.getOrDefault(VARIABLE, "").strip();
-        String file = named.isEmpty() ? VIRTUAL : absolute(named);
+        Optional<Named> named = named(files, environment);
+        String file = named.map(Named::file).orElse(VIRTUAL);
+        String name = named.map(Named::text).orElse(VIRTUAL);
         Optional<String> text = files.text(file);
         if (text.isEmpty()) {
             Topology known = named.isEmpty()
                     ? machine
-                    : warned(
-                            machine,
-                            VARIABLE + " is " + Faults.quote(named) + ", which cannot be read; correct or unset it");
+                    : warned(machine, "the file of " + name + " cannot be read; correct or unset it");
             return flat(machine, files)
                     ? warned(
                             known,
@@ -72,12 +88,45 @@ final class ProviderTree {
                                     + " file for NCCL, name it in " + VARIABLE + ", or put it at " + VIRTUAL)
                     : known;
         }
-        String name = named.isEmpty() ? file : VARIABLE + " = " + named;
         try {
             return new ProviderTree(machine, NcclXml.read(file, text.get())).merged(name);
         } catch (TopologyException e) {
             return warned(machine, "the PCI tree of " + name + " is not used: " + e.getMessage());
         }
+    }
+
+    /**
+     * The file that the user or the machine names.
+     *
+     * @param file its path
+     * @param text the setting, for people
+     */
+    private record Named(String file, String text) {}
+
+    /** The variable, else NCCL's files of settings, of the user and of the machine, in which the first one counts. */
+    private static Optional<Named> named(FileTree files, Map<String, String> environment) {
+        String variable = environment.getOrDefault(VARIABLE, "").strip();
+        if (!variable.isEmpty()) {
+            return Optional.of(new Named(absolute(variable), VARIABLE + " = " + variable));
+        }
+        String own = environment.getOrDefault("NCCL_CONF_FILE", "");
+        if (own.isEmpty()) {
+            own = environment.getOrDefault("HOME", "") + "/.nccl.conf";
+        }
+        for (String settings : List.of(absolute(own), "/etc/nccl.conf")) {
+            Optional<String> value = files.text(settings)
+                    .orElse("")
+                    .lines()
+                    .map(String::strip)
+                    .filter(line -> line.startsWith(VARIABLE + "="))
+                    .map(line -> line.substring(VARIABLE.length() + 1).strip())
+                    .filter(path -> !path.isEmpty())
+                    .findFirst();
+            if (value.isPresent()) {
+                return value.map(path -> new Named(absolute(path), VARIABLE + " = " + path + " of " + settings));
+            }
+        }
+        return Optional.empty();
     }
 
     private static String absolute(String named) {
@@ -94,22 +143,58 @@ final class ProviderTree {
                 .build();
     }
 
+    /** Those of the host in the file that lists most of them; a file may hold several hosts, whose bus ids repeat. */
+    private static Map<Part, List<Part>> devices(Topology machine, Topology described) {
+        Map<Integer, Map<PciAddress, Part>> hosts = new TreeMap<>();
+        for (Part part : described.parts()) {
+            address(part)
+                    .ifPresent(place -> hosts.computeIfAbsent(part.host(), host -> new HashMap<>())
+                            .put(place, part));
+        }
+        Map<Part, List<Part>> best = Map.of();
+        for (Map<PciAddress, Part> places : hosts.values()) {
+            Map<Part, List<Part>> found = new LinkedHashMap<>();
+            for (Part device : machine.parts()) {
+                address(device)
+                        .map(places::get)
+                        .ifPresent(place -> found.computeIfAbsent(place, any -> new ArrayList<>())
+                                .add(device));
+            }
+            if (found.size() > best.size()) {
+                best = found;
+            }
+        }
+        return best;
+    }
+
     private Topology merged(String name) {
-        if (matched.isEmpty()) {
+        if (devices.isEmpty()) {
             return warned(
                     machine,
                     "the PCI tree of " + name
                             + " is not used: no GPU or NIC of this machine has a bus id that it lists");
         }
+        int host = devices.keySet().iterator().next().host();
         String source = machine.source() + ", its PCI tree from " + name;
-        Set<Part> kept = kept();
         Topology.Builder builder =
-                TopologyCopy.some(machine, source, part -> kept.contains(part) ? Optional.of(part) : Optional.empty());
-        matched.keySet().forEach(builder::add);
-        links(builder);
+                TopologyCopy.some(machine, source, part -> isPci(part) ? Optional.empty() : Optional.of(part));
+        Map<Part, List<Part>> made = new LinkedHashMap<>(devices);
+        for (Part part : described.parts()) {
+            if (part.host() == host && part instanceof NumaNode node) {
+                made.put(part, List.of(own(node)));
+            } else if (part.host() == host && part instanceof PciSwitch found) {
+                made.put(part, List.of(new PciSwitch(0, found.address(), found.id())));
+            }
+        }
+        made.values().forEach(parts -> parts.forEach(builder::add));
+        links(builder, made);
+        nodes(builder, made);
+        keepPlaces(builder, made);
         described.warnings().forEach(warning -> builder.warn(name + ": " + warning));
+        Set<Part> placed = new HashSet<>();
+        devices.values().forEach(placed::addAll);
         long missing =
-                machine.gpus().stream().filter(gpu -> !matched.containsKey(gpu)).count();
+                machine.gpus().stream().filter(gpu -> !placed.contains(gpu)).count();
         if (missing > 0) {
             builder.warn(name + " does not list " + missing + " of "
                     + machine.gpus().size() + " GPUs, which keep the place that the machine shows");
@@ -117,70 +202,109 @@ final class ProviderTree {
         return builder.build();
     }
 
-    /** All that the file does not place: NUMA nodes, switches of GPU links, other devices with what is between them and their node. */
-    private Set<Part> kept() {
-        Set<Part> kept = new HashSet<>();
-        Deque<Part> next = new ArrayDeque<>();
-        for (Part part : machine.parts()) {
-            boolean other = isDevice(part) && !matched.containsKey(part);
-            if (other) {
-                next.add(part);
-            }
-            if (other || part instanceof NumaNode || part instanceof GpuSwitch) {
-                kept.add(part);
-            }
+    /** The machine's node of that number; its only one where the file does not say. */
+    private NumaNode own(NumaNode node) {
+        List<NumaNode> nodes = machine.numaNodes();
+        if (node.number() < 0 && nodes.size() == 1) {
+            return nodes.get(0);
         }
-        while (!next.isEmpty()) {
-            for (Part above : machine.neighbours(next.remove())) {
-                if (isPci(above) && kept.add(above)) {
-                    next.add(above);
-                }
-            }
-        }
-        return kept;
+        return nodes.stream()
+                .filter(own -> own.number() == node.number())
+                .findFirst()
+                // The processors of the machine are in its own nodes.
+                .orElseGet(() -> new NumaNode(0, node.number(), node.processor(), 0));
     }
 
-    private void links(Topology.Builder builder) {
-        // NVLink and xGMI are the machine's: a file for NCCL may have none.
-        for (Part device : matched.keySet()) {
-            for (Part neighbour : machine.neighbours(device)) {
-                boolean once = !matched.containsKey(neighbour) || device.label().compareTo(neighbour.label()) < 0;
-                if (once && !isPci(neighbour) && !(neighbour instanceof NumaNode)) {
-                    machine.links(device, neighbour).forEach(link -> builder.link(device, neighbour, link));
-                }
-            }
-        }
-        Map<Part, Part> places = new LinkedHashMap<>();
-        for (Part part : described.parts()) {
-            if (part instanceof NumaNode node) {
-                places.put(
-                        part,
-                        machine.numaNodes().stream()
-                                .filter(own -> own.number() == node.number())
-                                .findFirst()
-                                .orElse(node));
-            } else if (isPci(part)) {
-                places.put(part, part);
-            }
-        }
-        matched.forEach((device, place) -> places.put(place, device));
+    /** Links of the file, but those between devices, which the machine tells better, and those between NUMA nodes. */
+    private void links(Topology.Builder builder, Map<Part, List<Part>> made) {
         Set<Part> done = new HashSet<>();
-        places.forEach((place, part) -> {
-            builder.add(part);
+        made.forEach((place, parts) -> {
             done.add(place);
             for (Part other : described.neighbours(place)) {
-                Part neighbour = places.get(other);
-                if (neighbour != null && !done.contains(other) && !hasOwnLink(part, neighbour)) {
-                    described.links(place, other).forEach(link -> builder.link(part, neighbour, link));
+                boolean devices = isDevice(place) && isDevice(other);
+                boolean nodes = place instanceof NumaNode && other instanceof NumaNode;
+                if (!devices && !nodes && !done.contains(other)) {
+                    for (Part neighbour : made.getOrDefault(other, List.of())) {
+                        parts.forEach(part -> described
+                                .links(place, other)
+                                .forEach(link -> builder.link(part, neighbour, rated(link, part, neighbour))));
+                    }
                 }
             }
         });
     }
 
-    /** True for two parts whose links are the machine's own: devices, and its NUMA nodes. */
-    private boolean hasOwnLink(Part a, Part b) {
-        return (isDevice(a) && isDevice(b))
-                || (machine.numaNodes().contains(a) && machine.numaNodes().contains(b));
+    /** A device's own rate, where the file has none. */
+    private Link rated(Link link, Part a, Part b) {
+        double own = Stream.of(a, b)
+                .filter(ProviderTree::isDevice)
+                .flatMap(device -> machine.neighbours(device).stream()
+                        .filter(ProviderTree::isPci)
+                        .flatMap(port -> machine.links(device, port).stream()))
+                .mapToDouble(Link::gigabytesPerSecond)
+                .max()
+                .orElse(0);
+        boolean untold = link.type() == LinkType.PCI && link.gigabytesPerSecond() == UNTOLD;
+        return untold && own > UNTOLD ? new Link(link.type(), own, link.count()) : link;
+    }
+
+    /** Every NUMA node is linked with every other: nodes of the machine with those that the file adds. */
+    private void nodes(Topology.Builder builder, Map<Part, List<Part>> made) {
+        Set<NumaNode> all = new LinkedHashSet<>(machine.numaNodes());
+        made.values()
+                .forEach(parts -> parts.forEach(part -> {
+                    if (part instanceof NumaNode node) {
+                        all.add(node);
+                    }
+                }));
+        List<NumaNode> nodes = List.copyOf(all);
+        for (int i = 0; i < nodes.size(); i++) {
+            for (int j = 0; j < i; j++) {
+                if (machine.links(nodes.get(i), nodes.get(j)).isEmpty()) {
+                    double rate = LinkBandwidths.processors(nodes.get(j).processor());
+                    builder.link(nodes.get(i), nodes.get(j), new Link(LinkType.CPU, rate, 1));
+                }
+            }
+        }
+    }
+
+    /** Devices that the file lacks stay below what the machine shows above them, up to a switch that the file has. */
+    private void keepPlaces(Topology.Builder builder, Map<Part, List<Part>> made) {
+        Map<PciAddress, Part> switches = new HashMap<>();
+        made.values()
+                .forEach(parts -> parts.forEach(part -> {
+                    if (part instanceof PciSwitch found) {
+                        switches.put(found.address(), part);
+                    }
+                }));
+        Set<Part> placed = new HashSet<>();
+        devices.values().forEach(placed::addAll);
+        for (Part device : machine.parts()) {
+            if (isDevice(device) && placed.add(device)) {
+                machine.neighbours(device).stream()
+                        .filter(ProviderTree::isPci)
+                        .forEach(port -> keepPlace(builder, device, port, switches, placed));
+            }
+        }
+    }
+
+    private void keepPlace(
+            Topology.Builder builder, Part device, Part port, Map<PciAddress, Part> switches, Set<Part> placed) {
+        Part below = device;
+        @Nullable Part at = port;
+        while (at != null) {
+            Part known = at instanceof PciSwitch found ? switches.getOrDefault(found.address(), at) : at;
+            builder.add(known);
+            for (Link link : machine.links(below, at)) {
+                builder.link(below, known, link);
+            }
+            if (switches.containsValue(known) || !placed.add(at)) {
+                // What is above it is there.
+                return;
+            }
+            below = at;
+            at = above.get(at);
+        }
     }
 
     private static boolean isDevice(Part part) {

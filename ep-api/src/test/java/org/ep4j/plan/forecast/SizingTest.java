@@ -82,7 +82,7 @@ final class SizingTest {
         Sizing host = Sizing.of(plan(PathKind.HOST_POSTED), BUFFER);
         assertThat(host.proxiesPerRank()).isEqualTo(8);
         assertThat(host.proxiesPerHost()).isEqualTo(16);
-        assertThat(host.endpointsPerRank()).isEqualTo(16);
+        assertThat(host.endpointsPerRank()).as("two peers, two ports").isEqualTo(4);
     }
 
     @Test

@@ -4,13 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
 import java.util.Map;
+import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.HostBridge;
 import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.Nic;
+import org.ep4j.topology.NumaNode;
 import org.ep4j.topology.Part;
 import org.ep4j.topology.PathType;
+import org.ep4j.topology.PciSwitch;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyCopy;
 import org.junit.jupiter.api.Tag;
@@ -72,7 +75,7 @@ final class ProviderTreeTest {
         assertThat(machine.source()).contains("virtualTopology.xml");
         assertThat(read(tree, Map.of("NCCL_TOPO_FILE", "/not/there")).warnings())
                 .as("the variable goes first, as in NCCL")
-                .anyMatch(warning -> warning.contains("\"/not/there\", which cannot be read"));
+                .anyMatch(warning -> warning.contains("NCCL_TOPO_FILE = /not/there cannot be read"));
     }
 
     private static void placed(Topology machine) {
@@ -138,16 +141,125 @@ final class ProviderTreeTest {
         assertThat(read(tree, Map.of()).warnings()).as("a machine of its own").isEmpty();
     }
 
+    /** NCCL's files of settings may name it where the environment does not; of them the user's goes first. */
+    @Test
+    void filesOfNcclsSettingsNameIt() {
+        SysTree tree = machine();
+        tree.files
+                .file(FILE, PROVIDER)
+                .file("/etc/nccl.conf", "# site\nNCCL_DEBUG=WARN\nNCCL_TOPO_FILE=" + FILE + "\n");
+        assertThat(read(tree, Map.of()).source()).endsWith("NCCL_TOPO_FILE = " + FILE + " of /etc/nccl.conf");
+        tree.files.file("/home/a/.nccl.conf", "NCCL_TOPO_FILE=/not/there\n");
+        assertThat(read(tree, Map.of("HOME", "/home/a")).warnings())
+                .anyMatch(warning -> warning.contains("/not/there of /home/a/.nccl.conf cannot be read"));
+        assertThat(read(tree, Map.of("HOME", "/home/a", "NCCL_CONF_FILE", "/none"))
+                        .source())
+                .contains(FILE);
+    }
+
+    /** Virtual machines with one node say -1, and files may know of nodes that the machine does not show. */
+    @Test
+    void everyDeviceIsReachableWhateverNumbersNodesHave() {
+        for (String nodes : List.of("-1 -1", "0 1", "2 3")) {
+            String[] number = nodes.split(" ", -1);
+            SysTree tree = machine();
+            tree.files.file(
+                    FILE,
+                    PROVIDER.replace("numaid='0'", "numaid='" + number[0] + "'")
+                            .replace("numaid='1'", "numaid='" + number[1] + "'"));
+            Topology machine = read(tree, Map.of("NCCL_TOPO_FILE", FILE));
+            for (Gpu gpu : machine.gpus()) {
+                assertThat(machine.nics())
+                        .allSatisfy(nic ->
+                                assertThat(machine.distance(gpu, nic)).as(nodes).isPresent());
+            }
+            assertThat(machine.numaNodes().stream()
+                            .mapToInt(NumaNode::processors)
+                            .sum())
+                    .as("processors")
+                    .isEqualTo(8);
+        }
+    }
+
+    /** Scalable functions have the bus id of the function that they were made from. */
+    @Test
+    void allDevicesOfABusIdHaveItsPlace() {
+        SysTree tree = machine();
+        tree.verbs("mlx5_9", "pci0000:00/0000:00:10.0/0000:20:00.0", "InfiniBand", "400 Gb/sec (4X NDR)");
+        tree.files.file(FILE, PROVIDER);
+        Topology machine = read(tree, Map.of("NCCL_TOPO_FILE", FILE));
+        for (String name : List.of("mlx5_0", "mlx5_9")) {
+            assertThat(type(machine, machine.gpus().get(3), nic(machine, name))).isEqualTo(PathType.PIX);
+        }
+    }
+
+    /** A file of two hosts, whose bus ids repeat: the host that lists most of the devices is this one. */
+    @Test
+    void ofSeveralHostsTheOneThatFitsIsTaken() {
+        String other = provider(2).replace("<cpu", "<cpu host_hash='0x2'");
+        String own = PROVIDER.replace("<cpu", "<cpu host_hash='0x1'");
+        for (String both : List.of(own + other, other + own)) {
+            SysTree tree = machine();
+            tree.files.file(FILE, both.replace("</system><system version='1'>", ""));
+            Topology machine = read(tree, Map.of("NCCL_TOPO_FILE", FILE));
+            placed(machine);
+            assertThat(machine.parts()).allMatch(part -> part.host() == 0);
+        }
+    }
+
+    @Test
+    void ratesThatTheFileLacksAreTheMachines() {
+        SysTree tree = machine();
+        tree.files.file(FILE, PROVIDER);
+        Topology untold = read(tree, Map.of("NCCL_TOPO_FILE", FILE));
+        Gpu gpu = untold.gpus().get(0);
+        PciSwitch port = untold.only(PciSwitch.class).get(0);
+        assertThat(untold.links(gpu, port)).containsExactly(new Link(LinkType.PCI, 48, 1));
+        tree.files.file(
+                FILE,
+                PROVIDER.replace("class='0x030200'", "class='0x030200' link_speed='16.0 GT/s PCIe' link_width='16'"));
+        assertThat(read(tree, Map.of("NCCL_TOPO_FILE", FILE)).links(gpu, port))
+                .as("what the file says holds")
+                .containsExactly(new Link(LinkType.PCI, 24, 1));
+    }
+
+    /** A dump of NCCL on the machine itself: nothing is there twice. */
+    @Test
+    void aFileWithTheMachinesOwnSwitchesChangesNothing() {
+        SysTree tree = Machines.twoSockets();
+        Topology shown = LinuxTopology.read("test", tree.tree());
+        StringBuilder xml = new StringBuilder("<system version='1'><cpu numaid='0' affinity='ff'>");
+        PciSwitch upper = shown.only(PciSwitch.class).get(0);
+        xml.append("<pci busid='").append(upper.address()).append("' class='0x060400' vendor='0x1000' device='0xc030'");
+        xml.append(" subsystem_vendor='0x15b3' subsystem_device='0x0001' link_speed='32.0 GT/s PCIe' link_width='16'>");
+        xml.append("<pci busid='").append(shown.gpus().get(0).address().orElseThrow());
+        xml.append("' class='0x030200' link_speed='32.0 GT/s PCIe' link_width='16'/></pci></cpu></system>");
+        tree.files.file(FILE, xml.toString());
+        Topology placed = read(tree, Map.of("NCCL_TOPO_FILE", FILE));
+        assertThat(placed.nics()).hasSameSizeAs(shown.nics());
+        assertThat(placed.only(PciSwitch.class)).hasSameSizeAs(shown.only(PciSwitch.class));
+        for (Gpu gpu : shown.gpus()) {
+            for (Nic nic : shown.nics()) {
+                assertThat(placed.distance(gpu, nic).map(Distance::gigabytesPerSecond))
+                        .as(gpu.name() + " " + nic.name())
+                        .isEqualTo(shown.distance(gpu, nic).map(Distance::gigabytesPerSecond));
+            }
+        }
+    }
+
     @Test
     void linksOfGpusStay() {
         Topology machine = LinuxTopology.read("test", machine().tree());
         Topology.Builder linked = TopologyCopy.of(machine, "test", part -> part);
         linked.link(machine.gpus().get(0), machine.gpus().get(2), new Link(LinkType.XGMI, 50, 1));
+        linked.link(machine.gpus().get(0), machine.numaNodes().get(0), new Link(LinkType.C2C, 300, 1));
         SysTree tree = machine();
         tree.files.file(FILE, PROVIDER);
         Topology placed = ProviderTree.apply(linked.build(), tree.tree(), Map.of("NCCL_TOPO_FILE", FILE));
         assertThat(placed.links(placed.gpus().get(0), placed.gpus().get(2)))
                 .containsExactly(new Link(LinkType.XGMI, 50, 1));
+        assertThat(placed.links(placed.gpus().get(0), placed.numaNodes().get(0)))
+                .containsExactly(new Link(LinkType.C2C, 300, 1));
     }
 
     private static Topology read(SysTree tree, Map<String, String> environment) {

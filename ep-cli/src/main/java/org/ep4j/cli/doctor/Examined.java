@@ -161,14 +161,14 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
     }
 
     /**
-     * True when a user has to know of a probe: what the settings name cannot be used or warns, or what nothing else stands in for. A
+     * True when a user has to know of a probe: what is asked for cannot be used or warns, a device warns, or nothing else stands in. A
      * backend that is not for a device is no trouble as long as another one is.
      */
     boolean trouble(Probe probe) {
         if (probe.notApplicable().isPresent() || (probe.usable() && !probe.warns())) {
             return false;
         }
-        if (probe.asked() || probe.devices().isEmpty()) {
+        if (probe.asked() || probe.devices().isEmpty() || (probe.kind().equals("device") && probe.usable())) {
             return true;
         }
         return probe.usable()

@@ -2,7 +2,9 @@ package org.ep4j.cli.doctor;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import org.ep4j.EpException;
 import org.ep4j.cli.plan.PlannedBackend;
 import org.ep4j.cli.plan.SimulatedRanks;
 import org.ep4j.cli.plan.SimulationOptions;
@@ -23,19 +25,48 @@ final class PlannedNics {
      */
     static Map<Integer, List<String>> of(Topology machine, EpConfig config) {
         Map<Integer, List<String>> nics = new TreeMap<>();
-        if (machine.gpus().stream().allMatch(gpu -> gpu.vendor().deviceType().isEmpty())) {
-            return nics;
+        if (hasGpus(machine)) {
+            EpPlan plan = plan(machine, PlannedBackend.all(), config);
+            for (int rank : plan.hostRanks(0)) {
+                nics.put(plan.profiles().get(rank).locality().gpu(), plan.nics(rank));
+            }
         }
-        List<PlannedBackend> backends = PlannedBackend.all();
+        return nics;
+    }
+
+    /**
+     * Backends that two such machines use, of those that can be used, where they have NICs for it; none without GPUs.
+     *
+     * @param usable backends whose probes found nothing against them
+     */
+    static Set<String> needed(Topology machine, EpConfig config, Set<String> usable) {
+        boolean rdma = machine.nics().stream()
+                .anyMatch(nic -> nic.compute() && nic.family().rdma() && !machine.isForeign(nic, -1));
+        if (!rdma || !hasGpus(machine)) {
+            return Set.of();
+        }
+        List<PlannedBackend> backends = PlannedBackend.all().stream()
+                .filter(backend -> usable.contains(backend.id()))
+                .toList();
+        try {
+            return Set.copyOf(plan(machine, backends, config).backends());
+        } catch (EpException e) {
+            // Without any way between hosts; what is wrong with the NICs is in the checks of the machine.
+            return Set.of();
+        }
+    }
+
+    private static boolean hasGpus(Topology machine) {
+        return machine.gpus().stream()
+                .anyMatch(gpu -> !gpu.vendor().deviceType().isEmpty());
+    }
+
+    private static EpPlan plan(Topology machine, List<PlannedBackend> backends, EpConfig config) {
         SimulatedRanks ranks =
                 SimulatedRanks.of(machine, backends, SimulationOptions.AS_DESCRIBED.withHosts(2), config);
-        EpPlan plan = Planner.plan(
+        return Planner.plan(
                 ranks.profiles(),
                 backends.stream().map(PlannedBackend::candidate).toList(),
                 PlanOptions.from(config));
-        for (int rank : plan.hostRanks(0)) {
-            nics.put(plan.profiles().get(rank).locality().gpu(), plan.nics(rank));
-        }
-        return nics;
     }
 }

@@ -11,7 +11,7 @@ import org.ep4j.spi.Check;
  * @param name type of the device, id of the backend
  * @param devices devices that it was asked for, with the same outcome for all of them
  * @param outcome what it comes to
- * @param asked true when the settings name it
+ * @param asked true when the settings name it, or two such machines would use it for their NICs
  * @param checks its checks, for the first of the devices
  * @param folder the folder in which it would put files that ranks share
  */
@@ -49,6 +49,11 @@ record Probe(
 
     boolean usable() {
         return outcome instanceof Outcome.Usable;
+    }
+
+    /** The same probe of something that is needed. */
+    Probe needed() {
+        return new Probe(kind, name, devices, outcome, true, checks, folder);
     }
 
     /** Why it is not for this machine; empty where it is. */

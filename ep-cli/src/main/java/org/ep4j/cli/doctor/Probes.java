@@ -1,5 +1,7 @@
 package org.ep4j.cli.doctor;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -9,8 +11,11 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
+import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.ep4j.Device;
 import org.ep4j.EpException;
 import org.ep4j.EpGroup;
@@ -29,12 +34,19 @@ import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.spi.SpiVersion;
+import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.FileTree;
+import org.ep4j.topology.read.LinuxTopology;
 
 /** Asks every device and backend that is installed. What throws or cannot be loaded becomes a failed check. */
 final class Probes {
     private static final Duration DEADLINE = Duration.ofSeconds(20);
+
+    /** Files by which drivers of GPUs show themselves. */
+    private static final Map<String, List<String>> DRIVERS =
+            Map.of("cuda", List.of("/dev/nvidiactl", "/dev/dxg"), "hip", List.of("/dev/kfd"));
 
     private final Topology machine;
     private final EpConfig config;
@@ -73,7 +85,19 @@ final class Probes {
             found.addAll(probes(provider, usable));
         }
         found.addAll(broken);
-        return folded(found);
+        return folded(needed(found));
+    }
+
+    /** Marks the backends that a group over several such machines would use. */
+    private List<Probe> needed(List<Probe> found) {
+        Set<String> usable = found.stream()
+                .filter(probe -> probe.kind().equals("backend") && probe.usable())
+                .map(Probe::name)
+                .collect(Collectors.toSet());
+        Set<String> needed = PlannedNics.needed(machine, config, usable);
+        return found.stream()
+                .map(probe -> probe.kind().equals("backend") && needed.contains(probe.name()) ? probe.needed() : probe)
+                .toList();
     }
 
     /** Type of the device that the settings name; empty where they cannot be read, about which EP-CFG-001 says more. */
@@ -118,11 +142,18 @@ final class Probes {
                 probe.kind(), probe.name(), probe.devices(), new Unusable(), true, probe.checks(), probe.folder());
     }
 
-    /** Why there is no such device; empty where the machine has it. */
+    /**
+     * Why there is no such device; empty where the machine has one, with its driver or without, or has a driver for it: in a
+     * guest of Windows GPUs are not on PCI.
+     */
     private Optional<String> absent(Device device) {
         boolean there = device.type().equals(Device.HOST.type())
-                || machine.gpus().stream()
-                        .anyMatch(gpu -> gpu.vendor().deviceType().equals(device.type()));
+                || Stream.concat(
+                                machine.gpus().stream().map(Gpu::vendor),
+                                LinuxTopology.gpuVendors(FileTree.of(Path.of("/"))).stream())
+                        .anyMatch(vendor -> vendor.deviceType().equals(device.type()))
+                || DRIVERS.getOrDefault(device.type(), List.of()).stream()
+                        .anyMatch(file -> Files.exists(Path.of(file)));
         return there ? Optional.empty() : Optional.of("this machine shows no such device");
     }
 

@@ -137,7 +137,7 @@ public record PlanReport(
      * @param localBytes memory of a rank for its results
      * @param lanesPerRank by backend
      * @param lanesPerHost by backend
-     * @param endpointsPerRank queue pairs where they are not connected
+     * @param endpointsPerRank endpoints where queue pairs are not connected, as on EFA
      * @param proxiesPerRank host threads that post for a rank
      * @param proxiesPerHost for all ranks of a host
      * @param multiprocessors multiprocessors that move bytes at full rate
@@ -147,7 +147,7 @@ public record PlanReport(
             long localBytes,
             Map<String, Long> lanesPerRank,
             Map<String, Long> lanesPerHost,
-            int endpointsPerRank,
+            long endpointsPerRank,
             int proxiesPerRank,
             int proxiesPerHost,
             int multiprocessors) {}

@@ -200,7 +200,7 @@ public final class PlanTables {
                     Integer.toString(sizes.proxiesPerHost())));
             table.row(List.of(
                     "endpoints, where unconnected",
-                    Integer.toString(sizes.endpointsPerRank()),
+                    Long.toString(sizes.endpointsPerRank()),
                     Long.toString(ranks * sizes.endpointsPerRank())));
         }
         if (sizes.multiprocessors() > 0) {

@@ -5,6 +5,7 @@ import com.sun.jna.NativeLibrary;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
@@ -45,8 +46,8 @@ public final class NativeMethods {
     /** Why nothing native can be called in this process, since JNA's own library cannot be loaded; empty when it can. */
     public static synchronized Optional<JniLibraryProblem> problem() {
         if (!tried) {
-            tried = true;
             problem = started(() -> Native.POINTER_SIZE, System.getenv());
+            tried = true;
         }
         return problem;
     }
@@ -55,14 +56,27 @@ public final class NativeMethods {
     static Optional<JniLibraryProblem> started(Supplier<Integer> jna, Map<String, String> environment) {
         try {
             return jna.get() > 0 ? Optional.empty() : Optional.of(notStarted("it has no pointers", environment));
-        } catch (LinkageError | RuntimeException e) {
+        } catch (VirtualMachineError e) {
+            throw e;
+        } catch (Error | RuntimeException e) {
+            // JNA throws a plain Error where the library that it finds is of another version.
             return Optional.of(notStarted(LoadFailure.reason(e), environment));
         }
     }
 
     private static JniLibraryProblem notStarted(String reason, Map<String, String> environment) {
+        String problem = "JNA, through which ep4j calls native libraries, cannot load its own: " + reason;
+        for (String property : List.of("jna.boot.library.path", "jna.nounpack", "jna.nosys")) {
+            if (System.getProperty(property) != null) {
+                return new JniLibraryProblem(
+                        problem,
+                        property
+                                + " is set, so JNA does not take the library that it brings along: unset that property, or"
+                                + " have it lead to a library of JNA's own version");
+            }
+        }
         return new JniLibraryProblem(
-                "JNA, through which ep4j calls native libraries, cannot load its own: " + reason,
+                problem,
                 "it is unpacked into " + folder(environment)
                         + ": see that this folder can be written and is not mounted"
                         + " noexec, or name another with -Djna.tmpdir=FOLDER (for ./ep in JAVA_TOOL_OPTIONS)");

@@ -48,6 +48,18 @@ final class NativeMethodsTest {
     }
 
     @Test
+    void anErrorOfJnaIsAReasonToo() {
+        assertThat(NativeMethods.started(
+                                () -> {
+                                    throw new Error("There is an incompatible JNA native library installed");
+                                },
+                                Map.of())
+                        .orElseThrow()
+                        .message())
+                .endsWith("incompatible JNA native library installed");
+    }
+
+    @Test
     void theFolderIsTheOneThatJnaTakes(@TempDir Path caches) throws IOException {
         Path own = Files.createDirectories(caches.resolve("JNA/temp"));
         assertThat(NativeMethods.folder(Map.of("XDG_CACHE_HOME", caches.toString())))
