@@ -13,8 +13,6 @@ import java.util.stream.Stream;
 
 /** A folder of the file system. */
 final class FolderTree implements FileTree {
-    private static final int LIMIT = 1 << 20;
-
     private final Path root;
 
     /** Links can lead anywhere in the running machine; in a recording they would lead into this machine. */
@@ -53,7 +51,7 @@ final class FolderTree implements FileTree {
 
     private static Optional<byte[]> read(Path file) {
         try (var in = Files.newInputStream(file)) {
-            return Optional.of(in.readNBytes(LIMIT));
+            return Optional.of(in.readNBytes(Limits.FILE));
         } catch (IOException e) {
             return Optional.empty();
         }
@@ -66,7 +64,10 @@ final class FolderTree implements FileTree {
             return List.of();
         }
         try (Stream<Path> entries = Files.list(folder.get())) {
-            return entries.map(entry -> entry.getFileName().toString()).sorted().toList();
+            return entries.limit(Limits.FOLDER)
+                    .map(entry -> entry.getFileName().toString())
+                    .sorted()
+                    .toList();
         } catch (IOException e) {
             return List.of();
         }

@@ -42,8 +42,8 @@ final class HwlocGpus {
     private record Found(XmlElement pci, PciAddress address, HwlocTree.Seat seat) {}
 
     void add(XmlElement pci, PciAddress address, HwlocTree.Seat seat) {
-        if (all.size() >= XmlFile.DEVICES) {
-            throw pci.wrong("more than " + XmlFile.DEVICES + " GPUs");
+        if (all.size() >= Limits.GPUS) {
+            throw pci.wrong("more than " + Limits.GPUS + " GPUs");
         }
         all.add(new Found(pci, address, seat));
     }

@@ -12,9 +12,6 @@ import java.util.StringTokenizer;
  * @param values row by row
  */
 record HwlocMatrix(List<String> objects, List<Double> values) {
-    /** More devices than any machine has; the square of it is read. */
-    private static final int LIMIT = 1024;
-
     /** Matrix of a name such as {@code NVLinkBandwidth}; empty when the file has none. */
     static Optional<HwlocMatrix> named(XmlElement root, String name) {
         for (XmlElement element : root.children()) {
@@ -26,10 +23,10 @@ record HwlocMatrix(List<String> objects, List<Double> values) {
     }
 
     private static HwlocMatrix read(XmlElement element, String name) {
-        int size = element.number("nbobjs", 1, LIMIT, -1);
+        int size = element.number("nbobjs", 1, Limits.GPUS, -1);
         if (size < 0) {
-            throw element.wrong(name + " is of " + Faults.quote(element.value("nbobjs")) + " objects; 1 to " + LIMIT
-                    + " are understood");
+            throw element.wrong(name + " is of " + Faults.quote(element.value("nbobjs")) + " objects; 1 to "
+                    + Limits.GPUS + " are understood");
         }
         // In a matrix over several kinds of object each index says its kind.
         boolean mixed = element.name().endsWith("hetero");

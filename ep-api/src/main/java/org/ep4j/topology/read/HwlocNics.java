@@ -20,7 +20,6 @@ import org.ep4j.topology.Topology;
 /** The NICs of a hwloc topology: one for each device of verbs. */
 final class HwlocNics {
     private static final int PORTS = 16;
-    private static final int GIDS = 256;
 
     private final HwlocFile file;
     private final Topology.Builder topology;
@@ -47,8 +46,8 @@ final class HwlocNics {
     }
 
     private void place(XmlElement pci, PciAddress address, HwlocTree.Seat seat, String name, List<NicPort> ports) {
-        if (names.size() >= XmlFile.DEVICES) {
-            throw pci.wrong("more than " + XmlFile.DEVICES + " NICs");
+        if (names.size() >= Limits.NICS) {
+            throw pci.wrong("more than " + Limits.NICS + " NICs");
         }
         if (!names.add(name)) {
             throw pci.wrong("NIC " + Faults.quote(name) + " appears a second time");
@@ -118,7 +117,7 @@ final class HwlocNics {
     }
 
     private static List<Gid> gids(Map<String, String> infos, String prefix) {
-        return IntStream.range(0, GIDS)
+        return IntStream.range(0, Limits.GIDS)
                 .filter(index -> infos.containsKey(prefix + "GID" + index))
                 .mapToObj(index -> new Gid(index, infos.getOrDefault(prefix + "GID" + index, ""), "", ""))
                 .toList();

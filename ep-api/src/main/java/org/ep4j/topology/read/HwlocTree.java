@@ -61,8 +61,8 @@ final class HwlocTree {
                 int number = object.number("os_index", 0, 1 << 20, nodes.size());
                 nodes.putIfAbsent(
                         number, new NumaNode(host, number, processor, new HwlocBitmap(object.value("cpuset")).size()));
-                if (nodes.size() > ProcessorLinks.LIMIT) {
-                    throw object.wrong("more than " + ProcessorLinks.LIMIT + " NUMA nodes");
+                if (nodes.size() > Limits.NUMA_NODES) {
+                    throw object.wrong("more than " + Limits.NUMA_NODES + " NUMA nodes");
                 }
             }
         }

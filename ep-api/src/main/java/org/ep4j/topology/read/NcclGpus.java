@@ -48,8 +48,8 @@ final class NcclGpus {
     record Found(XmlElement pci, XmlElement gpu, PciAddress address, NcclSeat seat) {}
 
     void add(XmlElement pci, XmlElement gpu, PciAddress address, NcclSeat seat) {
-        if (all.size() >= XmlFile.DEVICES) {
-            throw gpu.wrong("more than " + XmlFile.DEVICES + " GPUs");
+        if (all.size() >= Limits.GPUS) {
+            throw gpu.wrong("more than " + Limits.GPUS + " GPUs");
         }
         all.add(new Found(pci, gpu, address, seat));
     }

@@ -136,8 +136,8 @@ final class NcclNics {
 
     private void place(Card card, XmlElement net, String name, NicFamily family, List<NicPort> ports) {
         placed++;
-        if (placed > XmlFile.DEVICES) {
-            throw net.wrong("more than " + XmlFile.DEVICES + " NICs");
+        if (placed > Limits.NICS) {
+            throw net.wrong("more than " + Limits.NICS + " NICs");
         }
         NcclSeat seat = card.seat();
         String guid = net.value("guid");

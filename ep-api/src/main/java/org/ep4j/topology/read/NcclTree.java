@@ -69,8 +69,8 @@ final class NcclTree {
         NumaNode node = onHost.computeIfAbsent(
                 number,
                 any -> new NumaNode(host, number, processor(cpu), new HwlocBitmap(cpu.value("affinity")).size()));
-        if (nodes.values().stream().mapToInt(Map::size).sum() > ProcessorLinks.LIMIT) {
-            throw cpu.wrong("more than " + ProcessorLinks.LIMIT + " NUMA nodes");
+        if (nodes.values().stream().mapToInt(Map::size).sum() > Limits.NUMA_NODES) {
+            throw cpu.wrong("more than " + Limits.NUMA_NODES + " NUMA nodes");
         }
         topology.add(node);
         children(cpu, new NcclSeat(node, node));

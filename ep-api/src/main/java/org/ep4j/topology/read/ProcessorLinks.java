@@ -9,9 +9,6 @@ import org.ep4j.topology.Topology;
 
 /** Links between the NUMA nodes of a host, which no topology file gives. */
 final class ProcessorLinks {
-    /** NUMA nodes of a file. Each is linked with all others of its host; more are no machine of today. */
-    static final int LIMIT = 512;
-
     private ProcessorLinks() {}
 
     /** Links every node with every other. */

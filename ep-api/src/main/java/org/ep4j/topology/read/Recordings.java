@@ -1,45 +1,28 @@
 package org.ep4j.topology.read;
 
-import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyCopy;
 
-/** Folders that hold a recording of a machine. */
+/** Recordings of machines: files of {@code /sys} and {@code /proc}, or of AMD's KFD alone. */
 final class Recordings {
+    /** Folders in folders that a recording may be in. */
     private static final int DEPTH = 4;
+
+    /** Folders that are looked into; a folder with more is no recording. */
+    private static final int FOLDERS = 256;
 
     private Recordings() {}
 
-    static Topology read(String source, Path folder) {
-        FileTree tree = FileTree.of(folder);
-        for (int depth = 0; depth < DEPTH; depth++) {
-            if (tree.exists("/sys")) {
-                return recorded(LinuxTopology.read(source, tree));
-            }
-            if (kfd(tree)) {
-                return LinuxTopology.read(source, FileTree.under(KfdNodes.FOLDER, tree));
-            }
-            List<String> entries = tree.list("/");
-            if (entries.size() != 1) {
-                break;
-            }
-            // Archives often hold everything in one folder.
-            tree = new SubTree("/" + entries.get(0), tree);
-        }
-        throw Faults.in(
-                source,
-                "the folder holds no recording of a machine; expected a folder \"sys\" in it, or \"nodes\" of KFD "
-                        + "(/sys/class/kfd/kfd/topology); there is "
-                        + shown(FileTree.of(folder).list("/")));
-    }
-
-    /** NVLinks are no part of a recording, which a reader of the result should know. */
-    private static Topology recorded(Topology topology) {
+    static Topology read(String source, FileTree files) {
+        FileTree machine = find(source, files);
+        Topology topology = LinuxTopology.read(source, machine);
         long nvidia = topology.gpus().stream()
                 .filter(gpu -> gpu.vendor() == GpuVendor.NVIDIA)
                 .count();
+        // NVLinks are no part of a recording, which a reader of the result should know.
         return nvidia < 2
                 ? topology
                 : TopologyCopy.of(topology, topology.source(), part -> part)
@@ -47,8 +30,44 @@ final class Recordings {
                         .build();
     }
 
-    private static boolean kfd(FileTree tree) {
-        return tree.list("/nodes").stream().anyMatch(node -> tree.exists("/nodes/" + node + "/properties"));
+    /** The machine that is nearest to the top. */
+    static FileTree find(String source, FileTree files) {
+        List<String> folders = List.of("");
+        int looked = 0;
+        for (int depth = 0; depth < DEPTH; depth++) {
+            List<String> found =
+                    folders.stream().filter(folder -> machine(files, folder)).toList();
+            if (found.size() > 1) {
+                throw Faults.in(source, "there are several recordings of machines, in " + shown(found) + "; name one");
+            }
+            if (!found.isEmpty()) {
+                FileTree tree = found.get(0).isEmpty() ? files : new SubTree(found.get(0), files);
+                return tree.exists("/sys") ? tree : FileTree.under(KfdNodes.FOLDER, tree);
+            }
+            List<String> next = new ArrayList<>();
+            for (String folder : folders) {
+                for (String name : files.list(folder.isEmpty() ? "/" : folder)) {
+                    String path = folder + "/" + name;
+                    // A link to another folder would be a second machine.
+                    boolean own = files.real(path).filter(path::equals).isPresent();
+                    if (own && looked < FOLDERS && !files.list(path).isEmpty()) {
+                        next.add(path);
+                        looked++;
+                    }
+                }
+            }
+            folders = next;
+        }
+        throw Faults.in(
+                source,
+                "the folder holds no recording of a machine; expected a folder \"sys\" in it, or \"nodes\" of KFD "
+                        + "(/sys/class/kfd/kfd/topology); there is " + shown(files.list("/")));
+    }
+
+    private static boolean machine(FileTree files, String folder) {
+        return files.exists(folder + "/sys")
+                || files.list(folder + "/nodes").stream()
+                        .anyMatch(node -> files.exists(folder + "/nodes/" + node + "/properties"));
     }
 
     private static String shown(List<String> names) {

@@ -21,8 +21,6 @@ import org.ep4j.topology.TopologyException;
  * </ul>
  */
 public final class Topologies {
-    private static final int LIMIT = 64 << 20;
-
     private static final String EXPECTED = "expected a topology file of NCCL or RCCL (XML with <system>), XML of hwloc "
             + "(with <topology>), or the output of \"nvidia-smi topo -m\", \"rocm-smi --showtopo\" or \"ibv_devinfo\"";
 
@@ -35,8 +33,39 @@ public final class Topologies {
      */
     public static Topology read(Path file) {
         String source = file.toString();
-        if (Files.isDirectory(file)) {
-            return Recordings.read(source, file);
+        if (!source.isEmpty() && Files.isDirectory(file)) {
+            return read(source, FileTree.of(file));
+        }
+        return read(source, text(file));
+    }
+
+    /**
+     * Reads files of {@code /sys} and {@code /proc}, wherever they are.
+     *
+     * @param source name of them for messages
+     * @param files the files, at the top or in folders of it, as {@link #recording} finds them
+     * @throws TopologyException when they are no recording of a machine, or beyond a limit
+     */
+    public static Topology read(String source, FileTree files) {
+        return Recordings.read(source, files);
+    }
+
+    /**
+     * The files of the machine in a recording, with {@code /sys} and {@code /proc} at the top. Other files may lie beside them, and
+     * all may be in folders, as archives have them.
+     *
+     * @param source name of the recording for messages
+     * @param files the recording
+     * @throws TopologyException when there is no machine in it, or several
+     */
+    public static FileTree recording(String source, FileTree files) {
+        return Recordings.find(source, files);
+    }
+
+    private static String text(Path file) {
+        String source = file.toString();
+        if (source.isEmpty()) {
+            throw new TopologyException("the name of a file with a machine is empty; name a file or a folder");
         }
         if (!Files.exists(file)) {
             throw Faults.in(source, "there is no such file or folder");
@@ -46,17 +75,17 @@ public final class Topologies {
         }
         byte[] bytes;
         try (var in = Files.newInputStream(file)) {
-            bytes = in.readNBytes(LIMIT + 1);
+            bytes = in.readNBytes(Limits.TEXT + 1);
         } catch (IOException e) {
             throw new TopologyException(source + ": cannot be read: " + e, e);
         }
-        if (bytes.length > LIMIT) {
-            throw Faults.in(source, "is larger than " + (LIMIT >> 20) + " MiB; descriptions of machines are smaller");
+        if (bytes.length > Limits.TEXT) {
+            throw Faults.in(source, "is larger than " + Limits.TEXT + " bytes; descriptions of machines are smaller");
         }
         if (bytes.length > 1 && bytes[0] == 0x1f && bytes[1] == (byte) 0x8b) {
             throw Faults.in(source, "is compressed by gzip; unpack it, and give the file or folder that was in it");
         }
-        return read(source, new String(bytes, StandardCharsets.UTF_8));
+        return new String(bytes, StandardCharsets.UTF_8);
     }
 
     /**
@@ -74,6 +103,7 @@ public final class Topologies {
         if (content.stripLeading().startsWith("<")) {
             return xml(source, content);
         }
+        content = TableText.clean(source, content);
         if (RocmSmiTopology.recognises(content)) {
             return RocmSmiTopology.read(source, content);
         }
@@ -134,7 +164,19 @@ public final class Topologies {
      * @throws TopologyException when the text cannot be understood, with source, line and reason
      */
     public static Topology merge(Topology machine, String source, String ibvDevinfoText) {
-        return IbvDevinfo.merge(machine, source, ibvDevinfoText);
+        return IbvDevinfo.merge(machine, source, TableText.clean(source, ibvDevinfoText));
+    }
+
+    /**
+     * As {@link #merge(Topology, String, String)}, with the text from a file.
+     *
+     * @throws TopologyException when it cannot be read or understood, with source, line and reason
+     */
+    public static Topology merge(Topology machine, Path ibvDevinfo) {
+        if (Files.isDirectory(ibvDevinfo) && !ibvDevinfo.toString().isEmpty()) {
+            throw Faults.in(ibvDevinfo.toString(), "is a folder; name a file with the output of ibv_devinfo");
+        }
+        return merge(machine, ibvDevinfo.toString(), text(ibvDevinfo));
     }
 
     /**

@@ -17,24 +17,13 @@ import org.ep4j.topology.TopologyException;
  * the text is opened. Size, depth and number of elements are limited, since files come from other people.
  */
 final class XmlFile {
-    /** Characters. The largest real machine seen has 300 thousand. */
-    static final int LENGTH = 16 << 20;
-
-    /** Elements. A machine of 2,000 processors has about 10 thousand. */
-    static final int ELEMENTS = 200_000;
-
-    /** Elements within each other. Real machines have about 25; Java 24 and newer stop at 100 with words of their own. */
-    static final int DEPTH = 64;
-
-    /** GPUs, and as many NICs. The largest NVLink domain has 576 GPUs. */
-    static final int DEVICES = 4096;
-
     /** What the parser of the JDK puts before the reason. */
     private static final String REASON = "Message: ";
 
     private final String source;
     private final XMLStreamReader reader;
     private int elements;
+    private int attributes;
 
     private XmlFile(String source, XMLStreamReader reader) {
         this.source = source;
@@ -47,9 +36,9 @@ final class XmlFile {
      * @throws TopologyException if it is no well-formed XML or beyond a limit, with the line
      */
     static XmlElement read(String source, String text) {
-        if (text.length() > LENGTH) {
+        if (text.length() > Limits.XML) {
             throw Faults.at(
-                    source, 1, "the file has " + text.length() + " characters; at most " + LENGTH + " are read");
+                    source, 1, "the file has " + text.length() + " characters; at most " + Limits.XML + " are read");
         }
         XMLStreamReader reader;
         try {
@@ -101,11 +90,15 @@ final class XmlFile {
         String name = reader.getLocalName();
         int line = line();
         elements++;
-        if (elements > ELEMENTS) {
-            throw Faults.at(source, line, "more than " + ELEMENTS + " elements");
+        if (elements > Limits.ELEMENTS) {
+            throw Faults.at(source, line, "more than " + Limits.ELEMENTS + " elements");
         }
-        if (depth > DEPTH) {
-            throw Faults.at(source, line, "elements nested deeper than " + DEPTH);
+        if (depth > Limits.DEPTH) {
+            throw Faults.at(source, line, "elements nested deeper than " + Limits.DEPTH);
+        }
+        attributes += reader.getAttributeCount();
+        if (attributes > Limits.ATTRIBUTES) {
+            throw Faults.at(source, line, "more than " + Limits.ATTRIBUTES + " attributes");
         }
         Map<String, String> attributes = attributes();
         List<XmlElement> children = new ArrayList<>();

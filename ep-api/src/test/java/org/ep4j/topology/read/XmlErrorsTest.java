@@ -96,33 +96,32 @@ class XmlErrorsTest {
 
     @Test
     void moreElementsThanAreRead() {
-        nccl("<system version='1'><cpu numaid='0'>" + "<x/>".repeat(XmlFile.ELEMENTS) + "</cpu></system>")
-                .hasMessageContaining("more than " + XmlFile.ELEMENTS + " elements");
+        nccl("<system version='1'><cpu numaid='0'>" + "<x/>".repeat(Limits.ELEMENTS) + "</cpu></system>")
+                .hasMessageContaining("more than " + Limits.ELEMENTS + " elements");
     }
 
     @Test
     void elementsNestedDeeperThanAreRead() {
-        nccl("<system>" + "<x>".repeat(XmlFile.DEPTH)).hasMessageContaining("deeper than " + XmlFile.DEPTH);
+        nccl("<system>" + "<x>".repeat(Limits.DEPTH)).hasMessageContaining("deeper than " + Limits.DEPTH);
     }
 
     @Test
     void aFileLargerThanIsRead() {
-        nccl(" ".repeat(XmlFile.LENGTH + 1)).hasMessageContainingAll("characters", "at most " + XmlFile.LENGTH);
+        nccl(" ".repeat(Limits.XML + 1)).hasMessageContainingAll("characters", "at most " + Limits.XML);
     }
 
     @Test
     void moreGpusNicsAndNodesThanAreRead() {
-        nccl("<system version='1'><cpu numaid='0'><pci busid='0000:01:00.0'>" + "<gpu/>".repeat(XmlFile.DEVICES + 1)
+        nccl("<system version='1'><cpu numaid='0'><pci busid='0000:01:00.0'>" + "<gpu/>".repeat(Limits.GPUS + 1)
                         + "</pci></cpu></system>")
-                .hasMessageContaining("more than " + XmlFile.DEVICES + " GPUs");
-        nccl("<system version='1'><cpu numaid='0'><nic>" + "<net/>".repeat(XmlFile.DEVICES + 1)
-                        + "</nic></cpu></system>")
+                .hasMessageContaining("more than " + Limits.GPUS + " GPUs");
+        nccl("<system version='1'><cpu numaid='0'><nic>" + "<net/>".repeat(Limits.NICS + 1) + "</nic></cpu></system>")
                 .hasMessageContaining("more than");
         StringBuilder nodes = new StringBuilder("<system version='1'>");
-        for (int i = 0; i <= ProcessorLinks.LIMIT; i++) {
+        for (int i = 0; i <= Limits.NUMA_NODES; i++) {
             nodes.append("<cpu numaid='").append(i).append("'/>");
         }
-        nccl(nodes + "</system>").hasMessageContaining("more than " + ProcessorLinks.LIMIT + " NUMA nodes");
+        nccl(nodes + "</system>").hasMessageContaining("more than " + Limits.NUMA_NODES + " NUMA nodes");
     }
 
     @Test

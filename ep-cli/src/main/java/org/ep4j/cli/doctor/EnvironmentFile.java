@@ -1,18 +1,25 @@
 package org.ep4j.cli.doctor;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import org.ep4j.EpArgumentException;
+import org.ep4j.cli.report.Printable;
 
 /**
  * Variables of a process, kept in a file: {@code NAME=VALUE} on lines, as {@code env} prints them, or ended by NUL, as
  * {@code /proc/PID/environ} has them.
  */
 public final class EnvironmentFile {
+    /** Bytes. Linux gives a process 6 MiB for arguments and environment with its usual limits. */
+    private static final int MOST = 8 << 20;
+
+    private static final String EXPECTED = "a file with NAME=VALUE on lines, or a copy of /proc/PID/environ";
+
     private EnvironmentFile() {}
 
     /**
@@ -23,15 +30,18 @@ public final class EnvironmentFile {
      */
     public static Map<String, String> read(Path file) {
         String text;
-        try {
-            text = new String(Files.readAllBytes(file), StandardCharsets.UTF_8);
+        if (file.toString().isEmpty() || (Files.exists(file) && !Files.isRegularFile(file))) {
+            throw wrong(file.toString().isEmpty() ? "empty" : file + ", which is no file", "name a file that is there");
+        }
+        try (InputStream in = Files.newInputStream(file)) {
+            byte[] bytes = in.readNBytes(MOST + 1);
+            if (bytes.length > MOST) {
+                throw wrong(file + ", which is larger than " + MOST + " bytes", "name the right file");
+            }
+            text = new String(bytes, StandardCharsets.UTF_8);
         } catch (IOException e) {
             throw new EpArgumentException(
-                    "--env",
-                    file + ", which cannot be read (" + e + ")",
-                    "a file with NAME=VALUE on lines, or a copy of /proc/PID/environ",
-                    "name a file that is there",
-                    e);
+                    "--env", file + ", which cannot be read (" + e + ")", EXPECTED, "name a file that is there", e);
         }
         boolean nul = text.indexOf('\0') >= 0;
         Map<String, String> variables = new HashMap<>();
@@ -44,17 +54,13 @@ public final class EnvironmentFile {
             } else if (!last.isEmpty() && !entry.isEmpty() && !nul) {
                 variables.merge(last, entry, (before, more) -> before + "\n" + more);
             } else if (!entry.isBlank() && !nul) {
-                throw new EpArgumentException(
-                        "--env",
-                        file + ", which begins with \"" + shown(entry) + "\"",
-                        "a file with NAME=VALUE on lines, or a copy of /proc/PID/environ",
-                        "keep the output of env in it");
+                throw wrong(file + ", which begins with " + Printable.quote(entry), "keep the output of env in it");
             }
         }
         return variables;
     }
 
-    private static String shown(String text) {
-        return text.length() > 60 ? text.substring(0, 60) + "..." : text;
+    private static EpArgumentException wrong(String value, String fix) {
+        return new EpArgumentException("--env", value, EXPECTED, fix);
     }
 }

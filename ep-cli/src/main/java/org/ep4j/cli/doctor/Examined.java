@@ -1,6 +1,7 @@
 package org.ep4j.cli.doctor;
 
 import java.io.File;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -9,6 +10,7 @@ import java.util.Optional;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.ep4j.Device;
+import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
 import org.ep4j.EpShape;
 import org.ep4j.config.EpConfig;
@@ -36,9 +38,6 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
     /** Ranks, and tokens of prefill and decode, of ./ep demo. */
     private static final int DEMO_RANKS = 4;
 
-    /** Folders in folders that a recording may be in. */
-    private static final int DEPTH = 4;
-
     private static final int PREFILL = 1024;
     private static final int DECODE = 128;
 
@@ -61,23 +60,21 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
      * Examines a recording of {@code /sys}, {@code /proc} and whatever else it holds.
      *
      * @param environment variables of a process there, which give settings too
+     * @throws EpArgumentException when there is no such folder
+     * @throws org.ep4j.topology.TopologyException when it holds no recording that can be understood
      */
     public static Examined recorded(Path root, Map<String, String> environment) {
-        EpConfig config = EpConfig.builder(Map.of(), environment).build();
-        return of(Topologies.read(root), FileTree.of(base(root)), environment, config, List.of(), false);
-    }
-
-    /** Archives often hold everything in one folder, which {@link Topologies#read(Path)} looks into too. */
-    private static Path base(Path root) {
-        Path folder = root;
-        for (int depth = 0; depth < DEPTH; depth++) {
-            List<String> entries = FileTree.of(folder).list("/");
-            if (entries.size() != 1 || entries.contains("sys")) {
-                break;
-            }
-            folder = folder.resolve(entries.get(0));
+        String source = root.toString();
+        if (source.isEmpty() || !Files.isDirectory(root)) {
+            throw new EpArgumentException(
+                    "--root",
+                    source.isEmpty() ? "empty" : source + ", which is no folder",
+                    "a folder with a recording of /sys and /proc",
+                    "name such a folder; docs/reference/doctor.md shows how to make one");
         }
-        return folder;
+        EpConfig config = EpConfig.builder(Map.of(), environment).build();
+        FileTree files = Topologies.recording(source, FileTree.of(root));
+        return of(Topologies.read(source, files), files, environment, config, List.of(), false);
     }
 
     private static Examined of(

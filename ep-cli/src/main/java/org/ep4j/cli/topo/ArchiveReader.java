@@ -1,0 +1,164 @@
+package org.ep4j.cli.topo;
+
+import java.io.BufferedInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.zip.GZIPInputStream;
+import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
+import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
+import org.ep4j.cli.report.Printable;
+import org.ep4j.topology.TopologyException;
+import org.ep4j.topology.read.FileTree;
+import org.ep4j.topology.read.Limits;
+
+/**
+ * Reads a {@code .tar.gz} of files of {@code /sys} and {@code /proc} into memory; nothing is written to disk. Devices, pipes and
+ * sockets are left out. {@link Limits} bound what is read and what is kept.
+ */
+final class ArchiveReader {
+    private static final int BUFFER = 64 << 10;
+
+    /** What a name costs besides its characters. */
+    private static final int NODE = 64;
+
+    private final String archive;
+    private final ArchiveTree tree = new ArchiveTree();
+    private final byte[] rest = new byte[BUFFER];
+    private int entries;
+    private long kept;
+
+    private ArchiveReader(Path archive) {
+        this.archive = archive.toString();
+    }
+
+    /**
+     * Reads an archive.
+     *
+     * @throws TopologyException when it is none, is damaged, has an odd entry, or is beyond a limit
+     */
+    static FileTree read(Path archive) {
+        ArchiveReader reader = new ArchiveReader(archive);
+        try (InputStream file = new BufferedInputStream(Files.newInputStream(archive));
+                BoundedStream unpacked = new BoundedStream(reader.archive, new GZIPInputStream(file, BUFFER));
+                TarArchiveInputStream tar = new TarArchiveInputStream(unpacked, StandardCharsets.UTF_8.name())) {
+            reader.read(unpacked, tar);
+        } catch (TopologyException e) {
+            throw e;
+        } catch (IOException | RuntimeException e) {
+            // The library lets failures of its own inside out on some damaged archives.
+            throw new TopologyException(
+                    archive + " cannot be read as a .tar.gz: " + Printable.shortened(String.valueOf(e.getMessage()))
+                            + "; it is damaged or holds something else",
+                    e);
+        }
+        return reader.tree;
+    }
+
+    private void read(BoundedStream unpacked, TarArchiveInputStream tar) throws IOException {
+        while (true) {
+            unpacked.beginHeader();
+            TarArchiveEntry entry = tar.getNextEntry();
+            unpacked.beginContent();
+            if (entry == null) {
+                return;
+            }
+            List<String> names = names(entry);
+            if (!names.isEmpty()) {
+                add(tar, entry, names);
+            }
+            while (tar.read(rest) > 0) {
+                // What is not kept is passed over here, where the whole stream is bounded and not the header.
+            }
+        }
+    }
+
+    private List<String> names(TarArchiveEntry entry) {
+        String path = entry.getName();
+        if (path.length() > Limits.PATH) {
+            throw wrong(path, "whose name has " + path.length() + " characters; at most " + Limits.PATH + " are read");
+        }
+        List<String> names = ArchiveTree.components(path);
+        if (names.contains("..")) {
+            throw wrong(path, "whose name may lead outside; pack the files again without \"..\"");
+        }
+        if (names.size() > Limits.FOLDERS || names.stream().anyMatch(name -> name.length() > Limits.NAME)) {
+            throw wrong(
+                    path,
+                    "with more than " + Limits.FOLDERS + " folders within each other or a name of more than "
+                            + Limits.NAME + " characters; pack only files of /sys and /proc");
+        }
+        return names;
+    }
+
+    private void add(TarArchiveInputStream tar, TarArchiveEntry entry, List<String> names) throws IOException {
+        if (entry.isDirectory()) {
+            folders(entry, names);
+        } else if (entry.isSymbolicLink()) {
+            String target = entry.getLinkName();
+            if (target.length() > Limits.PATH) {
+                throw wrong(
+                        entry.getName(),
+                        "which links to a path of " + target.length() + " characters; at most " + Limits.PATH
+                                + " are read");
+            }
+            put(entry, names, new ArchiveTree.Link(target), target.length());
+        } else if (entry.isLink()) {
+            ArchiveTree.Content same = tree.file(ArchiveTree.components(entry.getLinkName()))
+                    .orElseThrow(() -> wrong(
+                            entry.getName(),
+                            "which is a hard link to " + Printable.quote(entry.getLinkName())
+                                    + ", and no file of this name comes before it; pack the files again"));
+            put(entry, names, same, 0);
+        } else if (entry.isSparse()) {
+            // Files of /sys have no blocks, and tar --sparse takes them for holes: their content is lost.
+            throw wrong(
+                    entry.getName(),
+                    "which is a sparse file of " + entry.getRealSize()
+                            + " bytes; pack the files again without --sparse (-S)");
+        } else if (entry.isFile() && !special(entry)) {
+            byte[] content = tar.readNBytes((int) Math.min(entry.getSize(), Limits.FILE));
+            put(entry, names, new ArchiveTree.Content(content), content.length);
+        }
+    }
+
+    private static boolean special(TarArchiveEntry entry) {
+        return entry.isFIFO() || entry.isCharacterDevice() || entry.isBlockDevice();
+    }
+
+    private void put(TarArchiveEntry entry, List<String> names, ArchiveTree.Node node, int size) {
+        folders(entry, names.subList(0, names.size() - 1));
+        keep(1, names.get(names.size() - 1).length() + size);
+        tree.put(names, node);
+    }
+
+    private void folders(TarArchiveEntry entry, List<String> names) {
+        int made = tree.folders(names);
+        if (made < 0) {
+            throw wrong(entry.getName(), "below a file of the same archive; pack the files again");
+        }
+        keep(
+                made,
+                names.stream()
+                        .skip(names.size() - made)
+                        .mapToInt(String::length)
+                        .sum());
+    }
+
+    private void keep(int more, int characters) {
+        entries += more;
+        kept += (long) more * NODE + characters;
+        if (entries > Limits.ENTRIES || kept > Limits.KEPT) {
+            throw new TopologyException(archive + " holds more than " + Limits.ENTRIES + " entries or " + Limits.KEPT
+                    + " bytes of names and contents; pack only files of /sys and /proc, as docs/reference/doctor.md"
+                    + " shows");
+        }
+    }
+
+    private TopologyException wrong(String entry, String what) {
+        return new TopologyException(archive + " has an entry " + Printable.quote(entry) + ", " + what);
+    }
+}
