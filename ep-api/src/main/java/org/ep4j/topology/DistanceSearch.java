@@ -28,6 +28,9 @@ final class DistanceSearch {
                 }
                 Distance sofar = best.getOrDefault(part, SELF);
                 for (Part neighbour : topology.neighbours(part)) {
+                    if (noBetter(sofar, best.get(neighbour))) {
+                        continue;
+                    }
                     for (Link link : topology.links(part, neighbour)) {
                         Distance candidate = step(sofar, part, neighbour, link);
                         if (!twoNodes(sofar, part, link) && better(candidate, best.get(neighbour))) {
@@ -79,6 +82,12 @@ final class DistanceSearch {
     private static double throughPort(double width, Part part) {
         double rate = part instanceof Nic nic ? nic.gigabitsPerSecond() / 8 : 0;
         return rate > 0 ? Math.min(width, rate) : width;
+    }
+
+    /** True when a longer way cannot be better than a known one: types and widths only get worse on the way. */
+    private static boolean noBetter(Distance sofar, @Nullable Distance known) {
+        return known != null
+                && !better(new Distance(sofar.type(), sofar.gigabytesPerSecond(), sofar.hops() + 1), known);
     }
 
     private static boolean better(Distance candidate, @Nullable Distance known) {

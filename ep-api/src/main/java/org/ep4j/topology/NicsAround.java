@@ -2,11 +2,12 @@ package org.ep4j.topology;
 
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import java.util.function.Predicate;
+import java.util.stream.Stream;
 
 /** The NICs of a host as one device sees them. */
 final class NicsAround {
@@ -18,6 +19,9 @@ final class NicsAround {
     private final Topology topology;
     private final int gidIndex;
 
+    /** Places of the first NIC of a host with a name, a card, an address or a physical function. */
+    private final Map<String, Integer> first = new HashMap<>();
+
     /**
      * NICs of a machine.
      *
@@ -26,6 +30,16 @@ final class NicsAround {
     NicsAround(Topology topology, int gidIndex) {
         this.topology = topology;
         this.gidIndex = gidIndex;
+        for (int i = 0; i < topology.nics().size(); i++) {
+            Nic nic = topology.nics().get(i);
+            int place = i;
+            Stream.of(
+                            Stream.of("name " + nic.name(), "card " + nic.card()),
+                            nic.address().stream().map(address -> "address " + address),
+                            nic.physical().stream().map(address -> "physical " + address))
+                    .flatMap(keys -> keys)
+                    .forEach(key -> first.putIfAbsent(nic.host() + " " + key, place));
+        }
     }
 
     List<NicReach> of(Gpu gpu, Map<Part, Distance> reach) {
@@ -75,8 +89,8 @@ final class NicsAround {
         }
         String card = nic.card().isEmpty()
                 ? ""
-                : first(nic, other -> other.card().equals(nic.card())).name();
-        String function = first(nic, nic::sharesPorts).name();
+                : first(nic, Stream.of("card " + nic.card())).name();
+        String function = first(nic, functions(nic)).name();
         return new NicReach(nic.name(), nic.family(), card, function, distance, direct, ports, leftOut);
     }
 
@@ -86,10 +100,18 @@ final class NicsAround {
     }
 
     /** Cards are named by their first device: what names them on the machine, such as a GUID, is another on every host. */
-    private Nic first(Nic nic, Predicate<Nic> alike) {
-        return topology.nics().stream()
-                .filter(other -> other.host() == nic.host() && alike.test(other))
-                .findFirst()
+    private Nic first(Nic nic, Stream<String> keys) {
+        return keys.flatMap(key -> Optional.ofNullable(first.get(nic.host() + " " + key)).stream())
+                .min(Comparator.naturalOrder())
+                .map(topology.nics()::get)
                 .orElse(nic);
+    }
+
+    /** Keys of the devices that share ports with one, as {@link Nic#sharesPorts} has them. */
+    private static Stream<String> functions(Nic nic) {
+        Stream<String> physical =
+                nic.physical().stream().flatMap(address -> Stream.of("physical " + address, "address " + address));
+        Stream<String> virtual = nic.address().stream().map(address -> "physical " + address);
+        return Stream.concat(Stream.of("name " + nic.name()), Stream.concat(physical, virtual));
     }
 }

@@ -24,7 +24,9 @@ public final class Topology {
     private final List<Host> hosts;
     private final ImmutableValueGraph<Part, List<Link>> graph;
     private final List<Part> parts;
-    private final Map<Pair, Distance> stated;
+    private final List<Gpu> gpus;
+    private final List<Nic> nics;
+    private final Map<Part, Map<Part, Distance>> stated;
     private final List<String> warnings;
 
     private Topology(Builder builder) {
@@ -32,15 +34,14 @@ public final class Topology {
         hosts = List.copyOf(builder.hosts);
         graph = ImmutableValueGraph.copyOf(builder.graph);
         parts = List.copyOf(builder.parts);
-        stated = Map.copyOf(builder.stated);
+        gpus = only(Gpu.class).stream()
+                .sorted(Comparator.comparingInt(Gpu::host).thenComparingInt(Gpu::index))
+                .toList();
+        nics = only(Nic.class);
+        Map<Part, Map<Part, Distance>> distances = new HashMap<>();
+        builder.stated.forEach((from, others) -> distances.put(from, Map.copyOf(others)));
+        stated = Map.copyOf(distances);
         warnings = List.copyOf(builder.warnings);
-    }
-
-    /** Two parts in either order. */
-    private record Pair(Part a, Part b) {
-        static Pair of(Part a, Part b) {
-            return new Pair(a, b);
-        }
     }
 
     /** Starts a topology that was read from {@code source}, a name for messages. */
@@ -65,14 +66,12 @@ public final class Topology {
 
     /** GPUs, by host and index. */
     public List<Gpu> gpus() {
-        return only(Gpu.class).stream()
-                .sorted(Comparator.comparingInt(Gpu::host).thenComparingInt(Gpu::index))
-                .toList();
+        return gpus;
     }
 
     /** NICs in the order of the source, also those that carry no traffic of applications. */
     public List<Nic> nics() {
-        return only(Nic.class);
+        return nics;
     }
 
     /** NUMA nodes. */
@@ -108,7 +107,7 @@ public final class Topology {
         if (to instanceof Gpu && !(from instanceof Gpu)) {
             return distance(to, from);
         }
-        Distance known = stated.get(Pair.of(from, to));
+        Distance known = stated.getOrDefault(from, Map.of()).get(to);
         if (known != null) {
             return Optional.of(known);
         }
@@ -118,13 +117,7 @@ public final class Topology {
     /** Best ways from one device to all others that it can reach, by the links alone. */
     public Map<Part, Distance> distances(Part from) {
         if (stated()) {
-            Map<Part, Distance> found = new HashMap<>();
-            stated.forEach((pair, distance) -> {
-                if (pair.a().equals(from)) {
-                    found.put(pair.b(), distance);
-                }
-            });
-            return found;
+            return stated.getOrDefault(from, Map.of());
         }
         return DistanceSearch.from(this, from);
     }
@@ -197,12 +190,14 @@ public final class Topology {
         /** A broken file can be odd on every line; nobody reads more. */
         private static final int WARNINGS = 100;
 
+        private static final int WARNING = 1000;
+
         private final String source;
         private final List<Host> hosts = new ArrayList<>();
         private final MutableValueGraph<Part, List<Link>> graph =
                 ValueGraphBuilder.undirected().build();
         private final Set<Part> parts = new LinkedHashSet<>();
-        private final Map<Pair, Distance> stated = new HashMap<>();
+        private final Map<Part, Map<Part, Distance>> stated = new HashMap<>();
         private final List<String> warnings = new ArrayList<>();
         private boolean merged;
 
@@ -247,15 +242,15 @@ public final class Topology {
 
         /** States the distance of two devices, in both directions. */
         public Builder state(Part a, Part b, Distance distance) {
-            stated.put(Pair.of(a, b), distance);
-            stated.put(Pair.of(b, a), distance);
+            stated.computeIfAbsent(a, from -> new HashMap<>()).put(b, distance);
+            stated.computeIfAbsent(b, from -> new HashMap<>()).put(a, distance);
             return this;
         }
 
-        /** Adds something that was odd. Only the first hundred are kept. */
+        /** Adds something that was odd, made printable. Only the first hundred are kept, and 1,000 characters of each. */
         public Builder warn(String warning) {
             if (warnings.size() < WARNINGS) {
-                warnings.add(warning);
+                warnings.add(Printable.line(warning, WARNING));
             }
             return this;
         }

@@ -20,7 +20,17 @@ public final class TopologyCopy {
      *     order stay
      */
     public static Topology.Builder of(Topology topology, String source, UnaryOperator<Part> change) {
-        return some(topology, source, part -> Optional.of(change.apply(part)));
+        return of(topology, source, name -> name, change);
+    }
+
+    /**
+     * As {@link #of(Topology, String, UnaryOperator)}.
+     *
+     * @param host what becomes of the name of every host
+     */
+    public static Topology.Builder of(
+            Topology topology, String source, UnaryOperator<String> host, UnaryOperator<Part> change) {
+        return some(topology, source, host, part -> Optional.of(change.apply(part)));
     }
 
     /**
@@ -31,8 +41,13 @@ public final class TopologyCopy {
      * @param change what becomes of every part, as in {@link #of}; empty leaves it out with its links and distances
      */
     public static Topology.Builder some(Topology topology, String source, Function<Part, Optional<Part>> change) {
+        return some(topology, source, name -> name, change);
+    }
+
+    private static Topology.Builder some(
+            Topology topology, String source, UnaryOperator<String> host, Function<Part, Optional<Part>> change) {
         Topology.Builder copy = Topology.builder(source).merged();
-        topology.hosts().forEach(host -> copy.host(host.name()));
+        topology.hosts().forEach(old -> copy.host(host.apply(old.name())));
         Map<Part, Part> changed = new LinkedHashMap<>();
         Map<Part, Integer> place = new HashMap<>();
         for (Part part : topology.parts()) {

@@ -10,6 +10,7 @@ import org.ep4j.cli.doctor.DoctorText;
 import org.ep4j.cli.doctor.EnvironmentFile;
 import org.ep4j.cli.doctor.Examined;
 import org.ep4j.cli.report.TextFile;
+import org.ep4j.topology.Printable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -84,7 +85,7 @@ final class DoctorCommand implements Callable<Integer> {
             out.print(DoctorJson.of(examined, problems));
         } else {
             json.ifPresent(name -> TextFile.write(Path.of(name), DoctorJson.of(examined, problems)));
-            out.print(DoctorText.of(examined, problems));
+            out.print(Printable.text(DoctorText.of(examined, problems)));
         }
         out.flush();
         return switch (examined.verdict()) {

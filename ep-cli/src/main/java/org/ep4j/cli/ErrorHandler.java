@@ -3,6 +3,7 @@ package org.ep4j.cli;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import org.ep4j.EpException;
+import org.ep4j.topology.Printable;
 import picocli.CommandLine;
 import picocli.CommandLine.IExecutionExceptionHandler;
 import picocli.CommandLine.ParseResult;
@@ -19,11 +20,11 @@ final class ErrorHandler implements IExecutionExceptionHandler {
     private static void report(Exception failure, boolean verbose, PrintWriter err, CommandLine command) {
         boolean expected = failure instanceof EpException;
         String text = expected ? String.valueOf(failure.getMessage()) : failure.toString();
-        err.println(command.getColorScheme().errorText("ep: " + text));
+        err.println(command.getColorScheme().errorText("ep: " + Printable.text(text)));
         if (verbose || !expected) {
             StringWriter stack = new StringWriter();
             failure.printStackTrace(new PrintWriter(stack));
-            err.print(stack);
+            err.print(Printable.text(stack.toString()));
         }
         err.flush();
     }

@@ -22,6 +22,7 @@ import org.ep4j.cli.topo.MachineFile;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.Objective;
+import org.ep4j.topology.Printable;
 import org.ep4j.topology.Topology;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -178,7 +179,7 @@ final class PlanCommand implements Callable<Integer> {
         if (json.filter(STDOUT::equals).isPresent()) {
             out.println(report.json());
         } else {
-            out.print(PlanTables.of(report));
+            out.print(Printable.text(PlanTables.of(report)));
             json.ifPresent(to -> TextFile.write(Path.of(to), report.json()));
         }
         out.flush();

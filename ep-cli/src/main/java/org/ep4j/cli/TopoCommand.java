@@ -10,6 +10,7 @@ import org.ep4j.cli.topo.MachineFile;
 import org.ep4j.cli.topo.PathMatrix;
 import org.ep4j.cli.topo.TopologyJson;
 import org.ep4j.cli.topo.TopologyTree;
+import org.ep4j.topology.Printable;
 import org.ep4j.topology.Topology;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -71,10 +72,10 @@ final class TopoCommand implements Callable<Integer> {
             out.print(TopologyJson.of(machine));
         } else {
             json.ifPresent(name -> TextFile.write(Path.of(name), TopologyJson.of(machine)));
-            out.print(TopologyTree.of(machine));
+            out.print(Printable.text(TopologyTree.of(machine)));
             out.println();
-            out.print(PathMatrix.of(machine));
-            machine.warnings().forEach(warning -> out.println("warning: " + warning));
+            out.print(Printable.text(PathMatrix.of(machine)));
+            machine.warnings().forEach(warning -> out.println("warning: " + Printable.line(warning)));
         }
         out.flush();
         return ExitCodes.OK;

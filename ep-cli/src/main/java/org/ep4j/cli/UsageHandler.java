@@ -2,6 +2,7 @@ package org.ep4j.cli;
 
 import java.io.PrintWriter;
 import java.util.List;
+import org.ep4j.topology.Printable;
 import picocli.CommandLine;
 import picocli.CommandLine.IParameterExceptionHandler;
 import picocli.CommandLine.ParameterException;
@@ -13,7 +14,7 @@ final class UsageHandler implements IParameterExceptionHandler {
     public int handleParseException(ParameterException failure, String[] args) {
         CommandLine command = failure.getCommandLine();
         PrintWriter err = command.getErr();
-        err.println(command.getColorScheme().errorText("ep: " + failure.getMessage()));
+        err.println(command.getColorScheme().errorText("ep: " + Printable.text(String.valueOf(failure.getMessage()))));
         UnmatchedArgumentException.printSuggestions(failure, err);
         if (failure instanceof UnmatchedArgumentException
                 && command.getCommandSpec().userObject() instanceof RunCommand

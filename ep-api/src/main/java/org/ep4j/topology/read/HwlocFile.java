@@ -7,6 +7,7 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -23,6 +24,15 @@ final class HwlocFile {
     private static final Pattern PCI_TYPE = Pattern.compile(
             "([0-9a-f]{4}) \\[([0-9a-f]{4}):([0-9a-f]{4})\\] \\[([0-9a-f]{4}):([0-9a-f]{4})\\].*",
             Pattern.CASE_INSENSITIVE);
+
+    /** The class is the only part of {@code pci_type} that is always there. */
+    private static final Pattern PCI_CLASS = Pattern.compile("03[0-9a-fA-F]{2}\\b.*");
+
+    /** GB/s of a PCIe link that no machine reaches. */
+    private static final int FASTEST = 10_000;
+
+    /** Devices that a warning names. */
+    private static final int SHOWN = 16;
 
     private static final Pattern GPU_DEVICE = Pattern.compile("(cuda|nvml|rsmi|ze)[0-9]+");
 
@@ -118,12 +128,47 @@ final class HwlocFile {
 
     /** Bandwidth of the link above a PCI object in GB/s; 0 when unknown. */
     static double linkSpeed(XmlElement object) {
+        return speed(object).orElse(0);
+    }
+
+    private static OptionalDouble speed(XmlElement object) {
         try {
             double speed = Double.parseDouble(object.value("pci_link_speed"));
-            return speed > 0 && speed < 10_000 ? speed : 0;
+            return speed >= 0 && speed < FASTEST ? OptionalDouble.of(speed) : OptionalDouble.empty();
         } catch (NumberFormatException e) {
-            return 0;
+            return OptionalDouble.empty();
         }
+    }
+
+    /** What is odd in the file, and does not keep it from being read. */
+    List<String> warnings() {
+        List<String> warnings = new ArrayList<>();
+        for (XmlElement object : objects) {
+            if (!object.value("pci_link_speed").isBlank() && speed(object).isEmpty()) {
+                warnings.add("line " + object.line() + ": the pci_link_speed is "
+                        + Faults.quote(object.value("pci_link_speed")) + "; expected GB/s from 0 to " + FASTEST
+                        + ", so it counts as unknown");
+            }
+        }
+        List<String> unknown = objects.stream()
+                .filter(object -> type(object).equals("PCIDev") && display(object) && !gpu(object))
+                .map(object -> object.value("pci_busid"))
+                .toList();
+        if (!unknown.isEmpty()) {
+            warnings.add(unknown.size()
+                    + " display devices are not counted as GPUs, since the file does not tell who made"
+                    + " them (pci_type without vendor, no CUDA, NVML, RSMI or Level Zero device): "
+                    + String.join(", ", unknown.subList(0, Math.min(unknown.size(), SHOWN)))
+                    + "; record the machine with lstopo --of xml outside of containers, by a hwloc that was built with"
+                    + " libpciaccess and NVML or ROCm SMI, or with NCCL_TOPO_DUMP_FILE");
+        }
+        return warnings;
+    }
+
+    /** A display device without a vendor; boards have simple ones for consoles, whose vendors are known. */
+    private static boolean display(XmlElement object) {
+        Matcher kind = PCI_CLASS.matcher(object.value("pci_type"));
+        return kind.matches() && id(object).vendor() <= 0;
     }
 
     /** Names that the operating system has for a PCI device. */

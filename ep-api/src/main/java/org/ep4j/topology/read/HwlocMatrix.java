@@ -12,6 +12,9 @@ import java.util.StringTokenizer;
  * @param values row by row
  */
 record HwlocMatrix(List<String> objects, List<Double> values) {
+    /** Megabytes a second; that of a device to itself is a million. */
+    private static final int HIGHEST = 10_000_000;
+
     /** Matrix of a name such as {@code NVLinkBandwidth}; empty when the file has none. */
     static Optional<HwlocMatrix> named(XmlElement root, String name) {
         for (XmlElement element : root.children()) {
@@ -60,8 +63,8 @@ record HwlocMatrix(List<String> objects, List<Double> values) {
     }
 
     private static double value(XmlElement element, String word) {
-        if (!word.matches("[0-9]{1,15}")) {
-            throw element.wrong("the matrix holds " + Faults.quote(word) + ", which is no number");
+        if (!word.matches("[0-9]{1,15}") || Double.parseDouble(word) > HIGHEST) {
+            throw element.wrong("the matrix holds " + Faults.quote(word) + "; expected a number from 0 to " + HIGHEST);
         }
         return Double.parseDouble(word);
     }

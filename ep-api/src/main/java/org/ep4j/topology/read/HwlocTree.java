@@ -58,7 +58,12 @@ final class HwlocTree {
         Processor processor = HwlocProcessor.read(file);
         for (XmlElement object : file.objects()) {
             if (HwlocFile.type(object).equals("NUMANode")) {
-                int number = object.number("os_index", 0, 1 << 20, nodes.size());
+                int number = object.number("os_index", 0, Limits.NUMA_NUMBER, nodes.size());
+                if (number != object.number("os_index").orElse(number)) {
+                    topology.warn("line " + object.line() + ": a NUMA node has the os_index "
+                            + Faults.quote(object.value("os_index")) + "; expected a number from 0 to "
+                            + Limits.NUMA_NUMBER + ", so it counts as " + number);
+                }
                 nodes.putIfAbsent(
                         number, new NumaNode(host, number, processor, new HwlocBitmap(object.value("cpuset")).size()));
                 if (nodes.size() > Limits.NUMA_NODES) {
@@ -73,6 +78,7 @@ final class HwlocTree {
         ProcessorLinks.connect(topology, List.copyOf(nodes.values()));
         file.root().children("object").forEach(object -> walk(object, ""));
         gpus.finish();
+        file.warnings().forEach(topology::warn);
         return topology.build();
     }
 

@@ -65,6 +65,9 @@ record IbvDevice(
                 int line = i + 1;
                 List<Gid> gids = port.orElseThrow(() -> Faults.at(source, line, "a GID comes before the first port"))
                         .gids();
+                if (gids.size() == Limits.GIDS) {
+                    throw Faults.at(source, line, "a port has more than " + Limits.GIDS + " GIDs");
+                }
                 gid(gid).ifPresent(gids::add);
             } else if (field.matches()) {
                 String key = field.group(1);
@@ -72,6 +75,9 @@ record IbvDevice(
                 if (key.equals("hca_id")) {
                     if (!value.matches("[\\w.-]{1,64}") || !names.add(value)) {
                         throw Faults.at(source, i + 1, "hca_id is " + Faults.quote(value) + "; expected a new name");
+                    }
+                    if (drafts.size() == Limits.NICS) {
+                        throw Faults.at(source, i + 1, "more than " + Limits.NICS + " devices");
                     }
                     drafts.add(new Draft(i + 1, value, new TreeMap<>(), new TreeMap<>()));
                     port = Optional.empty();
@@ -90,12 +96,14 @@ record IbvDevice(
 
     private static PortDraft port(String source, int line, Draft device, String value) {
         PortDraft port = new PortDraft(new TreeMap<>(), new ArrayList<>());
-        if (!value.matches("[1-9]\\d{0,2}") || device.ports().put(Integer.parseInt(value), port) != null) {
+        if (!value.matches("[1-9]\\d{0,2}")
+                || Integer.parseInt(value) > Limits.PORTS
+                || device.ports().put(Integer.parseInt(value), port) != null) {
             throw Faults.at(
                     source,
                     line,
                     "a port of " + device.name() + " has the number " + Faults.quote(value)
-                            + "; expected a new number from 1");
+                            + "; expected a new number from 1 to " + Limits.PORTS);
         }
         return port;
     }

@@ -49,13 +49,17 @@ public final class KfdNodes {
 
     private static Map<String, Long> properties(FileTree tree, String folder) {
         Map<String, Long> properties = new HashMap<>();
-        tree.text(folder + "/properties").orElse("").lines().forEach(line -> {
-            String[] words = line.strip().split("\\s+", -1);
-            if (words.length == 2 && words[1].matches("\\d{1,20}")) {
-                // Ids of hives and devices use all 64 bits.
-                properties.putIfAbsent(words[0], unsigned(words[1]));
-            }
-        });
+        tree.text(folder + "/properties")
+                .orElse("")
+                .lines()
+                .limit(Limits.PROPERTIES)
+                .forEach(line -> {
+                    String[] words = line.strip().split("\\s+", -1);
+                    if (words.length == 2 && words[1].matches("\\d{1,20}")) {
+                        // Ids of hives and devices use all 64 bits.
+                        properties.putIfAbsent(words[0], unsigned(words[1]));
+                    }
+                });
         return properties;
     }
 

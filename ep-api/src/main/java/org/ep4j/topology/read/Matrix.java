@@ -1,22 +1,30 @@
 package org.ep4j.topology.read;
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Pattern;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
- * The matrix in the output of {@code nvidia-smi topo -m}: columns apart by tabs, by spaces, or as a table of Markdown. Rows
- * of NICs may be missing, as excerpts leave them out; those of GPUs may not.
+ * The matrix in the output of {@code nvidia-smi topo -m}: columns apart by tabs, by spaces, or as a table of Markdown. Columns
+ * of affinities may come after those of devices, or before them. Rows of NICs may be missing, as excerpts leave them out; those of
+ * GPUs may not.
  */
 final class Matrix {
-    private static final Pattern ESCAPES = Pattern.compile("\u001b\\[[0-9;]*m");
     private static final Pattern GPU = Pattern.compile("GPU\\d{1,4}");
     private static final Pattern COLUMN = Pattern.compile("[A-Za-z][\\w.-]*");
-    private static final int MOST = 1024;
+    /** Devices that a message names. */
+    private static final int SHOWN = 16;
+
+    private static final String NUMA = "NUMA_Affinity";
+
+    /** Names of columns that are no devices, as one word where words are apart by spaces. */
+    private static final Pattern AFFINITIES = Pattern.compile("(CPU|NUMA) +(Affinity)|(GPU) +(NUMA) +(ID)");
 
     /**
      * What a row says of a column.
@@ -28,20 +36,47 @@ final class Matrix {
      */
     record Cell(int line, String row, String column, String value) {}
 
-    /** Of what a line consists, and where it is. */
-    private record Line(int number, List<String> fields) {}
+    /**
+     * A row.
+     *
+     * @param line where, from 1
+     * @param values in the order of the columns
+     */
+    private record Row(int line, List<String> values) {}
+
+    /**
+     * The line with the names of the columns.
+     *
+     * @param line where, from 1
+     * @param before columns before those of devices
+     * @param names those of devices, and what follows
+     * @param devices how many are devices
+     */
+    private record Header(int line, List<String> before, List<String> names, int devices) {
+        List<String> columns() {
+            return names.subList(0, devices);
+        }
+
+        int after() {
+            return names.size() - devices;
+        }
+    }
 
     private final String source;
+    private final Header header;
     private final List<String> columns;
-    private final boolean affinity;
-    private final Map<String, Map<String, Cell>> rows = new HashMap<>();
+    private final Map<String, Integer> places = new HashMap<>();
+    private final Map<String, Row> rows = new LinkedHashMap<>();
     private final Map<String, Integer> numa = new HashMap<>();
-    private final List<Cell> cells = new ArrayList<>();
 
-    private Matrix(String source, List<String> columns, boolean affinity) {
+    /** Each value once: a matrix has a million cells and few values. */
+    private final Map<String, String> values = new HashMap<>();
+
+    private Matrix(String source, Header header) {
         this.source = source;
-        this.columns = columns;
-        this.affinity = affinity;
+        this.header = header;
+        columns = List.copyOf(header.columns());
+        columns.forEach(column -> places.put(column, places.size()));
     }
 
     /** Columns in their order. */
@@ -50,13 +85,21 @@ final class Matrix {
     }
 
     /** All but those on the diagonal, row by row. */
-    List<Cell> cells() {
-        return cells;
+    Stream<Cell> cells() {
+        return rows.entrySet().stream()
+                .flatMap(row -> IntStream.range(0, columns.size())
+                        .filter(column -> !columns.get(column).equals(row.getKey()))
+                        .mapToObj(column -> cell(row.getKey(), row.getValue(), column)));
+    }
+
+    private Cell cell(String name, Row row, int column) {
+        return new Cell(row.line(), name, columns.get(column), row.values().get(column));
     }
 
     /** The same two the other way round. */
     Optional<Cell> mirror(Cell cell) {
-        return Optional.ofNullable(rows.getOrDefault(cell.column(), Map.of()).get(cell.row()));
+        return Optional.ofNullable(rows.get(cell.column()))
+                .map(row -> cell(cell.column(), row, places.getOrDefault(cell.row(), 0)));
     }
 
     /** NUMA node of a row, -1 when unknown. */
@@ -66,115 +109,135 @@ final class Matrix {
 
     /** True when one column comes before another. */
     boolean before(String one, String other) {
-        return columns.indexOf(one) < columns.indexOf(other);
+        return places.getOrDefault(one, -1) < places.getOrDefault(other, -1);
     }
 
     static boolean gpu(String column) {
         return GPU.matcher(column).matches();
     }
 
-    /** Number of the line with the names of the columns, from 1. */
-    static Optional<Integer> find(String text) {
-        List<String> lines = text.lines().toList();
-        for (int i = 0; i < lines.size(); i++) {
-            List<String> fields = fields(lines.get(i));
-            if (!fields.isEmpty()
-                    && gpu(fields.get(0))
-                    && (fields.size() == 1 || COLUMN.matcher(fields.get(1)).matches())) {
-                // The row of a single GPU looks much like its header: the diagonal tells them apart.
-                if (fields.stream().noneMatch("X"::equals)) {
-                    return Optional.of(i + 1);
-                }
-            }
+    /** True when a text has a line with the names of columns. */
+    static boolean isIn(String text) {
+        return header(text).isPresent();
+    }
+
+    private static Optional<Header> header(String text) {
+        int[] line = {0};
+        return text.lines()
+                .flatMap(words -> header(++line[0], fields(words)).stream())
+                .findFirst();
+    }
+
+    private static Optional<Header> header(int line, List<String> fields) {
+        int first = 0;
+        while (first < fields.size() && affinity(fields.get(first))) {
+            first++;
         }
-        return Optional.empty();
+        List<String> names = fields.subList(first, fields.size());
+        // The row of a single GPU looks much like its header: the diagonal tells them apart.
+        boolean header = !names.isEmpty()
+                && gpu(names.get(0))
+                && (names.size() == 1 || COLUMN.matcher(names.get(1)).matches())
+                && !names.contains("X");
+        int devices = 0;
+        while (devices < names.size() && !affinity(names.get(devices))) {
+            devices++;
+        }
+        return header ? Optional.of(new Header(line, fields.subList(0, first), names, devices)) : Optional.empty();
+    }
+
+    private static boolean affinity(String name) {
+        return name.startsWith("CPU") || name.startsWith("NUMA") || name.startsWith("GPU_NUMA");
     }
 
     static Matrix read(String source, String text) {
-        int header = find(text).orElseThrow(() -> Faults.in(source, "there is no line with GPU0 GPU1 ..."));
-        List<String> lines = text.lines().toList();
-        List<String> names = fields(lines.get(header - 1));
-        List<String> columns = new ArrayList<>();
-        for (String name : names) {
-            if (name.startsWith("CPU") || name.startsWith("NUMA") || name.startsWith("GPU NUMA")) {
-                break;
-            }
-            if (!COLUMN.matcher(name).matches() || columns.contains(name) || columns.size() == MOST) {
+        Header header = header(text).orElseThrow(() -> Faults.in(source, "there is no line with GPU0 GPU1 ..."));
+        Matrix matrix = new Matrix(source, header);
+        for (int i = 0; i < header.devices(); i++) {
+            String name = header.names().get(i);
+            if (i == Limits.GPUS
+                    || !COLUMN.matcher(name).matches()
+                    || matrix.places.getOrDefault(name, -1) != i
+                    || name.length() > Limits.NAME) {
                 throw Faults.at(
                         source,
-                        header,
-                        "the name of column " + (columns.size() + 1) + " is " + Faults.quote(name) + "; expected up to "
-                                + MOST + " different names such as GPU0, NIC0 or mlx5_0");
+                        header.line(),
+                        "the name of column " + (i + 1) + " is " + Faults.quote(name) + "; expected up to "
+                                + Limits.GPUS + " different names such as GPU0, NIC0 or mlx5_0");
             }
-            columns.add(name);
         }
-        Matrix matrix =
-                new Matrix(source, List.copyOf(columns), String.join(" ", names).contains("NUMA Affinity"));
-        for (int i = header; i < lines.size(); i++) {
+        List<String> lines = text.lines().skip(header.line()).toList();
+        for (int i = 0; i < lines.size(); i++) {
+            if (TableText.ruler(lines.get(i))) {
+                continue;
+            }
             List<String> fields = fields(lines.get(i));
-            boolean ruled = lines.get(i).strip().startsWith("|--")
-                    || lines.get(i).strip().startsWith("|:-");
-            if (!ruled && (fields.isEmpty() || !columns.contains(fields.get(0)))) {
+            if (fields.isEmpty() || !matrix.places.containsKey(fields.get(0))) {
                 break;
             }
-            if (!ruled) {
-                matrix.row(new Line(i + 1, fields));
-            }
+            matrix.row(header.line() + 1 + i, fields);
         }
-        matrix.complete(header);
+        matrix.complete();
         return matrix;
     }
 
-    private void row(Line line) {
-        String name = line.fields().get(0);
-        int found = line.fields().size() - 1;
-        if (found < columns.size()) {
+    private void row(int line, List<String> fields) {
+        String name = fields.get(0);
+        int found = fields.size() - 1;
+        int before = header.before().size();
+        boolean whole = found == before + header.names().size();
+        // NICs have no affinities, so these are missing in their rows.
+        boolean told = before == 0 || header.after() == 0 || found == columns.size();
+        if (found < columns.size() || !(whole || told)) {
             throw Faults.at(
-                    source,
-                    line.number(),
-                    "row " + name + " has " + found + " values for " + columns.size() + " columns");
+                    source, line, "row " + name + " has " + found + " values for " + columns.size() + " columns");
         }
-        Map<String, Cell> row = new HashMap<>();
-        if (rows.put(name, row) != null) {
-            throw Faults.at(source, line.number(), "row " + name + " is there twice");
+        int start = whole ? 1 + before : before == 0 ? 1 : fields.size() - columns.size();
+        List<String> cells = fields.subList(start, start + columns.size()).stream()
+                .map(value -> values.computeIfAbsent(value, same -> same))
+                .toList();
+        if (rows.put(name, new Row(line, cells)) != null) {
+            throw Faults.at(source, line, "row " + name + " is there twice");
         }
         for (int i = 0; i < columns.size(); i++) {
-            Cell cell =
-                    new Cell(line.number(), name, columns.get(i), line.fields().get(i + 1));
-            boolean self = cell.column().equals(name);
-            if (self != cell.value().equals("X")) {
+            if (columns.get(i).equals(name) != cells.get(i).equals("X")) {
                 throw Faults.at(
                         source,
-                        line.number(),
-                        name + " to " + cell.column() + " is " + Faults.quote(cell.value())
+                        line,
+                        name + " to " + columns.get(i) + " is " + Faults.quote(cells.get(i))
                                 + "; X is for a device and itself, and for nothing else");
             }
-            if (!self) {
-                row.put(cell.column(), cell);
-                cells.add(cell);
-            }
         }
-        int place = columns.size() + 2;
-        if (affinity && line.fields().size() > place && line.fields().get(place).matches("\\d{1,4}")) {
-            numa.put(name, Integer.parseInt(line.fields().get(place)));
+        int place = before > 0 ? place(header.before(), 1) : place(header.names(), 1);
+        if ((whole || before == 0)
+                && place > 0
+                && place < fields.size()
+                && fields.get(place).matches("\\d{1,4}")) {
+            numa.put(name, Integer.parseInt(fields.get(place)));
         }
     }
 
-    private void complete(int header) {
+    private static int place(List<String> names, int first) {
+        int place = names.indexOf(NUMA);
+        return place < 0 ? -1 : first + place;
+    }
+
+    private void complete() {
         List<String> missing = columns.stream()
                 .filter(name -> gpu(name) && !rows.containsKey(name))
+                .limit(SHOWN)
                 .toList();
         if (!missing.isEmpty()) {
             throw Faults.at(
                     source,
-                    header,
+                    header.line(),
                     "the matrix has columns but no rows of " + String.join(", ", missing)
                             + "; it ends too early or a line is missing");
         }
     }
 
     private static List<String> fields(String text) {
-        String line = ESCAPES.matcher(text).replaceAll("");
+        String line = AFFINITIES.matcher(text).replaceAll("$1$3_$2$4");
         String plain = line.strip();
         String[] parts;
         if (plain.startsWith("|")) {

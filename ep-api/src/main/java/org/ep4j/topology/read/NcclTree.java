@@ -49,6 +49,7 @@ final class NcclTree {
     private record Seen(PciSwitch part, Part parent, int line) {}
 
     Topology topology() {
+        NcclValues.check(system, topology);
         for (XmlElement cpu : system.children("cpu")) {
             cpu(cpu);
         }
@@ -61,7 +62,7 @@ final class NcclTree {
 
     private void cpu(XmlElement cpu) {
         int host = hosts.computeIfAbsent(cpu.value("host_hash"), topology::host);
-        int number = cpu.number("numaid", -1, 1 << 20, -1);
+        int number = cpu.number("numaid", -1, Limits.NUMA_NUMBER, -1);
         if (cpu.number("numaid").isEmpty()) {
             topology.warn("line " + cpu.line() + ": <cpu> without numaid, taken as NUMA node unknown");
         }
@@ -164,8 +165,8 @@ final class NcclTree {
         return new Processor(
                 cpu.value("arch"),
                 cpu.value("vendor"),
-                cpu.number("familyid").orElse(-1),
-                cpu.number("modelid").orElse(-1));
+                cpu.number("familyid", -1, NcclValues.FAMILY, -1),
+                cpu.number("modelid", -1, NcclValues.MODEL, -1));
     }
 
     private static boolean contains(XmlElement element, String name) {

@@ -44,7 +44,7 @@ final class NumaNodes {
 
     /** Numbers in a list such as {@code 0-47,96,98-143}; 0 where it is none. */
     private static int count(String list) {
-        int count = 0;
+        long count = 0;
         for (String part : list.strip().split(",", -1)) {
             Matcher range = RANGE.matcher(part);
             if (!range.matches()) {
@@ -54,7 +54,7 @@ final class NumaNodes {
             int last = range.group(2) == null ? first : Integer.parseInt(range.group(2));
             count += Math.max(0, last - first + 1);
         }
-        return count;
+        return (int) Math.min(count, Integer.MAX_VALUE);
     }
 
     /** Adds a node that the source lists. */
@@ -70,6 +70,11 @@ final class NumaNodes {
 
     /** What a device's number means: virtual machines with a single node often say -1. */
     int known(int number) {
+        if (number > Limits.NUMA_NUMBER) {
+            builder.warn("a device is on the NUMA node " + number + "; the highest that Linux has is "
+                    + Limits.NUMA_NUMBER + ", so it counts as unknown");
+            return -1;
+        }
         return number < 0 && listed.size() == 1 ? listed.iterator().next() : Math.max(number, -1);
     }
 

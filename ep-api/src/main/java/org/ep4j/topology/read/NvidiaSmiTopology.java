@@ -56,7 +56,7 @@ final class NvidiaSmiTopology {
     }
 
     static boolean recognises(String text) {
-        return Matrix.find(text).isPresent();
+        return Matrix.isIn(text);
     }
 
     static Topology read(String source, String text) {
@@ -85,6 +85,8 @@ final class NvidiaSmiTopology {
             builder.warn("the matrix says nothing of NICs but names, and by these their families are taken to be: "
                     + String.join(", ", guessed));
         }
+        // All are understood before memory is taken for any.
+        matrix.cells().forEach(this::type);
         matrix.cells().forEach(this::state);
         Map<String, Integer> switched = switched();
         if (!switched.isEmpty()) {
@@ -179,23 +181,23 @@ final class NvidiaSmiTopology {
     private Map<String, Integer> switched() {
         Map<String, Integer> all = new HashMap<>();
         Map<String, Integer> most = new LinkedHashMap<>();
-        for (Matrix.Cell cell : matrix.cells()) {
+        matrix.cells().forEach(cell -> {
             Matcher links = NVLINKS.matcher(cell.value());
             if (links.matches()) {
                 int count = Integer.parseInt(links.group(1));
                 all.merge(cell.row(), count, Integer::sum);
                 most.merge(cell.row(), count, Integer::max);
             }
-        }
+        });
         if (all.values().stream().anyMatch(count -> count > LINKS_OF_A_GPU)) {
             return most;
         }
-        for (Matrix.Cell cell : matrix.cells()) {
+        matrix.cells().forEach(cell -> {
             Matcher links = NVLINKS.matcher(cell.value());
             if (links.matches() && matrix.before(cell.row(), cell.column())) {
                 builder.link(part(cell.row()), part(cell.column()), nvlinks(Integer.parseInt(links.group(1))));
             }
-        }
+        });
         return Map.of();
     }
 

@@ -21,6 +21,9 @@ import org.ep4j.topology.Topology;
  * were attached are there.
  */
 final class PciTree {
+    /** Gigatransfers a second of a lane of PCIe 7. */
+    private static final double FASTEST = 128;
+
     private static final Pattern BRIDGE = Pattern.compile("pci[0-9a-f]{4,8}:[0-9a-f]{2}");
     private static final Pattern FUNCTION = Pattern.compile("[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-9a-f]");
 
@@ -135,6 +138,12 @@ final class PciTree {
         double lane = sys.leading(function + "/max_link_speed");
         int lanes = (int) sys.leading(function + "/max_link_width");
         // Functions that are no PCIe devices, such as virtual ones, say 0, "Unknown" or 255 lanes.
-        return lane <= 0 || lanes <= 0 || lanes > 32 ? Double.MAX_VALUE : LinkBandwidths.pci(lane, lanes);
+        if (lane > FASTEST) {
+            builder.warn("the max_link_speed of " + SysFiles.last(function) + " is " + lane
+                    + " GT/s; no link is faster than " + FASTEST + ", so it counts as unknown");
+        }
+        return lane <= 0 || lane > FASTEST || lanes <= 0 || lanes > 32
+                ? Double.MAX_VALUE
+                : LinkBandwidths.pci(lane, lanes);
     }
 }

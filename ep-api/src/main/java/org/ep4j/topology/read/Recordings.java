@@ -2,6 +2,7 @@ package org.ep4j.topology.read;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyCopy;
@@ -14,10 +15,29 @@ final class Recordings {
     /** Folders that are looked into; a folder with more is no recording. */
     private static final int FOLDERS = 256;
 
+    /** Entries of folders, besides files that describe all of them. */
+    private static final Map<String, Integer> MOST = Map.of(
+            KfdNodes.FOLDER + "/nodes",
+            Limits.GPUS + Limits.NUMA_NODES,
+            "/sys/class/infiniband",
+            Limits.NICS,
+            "/sys/class/net",
+            2 * Limits.NICS,
+            "/sys/bus/pci/devices",
+            8 * Limits.NICS,
+            "/sys/devices/system/node",
+            2 * Limits.NUMA_NODES);
+
     private Recordings() {}
 
     static Topology read(String source, FileTree files) {
         FileTree machine = find(source, files);
+        MOST.forEach((folder, most) -> {
+            int entries = machine.list(folder).size();
+            if (entries > most) {
+                throw Faults.in(source, folder + " has " + entries + " entries; at most " + most + " are read");
+            }
+        });
         Topology topology = LinuxTopology.read(source, machine);
         long nvidia = topology.gpus().stream()
                 .filter(gpu -> gpu.vendor() == GpuVendor.NVIDIA)

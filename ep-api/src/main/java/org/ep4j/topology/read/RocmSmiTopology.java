@@ -33,11 +33,19 @@ final class RocmSmiTopology {
     private static final String WEIGHTS = "Weight between two GPUs";
 
     /** A table: names of the GPUs, and the values of each row. */
-    private record Table(int line, List<String> names, Map<String, List<String>> rows, Map<String, Integer> lines) {}
+    private record Table(int line, List<String> names, Map<String, List<String>> rows, Map<String, Integer> lines) {
+        /** Place of every column; to search for each would take longer than all else. */
+        Map<String, Integer> places() {
+            Map<String, Integer> places = new HashMap<>();
+            names.forEach(name -> places.putIfAbsent(name, places.size()));
+            return places;
+        }
+    }
 
     private final String source;
     private final Map<String, Table> tables = new HashMap<>();
     private final Map<Integer, Integer> numa = new HashMap<>();
+    private final Map<String, Integer> hopColumns = new HashMap<>();
 
     private RocmSmiTopology(String source) {
         this.source = source;
@@ -68,8 +76,18 @@ final class RocmSmiTopology {
         }
     }
 
-    private Table table(List<String> lines, int header) {
+    private Table table(List<String> lines, int first) {
+        int header = first;
+        while (header < lines.size() && TableText.ruler(lines.get(header))) {
+            header++;
+        }
         List<String> names = header < lines.size() ? words(lines.get(header)) : List.of();
+        if (names.size() > Limits.GPUS) {
+            throw Faults.at(
+                    source,
+                    header + 1,
+                    "the table has " + names.size() + " columns; at most " + Limits.GPUS + " GPUs are read");
+        }
         if (names.isEmpty() || !names.stream().allMatch(name -> name.matches("GPU\\d{1,4}"))) {
             throw Faults.at(
                     source,
@@ -78,7 +96,13 @@ final class RocmSmiTopology {
                             + Faults.quote(header < lines.size() ? lines.get(header) : ""));
         }
         Table table = new Table(header + 1, names, new HashMap<>(), new HashMap<>());
-        for (int i = header + 1; i < lines.size() && names.contains(first(lines.get(i))); i++) {
+        for (int i = header + 1; i < lines.size(); i++) {
+            if (TableText.ruler(lines.get(i))) {
+                continue;
+            }
+            if (!names.contains(first(lines.get(i)))) {
+                break;
+            }
             List<String> words = words(lines.get(i));
             if (words.size() != names.size() + 1) {
                 throw Faults.at(
@@ -110,6 +134,7 @@ final class RocmSmiTopology {
                     "the table \"" + TYPES + "\" is missing; there is " + tables.keySet()
                             + "; use the whole output of rocm-smi --showtopo");
         }
+        Optional.ofNullable(tables.get(HOPS)).ifPresent(hops -> hopColumns.putAll(hops.places()));
         Topology.Builder builder = Topology.builder(source);
         int host = builder.host("");
         List<Gpu> gpus = new ArrayList<>();
@@ -174,10 +199,11 @@ final class RocmSmiTopology {
 
     private int hops(String row, String other) {
         Table hops = tables.get(HOPS);
-        if (hops == null || !hops.names().contains(row) || !hops.names().contains(other)) {
+        Integer column = hopColumns.get(other);
+        if (hops == null || column == null || !hopColumns.containsKey(row)) {
             return 0;
         }
-        String text = value(hops, row, hops.names().indexOf(other));
+        String text = value(hops, row, column);
         if (!text.matches("\\d{1,4}")) {
             throw Faults.at(
                     source,

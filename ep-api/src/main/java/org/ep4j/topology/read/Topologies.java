@@ -47,7 +47,7 @@ public final class Topologies {
      * @throws TopologyException when they are no recording of a machine, or beyond a limit
      */
     public static Topology read(String source, FileTree files) {
-        return Recordings.read(source, files);
+        return Plausible.of(Recordings.read(source, files));
     }
 
     /**
@@ -96,6 +96,10 @@ public final class Topologies {
      * @throws TopologyException when it cannot be understood, with source, line and reason
      */
     public static Topology read(String source, String text) {
+        return Plausible.of(understood(source, text));
+    }
+
+    private static Topology understood(String source, String text) {
         String content = text.startsWith("\ufeff") ? text.substring(1) : text;
         if (content.isBlank()) {
             throw Faults.in(source, "is empty; " + EXPECTED);
@@ -164,7 +168,7 @@ public final class Topologies {
      * @throws TopologyException when the text cannot be understood, with source, line and reason
      */
     public static Topology merge(Topology machine, String source, String ibvDevinfoText) {
-        return IbvDevinfo.merge(machine, source, TableText.clean(source, ibvDevinfoText));
+        return Plausible.of(IbvDevinfo.merge(machine, source, TableText.clean(source, ibvDevinfoText)));
     }
 
     /**
@@ -185,6 +189,6 @@ public final class Topologies {
      * or a warning.
      */
     public static Topology live() {
-        return LiveTopology.read();
+        return Plausible.of(LiveTopology.read());
     }
 }

@@ -33,23 +33,27 @@ public final class TextTable {
                 width[c] = Math.max(width[c], cells.get(c).length());
             }
         }
+        boolean[] numeric = new boolean[width.length];
+        for (int c = 0; c < width.length; c++) {
+            numeric[c] = numeric(c);
+        }
         StringBuilder text = new StringBuilder();
-        line(text, header, width);
+        line(text, header, width, numeric);
         List<String> rule = new ArrayList<>();
         for (int w : width) {
             rule.add("-".repeat(w));
         }
-        line(text, rule, width);
-        rows.forEach(cells -> line(text, cells, width));
+        line(text, rule, width, numeric);
+        rows.forEach(cells -> line(text, cells, width, numeric));
         return text.toString();
     }
 
-    private void line(StringBuilder text, List<String> cells, int[] width) {
+    private static void line(StringBuilder text, List<String> cells, int[] width, boolean[] numeric) {
         StringBuilder one = new StringBuilder();
         for (int c = 0; c < width.length; c++) {
             String blank = " ".repeat(width[c] - cells.get(c).length());
             one.append(c == 0 ? "" : "  ");
-            one.append(numeric(c) ? blank + cells.get(c) : cells.get(c) + blank);
+            one.append(numeric[c] ? blank + cells.get(c) : cells.get(c) + blank);
         }
         text.append(one.toString().stripTrailing()).append(System.lineSeparator());
     }

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.zip.GZIPInputStream;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
-import org.ep4j.cli.report.Printable;
+import org.ep4j.topology.Printable;
 import org.ep4j.topology.TopologyException;
 import org.ep4j.topology.read.FileTree;
 import org.ep4j.topology.read.Limits;
@@ -30,6 +30,9 @@ final class ArchiveReader {
     private final byte[] rest = new byte[BUFFER];
     private int entries;
     private long kept;
+
+    /** Characters of messages of the library. */
+    private static final int MESSAGE = 200;
 
     private ArchiveReader(Path archive) {
         this.archive = archive.toString();
@@ -51,7 +54,7 @@ final class ArchiveReader {
         } catch (IOException | RuntimeException e) {
             // The library lets failures of its own inside out on some damaged archives.
             throw new TopologyException(
-                    archive + " cannot be read as a .tar.gz: " + Printable.shortened(String.valueOf(e.getMessage()))
+                    archive + " cannot be read as a .tar.gz: " + Printable.line(String.valueOf(e.getMessage()), MESSAGE)
                             + "; it is damaged or holds something else",
                     e);
         }

@@ -5,10 +5,12 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.Link;
@@ -69,6 +71,9 @@ record Branch(Part part, Optional<Link> up, List<Branch> children) {
         private final Map<Part, Integer> order = new LinkedHashMap<>();
         private final Map<Part, Stem> stems = new LinkedHashMap<>();
         private final List<Part> tops = new ArrayList<>();
+
+        /** Searched once for each GPU: there may be as many NICs without a place. */
+        private final Map<Part, Map<Part, Distance>> reach = new HashMap<>();
 
         Growth(Topology topology, int host) {
             this.topology = topology;
@@ -141,7 +146,8 @@ record Branch(Part part, Optional<Link> up, List<Branch> children) {
             }
             return parts.stream()
                     .filter(part -> part instanceof Gpu gpu
-                            && topology.distance(gpu, nic)
+                            && Optional.ofNullable(reach.computeIfAbsent(gpu, topology::distances)
+                                            .get(nic))
                                     .filter(distance -> distance.type().compareTo(PathType.SYS) < 0)
                                     .isPresent())
                     .map(part -> ((Gpu) part).numa())

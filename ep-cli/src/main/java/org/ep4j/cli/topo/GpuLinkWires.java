@@ -18,6 +18,10 @@ final class GpuLinkWires {
     private static final double BAR = 26;
     private static final double GAP = 22;
     private static final double LANE = 7;
+
+    /** Wires that a person can tell apart, and more. */
+    private static final int MOST_ARCS = 2000;
+
     private static final String COLOUR = "#2e7d32";
 
     private final Topology topology;
@@ -53,6 +57,10 @@ final class GpuLinkWires {
         boolean alike = pairs.stream().map(Pair::name).distinct().count() == 1;
         if (gpus.size() > 2 && pairs.size() == all && alike) {
             bar(gpus, pairs.get(0).name() + " between every two of " + gpus.size() + " GPUs", y);
+            return y + BAR;
+        }
+        if (pairs.size() > MOST_ARCS) {
+            bar(gpus, pairs.size() + " pairs of " + gpus.size() + " GPUs have links", y);
             return y + BAR;
         }
         return arcs(pairs, y);

@@ -2,6 +2,7 @@ package org.ep4j.cli.topo;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Host;
 import org.ep4j.topology.Nic;
@@ -18,6 +19,7 @@ final class HostDrawing {
     private static final double GAP = 8;
 
     private final Topology topology;
+    private final Map<Gpu, Nearest> nearest;
     private final Canvas canvas;
     private final PartText words;
     private final Host host;
@@ -27,8 +29,9 @@ final class HostDrawing {
 
     private record Placed(DeviceBlock block, double x, double barBottom) {}
 
-    HostDrawing(Topology topology, Canvas canvas, Host host, double left, double top) {
+    HostDrawing(Topology topology, Map<Gpu, Nearest> nearest, Canvas canvas, Host host, double left, double top) {
         this.topology = topology;
+        this.nearest = nearest;
         this.canvas = canvas;
         this.words = new PartText(topology);
         this.host = host;
@@ -140,6 +143,6 @@ final class HostDrawing {
             placed.block().drawNics(columns, placed.x(), 0);
             placed.block().drawGpus(columns, placed.x(), 0);
         }
-        return new NearestWires(topology, columns, host.index());
+        return new NearestWires(nearest, columns, host.index());
     }
 }

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Host;
 import org.ep4j.topology.PathType;
 import org.ep4j.topology.Topology;
@@ -20,8 +21,9 @@ public final class MachineDrawing {
 
     /** The drawing, a complete SVG document. */
     public static String of(Topology topology) {
-        Canvas canvas = paint(topology);
-        List<LegendEntry> legend = legend(topology, canvas);
+        Map<Gpu, Nearest> nearest = Nearest.of(topology);
+        Canvas canvas = paint(topology, nearest);
+        List<LegendEntry> legend = legend(nearest, canvas);
         double width = Math.max(canvas.right(), 4 * SAMPLE) + MARGIN;
         int perRow = Math.max(1, (int) ((width - MARGIN) / SAMPLE));
         double legendTop = canvas.bottom() + 2 * MARGIN;
@@ -39,20 +41,24 @@ public final class MachineDrawing {
     }
 
     static Canvas paint(Topology topology) {
+        return paint(topology, Nearest.of(topology));
+    }
+
+    private static Canvas paint(Topology topology, Map<Gpu, Nearest> nearest) {
         Canvas canvas = new Canvas();
         double x = MARGIN;
         for (Host host : topology.hosts()) {
-            HostDrawing drawing = new HostDrawing(topology, canvas, host, x, MARGIN + HEAD);
+            HostDrawing drawing = new HostDrawing(topology, nearest, canvas, host, x, MARGIN + HEAD);
             x += drawing.draw() + BETWEEN;
         }
         new GpuLinkWires(topology, canvas).draw();
         return canvas;
     }
 
-    private static List<LegendEntry> legend(Topology topology, Canvas canvas) {
+    private static List<LegendEntry> legend(Map<Gpu, Nearest> nearest, Canvas canvas) {
         List<LegendEntry> entries = new ArrayList<>();
         Map<PathType, String> paths = new EnumMap<>(PathType.class);
-        Nearest.of(topology).values().forEach(n -> paths.put(n.type(), "nearest NICs: " + n.type()));
+        nearest.values().forEach(n -> paths.put(n.type(), "nearest NICs: " + n.type()));
         paths.forEach((type, text) -> entries.add(new LegendEntry.Line(PathColour.of(type), text)));
         for (BoxKind kind : BoxKind.values()) {
             if (canvas.boxes().stream().anyMatch(box -> box.kind() == kind)) {

@@ -9,7 +9,6 @@ import java.util.stream.DoubleStream;
 import java.util.stream.Stream;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Nic;
-import org.ep4j.topology.Topology;
 
 /**
  * From GPUs to their nearest NICs. GPUs with the same nearest NICs share one wire in the corridor between NICs and GPUs;
@@ -26,8 +25,8 @@ final class NearestWires {
     private final Lanes lanes = new Lanes();
 
     /** For the devices of a host, whose columns are known from {@code columns}. */
-    NearestWires(Topology topology, Canvas columns, int host) {
-        Nearest.of(topology).forEach((gpu, nearest) -> {
+    NearestWires(Map<Gpu, Nearest> all, Canvas columns, int host) {
+        all.forEach((gpu, nearest) -> {
             if (gpu.host() == host) {
                 bundles.computeIfAbsent(nearest, n -> new ArrayList<>()).add(gpu);
             }

@@ -1,11 +1,12 @@
 package org.ep4j.cli.topo;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 import org.ep4j.cli.report.TextTable;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gpu;
@@ -13,22 +14,26 @@ import org.ep4j.topology.Nic;
 import org.ep4j.topology.Part;
 import org.ep4j.topology.Topology;
 
-/** Path types between GPUs, and between GPUs and NICs, in the manner of {@code nvidia-smi topo -m}. */
+/**
+ * Path types between GPUs, and between GPUs and NICs, in the manner of {@code nvidia-smi topo -m}; of many GPUs, how many pairs have
+ * which.
+ */
 public final class PathMatrix {
     /** Above this many GPUs, pairs that are all alike are said in one line. */
     private static final int MOST_SHOWN = 16;
 
+    /** GPUs whose pairs are shown each; beyond, pairs are counted. */
+    static final int MOST_PAIRED = 128;
+
     private final Topology topology;
     private final List<Gpu> gpus;
     private final List<Nic> nics;
-    private final Map<Gpu, Map<Part, Distance>> reach = new HashMap<>();
     private final PairLabel label;
 
     private PathMatrix(Topology topology) {
         this.topology = topology;
         gpus = topology.gpus();
         nics = topology.nics().stream().filter(Nic::compute).toList();
-        gpus.forEach(gpu -> reach.put(gpu, topology.distances(gpu)));
         label = new PairLabel(topology);
     }
 
@@ -48,32 +53,57 @@ public final class PathMatrix {
     }
 
     private String betweenGpus(Set<String> used) {
-        Set<String> kinds = new TreeSet<>();
+        Map<String, Long> kinds = new TreeMap<>();
         TextTable table =
                 new TextTable(heads("GPU", gpus.stream().map(this::name).toList()));
         for (Gpu from : gpus) {
+            Map<Part, Distance> reach = topology.distances(from);
             List<String> cells = new ArrayList<>(List.of(name(from)));
             for (Gpu to : gpus) {
-                String cell = from.equals(to)
-                        ? "X"
-                        : label.of(from, to, reach.getOrDefault(from, Map.of()).get(to));
+                String cell = from.equals(to) ? "X" : label.of(from, to, reach.get(to));
                 cells.add(cell);
                 if (!from.equals(to)) {
-                    kinds.add(cell);
+                    kinds.merge(cell, 1L, Long::sum);
                 }
             }
-            table.row(cells);
+            if (gpus.size() <= MOST_PAIRED) {
+                table.row(cells);
+            }
         }
-        used.addAll(kinds);
+        used.addAll(kinds.keySet());
         if (gpus.size() > MOST_SHOWN && kinds.size() == 1) {
             return "every pair of the " + gpus.size() + " GPUs: "
-                    + kinds.iterator().next() + System.lineSeparator();
+                    + kinds.keySet().iterator().next() + System.lineSeparator();
         }
-        return table.toString();
+        return gpus.size() > MOST_PAIRED
+                ? counted("pairs of the " + gpus.size() + " GPUs, in both directions: ", kinds)
+                : table.toString();
+    }
+
+    private static String counted(String what, Map<String, Long> kinds) {
+        return what
+                + kinds.entrySet().stream()
+                        .map(kind -> kind.getValue() + " " + kind.getKey())
+                        .collect(Collectors.joining(", "))
+                + System.lineSeparator();
+    }
+
+    /** How many GPUs have their nearest NICs how near. */
+    private String nearestCounted(Map<Gpu, Nearest> nearest, Set<String> used) {
+        Map<String, Long> kinds = new TreeMap<>();
+        for (Gpu gpu : gpus) {
+            String type = nearest.containsKey(gpu) ? nearest.get(gpu).type().toString() : "-";
+            kinds.merge(type, 1L, Long::sum);
+        }
+        used.addAll(kinds.keySet());
+        return counted("nearest of the " + nics.size() + " NICs, by number of GPUs: ", kinds);
     }
 
     private String toNics(Set<String> used) {
         Map<Gpu, Nearest> nearest = Nearest.of(topology);
+        if (gpus.size() > MOST_PAIRED) {
+            return nearestCounted(nearest, used);
+        }
         boolean numbered = nics.size() > 8;
         List<String> heads = new ArrayList<>();
         for (int i = 0; i < nics.size(); i++) {
@@ -81,9 +111,10 @@ public final class PathMatrix {
         }
         TextTable table = new TextTable(heads("GPU", heads));
         for (Gpu gpu : gpus) {
+            Map<Part, Distance> reach = topology.distances(gpu);
             List<String> cells = new ArrayList<>(List.of(name(gpu)));
             for (Nic nic : nics) {
-                Distance distance = reach.getOrDefault(gpu, Map.of()).get(nic);
+                Distance distance = reach.get(nic);
                 String type = distance == null ? "-" : distance.type().toString();
                 used.add(type);
                 boolean best =

@@ -1,6 +1,9 @@
 package org.ep4j.cli.topo;
 
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -27,7 +30,8 @@ import tools.jackson.databind.json.JsonMapper;
 /**
  * The whole model as JSON. Names of fields are stable; {@code format} grows by one when one of them changes its meaning.
  * Parts are named by {@code id}, which links and distances refer to. Bandwidths are 1e9 bytes a second, rates of ports 1e9
- * bits a second; what is not known is null, 0 or an empty text.
+ * bits a second; what is not known is null, 0 or an empty text. Distances are left out, with a warning, where there are more than
+ * 128 GPUs.
  */
 public final class TopologyJson {
     private static final int FORMAT = 1;
@@ -106,31 +110,31 @@ public final class TopologyJson {
     /** The document. */
     public static String of(Topology topology) {
         Map<Gpu, Nearest> nearest = Nearest.of(topology);
-        return JSON.writeValueAsString(new Document(
-                        FORMAT,
-                        topology.source(),
-                        topology.hosts(),
-                        topology.numaNodes().stream()
-                                .map(n -> new Numa(id(n), n.host(), n.number(), n.processor()))
-                                .toList(),
-                        topology.only(HostBridge.class).stream()
-                                .map(b -> new Bridge(id(b), b.host(), b.name()))
-                                .toList(),
-                        topology.only(PciSwitch.class).stream()
-                                .map(s ->
-                                        new Switch(id(s), s.host(), s.address().toString(), ids(s.id())))
-                                .toList(),
-                        topology.only(GpuSwitch.class).stream()
-                                .map(s -> new Bridge(id(s), s.host(), s.name()))
-                                .toList(),
-                        topology.gpus().stream()
-                                .map(gpu -> gpu(gpu, Optional.ofNullable(nearest.get(gpu))))
-                                .toList(),
-                        topology.nics().stream().map(TopologyJson::nic).toList(),
-                        links(topology),
-                        distances(topology),
-                        topology.warnings()))
-                + System.lineSeparator();
+        Document document = new Document(
+                FORMAT,
+                topology.source(),
+                topology.hosts(),
+                topology.numaNodes().stream()
+                        .map(n -> new Numa(id(n), n.host(), n.number(), n.processor()))
+                        .toList(),
+                topology.only(HostBridge.class).stream()
+                        .map(b -> new Bridge(id(b), b.host(), b.name()))
+                        .toList(),
+                topology.only(PciSwitch.class).stream()
+                        .map(s -> new Switch(id(s), s.host(), s.address().toString(), ids(s.id())))
+                        .toList(),
+                topology.only(GpuSwitch.class).stream()
+                        .map(s -> new Bridge(id(s), s.host(), s.name()))
+                        .toList(),
+                topology.gpus().stream()
+                        .map(gpu -> gpu(gpu, Optional.ofNullable(nearest.get(gpu))))
+                        .toList(),
+                topology.nics().stream().map(TopologyJson::nic).toList(),
+                links(topology),
+                distances(topology),
+                warnings(topology));
+        // As bytes it takes a third of the memory.
+        return new String(JSON.writeValueAsBytes(document), StandardCharsets.UTF_8) + System.lineSeparator();
     }
 
     private static GpuEntry gpu(Gpu gpu, Optional<Nearest> nearest) {
@@ -182,22 +186,37 @@ public final class TopologyJson {
     }
 
     private static List<LinkEntry> links(Topology topology) {
+        Map<Part, Integer> places = new HashMap<>();
+        topology.parts().forEach(part -> places.put(part, places.size()));
         List<LinkEntry> all = new ArrayList<>();
-        for (int i = 0; i < topology.parts().size(); i++) {
-            Part a = topology.parts().get(i);
-            for (int j = i + 1; j < topology.parts().size(); j++) {
-                Part b = topology.parts().get(j);
-                for (Link link : topology.links(a, b)) {
-                    all.add(new LinkEntry(
-                            id(a), id(b), link.type().toString(), link.gigabytesPerSecond(), link.count()));
-                }
-            }
+        for (Part a : topology.parts()) {
+            int place = places.getOrDefault(a, 0);
+            topology.neighbours(a).stream()
+                    .filter(b -> places.getOrDefault(b, -1) > place)
+                    .sorted(Comparator.comparing(b -> places.getOrDefault(b, 0)))
+                    .forEach(b -> topology.links(a, b).forEach(link -> all.add(link(a, b, link))));
         }
         return all;
     }
 
+    private static LinkEntry link(Part a, Part b, Link link) {
+        return new LinkEntry(id(a), id(b), link.type().toString(), link.gigabytesPerSecond(), link.count());
+    }
+
+    private static List<String> warnings(Topology topology) {
+        List<String> warnings = new ArrayList<>(topology.warnings());
+        if (topology.gpus().size() > PathMatrix.MOST_PAIRED) {
+            warnings.add("distances of " + topology.gpus().size() + " GPUs are left out; those of up to "
+                    + PathMatrix.MOST_PAIRED + " are written");
+        }
+        return warnings;
+    }
+
     private static List<DistanceEntry> distances(Topology topology) {
         List<DistanceEntry> all = new ArrayList<>();
+        if (topology.gpus().size() > PathMatrix.MOST_PAIRED) {
+            return all;
+        }
         for (Gpu from : topology.gpus()) {
             Map<Part, Distance> reach = topology.distances(from);
             List<Part> ends = new ArrayList<>(topology.gpus());

@@ -1,10 +1,10 @@
-package org.ep4j.cli.report;
+package org.ep4j.topology;
 
 import java.util.Locale;
 
 /**
- * Text from files and arguments, made fit for a terminal: control characters, and characters that change the direction of text or
- * end lines, are written as {@code \u009b}.
+ * Text from files and arguments, made fit for terminals and messages: control characters, lone surrogates, and characters that end
+ * lines or change the direction of text are written as {@code \}{@code u009b}.
  */
 public final class Printable {
     private static final int SHOWN = 80;
@@ -21,14 +21,14 @@ public final class Printable {
         return escaped(text, false);
     }
 
-    /** As a message has a piece of a file: on one line, and no longer than 80 characters. */
-    public static String shortened(String text) {
-        return line(text.length() > SHOWN ? text.substring(0, SHOWN) + "..." : text);
+    /** As {@link #line(String)}; what is longer than {@code most} characters is cut. */
+    public static String line(String text, int most) {
+        return escaped(text.length() > most ? text.substring(0, most) + "..." : text, false);
     }
 
-    /** As {@link #shortened}, in quotation marks. */
+    /** A piece of a file or an argument for a message: on one line, in quotation marks, and of 80 characters at most. */
     public static String quote(String text) {
-        return "\"" + shortened(text) + "\"";
+        return "\"" + line(text, SHOWN) + "\"";
     }
 
     private static String escaped(String text, boolean lines) {
@@ -41,9 +41,7 @@ public final class Printable {
             if (pair) {
                 result.append(c).append(text.charAt(i + 1));
                 i++;
-            } else if (lines && (c == '\n' || c == '\t')) {
-                result.append(c);
-            } else if (odd(c)) {
+            } else if (odd(c) && !(lines && (c == '\n' || c == '\t'))) {
                 result.append(String.format(Locale.ROOT, "\\u%04x", (int) c));
             } else {
                 result.append(c);

@@ -1,0 +1,205 @@
+package org.ep4j.topology.read;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+import org.ep4j.topology.Gid;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuSwitch;
+import org.ep4j.topology.HostBridge;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicPort;
+import org.ep4j.topology.NumaNode;
+import org.ep4j.topology.Part;
+import org.ep4j.topology.Printable;
+import org.ep4j.topology.Processor;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.TopologyCopy;
+
+/**
+ * Checks what a reader found, whatever it read: names are short and can be printed, and numbers are such as machines have. What is
+ * odd becomes unknown or is escaped, with a warning.
+ */
+final class Plausible {
+    /** Gigabits a second; no port is as fast. */
+    private static final double RATE = 10_000;
+
+    /** Hardware threads of a NUMA node. Linux is built for 8,192 of a machine. */
+    private static final int PROCESSORS = 65_536;
+
+    /** Nobody reads more. */
+    private static final int WARNINGS = 20;
+
+    private final Topology topology;
+    private final Set<String> odd = new LinkedHashSet<>();
+    private final Set<String> names = new HashSet<>();
+
+    private Plausible(Topology topology) {
+        this.topology = topology;
+    }
+
+    /**
+     * The machine, without what cannot be.
+     *
+     * @throws org.ep4j.topology.TopologyException when it is larger than any, or a number that everything refers to cannot be
+     */
+    static Topology of(Topology topology) {
+        return new Plausible(topology).check();
+    }
+
+    private Topology check() {
+        count(topology.gpus().size(), Limits.GPUS, "GPUs");
+        count(topology.nics().size(), Limits.NICS, "NICs");
+        count(topology.numaNodes().size(), Limits.NUMA_NODES, "NUMA nodes");
+        topology.nics().forEach(nic -> names.add(nic.host() + " " + nic.name()));
+        Map<Part, Part> changed = new HashMap<>();
+        for (Part part : topology.parts()) {
+            Part checked = part(part);
+            if (!checked.equals(part)) {
+                changed.put(part, checked);
+            }
+        }
+        topology.hosts().forEach(host -> name(host.name(), "a host"));
+        if (odd.isEmpty()) {
+            return topology;
+        }
+        Topology.Builder copy = TopologyCopy.of(
+                topology, topology.source(), host -> name(host, "a host"), part -> changed.getOrDefault(part, part));
+        odd.forEach(copy::warn);
+        return copy.build();
+    }
+
+    private void count(int found, int most, String what) {
+        if (found > most) {
+            throw Faults.in(topology.source(), "there are " + found + " " + what + "; at most " + most + " are read");
+        }
+    }
+
+    private Part part(Part part) {
+        if (part instanceof Gpu gpu) {
+            return gpu(gpu);
+        }
+        if (part instanceof Nic nic) {
+            return nic(nic);
+        }
+        if (part instanceof NumaNode node) {
+            return node(node);
+        }
+        if (part instanceof HostBridge bridge) {
+            return new HostBridge(bridge.host(), name(bridge.name(), "a host bridge"));
+        }
+        return part instanceof GpuSwitch bar ? new GpuSwitch(bar.host(), name(bar.name(), "a switch")) : part;
+    }
+
+    private Gpu gpu(Gpu gpu) {
+        return new Gpu(
+                gpu.host(),
+                gpu.index(),
+                name(gpu.name(), "a GPU"),
+                gpu.address(),
+                gpu.id(),
+                gpu.vendor(),
+                name(gpu.architecture(), "the architecture of a GPU"),
+                name(gpu.model(), "the model of a GPU"),
+                gpu.numa(),
+                gpu.gpuDirect(),
+                name(gpu.clique(), "the clique of a GPU"));
+    }
+
+    private Nic nic(Nic nic) {
+        String name = name(nic.name(), "a NIC");
+        for (int i = 2; !name.equals(nic.name()) && !names.add(nic.host() + " " + name); i++) {
+            name = name(nic.name(), "a NIC") + "#" + i;
+        }
+        count(nic.ports().size(), Limits.PORTS, "ports of " + name);
+        return new Nic(
+                nic.host(),
+                name,
+                nic.address(),
+                nic.physical(),
+                nic.id(),
+                nic.family(),
+                name(nic.driver(), "the driver of a NIC"),
+                name(nic.card(), "the card of a NIC"),
+                nic.numa(),
+                nic.gpuDirect(),
+                nic.compute(),
+                nic.ports().stream().map(port -> port(nic, port)).toList());
+    }
+
+    private NicPort port(Nic nic, NicPort port) {
+        count(port.gids().size(), Limits.GIDS, "GIDs of a port of " + Printable.quote(nic.name()));
+        boolean possible = port.gigabitsPerSecond() >= 0 && port.gigabitsPerSecond() <= RATE;
+        if (!possible) {
+            odd("port " + port.number() + " of " + nic.name() + " has a rate of " + port.gigabitsPerSecond()
+                    + " Gb/s; no port is faster than " + RATE + ", so it counts as unknown");
+        }
+        return new NicPort(
+                port.number(),
+                port.state(),
+                port.linkLayer(),
+                possible ? port.gigabitsPerSecond() : 0,
+                port.activeMtu(),
+                port.lid(),
+                name(port.netdev(), "the interface of a port"),
+                port.gids().stream().map(this::gid).toList(),
+                port.gidsRead(),
+                name(port.network(), "the network of a port"));
+    }
+
+    private Gid gid(Gid gid) {
+        return new Gid(
+                gid.index(),
+                name(gid.address(), "a GID"),
+                name(gid.type(), "the type of a GID"),
+                name(gid.netdev(), "the interface of a GID"),
+                name(gid.network(), "the network of a GID"),
+                gid.foreign());
+    }
+
+    private NumaNode node(NumaNode node) {
+        if (node.number() > Limits.NUMA_NUMBER) {
+            throw Faults.in(
+                    topology.source(),
+                    "a NUMA node has the number " + node.number() + "; the highest that Linux has is "
+                            + Limits.NUMA_NUMBER);
+        }
+        Processor processor = node.processor();
+        return new NumaNode(
+                node.host(),
+                node.number(),
+                new Processor(
+                        name(processor.architecture(), "the architecture of a processor"),
+                        name(processor.vendor(), "the vendor of a processor"),
+                        number(processor.family(), NcclValues.FAMILY, "family"),
+                        number(processor.model(), NcclValues.MODEL, "model")),
+                Math.max(0, number(node.processors(), PROCESSORS, "number of hardware threads")));
+    }
+
+    private int number(int number, int most, String what) {
+        if (number >= -1 && number <= most) {
+            return number;
+        }
+        odd("a processor has the " + what + " " + number + "; none is higher than " + most
+                + ", so it counts as unknown");
+        return -1;
+    }
+
+    /** Short and printable. */
+    private String name(String name, String of) {
+        String shown = Printable.line(name.length() > Limits.NAME ? name.substring(0, Limits.NAME) : name);
+        if (!shown.equals(name)) {
+            odd("the name of " + of + " has " + name.length() + " characters, or some that cannot be printed: "
+                    + Printable.quote(name) + " is taken");
+        }
+        return shown;
+    }
+
+    private void odd(String warning) {
+        if (odd.size() < WARNINGS) {
+            odd.add(warning);
+        }
+    }
+}
