@@ -7,6 +7,7 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.zip.GZIPOutputStream;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
@@ -111,6 +112,51 @@ final class TopoCommandTest {
         Ran ran = Ran.ep("topo", "--file", machine.toString(), "--merge", text.toString());
         assertThat(ran.code()).as(ran.err()).isZero();
         assertThat(ran.out()).contains("port 1 DOWN InfiniBand");
+    }
+
+    @Test
+    void namesThatATerminalWouldObeyAreEscaped() throws IOException {
+        Files.writeString(machine, MACHINE.replace("mlx5_0", "a\u009b31mb\u202ec&#10;d&#13;e"));
+        String escaped = "a\\u009b31mb\\u202ec\\u000ad\\u000de";
+        Ran text = Ran.ep("topo", "--file", machine.toString());
+        assertThat(text.out()).contains(escaped, "warning: the name of a NIC").doesNotContain("\u009b", "\u202e", "\r");
+        assertThat(JsonMapper.builder()
+                        .build()
+                        .readTree(Ran.ep("topo", "--file", machine.toString(), "--json")
+                                .out())
+                        .at("/nics/0/name")
+                        .asString())
+                .isEqualTo(escaped);
+        assertThat(Ran.ep("plan", "--file", machine.toString(), "--hosts", "2").out())
+                .contains(escaped)
+                .doesNotContain("\u009b", "\u202e");
+        Ran wrong = Ran.ep("topo", "--\u009b31m");
+        assertThat(wrong.err()).contains("\\u009b31m").doesNotContain("\u009b");
+    }
+
+    @Test
+    void onlyFilesThatHaveAnEndAreRead() throws IOException, InterruptedException {
+        Path pipe = folder.resolve("pipe");
+        assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor())
+                .isZero();
+        for (String file :
+                List.of("", pipe.toString(), "/dev/zero", folder.resolve("none").toString())) {
+            List<List<String>> commands = List.of(
+                    List.of("topo", "--file", file),
+                    List.of("plan", "--file", file),
+                    List.of("topo", "--file", machine.toString(), "--merge", file),
+                    List.of("plan", "--file", machine.toString(), "--merge", file),
+                    List.of("doctor", "--root", file),
+                    List.of("doctor", "--root", folder.toString(), "--env", file));
+            for (List<String> command : commands) {
+                Ran ran = Ran.ep(command.toArray(String[]::new));
+                assertThat(ran.code()).as("%s: %s", command, ran.err()).isEqualTo(ExitCodes.USAGE);
+                assertThat(ran.err()).contains(file.isEmpty() ? "empty" : file).doesNotContain("\tat ");
+            }
+        }
+        assertThat(Ran.ep("topo", "--file", machine.toString(), "--merge", folder.toString())
+                        .err())
+                .contains("is a folder");
     }
 
     @Test

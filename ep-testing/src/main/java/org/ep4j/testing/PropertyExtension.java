@@ -12,6 +12,7 @@ import org.junit.jupiter.api.extension.ReflectiveInvocationContext;
 /** Runs a {@link Property}: JUnit's one call becomes many. */
 final class PropertyExtension implements ParameterResolver, InvocationInterceptor {
     static final String SEED = "ep4j.test.seed";
+    static final String TRIES = "ep4j.test.tries";
 
     @Override
     public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
@@ -36,8 +37,11 @@ final class PropertyExtension implements ParameterResolver, InvocationIntercepto
                 && context.getConfigurationParameter(Tier.PROPERTY)
                         .filter("all"::equals)
                         .isEmpty();
-        new Tries(context.getRequiredTestInstance(), method, some ? property.verify() : property.tries(), seed(context))
-                .run();
+        int usual = some ? property.verify() : property.tries();
+        int tries = context.getConfigurationParameter(TRIES)
+                .map(given -> Integer.parseInt(given.strip()))
+                .orElse(usual);
+        new Tries(context.getRequiredTestInstance(), method, tries, seed(context)).run();
     }
 
     private static long seed(ExtensionContext context) {

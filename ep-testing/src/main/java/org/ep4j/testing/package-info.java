@@ -16,7 +16,8 @@
  * <ul>
  *   <li>{@code -Dep4j.test.seed=NUMBER} takes another seed, so it repeats a failure;
  *   <li>{@code -Dep4j.test.seed=random} draws the seeds from the clock, to look for failures that no build has seen;
- *   <li>{@code -Dep4j.test.tier=all} runs all tries of properties that otherwise run some of them ({@link Property#verify}).
+ *   <li>{@code -Dep4j.test.tier=all} runs all tries of properties that otherwise run some of them ({@link Property#verify});
+ *   <li>{@code -Dep4j.test.tries=NUMBER} runs as many tries of every property.
  * </ul>
  */
 @NullMarked

@@ -277,6 +277,12 @@ final class PropertyTest {
     }
 
     @Test
+    void aSettingDecidesHowManyTriesThereAre() {
+        assertThat(run("fewer", Map.of("ep4j.test.tries", "17"))).isEmpty();
+        assertThat(SEEN).hasSize(17);
+    }
+
+    @Test
     void triesShareAnInstance() {
         passes("sameInstance");
         assertThat(SEEN).hasSize(9).endsWith(List.of(9));

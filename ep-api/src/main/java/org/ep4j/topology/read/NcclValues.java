@@ -2,6 +2,7 @@ package org.ep4j.topology.read;
 
 import java.util.List;
 import java.util.OptionalInt;
+import java.util.regex.Pattern;
 import org.ep4j.topology.Topology;
 
 /** Numbers of a NCCL topology that cannot be: readers take them as unknown, and here is who says so. */
@@ -10,6 +11,8 @@ final class NcclValues {
     private static final int UNKNOWN_LANES = 255;
 
     private static final int MOST_LANES = 32;
+
+    private static final Pattern SPEED = Pattern.compile("\\s*[0-9].*", Pattern.DOTALL);
 
     /** CPUID: base family 15 plus 16 times the extended family, which has 8 bits. */
     static final int FAMILY = 15 + 16 * 255;
@@ -40,6 +43,11 @@ final class NcclValues {
                     && !element.value(range.attribute()).isBlank()) {
                 check(element, range, topology);
             }
+        }
+        String speed = element.name().equals("pci") ? element.value("link_speed") : "";
+        if (SPEED.matcher(speed).matches() && PcieRate.isUnknown(speed)) {
+            topology.warn("line " + element.line() + ": link_speed of <pci> is " + Faults.quote(speed)
+                    + "; no lane is faster than " + PcieRate.FASTEST + " GT/s, so it counts as unknown");
         }
         element.children().forEach(child -> check(child, topology));
     }

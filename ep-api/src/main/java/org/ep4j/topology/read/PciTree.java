@@ -21,9 +21,6 @@ import org.ep4j.topology.Topology;
  * were attached are there.
  */
 final class PciTree {
-    /** Gigatransfers a second of a lane of PCIe 7. */
-    private static final double FASTEST = 128;
-
     private static final Pattern BRIDGE = Pattern.compile("pci[0-9a-f]{4,8}:[0-9a-f]{2}");
     private static final Pattern FUNCTION = Pattern.compile("[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-9a-f]");
 
@@ -138,11 +135,11 @@ final class PciTree {
         double lane = sys.leading(function + "/max_link_speed");
         int lanes = (int) sys.leading(function + "/max_link_width");
         // Functions that are no PCIe devices, such as virtual ones, say 0, "Unknown" or 255 lanes.
-        if (lane > FASTEST) {
+        if (lane > PcieRate.FASTEST) {
             builder.warn("the max_link_speed of " + SysFiles.last(function) + " is " + lane
-                    + " GT/s; no link is faster than " + FASTEST + ", so it counts as unknown");
+                    + " GT/s; no link is faster than " + PcieRate.FASTEST + ", so it counts as unknown");
         }
-        return lane <= 0 || lane > FASTEST || lanes <= 0 || lanes > 32
+        return lane <= 0 || lane > PcieRate.FASTEST || lanes <= 0 || lanes > 32
                 ? Double.MAX_VALUE
                 : LinkBandwidths.pci(lane, lanes);
     }

@@ -9,15 +9,23 @@ final class PcieRate {
     /** NCCL takes spellings that it does not know as the third generation; here the number decides. */
     private static final Pattern RATE = Pattern.compile("\\s*([0-9]{1,3}(?:\\.[0-9])?)\\s*GT/s.*", Pattern.DOTALL);
 
-    private static final double FASTEST = 128;
+    /** Gigatransfers a second of a lane of PCIe 7. */
+    static final double FASTEST = 128;
+
     private static final int MOST_LANES = 32;
 
     private PcieRate() {}
 
+    /** True for what is no rate, or one that no lane has. */
+    static boolean isUnknown(String speed) {
+        Matcher rate = RATE.matcher(speed);
+        return !rate.matches() || Double.parseDouble(rate.group(1)) > FASTEST;
+    }
+
     /** Gigabytes a second in one direction. What is missing or impossible counts as unknown. */
     static double gigabytesPerSecond(String speed, int lanes) {
         Matcher rate = RATE.matcher(speed);
-        double transfers = rate.matches() ? Double.parseDouble(rate.group(1)) : 0;
-        return LinkBandwidths.pci(transfers > FASTEST ? 0 : transfers, lanes > MOST_LANES ? 0 : lanes);
+        double transfers = rate.matches() && !isUnknown(speed) ? Double.parseDouble(rate.group(1)) : 0;
+        return LinkBandwidths.pci(transfers, lanes > MOST_LANES ? 0 : lanes);
     }
 }

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
 import org.ep4j.testing.ForAll;
+import org.ep4j.testing.Mutations;
 import org.ep4j.testing.Property;
 import org.ep4j.testing.Size;
 import org.ep4j.topology.Gpu;

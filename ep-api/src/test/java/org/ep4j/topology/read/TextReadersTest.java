@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.List;
+import java.util.stream.Collectors;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gid;
 import org.ep4j.topology.Gpu;
@@ -44,6 +45,46 @@ final class TextReadersTest {
         assertThat(machine.warnings().stream()
                         .anyMatch(warning -> warning.startsWith("the rate of bnxt_re0:1 is not known")))
                 .isEqualTo(rate == 0);
+    }
+
+    @Test
+    void columnsOfAffinitiesMayComeFirst() {
+        Topology tabs = Topologies.read("t", """
+                \tCPU Affinity\tNUMA Affinity\tGPU0\tGPU1\tNIC0
+                GPU0\t0-7\t0\tX\tNV4\tPIX
+                GPU1\t8-15\t1\tNV4\tX\tSYS
+                NIC0\t\t\tPIX\tSYS\tX
+                """);
+        Topology spaces = Topologies.read("t", """
+                       CPU Affinity   NUMA Affinity   GPU0   GPU1   NIC0
+                GPU0   0-7            0               X      NV4    PIX
+                =====
+                GPU1   8-15           1               NV4    X      SYS
+                NIC0                                  PIX    SYS    X
+                """);
+        for (Topology machine : List.of(tabs, spaces)) {
+            assertThat(machine.gpus()).extracting(Gpu::numa).containsExactly(0, 1);
+            assertThat(machine.distance(machine.gpus().get(1), machine.nics().get(0)))
+                    .hasValueSatisfying(way -> assertThat(way.type()).isEqualTo(PathType.SYS));
+        }
+    }
+
+    @Test
+    void rulersAndColoursAreNoMatter() {
+        for (String text : List.of(Texts.NVIDIA_SMI, Texts.NVIDIA_SMI_OLD, Texts.NVIDIA_SMI_TABLE, Texts.ROCM_SMI)) {
+            String ruled = text.lines()
+                    .map(line -> line.isBlank() || line.startsWith("#")
+                            ? line
+                            : "\u001b[1;31m" + line + "\u001b[0m\n|---|:--|\n--------")
+                    .collect(Collectors.joining("\n"));
+            assertThat(Topologies.read("t", ruled).gpus())
+                    .isEqualTo(Topologies.read("t", text).gpus());
+        }
+        assertThat(Topologies.read("t", Texts.IBV_DEVINFO.replace("mlx5_0", "\u001b[1mmlx5_0\u009b0m"))
+                        .nics()
+                        .get(0)
+                        .name())
+                .isEqualTo("mlx5_0");
     }
 
     @Test

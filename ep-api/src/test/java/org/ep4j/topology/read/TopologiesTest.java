@@ -96,6 +96,30 @@ final class TopologiesTest {
     }
 
     @Test
+    void otherFilesBesideARecordingAreNoMatter() throws IOException {
+        write(Machines.instinct(), folder.resolve("a"));
+        file("README", "from a machine");
+        file("a/README", "from a machine");
+        assertThat(Topologies.read(folder).gpus()).hasSize(4);
+        Path kfd = folder.resolve("a/sys/class/kfd/kfd");
+        Files.writeString(kfd.resolve("README"), "from a machine");
+        Files.writeString(kfd.resolve("topology/README"), "from a machine");
+        assertThat(Topologies.read(kfd).gpus()).hasSize(4);
+        assertThat(Topologies.read(kfd.resolve("topology")).gpus()).hasSize(4);
+    }
+
+    @Test
+    void severalRecordingsAreRefusedAndALinkToOneIsNone() throws IOException {
+        write(Machines.instinct(), folder.resolve("a"));
+        Files.createSymbolicLink(folder.resolve("latest"), Path.of("a"));
+        assertThat(Topologies.read(folder).gpus()).hasSize(4);
+        write(Machines.instinct(), folder.resolve("b"));
+        assertThatThrownBy(() -> Topologies.read(folder))
+                .isInstanceOf(TopologyException.class)
+                .hasMessageContaining("several recordings of machines, in \"/a, /b\"");
+    }
+
+    @Test
     void anyOtherFolderIsRefusedWithWhatIsInIt() throws IOException {
         file("one", "1");
         file("two", "2");

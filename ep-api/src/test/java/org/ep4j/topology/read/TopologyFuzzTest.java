@@ -14,6 +14,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.ep4j.testing.ForAll;
+import org.ep4j.testing.Mutations;
 import org.ep4j.testing.Property;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Locality;

@@ -34,8 +34,8 @@ final class ArchiveReader {
     /** Characters of messages of the library. */
     private static final int MESSAGE = 200;
 
-    private ArchiveReader(Path archive) {
-        this.archive = archive.toString();
+    private ArchiveReader(String archive) {
+        this.archive = archive;
     }
 
     /**
@@ -44,9 +44,17 @@ final class ArchiveReader {
      * @throws TopologyException when it is none, is damaged, has an odd entry, or is beyond a limit
      */
     static FileTree read(Path archive) {
+        try (InputStream file = new BufferedInputStream(Files.newInputStream(archive))) {
+            return read(archive.toString(), file);
+        } catch (IOException e) {
+            throw new TopologyException("cannot read " + archive + ": " + e + "; name a file that can be read", e);
+        }
+    }
+
+    /** As {@link #read(Path)}, from bytes that are read to their end or to a fault. */
+    static FileTree read(String archive, InputStream file) {
         ArchiveReader reader = new ArchiveReader(archive);
-        try (InputStream file = new BufferedInputStream(Files.newInputStream(archive));
-                BoundedStream unpacked = new BoundedStream(reader.archive, new GZIPInputStream(file, BUFFER));
+        try (BoundedStream unpacked = new BoundedStream(reader.archive, new GZIPInputStream(file, BUFFER));
                 TarArchiveInputStream tar = new TarArchiveInputStream(unpacked, StandardCharsets.UTF_8.name())) {
             reader.read(unpacked, tar);
         } catch (TopologyException e) {

@@ -1,5 +1,7 @@
-package org.ep4j.topology.read;
+package org.ep4j.testing;
 
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.regex.MatchResult;
@@ -7,9 +9,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** Damages texts as files get damaged, and as somebody would who wants to break a reader. */
-final class Mutations {
+public final class Mutations {
     private static final Pattern QUOTED = Pattern.compile("\"[^\"\n]{0,200}\"");
-    private static final Pattern NUMBER = Pattern.compile("[0-9a-fx]*[0-9][0-9a-fx]*");
+    private static final Pattern WORD = Pattern.compile("[^\\s<>=\"|,]+");
+    private static final Pattern NUMBER = Pattern.compile("(?<![0-9a-fx])[a-fx]*+[0-9][0-9a-fx]*+");
     private static final Pattern TAG = Pattern.compile("<([a-zA-Z][a-zA-Z0-9]*)(?:\\s[^<>]{0,2000})?>");
 
     private static final List<String> GARBAGE = List.of(
@@ -41,12 +44,24 @@ final class Mutations {
             "../..",
             "0x068000",
             "0x030200",
-            "0x020000");
+            "0x020000",
+            "4294967296",
+            "18446744073709551615",
+            "1e999",
+            "0000:ff:1f.7",
+            "\u001b[31m",
+            "\u009b31m",
+            "\u202e",
+            "\u2028",
+            "\ud800",
+            "\r",
+            "-----",
+            "| --- |");
 
     private Mutations() {}
 
     /** One of the texts with one to six kinds of damage, in half of the cases such that XML stays well-formed. */
-    static String of(List<String> texts, Random random) {
+    public static String of(List<String> texts, Random random) {
         String damaged = texts.get(random.nextInt(texts.size()));
         boolean mild = random.nextBoolean();
         for (int left = 1 + random.nextInt(6); left > 0; left--) {
@@ -56,7 +71,7 @@ final class Mutations {
     }
 
     /** Another value, or an element less or more. */
-    static String alter(String text, Random random) {
+    public static String alter(String text, Random random) {
         String with = garbage(random).replaceAll("[<>&\"\u0000\uffff]", "");
         return switch (random.nextInt(4)) {
             case 0 -> replace(text, QUOTED, random, '"' + with + '"');
@@ -67,13 +82,13 @@ final class Mutations {
     }
 
     /** One kind of damage; {@code others} lend pieces. */
-    static String damage(String text, List<String> others, Random random) {
+    public static String damage(String text, List<String> others, Random random) {
         if (text.isEmpty()) {
             return garbage(random);
         }
         int from = random.nextInt(text.length());
         int to = Math.min(text.length(), from + 1 + random.nextInt(200));
-        return switch (random.nextInt(12)) {
+        return switch (random.nextInt(15)) {
             case 0 -> text.substring(0, from) + (char) random.nextInt(0x180) + text.substring(from + 1);
             case 1 -> text.substring(0, from);
             case 2 -> text.substring(0, from) + text.substring(to);
@@ -85,6 +100,9 @@ final class Mutations {
             case 8 -> replace(text, QUOTED, random, '"' + garbage(random) + '"');
             case 9 -> replace(text, NUMBER, random, garbage(random));
             case 10 -> nest(text, random);
+            case 11 -> swap(text, random);
+            case 12 -> words(text, random);
+            case 13 -> random.nextInt(20) > 0 ? swap(text, random) : lines(text, random, 1000);
             default -> splice(text, others.get(random.nextInt(others.size())), random);
         };
     }
@@ -122,6 +140,30 @@ final class Mutations {
         }
         MatchResult match = found.get(random.nextInt(found.size()));
         return text.substring(0, match.start()) + with + text.substring(match.end());
+    }
+
+    /** Two lines change places. */
+    private static String swap(String text, Random random) {
+        List<String> lines = new ArrayList<>(text.lines().toList());
+        if (!lines.isEmpty()) {
+            Collections.swap(lines, random.nextInt(lines.size()), random.nextInt(lines.size()));
+        }
+        return String.join("\n", lines);
+    }
+
+    /** A word goes, comes twice or becomes another word of the text. */
+    private static String words(String text, Random random) {
+        List<MatchResult> found = WORD.matcher(text).results().limit(5000).toList();
+        if (found.isEmpty()) {
+            return text;
+        }
+        MatchResult word = found.get(random.nextInt(found.size()));
+        String with = switch (random.nextInt(3)) {
+            case 0 -> "";
+            case 1 -> word.group() + " " + word.group();
+            default -> found.get(random.nextInt(found.size())).group();
+        };
+        return text.substring(0, word.start()) + with + text.substring(word.end());
     }
 
     /** A start tag many times within itself, closed as often or not at all. */
