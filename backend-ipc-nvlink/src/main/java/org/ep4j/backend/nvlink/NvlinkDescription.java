@@ -2,7 +2,6 @@ package org.ep4j.backend.nvlink;
 
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import org.ep4j.engine.driver.PeerFacts;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DescribeRequest;
@@ -16,18 +15,13 @@ final class NvlinkDescription {
     static ProbeReport describe(DescribeRequest request) {
         Check device = NvlinkProbe.device(request.device());
         Locality around = request.locality();
-        // Descriptions number GPUs in one way for all ranks, so numbers can stand for addresses.
-        Map<String, Integer> indexes = new TreeMap<>();
-        for (int index = 0; index < around.gpus(); index++) {
-            indexes.put("#" + index, index);
-        }
         return new ProbeReport(
                 List.of(device),
                 Map.of(
                         PeerFacts.GPU,
-                        "#" + around.gpu(),
+                        PeerFacts.describedGpu(around.gpu()),
                         PeerFacts.GPUS,
-                        PeerFacts.gpus(indexes),
+                        PeerFacts.describedGpus(around),
                         PeerFacts.INTERPROCESS,
                         PeerFacts.YES,
                         NvlinkFacts.FABRIC,

@@ -2,7 +2,6 @@ package org.ep4j.backend.rocm;
 
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import org.ep4j.engine.driver.PeerFacts;
 import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.ProbeReport;
@@ -14,18 +13,13 @@ final class RocmDescription {
 
     static ProbeReport describe(DescribeRequest request) {
         Locality around = request.locality();
-        // Descriptions number GPUs in one way for all ranks, so numbers can stand for places.
-        Map<String, Integer> indexes = new TreeMap<>();
-        for (int index = 0; index < around.gpus(); index++) {
-            indexes.put("#" + index, index);
-        }
         return new ProbeReport(
                 List.of(RocmProbe.device(request.device())),
                 Map.of(
                         PeerFacts.GPU,
-                        "#" + around.gpu(),
+                        PeerFacts.describedGpu(around.gpu()),
                         PeerFacts.GPUS,
-                        PeerFacts.gpus(indexes),
+                        PeerFacts.describedGpus(around),
                         PeerFacts.INTERPROCESS,
                         PeerFacts.YES,
                         PeerFacts.ARCHITECTURE,

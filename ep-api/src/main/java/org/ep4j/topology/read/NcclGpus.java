@@ -2,11 +2,11 @@ package org.ep4j.topology.read;
 
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.TreeMap;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuArchitectures;
 import org.ep4j.topology.GpuVendor;
@@ -16,7 +16,11 @@ import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
 
-/** The GPUs of a NCCL topology. They are numbered when all are known: by rank, then device number, then bus id. */
+/**
+ * The GPUs of a NCCL topology. They are numbered when all of a host are known: by {@code dev}, which is the number that
+ * {@code nvidia-smi} and settings use and NCCL takes from NVML; without it in the order of ranks, then of bus ids. Ranks are the
+ * order in which a launcher started processes, which need not be that of devices.
+ */
 final class NcclGpus {
     /** Name of the NVLink domain of a file with several hosts; NCCL joins only hosts of one domain in a file. */
     private static final String CLIQUE = "unnamed/0";
@@ -24,9 +28,10 @@ final class NcclGpus {
     /** Numbers of RCCL before it wrote names. */
     private static final Map<String, String> OLD_NAMES = Map.of("910", "gfx90a");
 
-    private static final Comparator<Found> ORDER = Comparator.comparingInt((Found found) -> order(found, "rank"))
-            .thenComparingInt(found -> order(found, "dev"))
-            .thenComparing(Found::address);
+    private static final int UNNUMBERED = 1 << 20;
+
+    private static final Comparator<Found> BY_RANK =
+            Comparator.comparingInt((Found found) -> number(found, "rank")).thenComparing(Found::address);
 
     private final Topology.Builder topology;
     private final boolean rccl;
@@ -61,17 +66,30 @@ final class NcclGpus {
                         .distinct()
                         .count()
                 > 1;
-        Map<Integer, Integer> next = new HashMap<>();
+        Map<Integer, List<Found>> hosts = new TreeMap<>();
+        all.forEach(found -> hosts.computeIfAbsent(found.seat().host(), k -> new ArrayList<>())
+                .add(found));
         List<NcclGpuLinks.Placed> placed = new ArrayList<>();
-        for (Found found : all.stream().sorted(ORDER).toList()) {
-            int index = next.merge(found.seat().host(), 1, Integer::sum) - 1;
-            boolean inClique = fused && NcclGpuLinks.usesSwitch(found.gpu());
-            Gpu gpu = gpu(found, index, inClique ? CLIQUE : "");
-            topology.add(gpu).link(found.seat().parent(), gpu, NcclSeat.link(found.pci()));
-            coherent(found, gpu);
-            placed.add(new NcclGpuLinks.Placed(gpu, found));
-        }
+        hosts.values()
+                .forEach(host -> numbered(host).forEach((index, found) -> {
+                    boolean inClique = fused && NcclGpuLinks.usesSwitch(found.gpu());
+                    Gpu gpu = gpu(found, index, inClique ? CLIQUE : "");
+                    topology.add(gpu).link(found.seat().parent(), gpu, NcclSeat.link(found.pci()));
+                    coherent(found, gpu);
+                    placed.add(new NcclGpuLinks.Placed(gpu, found));
+                }));
         new NcclGpuLinks(topology, placed).connect();
+    }
+
+    private static Map<Integer, Found> numbered(List<Found> host) {
+        Map<Integer, Found> numbered = new TreeMap<>();
+        host.forEach(found -> numbered.put(number(found, "dev"), found));
+        // Files that were put together by hand repeat numbers, or lack some.
+        if (numbered.size() < host.size() || numbered.containsKey(UNNUMBERED)) {
+            numbered.clear();
+            host.stream().sorted(BY_RANK).forEach(found -> numbered.put(numbered.size(), found));
+        }
+        return numbered;
     }
 
     private void coherent(Found found, Gpu gpu) {
@@ -117,7 +135,7 @@ final class NcclGpus {
         return vendor == GpuVendor.NVIDIA && capability > 0 ? "sm_" + capability : GpuArchitectures.of(id);
     }
 
-    private static int order(Found found, String key) {
-        return found.gpu().number(key, 0, Integer.MAX_VALUE, Integer.MAX_VALUE);
+    private static int number(Found found, String key) {
+        return found.gpu().number(key, 0, UNNUMBERED - 1, UNNUMBERED);
     }
 }

@@ -280,10 +280,49 @@ class NcclXmlTest {
     }
 
     @Test
-    void ranksAreTheOrderOfUse() {
+    void deviceNumbersNameTheGpusOfAHostAlsoWithGaps() {
         Topology machine = NcclXml.read(
-                "ranks", cpu(gpu("0000:01:00.0", "dev='0' rank='1'") + gpu("0000:02:00.0", "dev='1' rank='0'")));
-        assertThat(gpu(machine, 0).address()).hasToString("Optional[0000:02:00.0]");
+                "numbers",
+                cpu(gpu("0000:01:00.0", "dev='6' rank='0'")
+                        + gpu("0000:02:00.0", "dev='4' rank='1'")
+                        + gpu("0000:03:00.0", "dev='5' rank='2'")));
+        assertThat(numbers(machine))
+                .containsExactly("GPU4 4 0000:02:00.0", "GPU5 5 0000:03:00.0", "GPU6 6 0000:01:00.0");
+    }
+
+    @Test
+    void ranksNumberTheGpusWhereDeviceNumbersRepeatOrAreMissing() {
+        for (String second : List.of("dev='0' rank='0'", "rank='0'", "dev='-1' rank='0'")) {
+            Topology machine =
+                    NcclXml.read("ranks", cpu(gpu("0000:01:00.0", "dev='0' rank='1'") + gpu("0000:02:00.0", second)));
+            assertThat(numbers(machine)).as(second).containsExactly("GPU0 0 0000:02:00.0", "GPU1 1 0000:01:00.0");
+        }
+    }
+
+    @Test
+    void busIdsNumberTheGpusWithoutDeviceNumbersAndRanks() {
+        Topology machine = NcclXml.read("buses", cpu(gpu("0000:02:00.0", "") + gpu("0000:01:00.0", "")));
+        assertThat(numbers(machine)).containsExactly("GPU0 0 0000:01:00.0", "GPU1 1 0000:02:00.0");
+    }
+
+    @Test
+    void everyHostOfAFileNumbersItsOwnGpus() {
+        StringBuilder hosts = new StringBuilder();
+        for (int host = 0; host < 2; host++) {
+            hosts.append("<cpu numaid='0' host_hash='0x" + (host + 1) + "'>"
+                    + gpu("0000:01:00.0", "dev='1' rank='" + 2 * host + "'")
+                    + gpu("0000:02:00.0", "dev='0' rank='" + (2 * host + 1) + "'") + "</cpu>");
+        }
+        Topology machine = NcclXml.read("hosts", "<system version='1'>" + hosts + "</system>");
+        assertThat(numbers(machine))
+                .containsExactly(
+                        "GPU0 0 0000:02:00.0", "GPU1 1 0000:01:00.0", "GPU0 0 0000:02:00.0", "GPU1 1 0000:01:00.0");
+    }
+
+    private static List<String> numbers(Topology machine) {
+        return machine.gpus().stream()
+                .map(gpu -> gpu.name() + " " + gpu.index() + " " + gpu.address().orElseThrow())
+                .toList();
     }
 
     @Test

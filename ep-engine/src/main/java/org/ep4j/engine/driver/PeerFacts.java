@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import org.ep4j.engine.collective.Collective;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.RankProfile;
@@ -128,6 +129,22 @@ public record PeerFacts(String backend) {
         // Each rank numbers the GPUs that it sees, so the peer's own number may mean another one here.
         int index = index(from, fact(to, GPU)).orElse(-1);
         return index < 0 ? Optional.empty() : GpuPaths.between(from, to.withLocality(at(to.locality(), index)));
+    }
+
+    /**
+     * {@link #GPUS} on a described machine, where every rank may use every GPU: descriptions number GPUs in one way for all
+     * ranks, so numbers stand for places. Numbers may have gaps.
+     */
+    public static String describedGpus(Locality around) {
+        Map<String, Integer> indexes = new TreeMap<>();
+        indexes.put(describedGpu(around.gpu()), around.gpu());
+        around.peers().forEach(peer -> indexes.put(describedGpu(peer.gpu()), peer.gpu()));
+        return gpus(indexes);
+    }
+
+    /** Place of a GPU on a described machine. */
+    public static String describedGpu(int index) {
+        return "#" + index;
     }
 
     private static Locality at(Locality locality, int index) {
