@@ -19,6 +19,8 @@ import java.util.Optional;
  * @param gpuDirect whether it can reach GPU memory, as far as the source says
  * @param compute false for devices that carry no traffic of applications, such as those that serve NVLink switches
  * @param ports its ports in the order of their numbers; empty when the source does not list them
+ * @param guid node GUID, as {@code a088:c203:0012:3456}; empty when unknown
+ * @param listed false where a list of all devices that a process can open, the output of {@code ibv_devinfo}, lacks it
  */
 public record Nic(
         int host,
@@ -32,9 +34,11 @@ public record Nic(
         int numa,
         Optional<Boolean> gpuDirect,
         boolean compute,
-        List<NicPort> ports)
+        List<NicPort> ports,
+        String guid,
+        boolean listed)
         implements Part {
-    /** A device that is no virtual function. */
+    /** A device that is no virtual function, of unknown GUID. */
     public Nic(
             int host,
             String name,
@@ -47,7 +51,21 @@ public record Nic(
             Optional<Boolean> gpuDirect,
             boolean compute,
             List<NicPort> ports) {
-        this(host, name, address, Optional.empty(), id, family, driver, card, numa, gpuDirect, compute, ports);
+        this(
+                host,
+                name,
+                address,
+                Optional.empty(),
+                id,
+                family,
+                driver,
+                card,
+                numa,
+                gpuDirect,
+                compute,
+                ports,
+                "",
+                true);
     }
 
     /** Copies the list. */
@@ -81,6 +99,21 @@ public record Nic(
 
     /** The same device with other ports. */
     public Nic withPorts(List<NicPort> others) {
-        return new Nic(host, name, address, physical, id, family, driver, card, numa, gpuDirect, compute, others);
+        return new Nic(
+                host, name, address, physical, id, family, driver, card, numa, gpuDirect, compute, others, guid,
+                listed);
+    }
+
+    /** The same device of a node GUID. */
+    public Nic withGuid(String nodeGuid) {
+        return new Nic(
+                host, name, address, physical, id, family, driver, card, numa, gpuDirect, compute, ports, nodeGuid,
+                listed);
+    }
+
+    /** The same device, under another name, where a list of all devices lacks it. */
+    public Nic unlisted(String other) {
+        return new Nic(
+                host, other, address, physical, id, family, driver, card, numa, gpuDirect, compute, ports, guid, false);
     }
 }

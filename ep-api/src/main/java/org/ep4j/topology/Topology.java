@@ -124,8 +124,8 @@ public final class Topology {
 
     /**
      * NICs of the same host that are nearest to a device, in the order of the source: several when they are equally near and
-     * equally wide. NICs that carry no traffic of applications do not count, and those without RDMA only where the host has no
-     * other.
+     * equally wide. NICs that carry no traffic of applications or cannot be opened do not count, and those without RDMA only
+     * where the host has no other.
      */
     public List<Nic> nearestNics(Part from) {
         Map<Part, Distance> reach = distances(from);
@@ -133,8 +133,11 @@ public final class Topology {
                         (Nic nic) -> reach(reach, nic).type())
                 .thenComparing(nic -> -reach(reach, nic).gigabytesPerSecond());
         List<Nic> all = nics().stream()
-                .filter(nic ->
-                        nic.compute() && !isForeign(nic, -1) && nic.host() == from.host() && reach.containsKey(nic))
+                .filter(nic -> nic.compute()
+                        && nic.listed()
+                        && !isForeign(nic, -1)
+                        && nic.host() == from.host()
+                        && reach.containsKey(nic))
                 .toList();
         boolean rdma = all.stream().anyMatch(nic -> nic.family().rdma());
         List<Nic> near =
@@ -153,6 +156,9 @@ public final class Topology {
      * @return empty when nothing is known against it
      */
     public Optional<PortObstacle> obstacle(Nic nic, NicPort port, int gidIndex) {
+        if (!nic.listed()) {
+            return Optional.of(PortObstacle.NOT_LISTED);
+        }
         Optional<PortObstacle> found = port.obstacle(gidIndex);
         boolean foreign = found.filter(PortObstacle.OTHER_NAMESPACE::equals).isPresent();
         // A container without any interface of a NIC can send from its host's where a setting names the entry.
@@ -161,7 +167,7 @@ public final class Topology {
 
     private boolean hasOwnPort(int host) {
         return nics().stream()
-                .filter(nic -> nic.host() == host && nic.family().rdma())
+                .filter(nic -> nic.host() == host && nic.family().rdma() && nic.listed())
                 .flatMap(nic -> nic.ports().stream())
                 .anyMatch(port -> port.linkLayer() == NicPort.LinkLayer.ETHERNET
                         && port.obstacle(-1).isEmpty());

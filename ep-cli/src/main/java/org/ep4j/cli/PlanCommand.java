@@ -49,7 +49,8 @@ final class PlanCommand implements Callable<Integer> {
             names = "--merge",
             paramLabel = "FILE",
             description =
-                    "Output of ibv_devinfo -v from the machine of --file, for the states, rates and GIDs of its ports.")
+                    "Output of ibv_devinfo -v from the machine of --file, for the states, rates and GIDs of its ports."
+                            + " RDMA devices that it does not list are not used.")
     private Optional<Path> merge = Optional.empty();
 
     @Option(

@@ -42,8 +42,8 @@ final class TopoCommand implements Callable<Integer> {
     @Option(
             names = "--merge",
             paramLabel = "FILE",
-            description =
-                    "Output of ibv_devinfo -v from the same machine, for the states, rates and GIDs of its" + " ports.")
+            description = "Output of ibv_devinfo -v from the same machine, for the states, rates and GIDs of its ports."
+                    + " RDMA devices that it does not list count as not usable.")
     private Optional<Path> merge = Optional.empty();
 
     @Option(

@@ -38,14 +38,16 @@ final class HwlocNics {
         String netdev = devices.size() == 1 ? file.netdev(pci).orElse("") : "";
         for (XmlElement device : devices) {
             String name = device.value("name");
-            place(pci, address, seat, name.isBlank() ? "nic@" + address : name, ports(pci, device, netdev));
+            String guid = IbvDevice.guid(HwlocFile.info(device, "NodeGUID"));
+            place(pci, address, seat, name.isBlank() ? "nic@" + address : name, ports(pci, device, netdev), guid);
         }
         if (devices.isEmpty()) {
-            place(pci, address, seat, "nic@" + address, List.of());
+            place(pci, address, seat, "nic@" + address, List.of(), "");
         }
     }
 
-    private void place(XmlElement pci, PciAddress address, HwlocTree.Seat seat, String name, List<NicPort> ports) {
+    private void place(
+            XmlElement pci, PciAddress address, HwlocTree.Seat seat, String name, List<NicPort> ports, String guid) {
         if (names.size() >= Limits.NICS) {
             throw pci.wrong("more than " + Limits.NICS + " NICs");
         }
@@ -55,17 +57,18 @@ final class HwlocNics {
         PciId id = HwlocFile.id(pci);
         NicFamily family = NicFamilies.of("", id);
         Nic nic = new Nic(
-                host,
-                name,
-                Optional.of(address),
-                id,
-                family == NicFamily.ETHERNET ? NicFamily.OTHER_RDMA : family,
-                "",
-                address.card().toString(),
-                seat.numa(),
-                Optional.empty(),
-                NicFamilies.compute(id),
-                ports);
+                        host,
+                        name,
+                        Optional.of(address),
+                        id,
+                        family == NicFamily.ETHERNET ? NicFamily.OTHER_RDMA : family,
+                        "",
+                        address.card().toString(),
+                        seat.numa(),
+                        Optional.empty(),
+                        NicFamilies.compute(id),
+                        ports)
+                .withGuid(guid);
         topology.add(nic).link(seat.parent(), nic, new Link(LinkType.PCI, HwlocFile.linkSpeed(pci), 1));
     }
 

@@ -3,6 +3,7 @@ package org.ep4j.topology.read;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -20,12 +21,20 @@ import org.ep4j.topology.TopologyException;
  * @param vendor PCI vendor; -1 when unknown
  * @param part PCI device; -1 when unknown
  * @param card equal for devices of one card; empty when unknown
+ * @param guid node GUID; empty when unknown
  * @param atomics such as {@code ATOMIC_HCA (1)}; empty without {@code -v}
  * @param ports its ports
  * @param lost what could not be understood, for people
  */
 record IbvDevice(
-        String name, int vendor, int part, String card, String atomics, List<NicPort> ports, List<String> lost) {
+        String name,
+        int vendor,
+        int part,
+        String card,
+        String guid,
+        String atomics,
+        List<NicPort> ports,
+        List<String> lost) {
     private static final Pattern FIELD = Pattern.compile("\\s*([A-Za-z_]+):\\s*(.*)");
     private static final Pattern GID = Pattern.compile(
             "\\s*GID\\[\\s*(\\d{1,5})\\]:\\s*([0-9a-fA-F:.]{2,45})(?:,\\s*(RoCE v2|RoCE v1|IB/RoCE v1|IB|IWARP))?\\s*");
@@ -94,6 +103,12 @@ record IbvDevice(
         return drafts.stream().map(draft -> device(source, draft)).toList();
     }
 
+    /** A GUID in the form that all sources have; empty where a driver reports zeros. */
+    static String guid(String text) {
+        String guid = text.strip().toLowerCase(Locale.ROOT);
+        return guid.matches("[0:]*") ? "" : guid;
+    }
+
     private static PortDraft port(String source, int line, Draft device, String value) {
         PortDraft port = new PortDraft(new TreeMap<>(), new ArrayList<>());
         if (!value.matches("[1-9]\\d{0,2}")
@@ -118,12 +133,12 @@ record IbvDevice(
                             + draft.ports().size() + " ports are listed; use the whole output of ibv_devinfo");
         }
         int vendor = number(source, draft, "vendor_id");
-        String system = draft.fields().getOrDefault("sys_image_guid", "");
         return new IbvDevice(
                 draft.name(),
                 PCI_VENDOR.getOrDefault(vendor, vendor),
                 number(source, draft, "vendor_part_id"),
-                system.matches("[0:]*") ? "" : system,
+                guid(draft.fields().getOrDefault("sys_image_guid", "")),
+                guid(draft.fields().getOrDefault("node_guid", "")),
                 draft.fields().getOrDefault("atomic_cap", ""),
                 draft.ports().entrySet().stream()
                         .map(entry -> port(source, draft, entry.getKey(), entry.getValue()))

@@ -2,16 +2,16 @@ package org.ep4j.topology.read;
 
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.ep4j.topology.Gid;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamilies;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
-import org.ep4j.topology.Part;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyCopy;
@@ -38,8 +38,7 @@ final class IbvDevinfo {
     }
 
     static Topology merge(Topology machine, String source, String text) {
-        Map<String, IbvDevice> devices = new LinkedHashMap<>();
-        IbvDevice.all(source, text).forEach(device -> devices.put(device.name(), device));
+        List<IbvDevice> devices = IbvDevice.all(source, text);
         boolean none = text.lines().anyMatch(line -> line.strip().startsWith("No IB devices found"));
         if (devices.isEmpty() && !none) {
             throw Faults.at(
@@ -48,21 +47,35 @@ final class IbvDevinfo {
                     "expected the output of ibv_devinfo, which has \"hca_id:\" for every device; the line is "
                             + Faults.quote(text.lines().findFirst().orElse("")));
         }
-        Map<String, IbvDevice> lacking = new LinkedHashMap<>(devices);
-        machine.nics().stream().filter(nic -> nic.host() == 0).map(Nic::name).forEach(lacking::remove);
+        List<Nic> nics = machine.nics().stream().filter(nic -> nic.host() == 0).toList();
+        IbvMatch match = IbvMatch.of(nics, devices);
+        Set<String> names = devices.stream().map(IbvDevice::name).collect(Collectors.toSet());
+        List<String> unlisted = new ArrayList<>();
         Topology.Builder copy = TopologyCopy.of(machine, machine.source() + " and " + source, part -> {
-            if (part instanceof Nic nic && nic.host() == 0) {
-                return Optional.ofNullable(devices.get(nic.name()))
-                        .<Part>map(device -> merged(nic, device))
-                        .orElse(nic);
+            if (!(part instanceof Nic nic) || nic.host() != 0) {
+                return part;
             }
-            return part;
+            IbvDevice device = match.device(nic);
+            if (device != null) {
+                return merged(nic, device);
+            }
+            if (!verbs(nic) || match.ambiguous().contains(nic)) {
+                return nic;
+            }
+            unlisted.add(nic.name());
+            // Another device may have the name now.
+            return nic.unlisted(names.contains(nic.name()) ? nic.name() + "#2" : nic.name());
         });
         if (devices.isEmpty()) {
             copy.warn(source + " says that ibv_devinfo found no device (\"No IB devices found\")");
         }
-        devices.values().forEach(device -> odd(device).forEach(copy::warn));
-        lacking.values().forEach(device -> {
+        devices.forEach(device -> odd(device).forEach(copy::warn));
+        match.doubts().forEach(doubt -> copy.warn(source + ": " + doubt));
+        if (!unlisted.isEmpty()) {
+            copy.warn(source + " does not list " + String.join(", ", unlisted) + ", which " + machine.source()
+                    + " has; ibv_devinfo lists every device that a process can open, so they are not used");
+        }
+        match.lacking().forEach(device -> {
             copy.add(nic(device, 0));
             copy.warn(source + " has " + device.name() + ", which " + machine.source()
                     + " lacks; it is added, and how near it is to anything is not known");
@@ -70,20 +83,26 @@ final class IbvDevinfo {
         return copy.build();
     }
 
+    /** True for what {@code ibv_devinfo} would list: all RDMA but Slingshot, which has no verbs. */
+    private static boolean verbs(Nic nic) {
+        return nic.family().rdma() && nic.family() != NicFamily.CXI;
+    }
+
     private static Nic nic(IbvDevice device, int host) {
         PciId id = new PciId(device.vendor(), device.part(), -1, -1, -1);
         return new Nic(
-                host,
-                device.name(),
-                Optional.empty(),
-                id,
-                family(id),
-                "",
-                device.card().isEmpty() ? device.name() : device.card(),
-                -1,
-                Optional.empty(),
-                true,
-                device.ports());
+                        host,
+                        device.name(),
+                        Optional.empty(),
+                        id,
+                        family(id),
+                        "",
+                        device.card().isEmpty() ? device.name() : device.card(),
+                        -1,
+                        Optional.empty(),
+                        true,
+                        device.ports())
+                .withGuid(device.guid());
     }
 
     /** What the machine knows stays, and what it does not know is filled. */
@@ -92,7 +111,7 @@ final class IbvDevinfo {
         boolean guessed = nic.driver().isEmpty() && nic.id().equals(NONE);
         return new Nic(
                 nic.host(),
-                nic.name(),
+                device.name(),
                 nic.address(),
                 nic.physical(),
                 id,
@@ -102,7 +121,9 @@ final class IbvDevinfo {
                 nic.numa(),
                 nic.gpuDirect(),
                 nic.compute(),
-                ports(nic, device));
+                ports(nic, device),
+                device.guid().isEmpty() ? nic.guid() : device.guid(),
+                true);
     }
 
     private static List<NicPort> ports(Nic nic, IbvDevice device) {

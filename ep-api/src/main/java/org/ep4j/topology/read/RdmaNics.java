@@ -62,7 +62,9 @@ final class RdmaNics {
                 place.map(pci::numa).orElse(-1),
                 family.software() ? Optional.of(false) : Optional.empty(),
                 NicFamilies.compute(id),
-                ports);
+                ports,
+                IbvDevice.guid(sys.text(folder + "/node_guid")),
+                true);
         if (place.isPresent()) {
             pci.attach(nic, place.get());
             taken.add(place.get().device());

@@ -160,7 +160,7 @@ public final class Topologies {
 
     /**
      * Adds to a machine what {@code ibv_devinfo} tells of its NICs: ports, states, rates, GIDs. A device that the machine
-     * lacks is added, with a warning.
+     * lacks is added, and one that the text lacks is not used, both with a warning.
      *
      * @param machine the machine
      * @param source name of the text for messages

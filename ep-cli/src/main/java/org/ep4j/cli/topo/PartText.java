@@ -102,6 +102,7 @@ final class PartText {
                 nic.driver().isEmpty() ? "" : "driver " + nic.driver(),
                 nic.ports().stream().map(port -> port(nic, port)).collect(Collectors.joining("; ")),
                 nic.gpuDirect().map(yes -> yes ? "" : "no GPUDirect").orElse(""),
+                nic.listed() ? "" : "not usable: " + PortObstacle.NOT_LISTED,
                 nic.compute() ? "" : "not for traffic of applications");
     }
 
@@ -113,7 +114,7 @@ final class PartText {
                 + (port.gigabitsPerSecond() > 0 ? " " + number(port.gigabitsPerSecond()) + " Gb/s" : "")
                 + (port.netdev().isEmpty() ? "" : " (" + joined(port.netdev(), network(port)) + ")")
                 + topology.obstacle(nic, port, -1)
-                        .filter(obstacle -> obstacle != PortObstacle.DOWN)
+                        .filter(obstacle -> obstacle != PortObstacle.DOWN && obstacle != PortObstacle.NOT_LISTED)
                         .map(obstacle -> ", not usable: " + obstacle)
                         .orElse("");
     }

@@ -90,6 +90,8 @@ public final class TopologyJson {
             int numa,
             Optional<Boolean> gpuDirect,
             boolean compute,
+            String guid,
+            boolean listed,
             List<PortEntry> ports) {}
 
     record PortEntry(
@@ -169,6 +171,8 @@ public final class TopologyJson {
                 nic.numa(),
                 nic.gpuDirect(),
                 nic.compute(),
+                nic.guid(),
+                nic.listed(),
                 nic.ports().stream().map(TopologyJson::port).toList());
     }
 
