@@ -28,6 +28,7 @@ public final class Topology {
     private final List<Nic> nics;
     private final Map<Part, Map<Part, Distance>> stated;
     private final List<String> warnings;
+    private final List<String> assumptions;
 
     private Topology(Builder builder) {
         source = builder.source;
@@ -42,6 +43,7 @@ public final class Topology {
         builder.stated.forEach((from, others) -> distances.put(from, Map.copyOf(others)));
         stated = Map.copyOf(distances);
         warnings = List.copyOf(builder.warnings);
+        assumptions = List.copyOf(builder.assumptions);
     }
 
     /** Starts a topology that was read from {@code source}, a name for messages. */
@@ -82,6 +84,11 @@ public final class Topology {
     /** What was odd in the source and how it was taken, for people. */
     public List<String> warnings() {
         return warnings;
+    }
+
+    /** What the source does not say and was supposed, for people. */
+    public List<String> assumptions() {
+        return assumptions;
     }
 
     /** True when the source gives distances and no links. */
@@ -205,6 +212,7 @@ public final class Topology {
         private final Set<Part> parts = new LinkedHashSet<>();
         private final Map<Part, Map<Part, Distance>> stated = new HashMap<>();
         private final List<String> warnings = new ArrayList<>();
+        private final List<String> assumptions = new ArrayList<>();
         private boolean merged;
 
         private Builder(String source) {
@@ -258,6 +266,18 @@ public final class Topology {
             if (warnings.size() < WARNINGS) {
                 warnings.add(Printable.line(warning, WARNING));
             }
+            return this;
+        }
+
+        /** Adds something that the source does not say and was supposed. */
+        public Builder assume(String assumption) {
+            assumptions.add(assumption);
+            return this;
+        }
+
+        /** Drops what was supposed, where another source tells. */
+        public Builder withoutAssumptions() {
+            assumptions.clear();
             return this;
         }
 

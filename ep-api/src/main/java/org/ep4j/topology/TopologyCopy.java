@@ -73,6 +73,7 @@ public final class TopologyCopy {
             }));
         }
         topology.warnings().forEach(copy::warn);
+        topology.assumptions().forEach(copy::assume);
         return copy;
     }
 }

@@ -75,6 +75,7 @@ final class TopoCommand implements Callable<Integer> {
             out.print(Printable.text(TopologyTree.of(machine)));
             out.println();
             out.print(Printable.text(PathMatrix.of(machine)));
+            machine.assumptions().forEach(assumption -> out.println("assumed: " + Printable.line(assumption)));
             machine.warnings().forEach(warning -> out.println("warning: " + Printable.line(warning)));
         }
         out.flush();

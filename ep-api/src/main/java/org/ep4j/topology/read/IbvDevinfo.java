@@ -18,8 +18,6 @@ import org.ep4j.topology.TopologyCopy;
 
 /** The output of {@code ibv_devinfo}: of its own, or merged onto a machine that another source described. */
 final class IbvDevinfo {
-    private static final PciId NONE = PciId.UNKNOWN;
-
     private IbvDevinfo() {}
 
     static boolean recognises(String text) {
@@ -66,6 +64,8 @@ final class IbvDevinfo {
             // Another device may have the name now.
             return nic.unlisted(names.contains(nic.name()) ? nic.name() + "#2" : nic.name());
         });
+        // Whether a NIC has verbs is the only thing that readers suppose, and the text lists all that have.
+        copy.withoutAssumptions();
         if (devices.isEmpty()) {
             copy.warn(source + " says that ibv_devinfo found no device (\"No IB devices found\")");
         }
@@ -107,8 +107,11 @@ final class IbvDevinfo {
 
     /** What the machine knows stays, and what it does not know is filled. */
     private static Nic merged(Nic nic, IbvDevice device) {
-        PciId id = nic.id().equals(NONE) ? new PciId(device.vendor(), device.part(), -1, -1, -1) : nic.id();
-        boolean guessed = nic.driver().isEmpty() && nic.id().equals(NONE);
+        boolean unknown = nic.id().vendor() < 0;
+        PciId id = unknown
+                ? new PciId(device.vendor(), device.part(), -1, -1, nic.id().classCode())
+                : nic.id();
+        boolean guessed = nic.driver().isEmpty() && unknown;
         return new Nic(
                 nic.host(),
                 device.name(),

@@ -41,6 +41,7 @@ final class NcclNics {
     /** Ways to NICs by their Data Direct functions. Used after all NICs are known, since either way may come first in a file. */
     private final List<Runnable> dataDirect = new ArrayList<>();
 
+    private final List<String> supposed = new ArrayList<>();
     private int placed;
 
     NcclNics(Topology.Builder topology) {
@@ -72,9 +73,15 @@ final class NcclNics {
         unnamed(pci, new Card(seat, Optional.of(address), NcclSeat.id(pci), NcclSeat.link(pci)), address);
     }
 
-    /** Adds what waits for all NICs. */
+    /** Adds what waits for all NICs, and says of which it was supposed what they are. */
     void finish() {
         dataDirect.forEach(Runnable::run);
+        if (!supposed.isEmpty()) {
+            topology.assume(
+                    String.join(", ", supposed)
+                            + ": plain Ethernet, without RDMA, for their class is Ethernet (0200) and "
+                            + "the description has neither their PCI ids nor their verbs ports (--merge with ibv_devinfo tells)");
+        }
     }
 
     private void nets(XmlElement nic, Card card) {
@@ -155,6 +162,11 @@ final class NcclNics {
                 net.number("net").orElse(1) != 0 && NicFamilies.compute(card.id()),
                 ports);
         byName.putIfAbsent(seat.host() + " " + nic.name(), nic);
+        if (family == NicFamily.ETHERNET
+                && card.id().vendor() < 0
+                && net.number("port").isEmpty()) {
+            supposed.add(nic.name());
+        }
         topology.add(nic).link(seat.parent(), nic, card.link());
     }
 

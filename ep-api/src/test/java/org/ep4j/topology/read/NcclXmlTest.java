@@ -182,6 +182,40 @@ class NcclXmlTest {
     }
 
     @Test
+    void nicsOfWhichOnlyTheirClassIsKnownAreSupposedToBePlainEthernet() {
+        String bare = "<pci busid='0000:04:00.0' class='0x020000'/>";
+        Topology machine = NcclXml.read("bare", cpu(gpu("0000:01:00.0", "") + bare));
+        assertThat(machine.nics()).extracting(Nic::family).containsExactly(NicFamily.ETHERNET);
+        assertThat(machine.assumptions())
+                .singleElement()
+                .asString()
+                .startsWith("nic@0000:04:00.0: plain Ethernet, without RDMA");
+
+        String text = """
+                hca_id: rocep4s0
+                  vendor_id: 0x02c9
+                  vendor_part_id: 4129
+                  phys_port_cnt: 1
+                    port: 1
+                      state: PORT_ACTIVE (4)
+                      link_layer: Ethernet
+                """;
+        Topology told = Topologies.merge(machine, "ibv.txt", text);
+        assertThat(nic(told, "rocep4s0").family()).isEqualTo(NicFamily.MLX5);
+        assertThat(told.assumptions()).isEmpty();
+    }
+
+    @Test
+    void nicsThatSayThatTheyAreSocketsAreNoSupposition() {
+        Topology machine = NcclXml.read(
+                "sockets",
+                cpu(card("0000:01:00.0", "", net("eth0", "port='0'"))
+                        + card("0000:02:00.0", "vendor='0x1d0f' device='0xec20'", net("eth1", ""))));
+        assertThat(machine.nics()).extracting(Nic::family).containsOnly(NicFamily.ETHERNET);
+        assertThat(machine.assumptions()).isEmpty();
+    }
+
+    @Test
     void devicesOfTheNvlinkSwitchesCarryNoTrafficOfApplications() {
         String ids = "vendor='0x15b3' device='0x1021' subsystem_vendor='0x15b3' subsystem_device='0x0087'";
         Topology machine = NcclXml.read(

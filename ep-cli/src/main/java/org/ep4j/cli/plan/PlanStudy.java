@@ -45,6 +45,7 @@ public final class PlanStudy {
                 backends.stream().map(PlannedBackend::candidate).toList(),
                 request.settings().options(request.objective()));
         assumptions.addAll(request.settings().ofProcess());
+        assumptions.addAll(machine.assumptions());
         assumptions.addAll(simulated.assumptions());
     }
 

@@ -52,6 +52,7 @@ public final class TopologyJson {
             List<NicEntry> nics,
             List<LinkEntry> links,
             List<DistanceEntry> distances,
+            List<String> assumptions,
             List<String> warnings) {}
 
     record Numa(String id, int host, int number, Processor processor) {}
@@ -134,6 +135,7 @@ public final class TopologyJson {
                 topology.nics().stream().map(TopologyJson::nic).toList(),
                 links(topology),
                 distances(topology),
+                topology.assumptions(),
                 warnings(topology));
         // As bytes it takes a third of the memory.
         return new String(JSON.writeValueAsBytes(document), StandardCharsets.UTF_8) + System.lineSeparator();
