@@ -27,7 +27,7 @@ import org.ep4j.spi.PathOffer;
  */
 final class EpPlanCodec {
     private static final int MAGIC = 0x4550_504C;
-    private static final int FORMAT = 2;
+    private static final int FORMAT = 3;
 
     private EpPlanCodec() {}
 
@@ -150,6 +150,7 @@ final class EpPlanCodec {
         writeTexts(out, offer.nics());
         out.writeBoolean(offer.staged());
         writeText(out, offer.flow());
+        out.writeInt(offer.sharers());
         out.writeInt(decision.rejected().size());
         for (Rejection rejection : decision.rejected()) {
             writeText(out, rejection.backend());
@@ -167,7 +168,8 @@ final class EpPlanCodec {
                 in.readDouble(),
                 readTexts(in),
                 in.readBoolean(),
-                readText(in));
+                readText(in),
+                in.readInt());
         List<Rejection> rejected = new ArrayList<>();
         for (int i = readCount(in); i > 0; i--) {
             rejected.add(new Rejection(readText(in), Cause.valueOf(readText(in)), readText(in)));

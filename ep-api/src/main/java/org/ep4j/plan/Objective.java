@@ -6,8 +6,8 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.spi.PathOffer;
 
 /**
- * What a path is to be good at. The cost of an offer is the time of one message: its latency, and its bytes over its
- * bandwidth. Offers that take a detour through host memory are compared with each other alone, and taken where there is no
+ * What a path is to be good at. The cost of an offer is the time of one message: its latency, and its bytes over what
+ * it gets of the bandwidth when its rank writes to all peers of its host. Offers that take a detour through host memory are compared with each other alone, and taken where there is no
  * other: the detour costs memory and threads that no time of a message shows.
  */
 public enum Objective {
@@ -43,7 +43,7 @@ public enum Objective {
 
     /** Estimated time of the message over a path, in microseconds. */
     public double micros(PathOffer offer) {
-        return offer.latencyMicros() + bytes / (offer.gigabytesPerSecond() * 1e3);
+        return offer.latencyMicros() + bytes / (offer.sharedGigabytesPerSecond() * 1e3);
     }
 
     /** Reads {@link EpKeys#OBJECTIVE}. */

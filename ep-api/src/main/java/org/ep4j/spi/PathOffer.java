@@ -7,53 +7,72 @@ import org.ep4j.plan.PathKind;
  * A path that a backend can give a pair of ranks.
  *
  * @param kind how bytes move
- * @param gigabytesPerSecond estimated bandwidth of one direction, in 1e9 bytes a second
+ * @param gigabytesPerSecond estimated bandwidth of one direction while the writing rank writes to no other peer, in 1e9 bytes a
+ *     second
  * @param latencyMicros estimated time for one small counted write to be seen, in microseconds
  * @param nics NIC ports of the writing rank that it could use, as {@code name:port}, best first; the plan assigns some of
  *     them; empty where there is none in the way
  * @param staged true when bytes of a device take a detour through host memory
  * @param flow what the backend lets be under way at once on these NICs, for people; empty where it knows no limit
+ * @param sharers peers on the host of the writing rank, this one among them, that share its bandwidth when the rank writes to all of
+ *     them; 1 where the pair has links of its own, and between hosts
  */
 public record PathOffer(
-        PathKind kind, double gigabytesPerSecond, double latencyMicros, List<String> nics, boolean staged, String flow)
+        PathKind kind,
+        double gigabytesPerSecond,
+        double latencyMicros,
+        List<String> nics,
+        boolean staged,
+        String flow,
+        int sharers)
         implements Offer {
     /** A path of which no flow control is told. */
     public PathOffer(
             PathKind kind, double gigabytesPerSecond, double latencyMicros, List<String> nics, boolean staged) {
-        this(kind, gigabytesPerSecond, latencyMicros, nics, staged, "");
+        this(kind, gigabytesPerSecond, latencyMicros, nics, staged, "", 1);
     }
 
     /** A path without a detour. */
     public PathOffer(PathKind kind, double gigabytesPerSecond, double latencyMicros, List<String> nics) {
-        this(kind, gigabytesPerSecond, latencyMicros, nics, false, "");
+        this(kind, gigabytesPerSecond, latencyMicros, nics, false, "", 1);
     }
 
     /** Copies the list and checks the estimates. */
     public PathOffer {
         nics = List.copyOf(nics);
-        if (!(gigabytesPerSecond > 0) || !(latencyMicros > 0)) {
+        if (!(gigabytesPerSecond > 0) || !(latencyMicros > 0) || sharers < 1) {
             throw new IllegalArgumentException("a path offer needs positive estimates, got " + gigabytesPerSecond
-                    + " GB/s and " + latencyMicros + " us");
+                    + " GB/s, " + latencyMicros + " us and " + sharers + " sharers");
         }
+    }
+
+    /** What the pair gets of the bandwidth when the writing rank writes to all peers of its host at once. */
+    public double sharedGigabytesPerSecond() {
+        return gigabytesPerSecond / sharers;
     }
 
     /** The same path with other estimates. */
     public PathOffer withEstimates(double gigabytes, double micros) {
-        return new PathOffer(kind, gigabytes, micros, nics, staged, flow);
+        return new PathOffer(kind, gigabytes, micros, nics, staged, flow, sharers);
     }
 
     /** The same path with other NICs. */
     public PathOffer withNics(List<String> other) {
-        return new PathOffer(kind, gigabytesPerSecond, latencyMicros, other, staged, flow);
+        return new PathOffer(kind, gigabytesPerSecond, latencyMicros, other, staged, flow, sharers);
     }
 
     /** The same path with bytes that take a detour through host memory. */
     public PathOffer throughHostMemory() {
-        return new PathOffer(kind, gigabytesPerSecond, latencyMicros, nics, true, flow);
+        return new PathOffer(kind, gigabytesPerSecond, latencyMicros, nics, true, flow, sharers);
     }
 
     /** The same path with what is told of its flow control. */
     public PathOffer withFlow(String text) {
-        return new PathOffer(kind, gigabytesPerSecond, latencyMicros, nics, staged, text);
+        return new PathOffer(kind, gigabytesPerSecond, latencyMicros, nics, staged, text, sharers);
+    }
+
+    /** The same path, whose bandwidth so many peers share. */
+    public PathOffer withSharers(int peers) {
+        return new PathOffer(kind, gigabytesPerSecond, latencyMicros, nics, staged, flow, peers);
     }
 }

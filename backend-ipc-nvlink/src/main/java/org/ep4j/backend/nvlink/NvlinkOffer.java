@@ -6,6 +6,7 @@ import org.ep4j.engine.driver.PeerFacts;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.plan.offer.GpuPaths;
+import org.ep4j.plan.offer.HostPeers;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.topology.LinkType;
@@ -43,12 +44,12 @@ final class NvlinkOffer {
                     "how the GPUs are joined is not known",
                     "describe their links, or install the driver's NVML (libnvidia-ml.so.1)");
         }
-        return offer(path.get());
+        return offer(path.get(), HostPeers.of(from, to));
     }
 
-    private static Offer offer(GpuPath way) {
+    private static Offer offer(GpuPath way, int peers) {
         if (way.gpuLinks() || way.distance().compareTo(PathType.PXB) <= 0) {
-            return way.offer();
+            return way.offer(peers);
         }
         return new NoPath(
                 "the GPUs have no NVLink, and PCIe between them is " + way.distance()

@@ -8,8 +8,8 @@ import org.ep4j.Device;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.Estimates;
-import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.plan.offer.GpuPaths;
+import org.ep4j.plan.offer.HostPeers;
 import org.ep4j.plan.offer.NicOffers;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.spi.Check;
@@ -102,16 +102,17 @@ final class NvshmemOffer {
     }
 
     private static Offer onMachine(RankProfile from, RankProfile to) {
-        Optional<PathOffer> way = GpuPaths.between(from, to).map(GpuPath::offer);
+        Optional<PathOffer> way = GpuPaths.between(from, to).map(path -> path.offer(HostPeers.of(from, to)));
         double rate = way.map(PathOffer::gigabytesPerSecond)
                 .orElseGet(() -> Estimates.GPU_LINK_EFFICIENCY
                         * GpuPaths.nvlink(from.locality().architecture()));
         double micros = way.map(PathOffer::latencyMicros).orElse(Estimates.GPU_LINK_MICROS);
         boolean maps = NvshmemFacts.fact(from, NvshmemFacts.MAPS).equals("true");
         // On hosts that are made up on one machine it does what it does between hosts.
-        return maps && from.hostId().equals(to.hostId())
+        PathOffer offer = maps && from.hostId().equals(to.hostId())
                 ? new PathOffer(PathKind.MAPPED, MAPPING * rate, micros, List.of())
                 : new PathOffer(PathKind.DEVICE_POSTED, WINDOW * rate, micros + Estimates.PCI_MICROS, List.of());
+        return offer.withSharers(way.map(PathOffer::sharers).orElseGet(() -> HostPeers.of(from, to)));
     }
 
     private static Offer byNic(RankProfile from, RankProfile to) {

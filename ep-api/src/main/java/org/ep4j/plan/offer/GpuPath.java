@@ -26,9 +26,13 @@ public record GpuPath(LinkType link, PathType distance, double gigabytesPerSecon
         return Math.max(0.1, Math.rint(gigabytesPerSecond * Estimates.GPU_LINK_EFFICIENCY * 10) / 10);
     }
 
-    /** The offer of a backend that maps the peer's memory. */
-    public PathOffer offer() {
+    /**
+     * The offer of a backend that maps the peer's memory.
+     *
+     * @param peers peers that share the way where it is shared, as {@link HostPeers} counts them
+     */
+    public PathOffer offer(int peers) {
         double micros = gpuLinks() ? Estimates.GPU_LINK_MICROS : 2 * Estimates.PCI_MICROS;
-        return new PathOffer(PathKind.MAPPED, achievable(), micros, List.of());
+        return new PathOffer(PathKind.MAPPED, achievable(), micros, List.of()).withSharers(shared ? peers : 1);
     }
 }

@@ -14,8 +14,8 @@ public final class NicOffers {
     /**
      * From the NICs of one rank to those of another; staged where one of them cannot reach its device's memory.
      *
-     * <p>On one host the NICs would carry what goes to all peers there, so a peer gets its part of them alone; links between
-     * GPUs of the host are compared with that.
+     * <p>On one host the NICs would carry what goes to all peers there, which share them; links between GPUs of the host are
+     * compared with the part of one peer.
      *
      * @param from the writing rank, with the NICs that the backend can use there
      * @param to its peer
@@ -35,10 +35,9 @@ public final class NicOffers {
                     "the ports of one are InfiniBand, those of the other Ethernet",
                     "use ports of one kind on both sides");
         }
-        boolean sameHost = from.rank().hostId().equals(to.rank().hostId());
-        int peers = sameHost ? Math.max(1, from.rank().locality().gpus() - 1) : 1;
-        double rate = Math.min(out.gigabytesPerSecond(), in.gigabytesPerSecond()) / peers;
-        PathOffer offer = new PathOffer(kind, rate, micros, out.names());
+        double rate = Math.min(out.gigabytesPerSecond(), in.gigabytesPerSecond());
+        PathOffer offer =
+                new PathOffer(kind, rate, micros, out.names()).withSharers(HostPeers.of(from.rank(), to.rank()));
         return out.direct() && in.direct() ? offer : Staging.through(offer);
     }
 

@@ -126,7 +126,10 @@ final class NicPathsTest {
         NicReach nic = nic("a", PathType.PIX, 400, Optional.empty());
         PathOffer across = (PathOffer) offer(side("x", nic), side("y", nic));
         PathOffer within = (PathOffer) offer(side("x", nic), side("x", nic));
-        assertThat(within.gigabytesPerSecond()).isCloseTo(across.gigabytesPerSecond() / 3, within(1e-9));
+        assertThat(within.gigabytesPerSecond()).isEqualTo(across.gigabytesPerSecond());
+        assertThat(within.sharedGigabytesPerSecond()).isCloseTo(across.gigabytesPerSecond() / 3, within(1e-9));
+        assertThat(across.sharers()).isOne();
+        assertThat(within.sharers()).isEqualTo(3);
     }
 
     @Test

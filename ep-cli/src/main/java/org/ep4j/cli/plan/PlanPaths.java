@@ -67,6 +67,7 @@ final class PlanPaths {
                     path.backend(),
                     path.offer().kind().name().toLowerCase(Locale.ROOT).replace('_', '-'),
                     path.offer().gigabytesPerSecond(),
+                    path.offer().sharers(),
                     path.offer().latencyMicros(),
                     path.offer().staged(),
                     path.lanes(),

@@ -69,7 +69,9 @@ public record PlanReport(
      * @param to its peer
      * @param backend who moves the bytes
      * @param kind how
-     * @param gigabytesPerSecond estimate
+     * @param gigabytesPerSecond estimate while the writing rank writes to no other peer
+     * @param sharers peers on the host that share it when the rank writes to all of them; 1 for links of the pair's own, and between
+     *     hosts
      * @param micros estimate for one small counted write
      * @param staged whether bytes take a detour through host memory
      * @param lanes channels
@@ -84,6 +86,7 @@ public record PlanReport(
             String backend,
             String kind,
             double gigabytesPerSecond,
+            int sharers,
             double micros,
             boolean staged,
             int lanes,

@@ -109,8 +109,8 @@ public final class PlanTables {
             return;
         }
         title("Paths (like pairs together)");
-        TextTable table =
-                new TextTable(List.of("pairs", "such as", "backend", "kind", "GB/s", "us", "lanes", "detour"));
+        TextTable table = new TextTable(
+                List.of("pairs", "such as", "backend", "kind", "GB/s", "shared by", "us", "lanes", "detour"));
         for (Paths group : report.paths()) {
             table.row(List.of(
                     Long.toString(group.pairs()),
@@ -118,11 +118,15 @@ public final class PlanTables {
                     group.backend(),
                     group.kind(),
                     number(group.gigabytesPerSecond()),
+                    group.sharers() == 1 ? "" : Integer.toString(group.sharers()),
                     number(group.micros()),
                     Integer.toString(group.lanes()),
                     group.staged() ? "host memory" : ""));
         }
         indented(table);
+        line(
+                "  GB/s: of a pair while its rank writes to no other peer; shared by: peers on the host that divide it when the"
+                        + " rank writes to all of them");
         for (Paths group : report.paths()) {
             if (group.note().isEmpty() && group.rejected().isEmpty()) {
                 continue;
