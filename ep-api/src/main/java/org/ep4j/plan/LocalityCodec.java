@@ -34,9 +34,11 @@ final class LocalityCodec {
         out.writeInt(locality.numa());
         out.writeInt(locality.gpus());
         out.writeInt(locality.processors());
+        out.writeInt(locality.card());
         out.writeInt(locality.peers().size());
         for (GpuPeer peer : locality.peers()) {
             out.writeInt(peer.gpu());
+            out.writeInt(peer.card());
             writeDistance(out, peer.distance());
             writeText(out, peer.link().name());
         }
@@ -70,15 +72,17 @@ final class LocalityCodec {
         int numa = in.readInt();
         int gpus = in.readInt();
         int processors = in.readInt();
+        int card = in.readInt();
         List<GpuPeer> peers = new ArrayList<>();
         for (int i = readCount(in); i > 0; i--) {
-            peers.add(new GpuPeer(in.readInt(), readDistance(in), constant(LinkType.class, readText(in))));
+            peers.add(
+                    new GpuPeer(in.readInt(), in.readInt(), readDistance(in), constant(LinkType.class, readText(in))));
         }
         List<NicReach> nics = new ArrayList<>();
         for (int i = readCount(in); i > 0; i--) {
             nics.add(readNic(in));
         }
-        return new Locality(gpu, vendor, architecture, numa, gpus, peers, nics, processors);
+        return new Locality(gpu, vendor, architecture, numa, gpus, peers, nics, processors, card);
     }
 
     private static NicReach readNic(DataInputStream in) throws IOException {

@@ -17,7 +17,7 @@ import org.ep4j.topology.Locality;
 
 /** A {@link RankProfile} as bytes. Texts are UTF-8 of any length, each with its length before it. */
 final class RankProfileCodec {
-    private static final int FORMAT = 3;
+    private static final int FORMAT = 4;
 
     private RankProfileCodec() {}
 

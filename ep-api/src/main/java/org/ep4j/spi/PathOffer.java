@@ -14,8 +14,8 @@ import org.ep4j.plan.PathKind;
  *     them; empty where there is none in the way
  * @param staged true when bytes of a device take a detour through host memory
  * @param flow what the backend lets be under way at once on these NICs, for people; empty where it knows no limit
- * @param sharers peers on the host of the writing rank, this one among them, that share its bandwidth when the rank writes to all of
- *     them; 1 where the pair has links of its own, and between hosts
+ * @param sharers pairs of ranks that share its bandwidth when all ranks of the host write to each other, this one among them; 1
+ *     where the pair has links of its own, and between hosts
  */
 public record PathOffer(
         PathKind kind,
@@ -46,7 +46,7 @@ public record PathOffer(
         }
     }
 
-    /** What the pair gets of the bandwidth when the writing rank writes to all peers of its host at once. */
+    /** What the pair gets of the bandwidth when all ranks of the host write to each other. */
     public double sharedGigabytesPerSecond() {
         return gigabytesPerSecond / sharers;
     }
@@ -71,8 +71,8 @@ public record PathOffer(
         return new PathOffer(kind, gigabytesPerSecond, latencyMicros, nics, staged, text, sharers);
     }
 
-    /** The same path, whose bandwidth so many peers share. */
-    public PathOffer withSharers(int peers) {
-        return new PathOffer(kind, gigabytesPerSecond, latencyMicros, nics, staged, flow, peers);
+    /** The same path, whose bandwidth so many pairs share. */
+    public PathOffer withSharers(int pairs) {
+        return new PathOffer(kind, gigabytesPerSecond, latencyMicros, nics, staged, flow, pairs);
     }
 }

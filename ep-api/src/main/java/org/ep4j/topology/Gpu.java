@@ -16,6 +16,7 @@ import java.util.Optional;
  * @param numa NUMA node; -1 when unknown
  * @param gpuDirect whether NICs can reach its memory; empty when the source does not say
  * @param clique NVLink domain beyond the host, as {@code cluster-uuid/clique-id}; empty when there is none
+ * @param card equal for partitions of one GPU on the host, mostly its PCI address; empty for a GPU that is not divided
  */
 public record Gpu(
         int host,
@@ -28,8 +29,30 @@ public record Gpu(
         String model,
         int numa,
         Optional<Boolean> gpuDirect,
-        String clique)
+        String clique,
+        String card)
         implements Part {
+    /** A GPU that is not divided. */
+    public Gpu(
+            int host,
+            int index,
+            String name,
+            Optional<PciAddress> address,
+            PciId id,
+            GpuVendor vendor,
+            String architecture,
+            String model,
+            int numa,
+            Optional<Boolean> gpuDirect,
+            String clique) {
+        this(host, index, name, address, id, vendor, architecture, model, numa, gpuDirect, clique, "");
+    }
+
+    /** The same as a partition. */
+    public Gpu partitionOf(String whole) {
+        return new Gpu(host, index, name, address, id, vendor, architecture, model, numa, gpuDirect, clique, whole);
+    }
+
     @Override
     public String label() {
         return name;

@@ -8,6 +8,12 @@ public final class LinkBandwidths {
     /** Stands for links that are never the narrowest, such as those inside a processor. */
     public static final double UNLIMITED = 5000;
 
+    /**
+     * Between partitions of one AMD package. It is what Linux reports ({@code kfd_crat.c}, {@code mem_bw}) for them and for no
+     * other pairs; nothing measured is known.
+     */
+    public static final double INSIDE_PACKAGE = 819.2;
+
     private static final int PCI_WIDTH = 16;
 
     private LinkBandwidths() {}

@@ -20,6 +20,7 @@ import java.util.stream.Collectors;
  * @param nics NICs of the host that carry traffic of applications, nearest first
  * @param processors hardware threads that the device has to itself where every GPU of its host is used: all of the host divided by
  *     its GPUs; 0 when unknown
+ * @param card index of the first partition of the GPU that the device is a partition of; its own where GPUs are not divided
  */
 public record Locality(
         int gpu,
@@ -29,7 +30,8 @@ public record Locality(
         int gpus,
         List<GpuPeer> peers,
         List<NicReach> nics,
-        int processors) {
+        int processors,
+        int card) {
     /** Ports that messages name at most. */
     private static final int NAMED = 8;
 
@@ -46,6 +48,19 @@ public record Locality(
             List<GpuPeer> peers,
             List<NicReach> nics) {
         this(gpu, vendor, architecture, numa, gpus, peers, nics, 0);
+    }
+
+    /** Of a GPU that is not divided. */
+    public Locality(
+            int gpu,
+            GpuVendor vendor,
+            String architecture,
+            int numa,
+            int gpus,
+            List<GpuPeer> peers,
+            List<NicReach> nics,
+            int processors) {
+        this(gpu, vendor, architecture, numa, gpus, peers, nics, processors, gpu);
     }
 
     /** Copies the lists. */
@@ -92,7 +107,7 @@ public record Locality(
 
     /** The same with other NICs. */
     public Locality withNics(List<NicReach> other) {
-        return new Locality(gpu, vendor, architecture, numa, gpus, peers, other, processors);
+        return new Locality(gpu, vendor, architecture, numa, gpus, peers, other, processors, card);
     }
 
     /** The other GPU with an index, when it can be reached. */
@@ -119,7 +134,7 @@ public record Locality(
         for (Gpu other : gpus) {
             Distance distance = reach.get(other);
             if (distance != null && !other.equals(gpu)) {
-                peers.add(new GpuPeer(other.index(), distance, link(topology, gpu, distance)));
+                peers.add(new GpuPeer(other.index(), card(gpus, other), distance, link(topology, gpu, distance)));
             }
         }
         return new Locality(
@@ -130,7 +145,22 @@ public record Locality(
                 gpus.size(),
                 peers,
                 new NicsAround(topology, gidIndex).of(gpu, reach),
-                processors(topology, gpu.host()) / gpus.size());
+                processors(topology, gpu.host()) / gpus.size(),
+                card(gpus, gpu));
+    }
+
+    private static int card(List<Gpu> gpus, Gpu of) {
+        return gpus.stream()
+                .filter(gpu ->
+                        gpu.equals(of) || (!gpu.card().isEmpty() && gpu.card().equals(of.card())))
+                .mapToInt(Gpu::index)
+                .min()
+                .orElse(of.index());
+    }
+
+    /** How many ranks the GPU is divided into that is the {@code card} of the device or of peers: 1 where it is not. */
+    public int partitions(int ofCard) {
+        return (int) peers.stream().filter(peer -> peer.card() == ofCard).count() + (card == ofCard ? 1 : 0);
     }
 
     private static int processors(Topology topology, int host) {
@@ -150,7 +180,8 @@ public record Locality(
                 gpus,
                 peers,
                 nics,
-                processors > 0 ? Math.min(processors, limit) : limit);
+                processors > 0 ? Math.min(processors, limit) : limit,
+                card);
     }
 
     /** Around the processor, where no setting names the GIDs to send from. */

@@ -21,7 +21,9 @@ import org.ep4j.testing.IntRange;
 import org.ep4j.testing.Property;
 import org.ep4j.testing.Size;
 import org.ep4j.topology.Distance;
+import org.ep4j.topology.GpuPeer;
 import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.LinkType;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort.LinkLayer;
@@ -76,15 +78,22 @@ class RankProfileTest {
                             1, Draw.oneOf(random, LinkLayer.values()), random.nextDouble(), text(random))),
                     leftOut));
         }
+        List<GpuPeer> peers = new ArrayList<>();
+        for (int left = Draw.size(random, 0, 3); left > 0; left--) {
+            Distance distance =
+                    new Distance(Draw.oneOf(random, PathType.values()), random.nextDouble(), Draw.anInt(random, 0, 4));
+            peers.add(new GpuPeer(left, Draw.anInt(random, 0, left), distance, Draw.oneOf(random, LinkType.values())));
+        }
         return new Locality(
                 Draw.anInt(random, -1, 8),
                 GpuVendor.NVIDIA,
                 text(random),
                 0,
                 8,
-                List.of(),
+                peers,
                 nics,
-                Draw.anInt(random, 0, 9));
+                Draw.anInt(random, 0, 9),
+                Draw.anInt(random, -1, 8));
     }
 
     private static BackendProfile backend(Random random) {
@@ -176,7 +185,7 @@ class RankProfileTest {
         bytes[3] = 9;
         assertThatThrownBy(() -> RankProfile.decode(bytes))
                 .isInstanceOf(EpMismatchException.class)
-                .hasMessageContaining("format 9, this ep4j reads 3");
+                .hasMessageContaining("format 9, this ep4j reads 4");
     }
 
     @Test

@@ -97,9 +97,15 @@ final class ResourceLoads {
 
     private void ownLink(int from, int to, double bytes) {
         PathTraits path = paths.traits(from, to);
-        path.gpuPath()
-                .ifPresent(
-                        way -> carry(way.link() + " from " + name(from) + " to rank " + to, bytes, way.achievable()));
+        path.gpuPath().ifPresent(way -> carry(ownLink(from, to, way), bytes, way.achievable()));
+    }
+
+    /** Links of two packages carry what all their partitions send each other. */
+    private String ownLink(int from, int to, GpuPath way) {
+        return way.packages()
+                .map(packages -> way.link() + " from the package of GPU " + packages.from() + " to that of GPU "
+                        + packages.to() + " of " + plan.profiles().get(from).hostName())
+                .orElse(way.link() + " from " + name(from) + " to rank " + to);
     }
 
     private void hostMemory(int rank, double bytes) {

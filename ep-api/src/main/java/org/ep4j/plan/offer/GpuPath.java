@@ -1,6 +1,7 @@
 package org.ep4j.plan.offer;
 
 import java.util.List;
+import java.util.Optional;
 import org.ep4j.plan.PathKind;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.topology.LinkType;
@@ -12,10 +13,26 @@ import org.ep4j.topology.PathType;
  * @param link {@link LinkType#NVLINK}, {@link LinkType#XGMI} or {@link LinkType#PCI}
  * @param distance how near they are
  * @param gigabytesPerSecond bandwidth of the way, one direction
+ * @param packages the two AMD packages whose links all pairs of their partitions share; empty for other ways
  * @param shared true when the GPU's ways to its other peers use the same links, as through a switch; false when the two are
  *     joined by links of their own
  */
-public record GpuPath(LinkType link, PathType distance, double gigabytesPerSecond, boolean shared) {
+public record GpuPath(
+        LinkType link, PathType distance, double gigabytesPerSecond, boolean shared, Optional<Packages> packages) {
+    /**
+     * Two packages at least one of which is divided into partitions.
+     *
+     * @param from index of the first partition of the one
+     * @param to index of the first partition of the other
+     * @param pairs pairs of partitions that share the links between them
+     */
+    public record Packages(int from, int to, int pairs) {}
+
+    /** A way that is not between packages with partitions. */
+    public GpuPath(LinkType link, PathType distance, double gigabytesPerSecond, boolean shared) {
+        this(link, distance, gigabytesPerSecond, shared, Optional.empty());
+    }
+
     /** True when the way is made of GPU links. */
     public boolean gpuLinks() {
         return link != LinkType.PCI;
@@ -33,6 +50,7 @@ public record GpuPath(LinkType link, PathType distance, double gigabytesPerSecon
      */
     public PathOffer offer(int peers) {
         double micros = gpuLinks() ? Estimates.GPU_LINK_MICROS : 2 * Estimates.PCI_MICROS;
-        return new PathOffer(PathKind.MAPPED, achievable(), micros, List.of()).withSharers(shared ? peers : 1);
+        return new PathOffer(PathKind.MAPPED, achievable(), micros, List.of())
+                .withSharers(packages.map(Packages::pairs).orElse(shared ? peers : 1));
     }
 }

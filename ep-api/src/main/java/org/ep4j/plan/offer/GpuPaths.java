@@ -43,6 +43,13 @@ public final class GpuPaths {
 
     private static GpuPath toPeer(Locality gpu, GpuPeer peer) {
         double known = peer.distance().gigabytesPerSecond();
+        int mine = gpu.partitions(gpu.card());
+        int theirs = gpu.partitions(peer.card());
+        if (peer.link() == LinkType.XGMI && gpu.card() != peer.card() && mine * theirs > 1) {
+            GpuPath.Packages packages = new GpuPath.Packages(gpu.card(), peer.card(), mine * theirs);
+            double bandwidth = linkBandwidth(gpu, peer.link(), known);
+            return new GpuPath(peer.link(), peer.distance().type(), bandwidth, false, Optional.of(packages));
+        }
         // Two hops are through a switch. Sources without hops: NVLink GPUs in one server mostly have switches, xGMI has
         // none.
         boolean direct = peer.distance().hops() == 1 || (peer.distance().hops() == 0 && peer.link() == LinkType.XGMI);

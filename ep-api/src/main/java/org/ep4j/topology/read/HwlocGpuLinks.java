@@ -27,11 +27,14 @@ final class HwlocGpuLinks {
     private final HwlocFile file;
     private final Topology.Builder topology;
     private final Map<String, Gpu> gpus;
+    private final GpuPackages packages;
 
     HwlocGpuLinks(HwlocFile file, Topology.Builder topology, Map<String, Gpu> gpus) {
         this.file = file;
         this.topology = topology;
         this.gpus = gpus;
+        this.packages =
+                new GpuPackages(topology, gpus.values().stream().distinct().toList());
     }
 
     /** What a matrix calls an object. */
@@ -48,6 +51,7 @@ final class HwlocGpuLinks {
         } else {
             hives();
         }
+        packages.finish();
     }
 
     private void nvlink(HwlocMatrix matrix) {
@@ -86,7 +90,7 @@ final class HwlocGpuLinks {
                 boolean neighbours = !same || hops.orElseThrow().value(i, j) == 1;
                 double width = matrix.value(i, j) / 1000;
                 if (gpu != null && other != null && !gpu.equals(other) && neighbours && width > 0) {
-                    topology.link(gpu, other, new Link(LinkType.XGMI, width, 1));
+                    packages.join(gpu, other, new Link(LinkType.XGMI, width, 1));
                 }
             }
         }
@@ -110,7 +114,7 @@ final class HwlocGpuLinks {
             List<Gpu> all = List.copyOf(members);
             for (int i = 0; i < all.size(); i++) {
                 for (int j = i + 1; j < all.size(); j++) {
-                    topology.link(all.get(i), all.get(j), new Link(LinkType.XGMI, 0, 1));
+                    packages.join(all.get(i), all.get(j), new Link(LinkType.XGMI, 0, 1));
                 }
             }
         });

@@ -9,6 +9,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuArchitectures;
 import org.ep4j.topology.GpuVendor;
@@ -39,13 +40,33 @@ final class HwlocGpus {
         this.host = host;
     }
 
-    private record Found(XmlElement pci, PciAddress address, HwlocTree.Seat seat) {}
+    /**
+     * A GPU that is not numbered yet.
+     *
+     * @param devices its names; for a partition its name alone
+     * @param partition whether other partitions are on the same PCI device
+     */
+    private record Found(
+            XmlElement pci, List<XmlElement> devices, PciAddress address, HwlocTree.Seat seat, boolean partition) {}
 
+    /** Partitions of an AMD GPU are devices of ROCm SMI on one PCI device. */
     void add(XmlElement pci, PciAddress address, HwlocTree.Seat seat) {
-        if (all.size() >= Limits.GPUS) {
-            throw pci.wrong("more than " + Limits.GPUS + " GPUs");
+        List<XmlElement> devices = HwlocFile.devices(pci);
+        List<XmlElement> partitions = devices.stream()
+                .filter(device -> number(List.of(device), "rsmi").isPresent())
+                .toList();
+        if (partitions.size() > 1) {
+            partitions.forEach(one -> add(new Found(pci, List.of(one), address, seat, true)));
+        } else {
+            add(new Found(pci, devices, address, seat, false));
         }
-        all.add(new Found(pci, address, seat));
+    }
+
+    private void add(Found found) {
+        if (all.size() >= Limits.GPUS) {
+            throw found.pci().wrong("more than " + Limits.GPUS + " GPUs");
+        }
+        all.add(found);
     }
 
     void finish() {
@@ -56,18 +77,32 @@ final class HwlocGpus {
             Gpu gpu = gpu(found, i);
             Link link = new Link(LinkType.PCI, HwlocFile.linkSpeed(found.pci()), 1);
             topology.add(gpu).link(found.seat().parent(), gpu, link);
-            byObject.put(HwlocGpuLinks.key(found.pci()), gpu);
-            HwlocFile.devices(found.pci()).forEach(device -> byObject.put(HwlocGpuLinks.key(device), gpu));
+            byObject.putIfAbsent(HwlocGpuLinks.key(found.pci()), gpu);
+            found.devices().forEach(device -> byObject.put(HwlocGpuLinks.key(device), gpu));
         }
+        warnOfLost(byObject);
         new HwlocGpuLinks(file, topology, byObject).connect();
+    }
+
+    private void warnOfLost(Map<String, Gpu> known) {
+        String lost = file.objects().stream()
+                .filter(object -> HwlocFile.type(object).equals("OSDev")
+                        && number(List.of(object), "rsmi").isPresent()
+                        && !known.containsKey(HwlocGpuLinks.key(object)))
+                .map(object -> object.value("name"))
+                .collect(Collectors.joining(", "));
+        if (!lost.isEmpty()) {
+            topology.warn("the file names the GPUs " + lost
+                    + ", which are on no PCI device that is a GPU; they are missing here");
+        }
     }
 
     private Comparator<Found> order() {
         Comparator<Found> byBus = Comparator.comparing(Found::address);
         for (String prefix : NUMBERED) {
-            if (all.stream().allMatch(found -> number(found.pci(), prefix).isPresent())) {
+            if (all.stream().allMatch(found -> number(found.devices(), prefix).isPresent())) {
                 return Comparator.comparingInt(
-                                (Found found) -> number(found.pci(), prefix).orElse(0))
+                                (Found found) -> number(found.devices(), prefix).orElse(0))
                         .thenComparing(byBus);
             }
         }
@@ -80,28 +115,29 @@ final class HwlocGpus {
         return new Gpu(
                 host,
                 index,
-                name(found.pci(), index),
+                name(found.devices(), index),
                 Optional.of(found.address()),
                 id,
                 vendor,
                 GpuArchitectures.of(id),
-                model(found.pci()),
+                model(found),
                 found.seat().numa(),
                 Optional.empty(),
-                "");
+                "",
+                found.partition() ? found.address().toString() : "");
     }
 
-    private static String model(XmlElement pci) {
-        return HwlocFile.devices(pci).stream()
+    private static String model(Found found) {
+        return found.devices().stream()
                 .map(device -> HwlocFile.info(device, "GPUModel"))
                 .filter(model -> !model.isEmpty())
                 .findFirst()
-                .orElse(HwlocFile.info(pci, "PCIDevice"));
+                .orElse(HwlocFile.info(found.pci(), "PCIDevice"));
     }
 
-    private static String name(XmlElement pci, int index) {
+    private static String name(List<XmlElement> devices, int index) {
         for (String prefix : NAMED) {
-            for (XmlElement device : HwlocFile.devices(pci)) {
+            for (XmlElement device : devices) {
                 Matcher name = NAME.matcher(device.value("name"));
                 if (name.matches() && name.group(1).equals(prefix)) {
                     return device.value("name");
@@ -111,8 +147,8 @@ final class HwlocGpus {
         return "GPU" + index;
     }
 
-    private static OptionalInt number(XmlElement pci, String prefix) {
-        for (XmlElement device : HwlocFile.devices(pci)) {
+    private static OptionalInt number(List<XmlElement> devices, String prefix) {
+        for (XmlElement device : devices) {
             Matcher name = NAME.matcher(device.value("name"));
             if (name.matches() && name.group(1).equals(prefix)) {
                 return OptionalInt.of(Integer.parseInt(name.group(2)));

@@ -2,8 +2,10 @@ package org.ep4j.topology.read;
 
 import java.util.Comparator;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Collectors;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Link;
@@ -49,12 +51,20 @@ final class KfdGpus {
                 numa.list(processors.size() - 1);
             }
         });
-        nodes.values().stream().filter(KfdNode::gpu).forEach(node -> add(node, first + gpus.size()));
-        gpus.keySet().forEach(this::join);
+        Map<String, Long> cards = nodes.values().stream()
+                .filter(KfdNode::gpu)
+                .collect(Collectors.groupingBy(KfdNode::card, Collectors.counting()));
+        nodes.values().stream().filter(KfdNode::gpu).forEach(node -> {
+            boolean divided = !node.card().isEmpty() && cards.getOrDefault(node.card(), 1L) > 1;
+            add(node, first + gpus.size(), divided ? node.card() : "");
+        });
+        GpuPackages packages = new GpuPackages(builder, List.copyOf(gpus.values()));
+        gpus.keySet().forEach(number -> join(number, packages));
+        packages.finish();
         return gpus.size();
     }
 
-    private void add(KfdNode node, int index) {
+    private void add(KfdNode node, int index, String card) {
         Optional<PciAddress> address = node.address();
         Optional<PciTree.Place> place = address.flatMap(at -> pci.place(at).or(() -> pci.place(at.card())));
         Gpu gpu = new Gpu(
@@ -70,7 +80,8 @@ final class KfdGpus {
                 place.map(at -> sys.text(at.device() + "/product_name")).orElse(""),
                 place.map(pci::numa).filter(number -> number >= 0).orElseGet(() -> nearest(node)),
                 Optional.empty(),
-                "");
+                "",
+                card);
         gpus.put(node.number(), gpu);
         if (place.isPresent()) {
             pci.attach(gpu, place.get());
@@ -113,9 +124,9 @@ final class KfdGpus {
     }
 
     /** xGMI from a GPU to those with higher numbers. */
-    private void join(int number) {
+    private void join(int number, GpuPackages packages) {
         Map<Integer, KfdLink> best = new LinkedHashMap<>();
-        for (KfdLink link : nodes.getOrDefault(number, new KfdNode(number, Map.of(), java.util.List.of()))
+        for (KfdLink link : nodes.getOrDefault(number, new KfdNode(number, Map.of(), List.of()))
                 .links()) {
             if (link.xgmi() && link.to() > number && gpus.containsKey(link.to())) {
                 best.merge(link.to(), link, (a, b) -> a.weight() <= b.weight() ? a : b);
@@ -125,16 +136,13 @@ final class KfdGpus {
         best.forEach((to, link) -> {
             Gpu other = gpus.get(to);
             if (gpu != null && other != null) {
-                builder.link(gpu, other, xgmi(link, gpu.architecture()));
+                packages.join(gpu, other, xgmi(link, gpu.architecture()));
             }
         });
     }
 
     private static Link xgmi(KfdLink link, String architecture) {
         double one = LinkBandwidths.xgmi(architecture);
-        if (link.inside()) {
-            return new Link(LinkType.XGMI, Math.max(one, link.mostMegabytes() / 1000.0), 1);
-        }
         // What is passed on by other GPUs shares their links.
         int count = link.hops() > 1 ? 1 : link.count();
         return new Link(LinkType.XGMI, one * count / link.hops(), count);

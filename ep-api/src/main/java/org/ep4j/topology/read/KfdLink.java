@@ -13,7 +13,10 @@ package org.ep4j.topology.read;
 public record KfdLink(int to, long type, long weight, long leastMegabytes, long mostMegabytes, long flags) {
     private static final int XGMI = 11;
     private static final int XGMI_WEIGHT = 15;
-    private static final int INSIDE_WEIGHT = 13;
+
+    /** Weight between partitions of one package: {@code KFD_CRAT_INTRA_SOCKET_WEIGHT} of Linux {@code kfd_crat.c}. */
+    static final int INSIDE_WEIGHT = 13;
+
     private static final int NO_ATOMICS = 0b1100;
 
     /** True for xGMI. */

@@ -46,6 +46,11 @@ public record KfdNode(int number, Map<String, Long> properties, List<KfdLink> li
                         get("domain") & 0xffff_ffffL, (int) (place >> 8), (int) (place >> 3) & 0x1f, (int) place & 7));
     }
 
+    /** Equal for partitions of one package: its place without the function; empty when unknown. */
+    public String card() {
+        return address().map(at -> at.card().toString()).orElse("");
+    }
+
     /** Name of its instruction set: 90402 is {@code gfx942}, 90010 is {@code gfx90a}. */
     public String architecture() {
         long version = get("gfx_target_version");

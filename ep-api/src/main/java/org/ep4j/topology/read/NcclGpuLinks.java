@@ -67,7 +67,10 @@ final class NcclGpuLinks {
                 peer(placed, link);
             }
         }
-        direct.forEach((from, links) -> links.forEach((to, count) -> direct(from, to, count)));
+        GpuPackages packages =
+                new GpuPackages(topology, gpus.stream().map(Placed::gpu).toList());
+        direct.forEach((from, links) -> links.forEach((to, count) -> direct(from, to, count, packages)));
+        packages.finish();
     }
 
     private void nvlink(Placed placed, XmlElement link, GpuSwitch shared) {
@@ -99,13 +102,13 @@ final class NcclGpuLinks {
     }
 
     /** Both ends name a link. Where only one does, or they differ, the larger count is right: a part was not seen. */
-    private void direct(Gpu from, Gpu to, int count) {
+    private void direct(Gpu from, Gpu to, int count, GpuPackages packages) {
         int back = direct.getOrDefault(to, Map.of()).getOrDefault(from, 0);
         boolean mine = count > back || (count == back && from.index() < to.index());
         if (mine) {
             boolean xgmi = from.vendor() == GpuVendor.AMD;
             double each = xgmi ? LinkBandwidths.xgmi(from.architecture()) : LinkBandwidths.nvlink(capability(from));
-            topology.link(from, to, new Link(xgmi ? LinkType.XGMI : LinkType.NVLINK, each * count, count));
+            packages.join(from, to, new Link(xgmi ? LinkType.XGMI : LinkType.NVLINK, each * count, count));
         }
     }
 

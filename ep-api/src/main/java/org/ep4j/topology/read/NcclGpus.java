@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuArchitectures;
 import org.ep4j.topology.GpuVendor;
@@ -66,6 +67,8 @@ final class NcclGpus {
                         .distinct()
                         .count()
                 > 1;
+        Map<NcclTree.Slot, Long> cards =
+                all.stream().collect(Collectors.groupingBy(NcclGpus::card, Collectors.counting()));
         Map<Integer, List<Found>> hosts = new TreeMap<>();
         all.forEach(found -> hosts.computeIfAbsent(found.seat().host(), k -> new ArrayList<>())
                 .add(found));
@@ -73,12 +76,19 @@ final class NcclGpus {
         hosts.values()
                 .forEach(host -> numbered(host).forEach((index, found) -> {
                     boolean inClique = fused && NcclGpuLinks.usesSwitch(found.gpu());
-                    Gpu gpu = gpu(found, index, inClique ? CLIQUE : "");
+                    Gpu whole = gpu(found, index, inClique ? CLIQUE : "");
+                    boolean divided = whole.vendor() == GpuVendor.AMD && cards.getOrDefault(card(found), 1L) > 1;
+                    Gpu gpu = divided ? whole.partitionOf(card(found).address().toString()) : whole;
                     topology.add(gpu).link(found.seat().parent(), gpu, NcclSeat.link(found.pci()));
                     coherent(found, gpu);
                     placed.add(new NcclGpuLinks.Placed(gpu, found));
                 }));
         new NcclGpuLinks(topology, placed).connect();
+    }
+
+    /** Partitions of an AMD GPU are functions of its PCI device. */
+    private static NcclTree.Slot card(Found found) {
+        return new NcclTree.Slot(found.seat().host(), found.address().card());
     }
 
     private static Map<Integer, Found> numbered(List<Found> host) {

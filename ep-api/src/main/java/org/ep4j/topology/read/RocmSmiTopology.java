@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -14,9 +15,11 @@ import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Link;
+import org.ep4j.topology.LinkBandwidths;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.NumaNode;
 import org.ep4j.topology.PathType;
+import org.ep4j.topology.PciAddress;
 import org.ep4j.topology.PciId;
 import org.ep4j.topology.Processor;
 import org.ep4j.topology.Topology;
@@ -28,24 +31,36 @@ import org.ep4j.topology.Topology;
 final class RocmSmiTopology {
     private static final Pattern TITLE = Pattern.compile("=+ (\\S.*\\S) =+");
     private static final Pattern NUMA = Pattern.compile("GPU\\[(\\d{1,4})\\]\\s*:.*Numa Node:\\s*(-?\\d{1,4})");
+    private static final Pattern BUS = Pattern.compile("GPU\\[(\\d{1,4})\\]\\s*:\\s*PCI Bus:\\s*(\\S{1,20})");
+
+    /** Of GPUs joined by xGMI; AMD joins no more than 8, so of more some are partitions. */
+    private static final int HIVE = 8;
+
     private static final String TYPES = "Link Type between two GPUs";
     private static final String HOPS = "Hops between two GPUs";
     private static final String WEIGHTS = "Weight between two GPUs";
 
-    /** A table: names of the GPUs, and the values of each row. */
-    private record Table(int line, List<String> names, Map<String, List<String>> rows, Map<String, Integer> lines) {
-        /** Place of every column; to search for each would take longer than all else. */
-        Map<String, Integer> places() {
-            Map<String, Integer> places = new HashMap<>();
-            names.forEach(name -> places.putIfAbsent(name, places.size()));
-            return places;
+    /**
+     * A table.
+     *
+     * @param line its line in the text
+     * @param places GPUs by name, in the order of the columns
+     * @param rows values of each row
+     * @param lines line of each row
+     */
+    private record Table(
+            int line, Map<String, Integer> places, Map<String, List<String>> rows, Map<String, Integer> lines) {
+        List<String> names() {
+            return List.copyOf(places.keySet());
         }
     }
+
+    private static final Table NONE = new Table(0, Map.of(), Map.of(), Map.of());
 
     private final String source;
     private final Map<String, Table> tables = new HashMap<>();
     private final Map<Integer, Integer> numa = new HashMap<>();
-    private final Map<String, Integer> hopColumns = new HashMap<>();
+    private final Map<String, PciAddress> buses = new HashMap<>();
 
     private RocmSmiTopology(String source) {
         this.source = source;
@@ -66,12 +81,15 @@ final class RocmSmiTopology {
             String line = lines.get(i).strip();
             Matcher title = TITLE.matcher(line);
             Matcher node = NUMA.matcher(line);
+            Matcher bus = BUS.matcher(line);
             if (title.matches() && List.of(TYPES, HOPS, WEIGHTS).contains(title.group(1))) {
                 if (tables.put(title.group(1), table(lines, i + 1)) != null) {
                     throw Faults.at(source, i + 1, "the table \"" + title.group(1) + "\" is there twice");
                 }
             } else if (node.matches()) {
                 numa.put(Integer.parseInt(node.group(1)), Integer.parseInt(node.group(2)));
+            } else if (bus.matches()) {
+                PciAddress.parse(bus.group(2)).ifPresent(at -> buses.put("GPU" + Integer.parseInt(bus.group(1)), at));
             }
         }
     }
@@ -95,12 +113,14 @@ final class RocmSmiTopology {
                     "expected the names of the columns, GPU0 GPU1 ..., but there is "
                             + Faults.quote(header < lines.size() ? lines.get(header) : ""));
         }
-        Table table = new Table(header + 1, names, new HashMap<>(), new HashMap<>());
+        Map<String, Integer> places = new LinkedHashMap<>();
+        names.forEach(name -> places.putIfAbsent(name, places.size()));
+        Table table = new Table(header + 1, places, new HashMap<>(), new HashMap<>());
         for (int i = header + 1; i < lines.size(); i++) {
             if (TableText.ruler(lines.get(i))) {
                 continue;
             }
-            if (!names.contains(first(lines.get(i)))) {
+            if (!places.containsKey(first(lines.get(i)))) {
                 break;
             }
             List<String> words = words(lines.get(i));
@@ -134,39 +154,83 @@ final class RocmSmiTopology {
                     "the table \"" + TYPES + "\" is missing; there is " + tables.keySet()
                             + "; use the whole output of rocm-smi --showtopo");
         }
-        Optional.ofNullable(tables.get(HOPS)).ifPresent(hops -> hopColumns.putAll(hops.places()));
         Topology.Builder builder = Topology.builder(source);
         int host = builder.host("");
         List<Gpu> gpus = new ArrayList<>();
         Set<Integer> nodes = new HashSet<>();
+        Map<String, String> cards = cards(types.names());
         for (String name : types.names()) {
             int node = numa.getOrDefault(Integer.parseInt(name.substring(3)), -1);
             gpus.add(new Gpu(
                     host,
                     gpus.size(),
                     name,
-                    Optional.empty(),
+                    Optional.ofNullable(buses.get(name)),
                     PciId.UNKNOWN,
                     GpuVendor.AMD,
                     "",
                     "",
                     node,
                     Optional.empty(),
-                    ""));
+                    "",
+                    cards.getOrDefault(name, "")));
             if (node >= 0 && nodes.add(node)) {
                 builder.add(new NumaNode(host, node, Processor.UNKNOWN));
             }
         }
         gpus.forEach(builder::add);
+        GpuPackages packages = new GpuPackages(builder, gpus);
         for (int i = 0; i < gpus.size(); i++) {
             for (int j = 0; j < i; j++) {
-                join(builder, types, gpus.get(i), gpus.get(j), i, j);
+                join(builder, packages, types, gpus.get(i), gpus.get(j));
             }
+        }
+        packages.finish();
+        long joined = types.names().stream()
+                .filter(name -> types.rows().getOrDefault(name, List.of()).contains("XGMI"))
+                .count();
+        if (cards.isEmpty() && joined > HIVE) {
+            builder.warn(
+                    joined + " GPUs are joined by xGMI, and AMD joins " + HIVE
+                            + ": some are partitions, and neither weights"
+                            + " nor PCI buses (rocm-smi --showtopo --showbus) tell of which GPU; their links are counted for each");
         }
         return builder.build();
     }
 
-    private void join(Topology.Builder builder, Table types, Gpu one, Gpu other, int row, int column) {
+    /** Name of the package of each GPU that is a partition: by PCI buses where they are told, else by weights. */
+    private Map<String, String> cards(List<String> names) {
+        Map<String, List<String>> byCard = new LinkedHashMap<>();
+        for (String name : names) {
+            String first = names.stream()
+                    .filter(other -> other.equals(name) || sameCard(name, other))
+                    .findFirst()
+                    .orElse(name);
+            byCard.computeIfAbsent(first, k -> new ArrayList<>()).add(name);
+        }
+        Map<String, String> cards = new HashMap<>();
+        byCard.forEach((first, partitions) -> {
+            if (partitions.size() > 1) {
+                String card = Optional.ofNullable(buses.get(first))
+                        .map(at -> at.card().toString())
+                        .orElse("of " + first);
+                partitions.forEach(name -> cards.put(name, card));
+            }
+        });
+        return cards;
+    }
+
+    private boolean sameCard(String name, String other) {
+        PciAddress one = buses.get(name);
+        PciAddress two = buses.get(other);
+        return (one != null && two != null)
+                ? one.card().equals(two.card())
+                : entry(WEIGHTS, name, other).equals(Integer.toString(KfdLink.INSIDE_WEIGHT));
+    }
+
+    private void join(Topology.Builder builder, GpuPackages packages, Table types, Gpu one, Gpu other) {
+        int row = types.places().getOrDefault(one.name(), -1);
+        int column = types.places().getOrDefault(other.name(), -1);
         String type = value(types, one.name(), column);
         int line = types.lines().getOrDefault(one.name(), types.line());
         if (!type.equals(value(types, other.name(), row))) {
@@ -179,8 +243,10 @@ final class RocmSmiTopology {
         int hops = hops(one.name(), other.name());
         switch (type) {
             case "XGMI" -> {
-                builder.state(one, other, new Distance(PathType.NVL, 0, hops));
-                builder.link(one, other, new Link(LinkType.XGMI, 0, 1));
+                boolean inside = !one.card().isEmpty() && one.card().equals(other.card());
+                double rate = inside ? LinkBandwidths.INSIDE_PACKAGE : 0;
+                builder.state(one, other, new Distance(PathType.NVL, rate, inside ? 2 : hops));
+                packages.join(one, other, new Link(LinkType.XGMI, 0, 1));
             }
             // The tables say nothing of switches; the farthest that it can be is taken.
             case "PCIE" ->
@@ -198,19 +264,25 @@ final class RocmSmiTopology {
     }
 
     private int hops(String row, String other) {
-        Table hops = tables.get(HOPS);
-        Integer column = hopColumns.get(other);
-        if (hops == null || column == null || !hopColumns.containsKey(row)) {
+        String text = entry(HOPS, row, other);
+        if (text.isEmpty()) {
             return 0;
         }
-        String text = value(hops, row, column);
         if (!text.matches("\\d{1,4}")) {
+            Table table = tables.getOrDefault(HOPS, NONE);
             throw Faults.at(
                     source,
-                    hops.lines().getOrDefault(row, hops.line()),
+                    table.lines().getOrDefault(row, table.line()),
                     "hops from " + row + " to " + other + " are " + Faults.quote(text) + "; expected a number");
         }
         return Integer.parseInt(text);
+    }
+
+    /** What a table says of two GPUs; empty where it is missing. */
+    private String entry(String title, String row, String other) {
+        Table table = tables.getOrDefault(title, NONE);
+        Integer column = table.places().get(other);
+        return column != null && table.places().containsKey(row) ? value(table, row, column) : "";
     }
 
     private static String value(Table table, String row, int column) {

@@ -8,6 +8,8 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuSwitch;
+import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
 import org.ep4j.topology.Part;
 import org.ep4j.topology.PathType;
@@ -30,7 +32,7 @@ final class RecordedMachinesTest {
         assertThat(machine.gpus()).hasSize(63).extracting(Gpu::architecture).containsOnly("gfx942");
         assertThat(cards(machine)).hasSize(8).containsValue(List.of(0, 1, 2, 3, 4, 5, 6, 7));
         assertThat(machine.gpus().stream().filter(gpu -> gpu.numa() == 0)).hasSize(32);
-        everyTwoPartitionsAreLinked(machine);
+        everyTwoPackagesAreLinkedOnce(machine);
     }
 
     @Test
@@ -41,21 +43,26 @@ final class RecordedMachinesTest {
         assertThat(cards(machine)).hasSize(8);
         assertThat(cards(machine).values())
                 .allSatisfy(functions -> assertThat(functions).containsExactly(0, 1, 2, 3));
-        everyTwoPartitionsAreLinked(machine);
+        everyTwoPackagesAreLinkedOnce(machine);
     }
 
-    /** All are in one hive: within a package at the rate of its fabric, else by one xGMI link. */
-    private static void everyTwoPartitionsAreLinked(Topology machine) {
+    /** All are in one hive: within a package at the rate of its fabric, else by the one xGMI link of their packages. */
+    private static void everyTwoPackagesAreLinkedOnce(Topology machine) {
+        List<GpuSwitch> packages = machine.only(GpuSwitch.class);
+        assertThat(packages).hasSize(8);
+        for (GpuSwitch one : packages) {
+            for (GpuSwitch other : packages) {
+                assertThat(machine.links(one, other))
+                        .isEqualTo(one.equals(other) ? List.of() : List.of(new Link(LinkType.XGMI, 48, 1)));
+            }
+        }
         for (Gpu from : machine.gpus()) {
             Map<Part, Distance> reached = machine.distances(from);
             for (Gpu to : machine.gpus()) {
                 if (from.index() < to.index()) {
                     boolean inside = card(from).equals(card(to));
-                    assertThat(reached.get(to)).extracting(Distance::type).isEqualTo(PathType.NVL);
-                    assertThat(machine.links(from, to)).singleElement().satisfies(link -> {
-                        assertThat(link.type()).isEqualTo(LinkType.XGMI);
-                        assertThat(link.gigabytesPerSecond()).isEqualTo(inside ? 819.2 : 48);
-                    });
+                    assertThat(reached.get(to))
+                            .isEqualTo(new Distance(PathType.NVL, inside ? 819.2 : 48, inside ? 2 : 3));
                 }
             }
         }

@@ -73,7 +73,15 @@ final class GpuLinkChoice {
 
     private static Locality with(Locality old, String architecture, List<GpuPeer> peers) {
         return new Locality(
-                old.gpu(), old.vendor(), architecture, old.numa(), old.gpus(), peers, old.nics(), old.processors());
+                old.gpu(),
+                old.vendor(),
+                architecture,
+                old.numa(),
+                old.gpus(),
+                peers,
+                old.nics(),
+                old.processors(),
+                old.card());
     }
 
     private static List<GpuPeer> joined(Gpu gpu, List<Gpu> gpus, String architecture) {

@@ -70,7 +70,7 @@ public record PlanReport(
      * @param backend who moves the bytes
      * @param kind how
      * @param gigabytesPerSecond estimate while the writing rank writes to no other peer
-     * @param sharers peers on the host that share it when the rank writes to all of them; 1 for links of the pair's own, and between
+     * @param sharers pairs that share it when all ranks of the host write to each other; 1 for links of the pair's own, and between
      *     hosts
      * @param micros estimate for one small counted write
      * @param staged whether bytes take a detour through host memory

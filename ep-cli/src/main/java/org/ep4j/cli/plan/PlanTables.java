@@ -125,8 +125,8 @@ public final class PlanTables {
         }
         indented(table);
         line(
-                "  GB/s: of a pair while its rank writes to no other peer; shared by: peers on the host that divide it when the"
-                        + " rank writes to all of them");
+                "  GB/s: of a pair while its rank writes to no other peer; shared by: pairs that divide it when all ranks of the"
+                        + " host write to each other");
         for (Paths group : report.paths()) {
             if (group.note().isEmpty() && group.rejected().isEmpty()) {
                 continue;

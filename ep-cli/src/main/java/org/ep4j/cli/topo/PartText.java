@@ -64,7 +64,7 @@ final class PartText {
                 gpu.address().map(PciAddress::toString).orElse(""),
                 gpu.model(),
                 gpu.architecture(),
-                gpuLinks(gpu),
+                gpu.card().isEmpty() ? gpuLinks(gpu) : "partition",
                 gpu.gpuDirect().map(yes -> yes ? "" : "no GPUDirect").orElse(""),
                 gpu.clique().isEmpty() ? "" : "clique " + gpu.clique());
     }
@@ -167,7 +167,22 @@ final class PartText {
                 .distinct()
                 .sorted()
                 .collect(Collectors.joining(" or "));
-        return joined(bar.label(), gpus.size() + " GPUs", links.isEmpty() ? "" : links + " each");
+        return joined(
+                bar.label(),
+                gpus.size() + " GPUs",
+                links.isEmpty() ? "" : links + " each",
+                packageLinks(bar, gpus)
+                        .map(link -> "xGMI x" + link.count() + rate(link.gigabytesPerSecond()) + " to others")
+                        .orElse(""));
+    }
+
+    /** What the partitions of a package share towards other GPUs. */
+    private Optional<Link> packageLinks(GpuSwitch bar, List<Part> inside) {
+        return topology.neighbours(bar).stream()
+                .filter(part -> part instanceof GpuSwitch || !inside.contains(part))
+                .flatMap(part -> topology.links(bar, part).stream())
+                .reduce((a, b) ->
+                        new Link(a.type(), a.gigabytesPerSecond() + b.gigabytesPerSecond(), a.count() + b.count()));
     }
 
     private static String id(PciId id) {

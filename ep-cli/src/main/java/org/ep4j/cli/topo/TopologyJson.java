@@ -76,6 +76,7 @@ public final class TopologyJson {
             int numa,
             Optional<Boolean> gpuDirect,
             String clique,
+            String card,
             String nearestPath,
             List<String> nearestNics) {}
 
@@ -155,6 +156,7 @@ public final class TopologyJson {
                 gpu.numa(),
                 gpu.gpuDirect(),
                 gpu.clique(),
+                gpu.card(),
                 nearest.map(n -> n.type().toString()).orElse(""),
                 nearest.map(n -> n.nics().stream().map(TopologyJson::id).toList())
                         .orElse(List.of()));

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import java.util.List;
+import java.util.function.BiFunction;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.cli.plan.Machines.Joined;
 import org.ep4j.cli.plan.Machines.NicKind;
@@ -20,6 +21,7 @@ import org.ep4j.plan.offer.Estimates;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.Topologies;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -97,6 +99,47 @@ final class ForecastTest {
                                 assertThat(load.bytes()).isCloseTo(alike.get(0).bytes(), within(1.0)));
             }
         }
+    }
+
+    @Test
+    void partitionsShareTheLinksOfTheirPackages() {
+        double whole = 0;
+        for (int partitions : new int[] {1, 2, 4}) {
+            Forecast forecast = forecast(
+                    plan(packages(4, partitions), 1), exchange(Mode.HIGH_THROUGHPUT, 4096), Operation.DISPATCH);
+            List<ResourceLoad> links = forecast.loads().stream()
+                    .filter(load ->
+                            load.resource().contains(partitions == 1 ? "XGMI from rank" : "XGMI from the package"))
+                    .toList();
+            assertThat(links).hasSize(4 * 3);
+            double most = links.stream().mapToDouble(ResourceLoad::micros).max().orElseThrow();
+            whole = partitions == 1 ? most : whole;
+            // Every partition has as many tokens as a whole GPU, and more ranks make a token less likely to meet two
+            // experts of one.
+            assertThat(most).isBetween(partitions * whole, 2 * partitions * whole);
+        }
+    }
+
+    private static Topology packages(int packages, int partitions) {
+        int all = packages * partitions;
+        return Topologies.read(
+                "packages",
+                table("Weight", all, (i, j) -> i / partitions == j / partitions ? "13" : "41")
+                        + table("Link Type", all, (i, j) -> "XGMI"));
+    }
+
+    private static String table(String title, int gpus, BiFunction<Integer, Integer, String> value) {
+        StringBuilder text = new StringBuilder("===== " + title + " between two GPUs =====\n");
+        for (int i = 0; i < gpus; i++) {
+            text.append(" GPU").append(i);
+        }
+        for (int i = 0; i < gpus; i++) {
+            text.append("\nGPU").append(i);
+            for (int j = 0; j < gpus; j++) {
+                text.append(' ').append(i == j ? "0" : value.apply(i, j));
+            }
+        }
+        return text + "\n\n";
     }
 
     @Test

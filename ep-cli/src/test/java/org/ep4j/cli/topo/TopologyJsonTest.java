@@ -56,6 +56,7 @@ final class TopologyJsonTest {
                         "numa",
                         "gpuDirect",
                         "clique",
+                        "card",
                         "nearestPath",
                         "nearestNics");
         assertThat(gpu.get("nearestPath").asString()).isEqualTo("PIX");

@@ -8,6 +8,7 @@ import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkBandwidths;
 import org.ep4j.topology.LinkType;
+import org.ep4j.topology.PathType;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyCopy;
 
@@ -50,7 +51,8 @@ final class HipMerge {
     }
 
     private static boolean joined(Topology topology, Gpu a, Gpu b) {
-        return topology.links(a, b).stream().anyMatch(link -> link.type() == LinkType.XGMI);
+        // Partitions are joined by the fabric of their packages.
+        return topology.distance(a, b).filter(way -> way.type() == PathType.NVL).isPresent();
     }
 
     private static Gpu named(Gpu old, String name) {
@@ -65,6 +67,7 @@ final class HipMerge {
                 old.model().isEmpty() ? name : old.model(),
                 old.numa(),
                 old.gpuDirect(),
-                old.clique());
+                old.clique(),
+                old.card());
     }
 }
