@@ -41,6 +41,10 @@ final class LocalityCodec {
             out.writeInt(peer.card());
             writeDistance(out, peer.distance());
             writeText(out, peer.link().name());
+            out.writeInt(peer.via().size());
+            for (int between : peer.via()) {
+                out.writeInt(between);
+            }
         }
         out.writeInt(locality.nics().size());
         for (NicReach nic : locality.nics()) {
@@ -75,14 +79,22 @@ final class LocalityCodec {
         int card = in.readInt();
         List<GpuPeer> peers = new ArrayList<>();
         for (int i = readCount(in); i > 0; i--) {
-            peers.add(
-                    new GpuPeer(in.readInt(), in.readInt(), readDistance(in), constant(LinkType.class, readText(in))));
+            peers.add(new GpuPeer(
+                    in.readInt(), in.readInt(), readDistance(in), constant(LinkType.class, readText(in)), readVia(in)));
         }
         List<NicReach> nics = new ArrayList<>();
         for (int i = readCount(in); i > 0; i--) {
             nics.add(readNic(in));
         }
         return new Locality(gpu, vendor, architecture, numa, gpus, peers, nics, processors, card);
+    }
+
+    private static List<Integer> readVia(DataInputStream in) throws IOException {
+        List<Integer> via = new ArrayList<>();
+        for (int i = readCount(in); i > 0; i--) {
+            via.add(in.readInt());
+        }
+        return via;
     }
 
     private static NicReach readNic(DataInputStream in) throws IOException {

@@ -8,7 +8,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Best ways in the graph of links: breadth first from one device, as NCCL searches ({@code graph/paths.cc}). Nothing is
- * routed through a GPU or a NIC. The port of a NIC counts as the last link of every way to it.
+ * routed through a NIC, and through a GPU only from one of its neighbours by GPU links to another. The port of a NIC counts as
+ * the last link of every way to it.
  */
 final class DistanceSearch {
     /** A device and itself. */
@@ -17,23 +18,39 @@ final class DistanceSearch {
     private DistanceSearch() {}
 
     static Map<Part, Distance> from(Topology topology, Part base) {
+        return from(topology, base, true);
+    }
+
+    /** The same where GPUs pass nothing on. */
+    static Map<Part, Distance> withoutRelays(Topology topology, Part base) {
+        return from(topology, base, false);
+    }
+
+    private static Map<Part, Distance> from(Topology topology, Part base, boolean relays) {
         Map<Part, Distance> best = new HashMap<>();
         best.put(base, new Distance(PathType.LOC, throughPort(SELF.gigabytesPerSecond(), base), 0));
         List<Part> frontier = List.of(base);
         while (!frontier.isEmpty()) {
             List<Part> next = new ArrayList<>();
             for (Part part : frontier) {
-                if (!part.equals(base) && (part instanceof Gpu || part instanceof Nic)) {
+                Distance sofar = best.getOrDefault(part, SELF);
+                boolean end = !part.equals(base) && (part instanceof Gpu || part instanceof Nic);
+                boolean relay = end && relays && isRelay(base, part, sofar);
+                if (end && !relay) {
                     continue;
                 }
-                Distance sofar = best.getOrDefault(part, SELF);
                 for (Part neighbour : topology.neighbours(part)) {
                     if (noBetter(sofar, best.get(neighbour))) {
                         continue;
                     }
                     for (Link link : topology.links(part, neighbour)) {
-                        Distance candidate = step(sofar, part, neighbour, link);
-                        if (!twoNodes(sofar, part, link) && better(candidate, best.get(neighbour))) {
+                        if (twoNodes(sofar, part, link) || (relay && !isGpuLink(link, neighbour))) {
+                            continue;
+                        }
+                        Distance step = step(sofar, part, neighbour, link);
+                        Distance candidate =
+                                relay ? new Distance(PathType.NVB, step.gigabytesPerSecond(), step.hops()) : step;
+                        if (better(candidate, best.get(neighbour))) {
                             best.put(neighbour, candidate);
                             next.add(neighbour);
                         }
@@ -56,6 +73,15 @@ final class DistanceSearch {
         };
         double width = Math.min(sofar.gigabytesPerSecond(), link.gigabytesPerSecond());
         return new Distance(type.max(sofar.type()), throughPort(width, to), sofar.hops() + 1);
+    }
+
+    /** True for a neighbour of a GPU by links of their own: what it passes on makes two links, and no more are taken. */
+    private static boolean isRelay(Part base, Part part, Distance sofar) {
+        return base instanceof Gpu && part instanceof Gpu && sofar.type() == PathType.NVL && sofar.hops() == 1;
+    }
+
+    private static boolean isGpuLink(Link link, Part to) {
+        return to instanceof Gpu && (link.type() == LinkType.NVLINK || link.type() == LinkType.XGMI);
     }
 
     private static PathType pci(Part from, Part to) {

@@ -1,16 +1,24 @@
 package org.ep4j.topology;
 
+import java.util.List;
+
 /**
  * Another GPU of the same machine, seen from one GPU.
  *
  * @param gpu its index on the host
  * @param distance how near it is
  * @param card index of the first partition of the GPU that it is a partition of; its own where GPUs are not divided
+ * @param via GPUs that are neighbours of both where the way is {@link PathType#NVB}, by index; those with the widest links
  * @param link {@link LinkType#NVLINK} or {@link LinkType#XGMI} where they are joined by GPU links, else {@link LinkType#PCI}
  */
-public record GpuPeer(int gpu, int card, Distance distance, LinkType link) {
+public record GpuPeer(int gpu, int card, Distance distance, LinkType link, List<Integer> via) {
+    /** Copies the list. */
+    public GpuPeer {
+        via = List.copyOf(via);
+    }
+
     /** A GPU that is not divided. */
     public GpuPeer(int gpu, Distance distance, LinkType link) {
-        this(gpu, gpu, distance, link);
+        this(gpu, gpu, distance, link, List.of());
     }
 }

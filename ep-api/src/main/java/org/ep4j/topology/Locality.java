@@ -5,6 +5,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.stream.Collectors;
 
 /**
@@ -131,10 +132,16 @@ public record Locality(
                 .filter(other -> other.host() == gpu.host())
                 .toList();
         List<GpuPeer> peers = new ArrayList<>();
+        // AMD's fabric passes on what is for another GPU. NVLink does not: there NCCL copies through the memory of the
+        // GPU between,
+        // and what is mapped goes over PCIe.
+        boolean relays = gpu.vendor() == GpuVendor.AMD;
+        Map<Part, Distance> mapped = relays || topology.stated() ? reach : DistanceSearch.withoutRelays(topology, gpu);
         for (Gpu other : gpus) {
-            Distance distance = reach.get(other);
+            Distance distance = mapped.get(other);
             if (distance != null && !other.equals(gpu)) {
-                peers.add(new GpuPeer(other.index(), card(gpus, other), distance, link(topology, gpu, distance)));
+                List<Integer> via = distance.type() == PathType.NVB ? via(topology, gpu, other) : List.of();
+                peers.add(new GpuPeer(other.index(), card(gpus, other), distance, link(topology, gpu, distance), via));
             }
         }
         return new Locality(
@@ -147,6 +154,27 @@ public record Locality(
                 new NicsAround(topology, gidIndex).of(gpu, reach),
                 processors(topology, gpu.host()) / gpus.size(),
                 card(gpus, gpu));
+    }
+
+    /** Which GPUs are between, those with the widest links; the fabric's own choice is not known. */
+    private static List<Integer> via(Topology topology, Gpu gpu, Gpu other) {
+        Map<Integer, Double> widths = new TreeMap<>();
+        for (Part part : topology.neighbours(gpu)) {
+            if (part instanceof Gpu between && topology.neighbours(between).contains(other)) {
+                widths.put(between.index(), Math.min(width(topology, gpu, between), width(topology, between, other)));
+            }
+        }
+        double widest = widths.values().stream().max(Double::compare).orElse(0.0);
+        return widths.keySet().stream()
+                .filter(between -> widths.getOrDefault(between, 0.0) >= widest)
+                .toList();
+    }
+
+    private static double width(Topology topology, Part one, Part other) {
+        return topology.links(one, other).stream()
+                .mapToDouble(Link::gigabytesPerSecond)
+                .max()
+                .orElse(0);
     }
 
     private static int card(List<Gpu> gpus, Gpu of) {
@@ -208,7 +236,7 @@ public record Locality(
     }
 
     private static LinkType link(Topology topology, Gpu gpu, Distance distance) {
-        if (distance.type() != PathType.NVL) {
+        if (distance.type() != PathType.NVL && distance.type() != PathType.NVB) {
             return LinkType.PCI;
         }
         boolean xgmi = topology.neighbours(gpu).stream()

@@ -9,6 +9,8 @@ public enum PathType {
     LOC,
     /** GPU links: NVLink, xGMI, directly or through their switches. */
     NVL,
+    /** Two such links, through another GPU. */
+    NVB,
     /** A coherent chip link between GPU and processor, such as NVLink-C2C. */
     C2C,
     /** At most one PCIe switch. */

@@ -82,7 +82,12 @@ class RankProfileTest {
         for (int left = Draw.size(random, 0, 3); left > 0; left--) {
             Distance distance =
                     new Distance(Draw.oneOf(random, PathType.values()), random.nextDouble(), Draw.anInt(random, 0, 4));
-            peers.add(new GpuPeer(left, Draw.anInt(random, 0, left), distance, Draw.oneOf(random, LinkType.values())));
+            peers.add(new GpuPeer(
+                    left,
+                    Draw.anInt(random, 0, left),
+                    distance,
+                    Draw.oneOf(random, LinkType.values()),
+                    List.of(left + 1, 9)));
         }
         return new Locality(
                 Draw.anInt(random, -1, 8),

@@ -97,7 +97,25 @@ final class ResourceLoads {
 
     private void ownLink(int from, int to, double bytes) {
         PathTraits path = paths.traits(from, to);
-        path.gpuPath().ifPresent(way -> carry(ownLink(from, to, way), bytes, way.achievable()));
+        if (path.gpuPath().isEmpty()) {
+            return;
+        }
+        GpuPath way = path.gpuPath().get();
+        if (way.relays().isEmpty()) {
+            carry(ownLink(from, to, way), bytes, way.achievable());
+            return;
+        }
+        List<Integer> between = way.relays().get().gpus();
+        for (int gpu : between) {
+            carry(
+                    way.link() + " from " + name(from) + " to " + name(from, gpu),
+                    bytes / between.size(),
+                    way.achievable());
+            carry(
+                    way.link() + " from " + name(from, gpu) + " to " + name(to),
+                    bytes / between.size(),
+                    way.achievable());
+        }
     }
 
     /** Links of two packages carry what all their partitions send each other. */
@@ -122,6 +140,18 @@ final class ResourceLoads {
 
     private String name(int rank) {
         return "rank " + rank;
+    }
+
+    /** The first rank with a GPU of the host of another. */
+    private String name(int other, int gpu) {
+        String host = plan.profiles().get(other).hostId();
+        return plan.profiles().stream()
+                .filter(profile ->
+                        profile.locality().gpu() == gpu && profile.hostId().equals(host))
+                .findFirst()
+                .map(profile -> name(profile.rank()))
+                .orElseGet(
+                        () -> "GPU " + gpu + " of " + plan.profiles().get(other).hostName());
     }
 
     private static NicPath nic(Locality locality, String name) {

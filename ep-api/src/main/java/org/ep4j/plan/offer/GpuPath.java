@@ -14,11 +14,17 @@ import org.ep4j.topology.PathType;
  * @param distance how near they are
  * @param gigabytesPerSecond bandwidth of the way, one direction
  * @param packages the two AMD packages whose links all pairs of their partitions share; empty for other ways
+ * @param relays GPUs that pass the bytes on; empty for other ways
  * @param shared true when the GPU's ways to its other peers use the same links, as through a switch; false when the two are
  *     joined by links of their own
  */
 public record GpuPath(
-        LinkType link, PathType distance, double gigabytesPerSecond, boolean shared, Optional<Packages> packages) {
+        LinkType link,
+        PathType distance,
+        double gigabytesPerSecond,
+        boolean shared,
+        Optional<Packages> packages,
+        Optional<Relays> relays) {
     /**
      * Two packages at least one of which is divided into partitions.
      *
@@ -28,9 +34,22 @@ public record GpuPath(
      */
     public record Packages(int from, int to, int pairs) {}
 
-    /** A way that is not between packages with partitions. */
+    /**
+     * GPUs between two others, each of which passes on a part of the bytes.
+     *
+     * @param gpus by index
+     * @param pairs pairs that share a link of the way when all GPUs of the host write to each other
+     */
+    public record Relays(List<Integer> gpus, int pairs) {
+        /** Copies the list. */
+        public Relays {
+            gpus = List.copyOf(gpus);
+        }
+    }
+
+    /** A way of links that only the two have, or that a GPU has for all its peers. */
     public GpuPath(LinkType link, PathType distance, double gigabytesPerSecond, boolean shared) {
-        this(link, distance, gigabytesPerSecond, shared, Optional.empty());
+        this(link, distance, gigabytesPerSecond, shared, Optional.empty(), Optional.empty());
     }
 
     /** True when the way is made of GPU links. */
@@ -49,8 +68,11 @@ public record GpuPath(
      * @param peers peers that share the way where it is shared, as {@link HostPeers} counts them
      */
     public PathOffer offer(int peers) {
-        double micros = gpuLinks() ? Estimates.GPU_LINK_MICROS : 2 * Estimates.PCI_MICROS;
-        return new PathOffer(PathKind.MAPPED, achievable(), micros, List.of())
-                .withSharers(packages.map(Packages::pairs).orElse(shared ? peers : 1));
+        double micros =
+                gpuLinks() ? Estimates.GPU_LINK_MICROS * (relays.isPresent() ? 2 : 1) : 2 * Estimates.PCI_MICROS;
+        int own = packages.map(Packages::pairs)
+                .or(() -> relays.map(Relays::pairs))
+                .orElse(1);
+        return new PathOffer(PathKind.MAPPED, achievable(), micros, List.of()).withSharers(shared ? peers : own);
     }
 }

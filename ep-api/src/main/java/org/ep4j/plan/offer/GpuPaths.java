@@ -48,13 +48,29 @@ public final class GpuPaths {
         if (peer.link() == LinkType.XGMI && gpu.card() != peer.card() && mine * theirs > 1) {
             GpuPath.Packages packages = new GpuPath.Packages(gpu.card(), peer.card(), mine * theirs);
             double bandwidth = linkBandwidth(gpu, peer.link(), known);
-            return new GpuPath(peer.link(), peer.distance().type(), bandwidth, false, Optional.of(packages));
+            return new GpuPath(
+                    peer.link(), peer.distance().type(), bandwidth, false, Optional.of(packages), Optional.empty());
+        }
+        if (!peer.via().isEmpty()) {
+            GpuPath.Relays relays = new GpuPath.Relays(peer.via(), pairsOnLink(gpu));
+            double bandwidth = linkBandwidth(gpu, peer.link(), known);
+            return new GpuPath(
+                    peer.link(), peer.distance().type(), bandwidth, false, Optional.empty(), Optional.of(relays));
         }
         // Two hops are through a switch. Sources without hops: NVLink GPUs in one server mostly have switches, xGMI has
         // none.
         boolean direct = peer.distance().hops() == 1 || (peer.distance().hops() == 0 && peer.link() == LinkType.XGMI);
         boolean shared = peer.link() == LinkType.PCI || !direct;
         return new GpuPath(peer.link(), peer.distance().type(), linkBandwidth(gpu, peer.link(), known), shared);
+    }
+
+    /** Each link carries its own pair, and what goes over two links to peers that are no neighbours, in equal parts. */
+    private static int pairsOnLink(Locality gpu) {
+        long far = gpu.peers().stream().filter(peer -> !peer.via().isEmpty()).count();
+        long near = gpu.peers().stream()
+                .filter(peer -> peer.link() == LinkType.XGMI && peer.via().isEmpty())
+                .count();
+        return (int) Math.ceil((near + 2.0 * far) / Math.max(1, near));
     }
 
     private static GpuPath inDomain(Locality gpu) {

@@ -82,7 +82,17 @@ final class HwlocGpuLinks {
 
     private void xgmi(HwlocMatrix matrix, Optional<HwlocMatrix> hops) {
         List<String> objects = matrix.objects();
+        boolean routed = gpus.values().stream()
+                        .distinct()
+                        .filter(HwlocGpuLinks::hasFewLinks)
+                        .count()
+                > 2;
         boolean same = hops.filter(other -> other.objects().equals(objects)).isPresent();
+        if (routed && matrix.values().stream().allMatch(width -> width > 0)) {
+            topology.assume(
+                    "every two GPUs are joined by xGMI links of their own, as their hops are 1: ROCm SMI, which tells"
+                            + " hwloc, has 1 for routed pairs too (the weights in a recording of /sys, or of rocm-smi --showtopo, tell)");
+        }
         for (int i = 0; i < objects.size(); i++) {
             for (int j = i + 1; j < objects.size(); j++) {
                 Gpu gpu = gpus.get(objects.get(i));
@@ -94,6 +104,11 @@ final class HwlocGpuLinks {
                 }
             }
         }
+    }
+
+    /** MI200 has links to some of the other GPUs; the newer ones are joined each to each. */
+    private static boolean hasFewLinks(Gpu gpu) {
+        return gpu.architecture().equals("gfx90a");
     }
 
     /** GPUs of one hive reach each other over xGMI. Without a matrix, neither neighbours nor bandwidths are known. */

@@ -135,15 +135,26 @@ final class KfdGpus {
         Gpu gpu = gpus.get(number);
         best.forEach((to, link) -> {
             Gpu other = gpus.get(to);
-            if (gpu != null && other != null) {
+            if (gpu != null && other != null && !relayed(number, to, link)) {
                 packages.join(gpu, other, xgmi(link, gpu.architecture()));
             }
         });
     }
 
+    /** True for two links through a GPU that is shown: those are in the machine already. */
+    private boolean relayed(int from, int to, KfdLink link) {
+        return link.hops() == 2
+                && gpus.keySet().stream().anyMatch(between -> neighbours(from, between) && neighbours(between, to));
+    }
+
+    private boolean neighbours(int from, int to) {
+        return nodes.getOrDefault(from, new KfdNode(from, Map.of(), List.of())).links().stream()
+                .anyMatch(link -> link.to() == to && link.xgmi() && link.hops() == 1);
+    }
+
     private static Link xgmi(KfdLink link, String architecture) {
         double one = LinkBandwidths.xgmi(architecture);
-        // What is passed on by other GPUs shares their links.
+        // What GPUs pass on that are not shown shares their links.
         int count = link.hops() > 1 ? 1 : link.count();
         return new Link(LinkType.XGMI, one * count / link.hops(), count);
     }

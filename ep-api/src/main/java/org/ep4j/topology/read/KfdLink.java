@@ -1,7 +1,8 @@
 package org.ep4j.topology.read;
 
 /**
- * A way from one node of KFD to another; the numbers are those of Linux {@code kfd_crat.h}.
+ * A way from one node of KFD to another; the numbers are those of Linux {@code kfd_crat.h}, the weights those of {@code kfd_crat.c}:
+ * {@code KFD_CRAT_XGMI_WEIGHT} times the hops that the xGMI firmware tells, and {@code KFD_CRAT_INTRA_SOCKET_WEIGHT}.
  *
  * @param to number of the other node
  * @param type kind of link
@@ -31,6 +32,11 @@ public record KfdLink(int to, long type, long weight, long leastMegabytes, long 
 
     /** xGMI links on the way; with partitions, the ways to and from the link inside the packages are no hops. */
     public int hops() {
+        return hops(weight);
+    }
+
+    /** xGMI links on a way of a weight. ROCm SMI prints weights, while the hops that it prints are 1 for all xGMI. */
+    static int hops(long weight) {
         long between = weight;
         for (int inside = INSIDE_WEIGHT; inside <= 2 * INSIDE_WEIGHT; inside += INSIDE_WEIGHT) {
             between = (weight - inside) % XGMI_WEIGHT == 0 ? weight - inside : between;

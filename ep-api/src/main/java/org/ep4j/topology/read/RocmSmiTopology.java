@@ -241,12 +241,17 @@ final class RocmSmiTopology {
                             + Faults.quote(value(types, other.name(), row)));
         }
         int hops = hops(one.name(), other.name());
+        int links = links(one.name(), other.name());
         switch (type) {
             case "XGMI" -> {
                 boolean inside = !one.card().isEmpty() && one.card().equals(other.card());
                 double rate = inside ? LinkBandwidths.INSIDE_PACKAGE : 0;
-                builder.state(one, other, new Distance(PathType.NVL, rate, inside ? 2 : hops));
-                packages.join(one, other, new Link(LinkType.XGMI, 0, 1));
+                if (links > 1) {
+                    builder.state(one, other, new Distance(PathType.NVB, 0, links));
+                } else {
+                    builder.state(one, other, new Distance(PathType.NVL, rate, inside ? 2 : hops));
+                    packages.join(one, other, new Link(LinkType.XGMI, 0, 1));
+                }
             }
             // The tables say nothing of switches; the farthest that it can be is taken.
             case "PCIE" ->
@@ -276,6 +281,12 @@ final class RocmSmiTopology {
                     "hops from " + row + " to " + other + " are " + Faults.quote(text) + "; expected a number");
         }
         return Integer.parseInt(text);
+    }
+
+    /** xGMI links on the way of two GPUs by its weight, for the table of hops has 1 for every xGMI; 0 where no weight is told. */
+    private int links(String row, String other) {
+        String weight = entry(WEIGHTS, row, other);
+        return weight.matches("\\d{1,4}") ? KfdLink.hops(Integer.parseInt(weight)) : 0;
     }
 
     /** What a table says of two GPUs; empty where it is missing. */

@@ -4,12 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
 import java.util.Optional;
+import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gid;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.HostBridge;
 import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
+import org.ep4j.topology.Locality;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
@@ -264,12 +266,27 @@ final class LinuxTopologyTest {
     }
 
     @Test
-    void xgmiOverOtherGpusIsSlower() {
+    void weightsTellXgmiThroughAnotherGpu() {
         Topology machine = read(Machines.instinct());
 
         assertThat(machine.links(gpu(machine, 0), gpu(machine, 1))).containsExactly(new Link(LinkType.XGMI, 48, 1));
-        assertThat(machine.links(gpu(machine, 0), gpu(machine, 3))).containsExactly(new Link(LinkType.XGMI, 24, 1));
-        assertThat(type(machine, gpu(machine, 0), gpu(machine, 3))).isEqualTo(PathType.NVL);
+        assertThat(machine.links(gpu(machine, 0), gpu(machine, 3))).isEmpty();
+        assertThat(machine.distance(gpu(machine, 0), gpu(machine, 3))).contains(new Distance(PathType.NVB, 48, 2));
+        assertThat(Locality.of(machine, gpu(machine, 0)).peer(3).orElseThrow().via())
+                .containsExactly(1, 2);
+    }
+
+    @Test
+    void xgmiThroughGpusThatAreNotShownIsSlower() {
+        SysTree tree = new SysTree().nodes(1).kfd(0, "cpu_cores_count 96\nsimd_count 0\n");
+        for (int gpu = 1; gpu <= 2; gpu++) {
+            tree.kfd(gpu, "cpu_cores_count 0\nsimd_count 1216\ngfx_target_version 90402\nlocation_id " + (gpu << 8))
+                    .kfdLink("io_links", gpu, 3 - gpu, 11, 30, 64000, 64000);
+        }
+        Topology machine = read(tree);
+
+        assertThat(machine.links(gpu(machine, 0), gpu(machine, 1))).containsExactly(new Link(LinkType.XGMI, 24, 1));
+        assertThat(type(machine, gpu(machine, 0), gpu(machine, 1))).isEqualTo(PathType.NVL);
     }
 
     @Test

@@ -264,10 +264,10 @@ class NcclXmlTest {
     }
 
     @Test
-    void xgmiJoinsNeighboursAndNothingIsRoutedThroughAGpu() {
+    void xgmiJoinsNeighboursAndOneGpuMayBeBetween() {
         assertThat(instinct.links(gpu(instinct, 0), gpu(instinct, 1))).contains(new Link(LinkType.XGMI, 4 * 36, 4));
         assertThat(type(instinct, gpu(instinct, 0), gpu(instinct, 2))).isEqualTo(PathType.NVL);
-        assertThat(type(instinct, gpu(instinct, 1), gpu(instinct, 2))).isEqualTo(PathType.PHB);
+        assertThat(type(instinct, gpu(instinct, 1), gpu(instinct, 2))).isEqualTo(PathType.NVB);
     }
 
     @Test

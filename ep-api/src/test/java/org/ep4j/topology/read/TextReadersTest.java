@@ -11,6 +11,7 @@ import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
+import org.ep4j.topology.Locality;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
@@ -153,6 +154,26 @@ final class TextReadersTest {
         assertThat(machine.distance(gpus.get(0), gpus.get(1))).contains(new Distance(PathType.NVL, 0, 1));
         assertThat(machine.distance(gpus.get(0), gpus.get(2))).contains(new Distance(PathType.SYS, 0, 3));
         assertThat(machine.distance(gpus.get(1), gpus.get(2))).contains(new Distance(PathType.NODE, 0, 2));
+    }
+
+    @Test
+    void weightsOfRocmSmiTellRoutedPairsThoughAllHopsAreOne() {
+        String text = Texts.ROCM_SMI
+                .replace("PCIE", "XGMI")
+                .replace("72", "30")
+                .replace("40", "15")
+                .replaceAll("(GPU[02] .*1 {12})[23]", "$11")
+                .replaceAll("(GPU2   )3 {12}2", "$11            1");
+        Topology machine = read(text);
+        List<Gpu> gpus = machine.gpus();
+
+        assertThat(machine.distance(gpus.get(0), gpus.get(1)))
+                .map(Distance::type)
+                .contains(PathType.NVL);
+        assertThat(machine.distance(gpus.get(0), gpus.get(2))).contains(new Distance(PathType.NVB, 0, 2));
+        assertThat(machine.links(gpus.get(0), gpus.get(2))).isEmpty();
+        assertThat(Locality.of(machine, gpus.get(0)).peer(2).orElseThrow().via())
+                .containsExactly(1);
     }
 
     @Test

@@ -58,7 +58,9 @@ final class PairLabel {
 
     /** True when {@code cell} is explained by the legend's {@code name}. */
     static boolean stands(String name, String cell) {
-        return name.equals("X") || cell.equals(name) || (name.equals("NVn") && cell.startsWith("NV"));
+        return name.equals("X")
+                || cell.equals(name)
+                || (name.equals("NVn") && cell.startsWith("NV") && !cell.equals("NVB"));
     }
 
     /** Every name with its meaning, nearest first. */
@@ -67,6 +69,7 @@ final class PairLabel {
         all.put("X", "itself");
         all.put("NVn", "n NVLinks, directly or through NVSwitch");
         all.put("XGMI", "AMD's GPU links");
+        all.put("NVB", "two NVLinks or xGMI links, through another GPU");
         all.put("C2C", "a coherent chip link between GPU and processor");
         all.put("PIX", "at most one PCIe switch");
         all.put("PXB", "several PCIe switches");

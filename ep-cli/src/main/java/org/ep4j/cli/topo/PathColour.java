@@ -8,7 +8,7 @@ final class PathColour {
 
     static String of(PathType type) {
         return switch (type) {
-            case LOC, NVL, C2C, PIX -> "#00796b";
+            case LOC, NVL, NVB, C2C, PIX -> "#00796b";
             case PXB -> "#1976d2";
             case P2C -> "#512da8";
             case PHB -> "#f57c00";

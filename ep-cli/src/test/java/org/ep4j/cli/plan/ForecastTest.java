@@ -120,6 +120,26 @@ final class ForecastTest {
         }
     }
 
+    @Test
+    void whatGpusPassOnLoadsTheLinksOnTheWay() {
+        List<ResourceLoad> mesh = xgmi(4, (i, j) -> "15");
+        List<ResourceLoad> ring = xgmi(4, (i, j) -> Math.abs(i - j) == 2 ? "30" : "15");
+
+        assertThat(mesh).hasSize(12);
+        double direct = mesh.get(0).bytes();
+        // Beside its own pair, each link of a ring is on the way of two pairs, half of whose bytes go the other way
+        // round.
+        assertThat(ring).hasSize(8).allSatisfy(load -> assertThat(load.bytes()).isCloseTo(2 * direct, within(1.0)));
+    }
+
+    private static List<ResourceLoad> xgmi(int gpus, BiFunction<Integer, Integer, String> weight) {
+        Topology machine =
+                Topologies.read("xgmi", table("Weight", gpus, weight) + table("Link Type", gpus, (i, j) -> "XGMI"));
+        return forecast(plan(machine, 1), exchange(Mode.HIGH_THROUGHPUT, 4096), Operation.DISPATCH).loads().stream()
+                .filter(load -> load.resource().startsWith("XGMI"))
+                .toList();
+    }
+
     private static Topology packages(int packages, int partitions) {
         int all = packages * partitions;
         return Topologies.read(

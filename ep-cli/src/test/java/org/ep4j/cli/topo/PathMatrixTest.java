@@ -22,7 +22,8 @@ final class PathMatrixTest {
         assertThat(PathMatrix.of(Machines.eightGpus(1)).lines())
                 .anyMatch(line -> line.matches("GPU1 +NV18 +X +NV18.*"));
         assertThat(PathMatrix.of(Machines.cubeMesh()).lines())
-                .anyMatch(line -> line.matches("GPU0 +X +NV2 +NV2 +NV2 +NV2 +SYS.*"));
+                .anyMatch(line -> line.matches("GPU0 +X +NV2 +NV2 +NV2 +NV2 +NVB.*"));
+        assertThat(PathMatrix.of(Machines.cubeMesh())).contains("NVB   two NVLinks or xGMI links, through another GPU");
     }
 
     @Test

@@ -52,7 +52,9 @@ final class HipMerge {
 
     private static boolean joined(Topology topology, Gpu a, Gpu b) {
         // Partitions are joined by the fabric of their packages.
-        return topology.distance(a, b).filter(way -> way.type() == PathType.NVL).isPresent();
+        return topology.distance(a, b)
+                .filter(way -> way.type() == PathType.NVL || way.type() == PathType.NVB)
+                .isPresent();
     }
 
     private static Gpu named(Gpu old, String name) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.List;
 import java.util.Optional;
 import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkBandwidths;
@@ -46,23 +47,47 @@ final class HipMergeTest {
         assertThat(merged.gpus()).extracting(Gpu::model).containsOnly("");
     }
 
+    @Test
+    void partitionsOfLinkedPackagesAreJoinedAlready() {
+        Topology.Builder builder = Topology.builder("test");
+        int host = builder.host("");
+        for (int i = 0; i < 2; i++) {
+            Gpu gpu = gpu(host, i);
+            GpuSwitch fabric = new GpuSwitch(host, "package " + i);
+            builder.add(gpu).add(fabric).link(gpu, fabric, new Link(LinkType.XGMI, 819.2, 1));
+        }
+        builder.link(
+                new GpuSwitch(host, "package 0"), new GpuSwitch(host, "package 1"), new Link(LinkType.XGMI, 48, 1));
+        Topology machine = builder.build();
+
+        Topology merged =
+                HipMerge.merge(machine, List.of(hip(0, 0, List.of(new HipGpu.Way(1, true, 1))), hip(1, 1, List.of())));
+
+        List<Gpu> gpus = merged.gpus();
+        assertThat(merged.links(gpus.get(0), gpus.get(1))).isEmpty();
+    }
+
+    private static Gpu gpu(int host, int index) {
+        return new Gpu(
+                host,
+                index,
+                "GPU" + index,
+                Optional.of(address(index)),
+                PciId.UNKNOWN,
+                GpuVendor.AMD,
+                "gfx942",
+                "",
+                0,
+                Optional.empty(),
+                "");
+    }
+
     private static Topology merge(List<HipGpu> shown) {
         Topology.Builder builder = Topology.builder("test");
         int host = builder.host("");
         Gpu[] gpus = new Gpu[3];
         for (int i = 0; i < gpus.length; i++) {
-            gpus[i] = new Gpu(
-                    host,
-                    i,
-                    "GPU" + i,
-                    Optional.of(address(i)),
-                    PciId.UNKNOWN,
-                    GpuVendor.AMD,
-                    "gfx942",
-                    "",
-                    0,
-                    Optional.empty(),
-                    "");
+            gpus[i] = gpu(host, i);
             builder.add(gpus[i]);
         }
         builder.link(gpus[0], gpus[1], new Link(LinkType.XGMI, 96, 2));
