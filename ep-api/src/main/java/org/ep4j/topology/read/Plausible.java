@@ -126,7 +126,9 @@ final class Plausible {
                 nic.numa(),
                 nic.gpuDirect(),
                 nic.compute(),
-                nic.ports().stream().map(port -> port(nic, port)).toList());
+                nic.ports().stream().map(port -> port(nic, port)).toList(),
+                name(nic.guid(), "the GUID of a NIC"),
+                nic.listed());
     }
 
     private NicPort port(Nic nic, NicPort port) {
