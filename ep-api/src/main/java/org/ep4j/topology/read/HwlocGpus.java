@@ -2,7 +2,7 @@ package org.ep4j.topology.read;
 
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -70,7 +70,7 @@ final class HwlocGpus {
     }
 
     void finish() {
-        Map<String, Gpu> byObject = new HashMap<>();
+        Map<String, Gpu> byObject = new LinkedHashMap<>();
         List<Found> ordered = all.stream().sorted(order()).toList();
         for (int i = 0; i < ordered.size(); i++) {
             Found found = ordered.get(i);

@@ -3,6 +3,7 @@ package org.ep4j.topology.read;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiFunction;
@@ -176,7 +177,7 @@ class PartitionsTest {
     private static void packagesShareTheirLinks(Topology machine, double rate) {
         assertThat(machine.gpus()).hasSize(ALL).extracting(Gpu::index).doesNotHaveDuplicates();
         List<GpuSwitch> packages = machine.only(GpuSwitch.class);
-        assertThat(packages).hasSize(PACKAGES);
+        assertThat(packages).hasSize(PACKAGES).isSortedAccordingTo(Comparator.comparing(GpuSwitch::name));
         for (GpuSwitch one : packages) {
             for (GpuSwitch other : packages) {
                 if (!one.equals(other)) {
