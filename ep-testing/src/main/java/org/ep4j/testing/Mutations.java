@@ -15,6 +15,9 @@ public final class Mutations {
     private static final Pattern NUMBER = Pattern.compile("(?<![0-9a-fx])[a-fx]*+[0-9][0-9a-fx]*+");
     private static final Pattern TAG = Pattern.compile("<([a-zA-Z][a-zA-Z0-9]*)(?:\\s[^<>]{0,2000})?>");
 
+    /** Characters of what becomes of a piece; longer texts tell no more of a reader. */
+    private static final int LONGEST = 1 << 20;
+
     private static final List<String> GARBAGE = List.of(
             "",
             " ",
@@ -64,7 +67,7 @@ public final class Mutations {
     public static String of(List<String> texts, Random random) {
         String damaged = texts.get(random.nextInt(texts.size()));
         boolean mild = random.nextBoolean();
-        for (int left = 1 + random.nextInt(6); left > 0; left--) {
+        for (int left = 1 + random.nextInt(6); left > 0 && damaged.length() < LONGEST; left--) {
             damaged = mild ? alter(damaged, random) : damage(damaged, texts, random);
         }
         return damaged;
@@ -107,6 +110,11 @@ public final class Mutations {
         };
     }
 
+    /** A piece many times, within limits. */
+    private static String repeated(String piece, int times) {
+        return piece.repeat(Math.min(times, Math.max(1, LONGEST / Math.max(1, piece.length()))));
+    }
+
     /** A quoted value from elsewhere in the text. */
     private static String value(String text, Random random) {
         List<MatchResult> found = QUOTED.matcher(text).results().limit(5000).toList();
@@ -128,7 +136,7 @@ public final class Mutations {
         int which = random.nextInt(lines.size());
         StringBuilder result = new StringBuilder();
         for (int i = 0; i < lines.size(); i++) {
-            result.append((lines.get(i) + "\n").repeat(i == which ? times : 1));
+            result.append(repeated(lines.get(i) + "\n", i == which ? times : 1));
         }
         return result.toString();
     }
@@ -174,8 +182,8 @@ public final class Mutations {
         }
         MatchResult tag = found.get(random.nextInt(found.size()));
         int times = 1 << random.nextInt(13);
-        String closed = random.nextBoolean() ? ("</" + tag.group(1) + ">").repeat(times) : "";
-        return text.substring(0, tag.start()) + tag.group().repeat(times) + closed + text.substring(tag.start());
+        String closed = random.nextBoolean() ? repeated("</" + tag.group(1) + ">", times) : "";
+        return text.substring(0, tag.start()) + repeated(tag.group(), times) + closed + text.substring(tag.start());
     }
 
     /** An element of XML with all in it goes, or comes several times. */
@@ -187,7 +195,7 @@ public final class Mutations {
         MatchResult tag = found.get(random.nextInt(found.size()));
         int end = tag.group().endsWith("/>") ? tag.end() : closed(text, tag);
         String element = text.substring(tag.start(), end);
-        return text.substring(0, tag.start()) + element.repeat(random.nextInt(4)) + text.substring(end);
+        return text.substring(0, tag.start()) + repeated(element, random.nextInt(4)) + text.substring(end);
     }
 
     /** Where the element of a start tag ends. */

@@ -187,8 +187,8 @@ final class Matrix {
         int before = header.before().size();
         boolean whole = found == before + header.names().size();
         // NICs have no affinities, so these are missing in their rows.
-        boolean told = before == 0 || header.after() == 0 || found == columns.size();
-        if (found < columns.size() || !(whole || told)) {
+        boolean placed = before == 0 || header.after() == 0 || found == columns.size();
+        if (found < columns.size() || !(whole || placed)) {
             throw Faults.at(
                     source, line, "row " + name + " has " + found + " values for " + columns.size() + " columns");
         }

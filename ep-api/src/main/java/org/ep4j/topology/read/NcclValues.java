@@ -5,9 +5,9 @@ import java.util.OptionalInt;
 import java.util.regex.Pattern;
 import org.ep4j.topology.Topology;
 
-/** Numbers of a NCCL topology that cannot be: readers take them as unknown, and here is who says so. */
+/** Warnings about numbers of a NCCL topology that no machine has; readers take these as unknown. */
 final class NcclValues {
-    /** What lanes say that nobody knows: a register of ones. */
+    /** Number of lanes of functions that are no PCIe devices: a register of ones. */
     private static final int UNKNOWN_LANES = 255;
 
     private static final int MOST_LANES = 32;

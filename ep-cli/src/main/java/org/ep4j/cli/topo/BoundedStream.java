@@ -6,7 +6,7 @@ import java.io.InputStream;
 import org.ep4j.topology.TopologyException;
 import org.ep4j.topology.read.Limits;
 
-/** What an archive unpacks to. Reading fails past a limit, so that whoever reads takes no more memory than that. */
+/** Content of an archive, unpacked. Reading past a limit fails, so that a reader takes no more memory than that. */
 final class BoundedStream extends FilterInputStream {
     private final String archive;
     private long left = Limits.UNPACKED;
@@ -17,12 +17,12 @@ final class BoundedStream extends FilterInputStream {
         this.archive = archive;
     }
 
-    /** Says that the header of an entry is read next. */
+    /** Limits what is read next to the size of the header of an entry. */
     void beginHeader() {
         header = Limits.HEADER;
     }
 
-    /** Says that the content of an entry is read next. */
+    /** Ends the limit of a header: the content of an entry is read next. */
     void beginContent() {
         header = Long.MAX_VALUE;
     }

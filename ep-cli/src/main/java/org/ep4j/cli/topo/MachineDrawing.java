@@ -7,6 +7,7 @@ import java.util.Map;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Host;
 import org.ep4j.topology.PathType;
+import org.ep4j.topology.Printable;
 import org.ep4j.topology.Topology;
 
 /** A machine as an SVG drawing: hosts beside each other, links between GPUs below them, a legend at the end. */
@@ -29,7 +30,7 @@ public final class MachineDrawing {
         double legendTop = canvas.bottom() + 2 * MARGIN;
         int rows = (legend.size() + perRow - 1) / perRow;
         double height = legendTop + rows * LEGEND + MARGIN;
-        Svg svg = new Svg(width, height, topology.source(), TopologyTree.counts(topology));
+        Svg svg = new Svg(width, height, Printable.line(topology.source()), TopologyTree.counts(topology));
         canvas.wires().forEach(svg::wire);
         canvas.boxes().forEach(svg::box);
         for (int i = 0; i < legend.size(); i++) {

@@ -88,7 +88,7 @@ public final class PathMatrix {
                 + System.lineSeparator();
     }
 
-    /** How many GPUs have their nearest NICs how near. */
+    /** Numbers of GPUs by the path type to their nearest NICs. */
     private String nearestCounted(Map<Gpu, Nearest> nearest, Set<String> used) {
         Map<String, Long> kinds = new TreeMap<>();
         for (Gpu gpu : gpus) {
