@@ -19,7 +19,8 @@ final class GidText {
             // Tables have hundreds of entries, and most are free.
             return Optional.empty();
         }
-        if (!InetAddresses.isInetAddress(text)) {
+        // A zone is no part of a GID, and to resolve it would ask for interfaces of this machine.
+        if (text.indexOf('%') >= 0 || !InetAddresses.isInetAddress(text)) {
             return Optional.empty();
         }
         byte[] address = InetAddresses.forString(text).getAddress();

@@ -109,6 +109,12 @@ final class PlausibleTest {
     }
 
     @Test
+    void anAddressWithAZoneIsNoGid() {
+        assertThat(GidText.expand("fe80::1")).contains("fe80:0000:0000:0000:0000:0000:0000:0001");
+        assertThat(GidText.expand("fe80::1%none")).isEmpty();
+    }
+
+    @Test
     void foldersWithMoreThanAreReadAreRefused() {
         SysTree machine = Machines.instinct();
         for (int i = 0; i <= Limits.GPUS + Limits.NUMA_NODES; i++) {
