@@ -167,8 +167,15 @@ final class ArchiveReaderTest {
         refused(tar -> file(tar, "x".repeat(Limits.NAME + 1), "x")).hasMessageContaining("more than 255 characters");
         refused(tar -> file(tar, "x/".repeat(Limits.FOLDERS) + "x", "x")).hasMessageContaining("64 folders");
         refused(tar -> file(tar, "x/".repeat(Limits.PATH / 2) + "x", "x")).hasMessageContaining("at most 4096");
-        refused(tar -> link(tar, "x", "y/".repeat(Limits.PATH))).hasMessageContaining("at most 4096");
-        refused(tar -> file(tar, "x".repeat(Limits.HEADER), "x")).hasMessageContainingAll("header", "131072");
+        refused(tar -> link(tar, "x", "y/".repeat(Limits.PATH / 2 + 1))).hasMessageContaining("at most 4096");
+        refused(tar -> {
+                    TarArchiveEntry name = new TarArchiveEntry("././@LongLink", TarConstants.LF_GNUTYPE_LONGNAME);
+                    name.setSize(Limits.HEADER);
+                    tar.putArchiveEntry(name);
+                    tar.write(new byte[Limits.HEADER]);
+                    tar.closeArchiveEntry();
+                })
+                .hasMessageContainingAll("header", "131072");
     }
 
     @Test

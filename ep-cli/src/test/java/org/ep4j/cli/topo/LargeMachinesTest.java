@@ -12,7 +12,7 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Machines of the size of the largest NVLink domain are shown without a line for every pair. */
-@Tag("verify")
+@Tag("all")
 final class LargeMachinesTest {
     private static final int GPUS = 576;
 

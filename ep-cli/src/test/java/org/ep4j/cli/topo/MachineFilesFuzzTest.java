@@ -201,7 +201,7 @@ final class MachineFilesFuzzTest {
         assertThat(errors).isPositive();
     }
 
-    @Property(tries = 60_000, verify = 1500)
+    @Property(tries = 60_000, verify = 1000)
     void everyInputIsAMachineOrAnError(@ForAll("input") Input input) {
         int turn = machines + errors;
         boolean machine = assertTimeoutPreemptively(FOREVER, () -> isShown(input, turn));
