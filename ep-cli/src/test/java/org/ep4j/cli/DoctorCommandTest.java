@@ -153,6 +153,15 @@ final class DoctorCommandTest {
     }
 
     @Test
+    void theFileOfTheProviderIsLookedForInTheRecording() throws IOException {
+        String root = recording("4: ACTIVE").toString();
+        Path file = folder.resolve("environ");
+        Files.writeString(file, "NCCL_TOPO_FILE=/opt/none.xml\n");
+        assertThat(Ran.ep("doctor", "--root", root, "--env", file.toString()).out())
+                .containsPattern("WARN +EP-TOPO-001 +.*NCCL_TOPO_FILE = /opt/none.xml cannot be read");
+    }
+
+    @Test
     void aVariableThatIsNoSettingIsWarnedOfWithTheNearestName() throws IOException {
         String root = recording("4: ACTIVE").toString();
         Path file = folder.resolve("environ");

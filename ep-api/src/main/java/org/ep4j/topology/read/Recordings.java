@@ -30,7 +30,8 @@ final class Recordings {
 
     private Recordings() {}
 
-    static Topology read(String source, FileTree files) {
+    /** @param environment variables of a process of that machine, which may name its provider's tree */
+    static Topology read(String source, FileTree files, Map<String, String> environment) {
         FileTree machine = find(source, files);
         MOST.forEach((folder, most) -> {
             int entries = machine.list(folder).size();
@@ -38,7 +39,7 @@ final class Recordings {
                 throw Faults.in(source, folder + " has " + entries + " entries; at most " + most + " are read");
             }
         });
-        Topology topology = LinuxTopology.read(source, machine);
+        Topology topology = LinuxTopology.read(source, machine, environment);
         long nvidia = topology.gpus().stream()
                 .filter(gpu -> gpu.vendor() == GpuVendor.NVIDIA)
                 .count();

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyException;
 
@@ -47,7 +48,16 @@ public final class Topologies {
      * @throws TopologyException when they are no recording of a machine, or beyond a limit
      */
     public static Topology read(String source, FileTree files) {
-        return Plausible.of(Recordings.read(source, files));
+        return read(source, files, Map.of());
+    }
+
+    /**
+     * As {@link #read(String, FileTree)}, for a process.
+     *
+     * @param environment variables of the process, of which {@code NCCL_TOPO_FILE} may name a file among the others
+     */
+    public static Topology read(String source, FileTree files, Map<String, String> environment) {
+        return Plausible.of(Recordings.read(source, files, environment));
     }
 
     /**

@@ -74,7 +74,7 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
         }
         EpConfig config = EpConfig.builder(Map.of(), environment).build();
         FileTree files = Topologies.recording(source, FileTree.of(root));
-        return of(Topologies.read(source, files), files, environment, config, List.of(), false);
+        return of(Topologies.read(source, files, environment), files, environment, config, List.of(), false);
     }
 
     private static Examined of(

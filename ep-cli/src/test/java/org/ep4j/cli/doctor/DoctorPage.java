@@ -65,7 +65,8 @@ final class DoctorPage {
                   find sys/module/{nvidia,nvidia_peermem,efa_nv_peermem} -maxdepth 1 -type f
                   find sys/kernel/mm/{hugepages,transparent_hugepage,memory_peers} sys/kernel/memory_peers sys/memory_peers -type f
                   find proc/driver/nvidia/{version,params,gpus} -type f
-                  ls var/run/nvidia-topologyd/virtualTopology.xml sys/class/dmi/id/sys_vendor
+                  ls var/run/nvidia-topologyd/virtualTopology.xml sys/class/dmi/id/sys_vendor etc/nccl.conf
+                  ls "${NCCL_TOPO_FILE#/}"
                   ls proc/{cmdline,cpuinfo,meminfo,mounts} proc/self/{limits,mounts,status} proc/sys/kernel/{hostname,osrelease}
                   ls proc/net/{route,fib_trie,if_inet6,vlan/config}
                   ls "boot/config-$(uname -r)"
