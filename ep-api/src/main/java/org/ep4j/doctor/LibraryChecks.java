@@ -85,19 +85,23 @@ final class LibraryChecks implements Examination {
         }
         List<String> findings = new ArrayList<>();
         for (KnownLibrary library : KnownLibrary.all()) {
-            Map<String, List<String>> byVersion = new TreeMap<>();
-            for (FoundLibrary one : input.found(library)) {
-                if (one.number().known()) {
-                    byVersion
-                            .computeIfAbsent(one.version(), v -> new ArrayList<>())
-                            .add(one.path());
+            // Those of Python packages are loaded by Python; another version of the system beside them is usual, and
+            // harmless.
+            for (boolean python : new boolean[] {false, true}) {
+                Map<String, List<String>> byVersion = new TreeMap<>();
+                for (FoundLibrary one : input.found(library)) {
+                    if (one.number().known() && one.path().contains("-packages/") == python) {
+                        byVersion
+                                .computeIfAbsent(one.version(), v -> new ArrayList<>())
+                                .add(one.path());
+                    }
                 }
-            }
-            if (byVersion.size() > 1) {
-                findings.add(library.file() + ": "
-                        + byVersion.entrySet().stream()
-                                .map(e -> e.getKey() + " (" + String.join(", ", e.getValue()) + ")")
-                                .collect(Collectors.joining(", ")));
+                if (byVersion.size() > 1) {
+                    findings.add(library.file() + ": "
+                            + byVersion.entrySet().stream()
+                                    .map(e -> e.getKey() + " (" + String.join(", ", e.getValue()) + ")")
+                                    .collect(Collectors.joining(", ")));
+                }
             }
         }
         return findings.isEmpty()

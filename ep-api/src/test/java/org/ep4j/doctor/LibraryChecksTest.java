@@ -120,6 +120,16 @@ final class LibraryChecksTest {
     }
 
     @Test
+    void aPythonPackageBesideAnotherVersionOfTheSystemIsUsual() {
+        String site = "/usr/local/lib/python3.12/dist-packages/";
+        FakeSystem system = FakeSystem.nvidia(root)
+                .file(site + "nvidia/nccl/lib/libnccl.so.2", "")
+                .file(site + "nvidia_nccl_cu13-2.29.1.dist-info/METADATA", "");
+        assertThat(system.input().found(KnownLibrary.NCCL)).hasSize(2);
+        assertThat(system.check(DoctorCode.TWO_VERSIONS).status()).isEqualTo(Status.PASS);
+    }
+
+    @Test
     void linksToOneFileAreOneVersion() {
         FakeSystem system = FakeSystem.nvidia(root)
                 .link(LIB + "libnccl.so", "libnccl.so.2")

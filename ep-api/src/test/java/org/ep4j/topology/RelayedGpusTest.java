@@ -61,11 +61,11 @@ class RelayedGpusTest {
         GpuPath path = GpuPaths.between(rank(ring, 0), rank(ring, 2)).orElseThrow();
         // A link carries its own pair and a half of each of the two that it is on the way of.
         assertThat(path.relays()).contains(new GpuPath.Relays(List.of(1, 3), 2));
-        assertThat(path.offer(3).sharers()).isEqualTo(2);
-        assertThat(path.offer(3).latencyMicros())
+        assertThat(path.offer().sharers()).isEqualTo(2);
+        assertThat(path.offer().latencyMicros())
                 .isGreaterThan(GpuPaths.between(rank(ring, 0), rank(ring, 1))
                         .orElseThrow()
-                        .offer(3)
+                        .offer()
                         .latencyMicros());
     }
 

@@ -138,6 +138,8 @@ final class DemoCommand implements Callable<Integer> {
         out.println();
         out.println("Results (a rank, median of " + (TIMED + iterations) + " rounds after " + WARM_UP
                 + " to warm up; every element of the last " + iterations + " compared)");
+        out.println(
+                "  Times are of single calls that begin when nothing runs, as the host sees them; ./ep bench measures them in a row.");
         out.print(FigureTable.demo(ranks, Map.of("ll", decodeTokens, "ht", prefillTokens), outcome.figures())
                 .indent(2));
         boolean valid = outcome.figures().stream().allMatch(Figures::valid);

@@ -10,7 +10,6 @@ import org.ep4j.Device;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.Estimates;
-import org.ep4j.plan.offer.HostPeers;
 import org.ep4j.plan.offer.NicOffers;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.plan.offer.Staging;
@@ -229,8 +228,7 @@ final class EfaOffer {
                         rate,
                         Estimates.SOCKET_MICROS,
                         nics.map(NicPaths::names).orElse(List.of()))
-                .withFlow(NicProfile.SOFTWARE.told("sockets"))
-                .withSharers(HostPeers.of(from, to));
+                .withFlow(NicProfile.SOFTWARE.told("sockets"));
         boolean gpus = from.locality().gpu() >= 0 || to.locality().gpu() >= 0;
         return gpus ? Staging.through(offer) : offer;
     }

@@ -6,7 +6,6 @@ import org.ep4j.engine.driver.PeerFacts;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.plan.offer.GpuPaths;
-import org.ep4j.plan.offer.HostPeers;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.topology.LinkType;
@@ -44,12 +43,12 @@ final class NvlinkOffer {
                     "how the GPUs are joined is not known",
                     "describe their links, or install the driver's NVML (libnvidia-ml.so.1)");
         }
-        return offer(path.get(), HostPeers.of(from, to));
+        return offer(path.get());
     }
 
-    private static Offer offer(GpuPath way, int peers) {
+    private static Offer offer(GpuPath way) {
         if (way.gpuLinks() || way.distance().compareTo(PathType.PXB) <= 0) {
-            return way.offer(peers);
+            return way.offer();
         }
         return new NoPath(
                 "the GPUs have no NVLink, and PCIe between them is " + way.distance()

@@ -8,8 +8,8 @@ import org.ep4j.Device;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.Estimates;
+import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.plan.offer.GpuPaths;
-import org.ep4j.plan.offer.HostPeers;
 import org.ep4j.plan.offer.NicOffers;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.spi.Check;
@@ -102,7 +102,7 @@ final class NvshmemOffer {
     }
 
     private static Offer onMachine(RankProfile from, RankProfile to) {
-        Optional<PathOffer> way = GpuPaths.between(from, to).map(path -> path.offer(HostPeers.of(from, to)));
+        Optional<PathOffer> way = GpuPaths.between(from, to).map(GpuPath::offer);
         double rate = way.map(PathOffer::gigabytesPerSecond)
                 .orElseGet(() -> Estimates.GPU_LINK_EFFICIENCY
                         * GpuPaths.nvlink(from.locality().architecture()));
@@ -112,7 +112,7 @@ final class NvshmemOffer {
         PathOffer offer = maps && from.hostId().equals(to.hostId())
                 ? new PathOffer(PathKind.MAPPED, MAPPING * rate, micros, List.of())
                 : new PathOffer(PathKind.DEVICE_POSTED, WINDOW * rate, micros + Estimates.PCI_MICROS, List.of());
-        return offer.withSharers(way.map(PathOffer::sharers).orElseGet(() -> HostPeers.of(from, to)));
+        return offer.withSharers(way.map(PathOffer::sharers).orElse(1));
     }
 
     private static Offer byNic(RankProfile from, RankProfile to) {

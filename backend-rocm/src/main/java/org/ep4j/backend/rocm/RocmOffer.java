@@ -6,7 +6,6 @@ import org.ep4j.engine.driver.PeerFacts;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.plan.offer.GpuPath;
-import org.ep4j.plan.offer.HostPeers;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
 import org.ep4j.topology.LinkBandwidths;
@@ -49,7 +48,7 @@ final class RocmOffer {
                     "how the GPUs are joined is not known",
                     "describe their links, or make /sys/class/kfd readable to the process");
         }
-        return path.get().offer(HostPeers.of(from, to));
+        return path.get().offer();
     }
 
     private static Optional<NoPath> visibility(RankProfile from, RankProfile to) {

@@ -62,17 +62,13 @@ public record GpuPath(
         return Math.max(0.1, Math.rint(gigabytesPerSecond * Estimates.GPU_LINK_EFFICIENCY * 10) / 10);
     }
 
-    /**
-     * The offer of a backend that maps the peer's memory.
-     *
-     * @param peers peers that share the way where it is shared, as {@link HostPeers} counts them
-     */
-    public PathOffer offer(int peers) {
+    /** The offer of a backend that maps the peer's memory. */
+    public PathOffer offer() {
         double micros =
                 gpuLinks() ? Estimates.GPU_LINK_MICROS * (relays.isPresent() ? 2 : 1) : 2 * Estimates.PCI_MICROS;
-        int own = packages.map(Packages::pairs)
+        int sharers = packages.map(Packages::pairs)
                 .or(() -> relays.map(Relays::pairs))
                 .orElse(1);
-        return new PathOffer(PathKind.MAPPED, achievable(), micros, List.of()).withSharers(shared ? peers : own);
+        return new PathOffer(PathKind.MAPPED, achievable(), micros, List.of()).withSharers(sharers);
     }
 }

@@ -36,8 +36,9 @@ public final class NicOffers {
                     "use ports of one kind on both sides");
         }
         double rate = Math.min(out.gigabytesPerSecond(), in.gigabytesPerSecond());
-        PathOffer offer =
-                new PathOffer(kind, rate, micros, out.names()).withSharers(HostPeers.of(from.rank(), to.rank()));
+        boolean sameHost = from.rank().hostId().equals(to.rank().hostId());
+        int sharers = sameHost ? Math.max(1, from.rank().locality().gpus() - 1) : 1;
+        PathOffer offer = new PathOffer(kind, rate, micros, out.names()).withSharers(sharers);
         return out.direct() && in.direct() ? offer : Staging.through(offer);
     }
 

@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Predicate;
-import java.util.stream.Stream;
 import org.ep4j.Device;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpException;
@@ -131,8 +130,8 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
             return Verdict.HOST_ONLY;
         }
         List<Probe> troubled = probes.stream().filter(this::trouble).toList();
-        if (Stream.concat(checks.stream(), troubled.stream().flatMap(probe -> probe.checks().stream()))
-                .anyMatch(check -> check.status() == Status.FAIL)) {
+        if (troubled.stream().anyMatch(probe -> !probe.usable())
+                || checks.stream().anyMatch(check -> check.status() == Status.FAIL)) {
             return Verdict.PROBLEMS;
         }
         if (!notes.isEmpty() || !troubled.isEmpty() || checks.stream().anyMatch(Examined::trouble)) {
