@@ -6,9 +6,9 @@ import org.ep4j.config.EpKeys;
 import org.ep4j.spi.PathOffer;
 
 /**
- * What a path is to be good at. The cost of an offer is the time of one message: its latency, and its bytes over what
- * it gets of the bandwidth when its rank writes to all peers of its host. Offers that take a detour through host memory are compared with each other alone, and taken where there is no
- * other: the detour costs memory and threads that no time of a message shows.
+ * What a path is to be good at. The cost of an offer is the time of one message: its latency, and its bytes over
+ * {@link PathOffer#sharedGigabytesPerSecond}. Offers that take a detour through host memory are compared with each other alone, and
+ * taken where there is no other: the detour costs memory and threads that no time of a message shows.
  */
 public enum Objective {
     /** One BF16 row of hidden size 7168. */

@@ -15,7 +15,8 @@ import org.ep4j.plan.PathKind;
  * @param staged true when bytes of a device take a detour through host memory
  * @param flow what the backend lets be under way at once on these NICs, for people; empty where it knows no limit
  * @param sharers pairs of ranks that share its bandwidth when all ranks of the host write to each other, this one among them; 1
- *     where the pair has links of its own, between hosts, and for PCIe and sockets, whose sharing is not estimated
+ *     where the pair has links of its own, between hosts, and for PCIe, switches of GPU links and sockets, whose
+ *     sharing is not estimated
  */
 public record PathOffer(
         PathKind kind,

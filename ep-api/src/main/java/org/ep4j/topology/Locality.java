@@ -2,6 +2,7 @@ package org.ep4j.topology;
 
 import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -132,16 +133,22 @@ public record Locality(
                 .filter(other -> other.host() == gpu.host())
                 .toList();
         List<GpuPeer> peers = new ArrayList<>();
+        Map<String, Integer> cards = cards(gpus);
         // AMD's fabric passes on what is for another GPU. NVLink does not: there NCCL copies through the memory of the
-        // GPU between,
-        // and what is mapped goes over PCIe.
+        // GPU between, and
+        // what is mapped goes over PCIe.
         boolean relays = gpu.vendor() == GpuVendor.AMD;
         Map<Part, Distance> mapped = relays || topology.stated() ? reach : DistanceSearch.withoutRelays(topology, gpu);
         for (Gpu other : gpus) {
             Distance distance = mapped.get(other);
             if (distance != null && !other.equals(gpu)) {
                 List<Integer> via = distance.type() == PathType.NVB ? via(topology, gpu, other) : List.of();
-                peers.add(new GpuPeer(other.index(), card(gpus, other), distance, link(topology, gpu, distance), via));
+                peers.add(new GpuPeer(
+                        other.index(),
+                        cards.getOrDefault(other.card(), other.index()),
+                        distance,
+                        link(topology, gpu, distance),
+                        via));
             }
         }
         return new Locality(
@@ -153,7 +160,7 @@ public record Locality(
                 peers,
                 new NicsAround(topology, gidIndex).of(gpu, reach),
                 processors(topology, gpu.host()) / gpus.size(),
-                card(gpus, gpu));
+                cards.getOrDefault(gpu.card(), gpu.index()));
     }
 
     /** Which GPUs are between, those with the widest links; the fabric's own choice is not known. */
@@ -177,13 +184,13 @@ public record Locality(
                 .orElse(0);
     }
 
-    private static int card(List<Gpu> gpus, Gpu of) {
-        return gpus.stream()
-                .filter(gpu ->
-                        gpu.equals(of) || (!gpu.card().isEmpty() && gpu.card().equals(of.card())))
-                .mapToInt(Gpu::index)
-                .min()
-                .orElse(of.index());
+    /** Index of the first partition of each GPU that is divided, by its card. */
+    private static Map<String, Integer> cards(List<Gpu> gpus) {
+        Map<String, Integer> cards = new HashMap<>();
+        gpus.stream()
+                .filter(gpu -> !gpu.card().isEmpty())
+                .forEach(gpu -> cards.merge(gpu.card(), gpu.index(), Math::min));
+        return cards;
     }
 
     /** How many ranks the GPU is divided into that is the {@code card} of the device or of peers: 1 where it is not. */

@@ -3,8 +3,8 @@ package org.ep4j.topology;
 import java.util.Locale;
 
 /**
- * Text from files and arguments, made fit for terminals and messages: control characters, lone surrogates, and characters that end
- * lines or change the direction of text are written as {@code \}{@code u009b}.
+ * Text from files and arguments, made fit for terminals and messages: control characters, lone surrogates, and characters that are
+ * not seen, end lines or change the direction of text are written as {@code \}{@code u009b}.
  */
 public final class Printable {
     private static final int SHOWN = 80;
@@ -33,29 +33,26 @@ public final class Printable {
 
     private static String escaped(String text, boolean lines) {
         StringBuilder result = new StringBuilder(text.length());
-        for (int i = 0; i < text.length(); i++) {
-            char c = text.charAt(i);
-            boolean pair = Character.isHighSurrogate(c)
-                    && i + 1 < text.length()
-                    && Character.isLowSurrogate(text.charAt(i + 1));
-            if (pair) {
-                result.append(c).append(text.charAt(i + 1));
-                i++;
-            } else if (odd(c) && !(lines && (c == '\n' || c == '\t'))) {
-                result.append(String.format(Locale.ROOT, "\\u%04x", (int) c));
+        text.codePoints().forEach(c -> {
+            if (!odd(c) || (lines && (c == '\n' || c == '\t'))) {
+                result.appendCodePoint(c);
             } else {
-                result.append(c);
+                for (char unit : Character.toChars(c)) {
+                    result.append(String.format(Locale.ROOT, "\\u%04x", (int) unit));
+                }
             }
-        }
+        });
         return result.toString();
     }
 
-    private static boolean odd(char c) {
-        return Character.isISOControl(c)
-                || Character.isSurrogate(c)
-                || (c >= '\u202a' && c <= '\u202e')
-                || (c >= '\u2066' && c <= '\u2069')
-                || c == '\u2028'
-                || c == '\u2029';
+    private static boolean odd(int c) {
+        return switch (Character.getType(c)) {
+            case Character.CONTROL,
+                    Character.FORMAT,
+                    Character.SURROGATE,
+                    Character.LINE_SEPARATOR,
+                    Character.PARAGRAPH_SEPARATOR -> true;
+            default -> false;
+        };
     }
 }

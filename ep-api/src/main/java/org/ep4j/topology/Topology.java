@@ -275,9 +275,9 @@ public final class Topology {
             return this;
         }
 
-        /** Drops what was supposed, where another source tells. */
-        public Builder withoutAssumptions() {
-            assumptions.clear();
+        /** Drops what was supposed, where another source tells: texts that end so. */
+        public Builder withoutAssumptions(String ending) {
+            assumptions.removeIf(text -> text.endsWith(ending));
             return this;
         }
 

@@ -13,6 +13,7 @@ final class PrintableTest {
     void whatATerminalWouldObeyIsEscaped() {
         assertThat(Printable.text("a\u001b[31m\u009b1m\r\nb\tc\u202e\u2066\u2028\u007f"))
                 .isEqualTo("a\\u001b[31m\\u009b1m\\u000d\nb\tc\\u202e\\u2066\\u2028\\u007f");
+        assertThat(Printable.line("a\u200b\u200f\ufeff\u061c")).isEqualTo("a\\u200b\\u200f\\ufeff\\u061c");
         assertThat(Printable.line("a\nb\tc")).isEqualTo("a\\u000ab\\u0009c");
     }
 

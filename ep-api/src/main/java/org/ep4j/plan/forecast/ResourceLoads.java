@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.plan.offer.NicPath;
@@ -19,10 +20,16 @@ final class ResourceLoads {
     private final double nicEfficiency;
     private final Map<String, double[]> found = new HashMap<>();
 
+    /** The first rank of each GPU. */
+    private final Map<String, Integer> ranks = new HashMap<>();
+
     private ResourceLoads(EpPlan plan, PathTable paths, double nicEfficiency) {
         this.plan = plan;
         this.paths = paths;
         this.nicEfficiency = nicEfficiency;
+        for (RankProfile profile : plan.profiles()) {
+            ranks.putIfAbsent(place(profile.hostId(), profile.locality().gpu()), profile.rank());
+        }
     }
 
     /** Loads, the slowest first. */
@@ -144,14 +151,13 @@ final class ResourceLoads {
 
     /** The first rank with a GPU of the host of another. */
     private String name(int other, int gpu) {
-        String host = plan.profiles().get(other).hostId();
-        return plan.profiles().stream()
-                .filter(profile ->
-                        profile.locality().gpu() == gpu && profile.hostId().equals(host))
-                .findFirst()
-                .map(profile -> name(profile.rank()))
-                .orElseGet(
-                        () -> "GPU " + gpu + " of " + plan.profiles().get(other).hostName());
+        RankProfile profile = plan.profiles().get(other);
+        Integer rank = ranks.get(place(profile.hostId(), gpu));
+        return rank == null ? "GPU " + gpu + " of " + profile.hostName() : name(rank);
+    }
+
+    private static String place(String hostId, int gpu) {
+        return gpu + " " + hostId;
     }
 
     private static NicPath nic(Locality locality, String name) {

@@ -18,6 +18,15 @@ public interface FileTree {
         return text(path).map(text -> text.getBytes(StandardCharsets.ISO_8859_1));
     }
 
+    /** Text without white space at its ends, and without the zeros that tar appends where a file of {@code /sys} is shorter than it says. */
+    static String stripped(byte[] content) {
+        int length = content.length;
+        while (length > 0 && content[length - 1] == 0) {
+            length--;
+        }
+        return new String(content, 0, length, StandardCharsets.ISO_8859_1).strip();
+    }
+
     /** Names in a folder, sorted; empty when there is none. */
     List<String> list(String path);
 

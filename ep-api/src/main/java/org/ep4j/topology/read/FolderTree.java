@@ -1,7 +1,6 @@
 package org.ep4j.topology.read;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -37,7 +36,7 @@ final class FolderTree implements FileTree {
 
     @Override
     public Optional<String> text(String path) {
-        return bytes(path).map(bytes -> new String(bytes, StandardCharsets.ISO_8859_1).strip());
+        return bytes(path).map(FileTree::stripped);
     }
 
     @Override
@@ -64,9 +63,10 @@ final class FolderTree implements FileTree {
             return List.of();
         }
         try (Stream<Path> entries = Files.list(folder.get())) {
-            return entries.limit(Limits.FOLDER)
-                    .map(entry -> entry.getFileName().toString())
+            // Sorted first: what is left out beyond the limit is the same on every machine.
+            return entries.map(entry -> entry.getFileName().toString())
                     .sorted()
+                    .limit(Limits.FOLDER)
                     .toList();
         } catch (IOException e) {
             return List.of();

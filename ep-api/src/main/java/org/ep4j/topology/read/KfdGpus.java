@@ -1,10 +1,13 @@
 package org.ep4j.topology.read;
 
+import java.util.Collections;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Collectors;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
@@ -32,6 +35,12 @@ final class KfdGpus {
     private final Map<Integer, Integer> processors = new LinkedHashMap<>();
 
     private final Map<Integer, Gpu> gpus = new LinkedHashMap<>();
+
+    /** True when the driver tells of a link between packages, and not how wide it is. */
+    private boolean untold;
+
+    /** GPUs that one link leads to, by node. */
+    private final Map<Integer, Set<Integer>> near = new HashMap<>();
 
     KfdGpus(SysFiles sys, PciTree pci, NumaNodes numa, Topology.Builder builder, int host) {
         this.sys = sys;
@@ -61,6 +70,11 @@ final class KfdGpus {
         GpuPackages packages = new GpuPackages(builder, List.copyOf(gpus.values()));
         gpus.keySet().forEach(number -> join(number, packages));
         packages.finish();
+        if (untold) {
+            builder.assume(
+                    "GPUs that are divided into partitions are joined by one xGMI link each, for the driver does not tell the"
+                            + " bandwidth between their partitions (an SPX recording of the same machine does)");
+        }
         return gpus.size();
     }
 
@@ -136,6 +150,7 @@ final class KfdGpus {
         best.forEach((to, link) -> {
             Gpu other = gpus.get(to);
             if (gpu != null && other != null && !relayed(number, to, link)) {
+                untold |= !gpu.card().isEmpty() && !link.inside() && link.mostMegabytes() <= 0;
                 packages.join(gpu, other, xgmi(link, gpu.architecture()));
             }
         });
@@ -143,13 +158,17 @@ final class KfdGpus {
 
     /** True for two links through a GPU that is shown: those are in the machine already. */
     private boolean relayed(int from, int to, KfdLink link) {
-        return link.hops() == 2
-                && gpus.keySet().stream().anyMatch(between -> neighbours(from, between) && neighbours(between, to));
+        return link.hops() == 2 && !Collections.disjoint(neighbours(from), neighbours(to));
     }
 
-    private boolean neighbours(int from, int to) {
-        return nodes.getOrDefault(from, new KfdNode(from, Map.of(), List.of())).links().stream()
-                .anyMatch(link -> link.to() == to && link.xgmi() && link.hops() == 1);
+    /** GPUs that one link leads to. */
+    private Set<Integer> neighbours(int number) {
+        return near.computeIfAbsent(
+                number,
+                from -> nodes.getOrDefault(from, new KfdNode(from, Map.of(), List.of())).links().stream()
+                        .filter(link -> link.xgmi() && link.hops() == 1 && gpus.containsKey(link.to()))
+                        .map(KfdLink::to)
+                        .collect(Collectors.toSet()));
     }
 
     private static Link xgmi(KfdLink link, String architecture) {

@@ -35,15 +35,17 @@ public record KfdNode(int number, Map<String, Long> properties, List<KfdLink> li
     }
 
     /**
-     * Where it is: {@code location_id} holds bus, device and function. The function is that of the partition, and there need
-     * be no such function on PCI.
+     * Where it is: {@code location_id} holds bus, device and function. A partition has its number as function, or, with newer
+     * drivers, in bits 28 to 31; there need be no such function on PCI.
      */
     public Optional<PciAddress> address() {
-        long place = get("location_id");
-        return place <= 0 || place > 0xffff
+        long place = get("location_id") & 0xffff_ffffL;
+        int partition = (int) (place >> 28) & 7;
+        int function = partition > 0 ? partition : (int) place & 7;
+        return (place & 0xffff) == 0 || (place & 0xfff_0000L) != 0
                 ? Optional.empty()
                 : Optional.of(new PciAddress(
-                        get("domain") & 0xffff_ffffL, (int) (place >> 8), (int) (place >> 3) & 0x1f, (int) place & 7));
+                        get("domain") & 0xffff_ffffL, (int) (place >> 8) & 0xff, (int) (place >> 3) & 0x1f, function));
     }
 
     /** Equal for partitions of one package: its place without the function; empty when unknown. */

@@ -68,6 +68,9 @@ public final class Limits {
     /** Bytes in front of the content of an entry of an archive: its header, long names and records of PAX. */
     public static final int HEADER = 128 << 10;
 
+    /** Characters of the records of PAX that an entry has, with those that the archive has for all. */
+    public static final int RECORDS = 256 << 10;
+
     /** Characters of a path in an archive, as {@code PATH_MAX} of Linux. */
     public static final int PATH = 4096;
 

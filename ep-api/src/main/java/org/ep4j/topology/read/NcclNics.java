@@ -34,6 +34,11 @@ final class NcclNics {
      */
     private static final String DATA_DIRECT = "_dma";
 
+    /** The end of what is said of NICs that nothing tells more of than their class. */
+    static final String SUPPOSED =
+            ": plain Ethernet, without RDMA, for their class is Ethernet (0200) and the description has"
+                    + " neither their PCI ids nor their verbs ports (--merge with ibv_devinfo tells)";
+
     private final Topology.Builder topology;
     private final Map<String, Integer> names = new HashMap<>();
     private final Map<String, Nic> byName = new HashMap<>();
@@ -77,10 +82,7 @@ final class NcclNics {
     void finish() {
         dataDirect.forEach(Runnable::run);
         if (!supposed.isEmpty()) {
-            topology.assume(
-                    String.join(", ", supposed)
-                            + ": plain Ethernet, without RDMA, for their class is Ethernet (0200) and "
-                            + "the description has neither their PCI ids nor their verbs ports (--merge with ibv_devinfo tells)");
+            topology.assume(String.join(", ", supposed) + SUPPOSED);
         }
     }
 

@@ -33,11 +33,16 @@ final class Plausible {
     private static final int WARNINGS = 20;
 
     private final Topology topology;
+
+    /** Whether a machine that is larger than any is refused, as one from a file is. */
+    private final boolean refuses;
+
     private final Set<String> odd = new LinkedHashSet<>();
     private final Set<String> names = new HashSet<>();
 
-    private Plausible(Topology topology) {
+    private Plausible(Topology topology, boolean refuses) {
         this.topology = topology;
+        this.refuses = refuses;
     }
 
     /**
@@ -46,7 +51,12 @@ final class Plausible {
      * @throws org.ep4j.topology.TopologyException when it is larger than any, or a number that everything refers to cannot be
      */
     static Topology of(Topology topology) {
-        return new Plausible(topology).check();
+        return new Plausible(topology, true).check();
+    }
+
+    /** As {@link #of}, for the machine that this process runs on: what is beyond a limit is a warning, since it is there. */
+    static Topology ofThisMachine(Topology topology) {
+        return new Plausible(topology, false).check();
     }
 
     private Topology check() {
@@ -72,8 +82,11 @@ final class Plausible {
     }
 
     private void count(int found, int most, String what) {
-        if (found > most) {
+        if (found > most && refuses) {
             throw Faults.in(topology.source(), "there are " + found + " " + what + "; at most " + most + " are read");
+        }
+        if (found > most) {
+            odd("there are " + found + " " + what + ", more than the " + most + " that are known of any machine");
         }
     }
 
@@ -105,7 +118,8 @@ final class Plausible {
                 name(gpu.model(), "the model of a GPU"),
                 gpu.numa(),
                 gpu.gpuDirect(),
-                name(gpu.clique(), "the clique of a GPU"));
+                name(gpu.clique(), "the clique of a GPU"),
+                name(gpu.card(), "the card of a GPU"));
     }
 
     private Nic nic(Nic nic) {
@@ -162,7 +176,7 @@ final class Plausible {
     }
 
     private NumaNode node(NumaNode node) {
-        if (node.number() > Limits.NUMA_NUMBER) {
+        if (node.number() > Limits.NUMA_NUMBER && refuses) {
             throw Faults.in(
                     topology.source(),
                     "a NUMA node has the number " + node.number() + "; the highest that Linux has is "

@@ -189,11 +189,10 @@ final class RocmSmiTopology {
         long joined = types.names().stream()
                 .filter(name -> types.rows().getOrDefault(name, List.of()).contains("XGMI"))
                 .count();
-        if (cards.isEmpty() && joined > HIVE) {
+        if (joined > HIVE && buses.isEmpty() && !tables.containsKey(WEIGHTS)) {
             builder.warn(
-                    joined + " GPUs are joined by xGMI, and AMD joins " + HIVE
-                            + ": some are partitions, and neither weights"
-                            + " nor PCI buses (rocm-smi --showtopo --showbus) tell of which GPU; their links are counted for each");
+                    joined + " GPUs are joined by xGMI; should some be partitions of one, neither weights nor PCI buses"
+                            + " (rocm-smi --showtopo --showbus) tell of which, and their links are counted for each");
         }
         return builder.build();
     }

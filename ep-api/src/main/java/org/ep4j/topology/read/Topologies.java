@@ -199,6 +199,6 @@ public final class Topologies {
      * or a warning.
      */
     public static Topology live() {
-        return Plausible.of(LiveTopology.read());
+        return Plausible.ofThisMachine(LiveTopology.read());
     }
 }

@@ -23,6 +23,8 @@ import org.ep4j.topology.PathType;
 import org.ep4j.topology.Topology;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Partitions of AMD GPUs: devices of their own that share the links of their package, whatever describes them. */
 @Tag("verify")
@@ -31,12 +33,14 @@ class PartitionsTest {
     private static final int PARTITIONS = 4;
     private static final int ALL = PACKAGES * PARTITIONS;
 
-    @Test
-    void theComputeDriverListsEveryPartitionAndThePackagesShareTheirLinks() {
+    /** Drivers have the number of a partition in the function of its place, newer ones in the upper bits. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 28})
+    void theComputeDriverListsEveryPartitionAndThePackagesShareTheirLinks(int shift) {
         SysTree tree = new SysTree().nodes(1).processor("AuthenticAMD", 25, 17);
         tree.kfd(0, "cpu_cores_count 96\nsimd_count 0\n");
         for (int i = 0; i < ALL; i++) {
-            int place = ((0x10 + i / PARTITIONS) << 8) + i % PARTITIONS;
+            long place = ((0x10 + i / PARTITIONS) << 8) + ((long) (i % PARTITIONS) << shift);
             tree.kfd(
                     i + 1,
                     "cpu_cores_count 0\nsimd_count 152\ngfx_target_version 90402\nvendor_id 4098\ndevice_id 29857\n"
@@ -50,7 +54,11 @@ class PartitionsTest {
                 }
             }
         }
-        Topology machine = LinuxTopology.read("kfd", tree.tree());
+        // A name that is odd elsewhere changes nothing here.
+        tree.files.file("/proc/sys/kernel/hostname", "a\u009bb");
+        Topology machine = Topologies.read("kfd", tree.tree());
+        assertThat(machine.warnings()).singleElement().asString().contains("the name of a host");
+        assertThat(machine.assumptions()).singleElement().asString().contains("one xGMI link each");
         packagesShareTheirLinks(machine, 48);
         assertThat(machine.gpus()).extracting(Gpu::card).contains("0000:10:00.0", "0000:11:00.0", "0000:12:00.0");
     }

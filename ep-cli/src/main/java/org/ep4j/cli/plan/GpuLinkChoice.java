@@ -40,7 +40,7 @@ final class GpuLinkChoice {
             }
             case ALL -> {
                 assumptions.add("all GPUs of a host joined by links through switches, as asked");
-                yield with(locality, architecture, joined(gpu, gpus, architecture));
+                yield with(locality, architecture, joined(locality, gpu, gpus, architecture));
             }
             case AUTO -> {
                 boolean silent = !isLinked(locality);
@@ -61,7 +61,7 @@ final class GpuLinkChoice {
                 assumptions.add("the description shows no GPU links, but GPUs of this model (" + gpu.id()
                         + ") are always joined by " + (gpu.vendor() == GpuVendor.AMD ? "xGMI" : "NVLink")
                         + ": taken as such (--gpu-links file plans without)");
-                yield with(locality, architecture, joined(gpu, gpus, architecture));
+                yield with(locality, architecture, joined(locality, gpu, gpus, architecture));
             }
         };
     }
@@ -84,7 +84,7 @@ final class GpuLinkChoice {
                 old.card());
     }
 
-    private static List<GpuPeer> joined(Gpu gpu, List<Gpu> gpus, String architecture) {
+    private static List<GpuPeer> joined(Locality old, Gpu gpu, List<Gpu> gpus, String architecture) {
         boolean amd = gpu.vendor() == GpuVendor.AMD;
         // xGMI joins every pair directly, NVLink goes through switches that all links of a GPU lead to.
         Distance distance = amd
@@ -93,7 +93,8 @@ final class GpuLinkChoice {
         List<GpuPeer> peers = new ArrayList<>();
         for (Gpu other : gpus) {
             if (!other.equals(gpu)) {
-                peers.add(new GpuPeer(other.index(), distance, amd ? LinkType.XGMI : LinkType.NVLINK));
+                int card = old.peer(other.index()).map(GpuPeer::card).orElse(other.index());
+                peers.add(new GpuPeer(other.index(), card, distance, amd ? LinkType.XGMI : LinkType.NVLINK, List.of()));
             }
         }
         return peers;
@@ -103,7 +104,8 @@ final class GpuLinkChoice {
         return locality.peers().stream()
                 .map(peer -> peer.link() == LinkType.PCI
                         ? peer
-                        : new GpuPeer(peer.gpu(), new Distance(PathType.SYS, 0, 0), LinkType.PCI))
+                        : new GpuPeer(
+                                peer.gpu(), peer.card(), new Distance(PathType.SYS, 0, 0), LinkType.PCI, List.of()))
                 .toList();
     }
 }

@@ -6,6 +6,7 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.zip.GZIPInputStream;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
@@ -25,14 +26,14 @@ final class ArchiveReader {
     /** What a name costs besides its characters. */
     private static final int NODE = 64;
 
+    /** Characters of messages of the library. */
+    private static final int MESSAGE = 200;
+
     private final String archive;
     private final ArchiveTree tree = new ArchiveTree();
     private final byte[] rest = new byte[BUFFER];
     private int entries;
     private long kept;
-
-    /** Characters of messages of the library. */
-    private static final int MESSAGE = 200;
 
     private ArchiveReader(String archive) {
         this.archive = archive;
@@ -77,6 +78,7 @@ final class ArchiveReader {
             if (entry == null) {
                 return;
             }
+            checkRecords(entry);
             List<String> names = names(entry);
             if (!names.isEmpty()) {
                 add(tar, entry, names);
@@ -84,6 +86,20 @@ final class ArchiveReader {
             while (tar.read(rest) > 0) {
                 // What is not kept is passed over here, where the whole stream is bounded and not the header.
             }
+        }
+    }
+
+    /** Global records of PAX add up from entry to entry, and every entry has them all. */
+    private void checkRecords(TarArchiveEntry entry) {
+        long characters = entry.getExtraPaxHeaders().entrySet().stream()
+                .mapToLong(
+                        record -> record.getKey().length() + record.getValue().length())
+                .sum();
+        if (characters > Limits.RECORDS) {
+            throw wrong(
+                    entry.getName(),
+                    "with PAX records of " + characters + " characters; at most " + Limits.RECORDS
+                            + " are read; pack the files again");
         }
     }
 
@@ -132,8 +148,20 @@ final class ArchiveReader {
                             + " bytes; pack the files again without --sparse (-S)");
         } else if (entry.isFile() && !special(entry)) {
             byte[] content = tar.readNBytes((int) Math.min(entry.getSize(), Limits.FILE));
+            if (!names.get(names.size() - 1).equals("config")) {
+                content = withoutPadding(content);
+            }
             put(entry, names, new ArchiveTree.Content(content), content.length);
         }
+    }
+
+    /** Files of {@code /sys} say that they have 4,096 bytes, and tar fills what is missing with zeros. */
+    private static byte[] withoutPadding(byte[] content) {
+        int length = content.length;
+        while (length > 0 && content[length - 1] == 0) {
+            length--;
+        }
+        return length == content.length ? content : Arrays.copyOf(content, length);
     }
 
     private static boolean special(TarArchiveEntry entry) {

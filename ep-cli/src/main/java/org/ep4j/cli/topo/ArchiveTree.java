@@ -1,6 +1,5 @@
 package org.ep4j.cli.topo;
 
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -100,7 +99,7 @@ final class ArchiveTree implements FileTree {
 
     @Override
     public Optional<String> text(String path) {
-        return bytes(path).map(bytes -> new String(bytes, StandardCharsets.ISO_8859_1).strip());
+        return bytes(path).map(FileTree::stripped);
     }
 
     @Override

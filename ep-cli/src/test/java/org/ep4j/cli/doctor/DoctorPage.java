@@ -71,6 +71,7 @@ final class DoctorPage {
                   ls proc/net/{route,fib_trie,if_inet6,vlan/config}
                   ls "boot/config-$(uname -r)"
                 } 2>/dev/null | xargs cp -P --parents -t "$out" 2>/dev/null
+                cp -L --parents -t "$out" etc/nccl.conf "${NCCL_TOPO_FILE#/}" 2>/dev/null
                 tar czf /tmp/machine.tar.gz -C "$out" . && rm -r "$out")
                 ```
 

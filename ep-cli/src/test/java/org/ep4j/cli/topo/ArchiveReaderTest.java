@@ -83,6 +83,34 @@ final class ArchiveReaderTest {
         assertThat(tree.text("/sys/devices/pci0000:00/vendor/..")).isEmpty();
     }
 
+    /** Files of /sys say that they have 4,096 bytes; tar fills what they lack with zeros. */
+    @Test
+    void paddingOfTarIsNoContent() throws IOException {
+        FileTree tree = ArchiveReader.read(archive(tar -> {
+            file(tar, "sys/vendor", "0x15b3\n" + "\0".repeat(4089));
+            file(tar, "sys/config", "\1\0\0\0");
+        }));
+        assertThat(tree.text("/sys/vendor")).contains("0x15b3");
+        assertThat(tree.bytes("/sys/vendor").orElseThrow()).hasSize(7);
+        assertThat(tree.bytes("/sys/config").orElseThrow()).hasSize(4);
+    }
+
+    /** Records for the whole archive add up, though each header is short. */
+    @Test
+    void recordsForAllEntriesHaveALimitTogether() {
+        String value = "v".repeat(100_000);
+        refused(tar -> {
+                    for (int i = 0; i < 10; i++) {
+                        TarArchiveEntry global = new TarArchiveEntry("g", TarConstants.LF_PAX_GLOBAL_EXTENDED_HEADER);
+                        global.addPaxHeader("k" + i, value);
+                        tar.putArchiveEntry(global);
+                        file(tar, "sys/f" + i, "");
+                    }
+                })
+                .hasMessageContaining("with PAX records of")
+                .hasMessageContaining("at most " + Limits.RECORDS);
+    }
+
     @Test
     void linksThatLeadOutAreMissing() throws IOException {
         Path secret = Files.writeString(folder.resolve("secret"), "7");

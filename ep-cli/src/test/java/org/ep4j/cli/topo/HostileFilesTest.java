@@ -72,10 +72,12 @@ final class HostileFilesTest {
                 HostileFilesTest.class.getName()));
         expected.keySet().forEach(file -> command.add(file.toString()));
         Path out = folder.resolve("out");
-        Process process = new ProcessBuilder(command)
-                .redirectErrorStream(true)
-                .redirectOutput(out.toFile())
-                .start();
+        ProcessBuilder builder = new ProcessBuilder(command)
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .redirectOutput(out.toFile());
+        // The heap is the one that is given here.
+        builder.environment().keySet().removeAll(List.of("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"));
+        Process process = builder.start();
         try {
             assertThat(process.waitFor(9, TimeUnit.MINUTES)).isTrue();
         } finally {
