@@ -9,6 +9,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.UnaryOperator;
 import java.util.regex.Pattern;
 
 /**
@@ -23,8 +24,7 @@ import java.util.regex.Pattern;
  * @param agreed true when all ranks must have the same value
  * @param variables environment variables of other software that give the value where {@link #environmentName} is not set,
  *     in this order
- * @param readings what values of such a variable mean where it has other ones than the key: by variable, the key's text by
- *     the variable's, in small letters; a value that is not there is read as it is
+ * @param readings how values of such a variable are read where they differ from the key's, by variable
  * @param <T> type of the value
  */
 public record ConfigKey<T>(
@@ -35,10 +35,18 @@ public record ConfigKey<T>(
         Function<String, T> parser,
         boolean agreed,
         List<String> variables,
-        Map<String, Map<String, String>> readings) {
+        Map<String, Reading> readings) {
     private static final Pattern DURATION = Pattern.compile("(\\d{1,12})\\s*(us|ms|s|m|h)");
     private static final Pattern BYTES =
             Pattern.compile("(\\d{1,12}(?:\\.\\d{1,6})?)\\s*(|[KMGT](?:iB)?)", Pattern.CASE_INSENSITIVE);
+
+    /**
+     * How values of a variable of other software are read.
+     *
+     * @param text the difference, for people: {@code 1 is `false`}
+     * @param reader gives the key's text for the variable's; text that it cannot read stays as it is
+     */
+    public record Reading(String text, UnaryOperator<String> reader) {}
 
     /** Copies list and map. */
     public ConfigKey {
@@ -175,18 +183,38 @@ public record ConfigKey<T>(
     /**
      * The same key, also read from an environment variable of other software that has values of its own.
      *
-     * @param values the key's text for each value of the variable, in small letters
+     * @param values the key's text for each value of the variable, in small letters; one for {@code 0} and {@code 1} at least
      */
     public ConfigKey<T> orVariable(String variable, Map<String, String> values) {
-        Map<String, Map<String, String>> more = new HashMap<>(readings);
-        more.put(variable, Map.copyOf(values));
+        Map<String, String> copy = Map.copyOf(values);
+        return orVariable(
+                variable,
+                new Reading(
+                        "1 is `" + copy.get("1") + "`, 0 is `" + copy.get("0") + "`",
+                        text -> copy.getOrDefault(text.strip().toLowerCase(Locale.ROOT), text)));
+    }
+
+    /** The same key, also read from an environment variable of other software, which counts in units of {@code factor}. */
+    public ConfigKey<T> orVariableTimes(String variable, int factor) {
+        return orVariable(variable, new Reading("times " + factor, text -> {
+            try {
+                return Long.toString(Math.multiplyExact(Long.parseLong(text.strip()), factor));
+            } catch (NumberFormatException | ArithmeticException e) {
+                return text;
+            }
+        }));
+    }
+
+    private ConfigKey<T> orVariable(String variable, Reading reading) {
+        Map<String, Reading> more = new HashMap<>(readings);
+        more.put(variable, reading);
         return new ConfigKey<>(name, defaultText, format, help, parser, agreed, variables, more).orVariable(variable);
     }
 
     /** The key's text for a value of one of {@link #variables}. */
     String reading(String variable, String value) {
-        return readings.getOrDefault(variable, Map.of())
-                .getOrDefault(value.strip().toLowerCase(Locale.ROOT), value);
+        Reading reading = readings.get(variable);
+        return reading == null ? value : reading.reader().apply(value);
     }
 
     /** Name of the environment variable. */

@@ -179,6 +179,39 @@ public final class EpKeys {
             .orVariable("UCCL_IB_TC")
             .agreedByAllRanks();
 
+    /** Fifos of a GPU in UCCL ({@code ep/include/common.hpp}: kNumProxyThs x kChannelPerProxy), each of which it limits. */
+    private static final int UCCL_FIFOS = 32;
+
+    /** Bytes in flight on a NIC. */
+    public static final ConfigKey<Long> NIC_INFLIGHT_BYTES = ConfigKey.bytes(
+                    "ep.nic.max-inflight-bytes",
+                    "0",
+                    "largest number of bytes that a rank has in flight on a NIC, to all peers together; 0 uses the limit"
+                            + " known for the kind of NIC, or sets no limit if none is known")
+            .orVariable("UCCL_IB_MAX_INFLIGHT_BYTES");
+
+    /** Large writes in flight on a NIC. */
+    public static final ConfigKey<Integer> NIC_INFLIGHT_WRITES = ConfigKey.integer(
+                    "ep.nic.max-inflight-writes",
+                    0,
+                    0,
+                    1 << 20,
+                    "largest number of writes of 64 KiB or more, as in high throughput, that a rank has in flight on a NIC,"
+                            + " to all peers together; 0 uses the limit known for the kind of NIC, or sets no limit if"
+                            + " none is known")
+            .orVariableTimes("UCCL_IB_MAX_INFLIGHT_NORMAL", UCCL_FIFOS);
+
+    /** Small writes in flight on a NIC. */
+    public static final ConfigKey<Integer> NIC_INFLIGHT_MESSAGES = ConfigKey.integer(
+                    "ep.nic.max-inflight-messages",
+                    0,
+                    0,
+                    1 << 20,
+                    "largest number of writes below 64 KiB, as in low latency, that a rank has in flight on a NIC, to all"
+                            + " peers together; 0 uses the limit known for the kind of NIC, or sets no limit if none is"
+                            + " known")
+            .orVariableTimes("UCCL_IB_MAX_INFLIGHT_LOW_LATENCY", UCCL_FIFOS);
+
     /** Secret that authenticates the TCP rendezvous. */
     public static final ConfigKey<String> BOOTSTRAP_SECRET = ConfigKey.text(
             "ep.bootstrap.secret",
@@ -324,6 +357,9 @@ public final class EpKeys {
                 NIC_GID_INDEX,
                 NIC_SERVICE_LEVEL,
                 NIC_TRAFFIC_CLASS,
+                NIC_INFLIGHT_BYTES,
+                NIC_INFLIGHT_WRITES,
+                NIC_INFLIGHT_MESSAGES,
                 BOOTSTRAP_SECRET,
                 BOOTSTRAP_ADDRESS,
                 BOOTSTRAP_PORT,

@@ -31,8 +31,14 @@ public record NicChoice(String map, String include, String exclude, Map<String, 
     public static final NicChoice AUTO = new NicChoice("", "", "");
 
     /** Settings of NICs that travel in {@link RankProfile#settings()} and may differ between ranks. */
-    public static final List<ConfigKey<?>> KEYS =
-            List.of(EpKeys.NIC_MAP, EpKeys.NIC_INCLUDE, EpKeys.NIC_EXCLUDE, EpKeys.NIC_GID_INDEX);
+    public static final List<ConfigKey<?>> KEYS = List.of(
+            EpKeys.NIC_MAP,
+            EpKeys.NIC_INCLUDE,
+            EpKeys.NIC_EXCLUDE,
+            EpKeys.NIC_GID_INDEX,
+            EpKeys.NIC_INFLIGHT_BYTES,
+            EpKeys.NIC_INFLIGHT_WRITES,
+            EpKeys.NIC_INFLIGHT_MESSAGES);
 
     /**
      * Checks that all three can be read.
@@ -73,7 +79,7 @@ public record NicChoice(String map, String include, String exclude, Map<String, 
 
     private static NicChoice of(Map<String, String> settings) {
         Map<String, String> variables = new TreeMap<>();
-        KEYS.forEach(key -> Optional.ofNullable(settings.get(key.name() + RankSettings.VARIABLE))
+        KEYS.forEach(key -> Optional.ofNullable(settings.get(RankSettings.variableOf(key)))
                 .ifPresent(variable -> variables.put(key.name(), variable)));
         return new NicChoice(
                 settings.getOrDefault(EpKeys.NIC_MAP.name(), ""),

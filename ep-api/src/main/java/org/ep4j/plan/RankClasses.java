@@ -36,7 +36,13 @@ final class RankClasses {
     private record Facts(boolean usable, Map<String, String> facts, Set<String> identity) {}
 
     private record Key(
-            String device, Locality locality, boolean domain, Map<String, Facts> backends, NicChoice choice, int gpu) {}
+            String device,
+            Locality locality,
+            boolean domain,
+            Map<String, Facts> backends,
+            NicChoice choice,
+            int gpu,
+            Map<String, String> limits) {}
 
     /**
      * Sorts ranks into classes, numbered in the order of their lowest ranks, so that renaming identities changes nothing.
@@ -107,7 +113,8 @@ final class RankClasses {
                 profile.domain().isEmpty(),
                 backends,
                 choice,
-                choice.map().isBlank() ? -1 : NicRules.gpu(profile));
+                choice.map().isBlank() ? -1 : NicRules.gpu(profile),
+                RankSettings.inflight(profile.settings()));
     }
 
     /** The compared values as numbers by rank, one array for each way in which they part the ranks. */

@@ -8,13 +8,23 @@ import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpConfig.Origin;
 import org.ep4j.config.EpConfig.Resolved;
+import org.ep4j.config.EpKeys;
 
 /** Settings as the profile of a rank carries them: those that all ranks must share, and those of the rank's own NICs. */
 public final class RankSettings {
     /** Behind the name of a setting: the variable of other software that gave its value. */
-    static final String VARIABLE = "@variable";
+    private static final String VARIABLE = "@variable";
+
+    /** Limits of what a rank has in flight on a NIC. */
+    public static final List<ConfigKey<?>> INFLIGHT =
+            List.of(EpKeys.NIC_INFLIGHT_BYTES, EpKeys.NIC_INFLIGHT_WRITES, EpKeys.NIC_INFLIGHT_MESSAGES);
 
     private RankSettings() {}
+
+    /** Name under which settings of a rank hold the variable of other software that gave the value of a key. */
+    public static String variableOf(ConfigKey<?> key) {
+        return key.name() + VARIABLE;
+    }
 
     /**
      * Settings of a rank, by name.
@@ -31,15 +41,27 @@ public final class RankSettings {
                 if (own
                         && value.origin() == Origin.ENVIRONMENT
                         && !value.source().equals(key.environmentName())) {
-                    settings.put(key.name() + VARIABLE, value.source());
+                    settings.put(variableOf(key), value.source());
                 }
             }
         }
         return Collections.unmodifiableMap(settings);
     }
 
+    /** The limits of what a rank has in flight, of its settings. */
+    static Map<String, String> inflight(Map<String, String> settings) {
+        Map<String, String> own = new TreeMap<>();
+        INFLIGHT.forEach(key -> {
+            String value = settings.get(key.name());
+            if (value != null) {
+                own.put(key.name(), value);
+            }
+        });
+        return own;
+    }
+
     /** True for a setting of a rank's own NICs, which may differ between ranks. */
     public static boolean isOwn(String name) {
-        return NicChoice.KEYS.stream().anyMatch(key -> name.equals(key.name()) || name.equals(key.name() + VARIABLE));
+        return NicChoice.KEYS.stream().anyMatch(key -> name.equals(key.name()) || name.equals(variableOf(key)));
     }
 }

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.util.List;
-import java.util.Map;
 import java.util.stream.Collectors;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpKeys;
@@ -23,11 +22,10 @@ final class SettingsPageTest {
                 A setting is taken from `EpConfig.Builder.set`, else from the system property `-Dep.NAME=VALUE`, else from the environment
                 variable of the same name in capitals, with underscores for dots and hyphens: `ep.nic.gid-index` is `EP_NIC_GID_INDEX`. If
                 that variable is not set, ep4j reads the variables that the tables list as "other variables", most of which belong to NCCL,
-                NVSHMEM, UCCL or MSCCL++. (In UCCL, an in-flight limit covers all peers that a GPU reaches through a NIC. In ep4j the limits
-                apply to each peer, except `ep.efa.max-inflight-bytes`, which covers all peers together.) An unknown `ep.*` name in the builder or among the system
-                properties is refused, and the error names the nearest known one. An unknown `EP_*` environment variable is ignored,
-                since other software uses such names; `./ep doctor` warns of it, unless the variable is known to be DeepEP's. Settings that must be the same on all ranks are compared
-                when ranks join.
+                NVSHMEM, UCCL or MSCCL++. An unknown `ep.*` name in the builder or among the system properties is refused, and the error
+                names the nearest known one. An unknown `EP_*` environment variable is ignored, since other software uses such names;
+                `./ep doctor` warns of it, unless the variable is known to be DeepEP's. Settings that must be the same on all ranks are
+                compared when ranks join.
 
                 Durations are written as `50us`, `500ms`, `30s`, `5m` or `1h` and must be greater than zero; sizes are written as `4096`, `64MiB` or `2GiB`.
                 """);
@@ -57,11 +55,10 @@ final class SettingsPageTest {
         }
     }
 
-    /** A variable, and what its switch means where that is another word. */
+    /** A variable, and how its values are read where they differ. */
     private static String variable(String name, ConfigKey<?> key) {
-        Map<String, String> values = key.readings().getOrDefault(name, Map.of());
-        return "`" + name + "`"
-                + (values.isEmpty() ? "" : " (1 is `" + values.get("1") + "`, 0 is `" + values.get("0") + "`)");
+        ConfigKey.Reading reading = key.readings().get(name);
+        return "`" + name + "`" + (reading == null ? "" : " (" + reading.text() + ")");
     }
 
     /** The head of the page says how durations and sizes are written. */

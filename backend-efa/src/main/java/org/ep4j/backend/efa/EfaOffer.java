@@ -10,6 +10,7 @@ import org.ep4j.Device;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.Estimates;
+import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.plan.offer.NicOffers;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.plan.offer.Staging;
@@ -164,14 +165,13 @@ final class EfaOffer {
             case "efa", "efa-direct" -> fabric(from, to, here, there, Estimates.EFA_MICROS);
             case "cxi" -> fabric(from, to, here, there, slingshot());
             case "verbs" -> layered(fabric(from, to, here, there, slingshot() + Estimates.NETWORK_MICROS));
-            default -> Providers.sockets(provider) ? sockets(from, to, here, there) : other(provider);
+            default -> Providers.sockets(provider) ? sockets(from, to, here, there) : other(from);
         };
     }
 
-    private static Offer other(String provider) {
-        PathOffer offer =
-                new PathOffer(PathKind.HOST_POSTED, Estimates.SOCKET_GIGABYTES, Estimates.SOCKET_MICROS, List.of());
-        return Providers.software(provider) ? offer.withFlow(NicProfile.SOFTWARE.told(provider)) : offer;
+    private static Offer other(RankProfile from) {
+        return new PathOffer(PathKind.HOST_POSTED, Estimates.SOCKET_GIGABYTES, Estimates.SOCKET_MICROS, List.of())
+                .withFlow(flow(from, NicFamily.ETHERNET));
     }
 
     private static Predicate<NicReach> has(RankProfile rank, String provider) {
@@ -204,13 +204,14 @@ final class EfaOffer {
                 new NicOffers.Side(to, NicPaths.of(to.locality(), there)),
                 PathKind.HOST_POSTED,
                 micros);
-        return offer instanceof PathOffer path ? path.withFlow(flow(mine)) : offer;
+        return offer instanceof PathOffer path
+                ? path.withFlow(flow(
+                        from, mine.map(nics -> nics.nearest().nic().family()).orElse(NicFamily.ETHERNET)))
+                : offer;
     }
 
-    private static String flow(Optional<NicPaths> nics) {
-        return NicProfile.told(nics.map(NicPaths::nearest)
-                .map(nearest -> nearest.nic().family())
-                .orElse(NicFamily.ETHERNET));
+    private static String flow(RankProfile from, NicFamily family) {
+        return FlowLimits.of(family).with(from.settings()).text();
     }
 
     private static Offer layered(Offer offer) {
@@ -228,7 +229,7 @@ final class EfaOffer {
                         rate,
                         Estimates.SOCKET_MICROS,
                         nics.map(NicPaths::names).orElse(List.of()))
-                .withFlow(NicProfile.SOFTWARE.told("sockets"));
+                .withFlow(flow(from, NicFamily.ETHERNET));
         boolean gpus = from.locality().gpu() >= 0 || to.locality().gpu() >= 0;
         return gpus ? Staging.through(offer) : offer;
     }

@@ -3,6 +3,7 @@ package org.ep4j.backend.efa;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.Device;
+import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.engine.memory.NativeRecord;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.spi.ExposedMemory;
@@ -18,7 +19,7 @@ final class FabricDomain {
     private FabricDomain(FabricInfo info, NicProfile profile, long address) {
         this.info = info;
         this.profile = profile;
-        this.flow = new NicFlow(profile.inflightBytes());
+        this.flow = new NicFlow(profile.limits());
         this.address = address;
     }
 

@@ -2,19 +2,24 @@ package org.ep4j.backend.efa;
 
 import java.util.Map;
 import org.ep4j.config.EpConfig;
+import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.topology.NicFamily;
 
 /**
  * What a kind of NIC takes, and what settings say instead.
  *
- * @param inflightBytes bytes of this rank that may be under way on it, to all peers; 0 for no limit
- * @param largeWrites writes of {@link RailFlow#LARGE} bytes or more to one peer that may be under way on it
+ * @param limits what this rank may have in flight on it, to all peers
+ * @param largeWrites writes of {@link FlowLimits#LARGE} bytes or more that an endpoint, of which each peer has one, has room for
  * @param smallWrites the same of smaller writes
- * @param burst writes that may be posted before completions are looked at
+ * @param burst writes that may be posted before completions are polled
  * @param registrationChunk bytes of memory that are registered at once
  */
-record NicProfile(long inflightBytes, int largeWrites, int smallWrites, int burst, long registrationChunk) {
+record NicProfile(FlowLimits limits, int largeWrites, int smallWrites, int burst, long registrationChunk) {
+    private static final int LARGE_WRITES = 8;
+
+    private static final int SMALL_WRITES = 32;
+
     private static final int BURST = 64;
 
     /** pplx-garden {@code fabric-lib/efa_domain.rs}: bursts of 32 small writes. */
@@ -23,16 +28,19 @@ record NicProfile(long inflightBytes, int largeWrites, int smallWrites, int burs
     /** UCCL {@code ep/src/rdma.cpp}: registers pieces of 1 GiB. */
     private static final long IRDMA_CHUNK = 1L << 30;
 
+    /** Writes of a kind that an endpoint has room for at most, where settings allow more on a NIC. */
+    private static final int MOST_WRITES = 256;
+
     /** For kinds of which nothing is known. */
     static final NicProfile ANY = of(NicFamily.OTHER_RDMA);
 
     /**
-     * Where processors copy the bytes, more under way hides the times in which neither end looks: over shm 4 KiB go four
+     * Where processors copy the bytes, more in flight hides the times in which neither end polls: over shm 4 KiB go four
      * times as fast, 64 KiB 1.2 times ({@code ci/fabric-perftest}).
      */
-    static final NicProfile SOFTWARE = new NicProfile(0, 32, 128, BURST, Keys.WHOLE);
+    static final NicProfile SOFTWARE = new NicProfile(FlowLimits.NONE, 32, 128, BURST, Keys.WHOLE);
 
-    /** By PCI vendor, as libfabric tells it. */
+    /** By PCI vendor, as libfabric reports it. */
     private static final Map<String, NicFamily> VENDORS = Map.of(
             "0x14e4", NicFamily.BNXT,
             "0x1dd8", NicFamily.IONIC,
@@ -40,41 +48,34 @@ record NicProfile(long inflightBytes, int largeWrites, int smallWrites, int burs
             "0x8086", NicFamily.IRDMA);
 
     private static NicProfile of(NicFamily family) {
-        FlowLimits limits = FlowLimits.of(family);
         return new NicProfile(
-                limits.bytes(),
-                limits.largeWrites(),
-                limits.smallWrites(),
+                FlowLimits.of(family),
+                LARGE_WRITES,
+                SMALL_WRITES,
                 family == NicFamily.EFA ? EFA_BURST : BURST,
                 family == NicFamily.IRDMA ? IRDMA_CHUNK : Keys.WHOLE);
     }
 
-    /** The limits of a kind of NIC, for people. */
-    static String told(NicFamily family) {
-        return of(family).told(FlowLimits.of(family).name());
-    }
-
-    /** The limits, for people. */
-    String told(String name) {
-        FlowLimits limits = new FlowLimits(name, inflightBytes, largeWrites, smallWrites);
-        return name + ": " + limits.bytesText() + " of a rank, to a peer " + largeWrites
-                + (largeWrites == 1 ? " write" : " writes") + " of 64 KiB and more and " + smallWrites + " smaller";
-    }
-
-    /** Of a NIC whose PCI vendor is told, or that does not do the work itself, with the settings. */
+    /** The profile of a NIC by its PCI vendor, or of a provider that copies in software, with the settings. */
     static NicProfile of(FabricInfo info, EpConfig config) {
         NicProfile found = Providers.software(info.provider())
                 ? SOFTWARE
                 : of(VENDORS.getOrDefault(info.vendor(), NicFamily.OTHER_RDMA));
-        long bytes = config.get(EfaKeys.INFLIGHT_BYTES);
-        int large = config.get(EfaKeys.INFLIGHT_WRITES);
-        int small = config.get(EfaKeys.INFLIGHT_MESSAGES);
+        return found.with(found.limits().with(config));
+    }
+
+    /** An endpoint needs no more room than the NIC, and at least what an only peer may have in flight. */
+    private NicProfile with(FlowLimits other) {
         return new NicProfile(
-                bytes > 0 ? bytes : found.inflightBytes(),
-                large > 0 ? large : found.largeWrites(),
-                small > 0 ? small : found.smallWrites(),
-                found.burst(),
-                found.registrationChunk());
+                other,
+                room(largeWrites, limits.largeWrites(), other.largeWrites()),
+                room(smallWrites, limits.smallWrites(), other.smallWrites()),
+                burst,
+                registrationChunk);
+    }
+
+    private static int room(int usual, int known, int set) {
+        return set == known ? usual : Math.min(set, MOST_WRITES);
     }
 
     int slots() {

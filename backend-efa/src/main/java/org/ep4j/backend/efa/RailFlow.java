@@ -1,15 +1,14 @@
 package org.ep4j.backend.efa;
 
 import java.util.Arrays;
+import org.ep4j.engine.collective.NicFlow;
+import org.ep4j.plan.offer.FlowLimits;
 
 /**
  * The writes of a link that are under way on one of its rails: which slots they have, and whether one more may be. For one
  * thread at a time.
  */
 final class RailFlow {
-    /** Writes from this size on count as large: they carry many tokens, smaller ones one or a few. */
-    static final int LARGE = 64 << 10;
-
     /** Slots for writes without data, which must not wait for those with data. */
     static final int RESERVED = 8;
 
@@ -55,7 +54,7 @@ final class RailFlow {
 
     /** Takes a slot for a write of data; -1 where there is none. */
     int take(int length) {
-        boolean isLarge = length >= LARGE;
+        boolean isLarge = length >= FlowLimits.LARGE;
         if (posted >= burst || (isLarge ? large >= mostLarge : small >= mostSmall) || !nic.take(length)) {
             return -1;
         }
@@ -89,7 +88,7 @@ final class RailFlow {
         int length = lengths[slot];
         lengths[slot] = 0;
         free[freeCount++] = slot;
-        if (length >= LARGE) {
+        if (length >= FlowLimits.LARGE) {
             large--;
         } else if (length > 0) {
             small--;

@@ -8,6 +8,7 @@ import java.util.Random;
 import java.util.SplittableRandom;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
+import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.engine.memory.WordMemory;
@@ -57,7 +58,7 @@ final class LinkPair {
         for (int side = 0; side < 2; side++) {
             List<Rail> rails = new ArrayList<>();
             for (int r = 0; r < shape.rails(); r++) {
-                NicFlow nic = new NicFlow(shape.profile().inflightBytes());
+                NicFlow nic = new NicFlow(shape.profile().limits());
                 rails.add(new Rail(
                         r,
                         "fake" + r + " to fake" + r,

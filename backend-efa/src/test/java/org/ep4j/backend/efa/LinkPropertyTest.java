@@ -3,6 +3,7 @@ package org.ep4j.backend.efa;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.time.Duration;
+import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.Guard;
 import org.ep4j.testing.IntRange;
@@ -60,7 +61,8 @@ final class LinkPropertyTest {
             @ForAll long seed,
             @ForAll @IntRange(min = 1, max = 3) int largeWrites,
             @ForAll @IntRange(min = 1000, max = 70_000) int bytes) {
-        NicProfile profile = new NicProfile(bytes, largeWrites, 2, 4, Keys.WHOLE);
+        FlowLimits limits = new FlowLimits(bytes, largeWrites, 2, "");
+        NicProfile profile = new NicProfile(limits, largeWrites, 2, 4, Keys.WHOLE);
         LinkPair pair = new LinkPair(seed, new LinkPair.Shape(1, 64, true, Keys.WHOLE, profile, TIMEOUT));
         pair.exchange(40);
         // A write that is larger than the limit goes alone, records and words beside it.

@@ -122,9 +122,7 @@ final class ProviderTest {
         assertThat(offer.nics()).containsExactly("rdmap0s6:1", "rdmap1s6:1");
         assertThat(offer.gigabytesPerSecond()).isEqualTo(22.5);
         assertThat(offer.latencyMicros()).isEqualTo(Estimates.EFA_MICROS);
-        assertThat(offer.flow())
-                .isEqualTo(
-                        "AWS EFA: any number of bytes of a rank, to a peer 8 writes of 64 KiB and more and 32 smaller");
+        assertThat(offer.flow()).isEqualTo("256 writes of 64 KiB and more, 1024 smaller (AWS EFA)");
     }
 
     @Test
@@ -132,13 +130,10 @@ final class ProviderTest {
         Map<String, String> facts = facts("verbs;ofi_rxm", "verbs;ofi_rxm", "bnxt_re0");
         Locality place = host(NicFamily.BNXT, "bnxt_re0");
         PathOffer offer = (PathOffer) provider.offer(profile(0, "a", place, facts), profile(1, "b", place, facts));
-        assertThat(offer.flow())
-                .isEqualTo("Broadcom Thor-2: 1.5 MiB of a rank, to a peer 1 write of 64 KiB and more and 32 smaller");
+        assertThat(offer.flow()).isEqualTo("1.5 MiB, 32 writes of 64 KiB and more, 1024 smaller (Broadcom Thor-2)");
         PathOffer sockets = (PathOffer) provider.offer(
                 profile(0, "a", Locality.UNKNOWN, Map.of()), profile(1, "b", Locality.UNKNOWN, Map.of()));
-        assertThat(sockets.flow())
-                .isEqualTo(
-                        "sockets: any number of bytes of a rank, to a peer 32 writes of 64 KiB and more and 128 smaller");
+        assertThat(sockets.flow()).isEqualTo("no limit");
     }
 
     @Test

@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.Map;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
+import org.ep4j.engine.collective.NicFlow;
+import org.ep4j.plan.offer.FlowLimits;
+import org.ep4j.topology.NicFamily;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -25,15 +28,19 @@ final class SettingsTest {
                 "UCCL_IB_MAX_INFLIGHT_LOW_LATENCY", "5",
                 "UCCL_IB_MAX_INFLIGHT_BYTES", "1048576",
                 "UCCL_SOCKET_IFNAME", "eth1"));
-        assertThat(NicProfile.of(nic("0x1dd8"), config)).isEqualTo(new NicProfile(1 << 20, 3, 5, 64, Keys.WHOLE));
+        NicProfile profile = NicProfile.of(nic("0x1dd8"), config);
+        assertThat(profile.limits().bytes()).isEqualTo(1 << 20);
+        // UCCL limits each of the 32 fifos of a GPU.
+        assertThat(profile.limits().largeWrites()).isEqualTo(96);
+        assertThat(profile.limits().smallWrites()).isEqualTo(160);
         assertThat(config.get(EfaKeys.INTERFACE)).isEqualTo("eth1");
     }
 
     @Test
     void nicsThatTakeLittleAreKnownByTheirVendor() {
         EpConfig config = environment(Map.of());
-        assertThat(NicProfile.of(nic("0x14e4"), config)).isEqualTo(new NicProfile(1572864, 1, 32, 64, Keys.WHOLE));
-        assertThat(NicProfile.of(nic("0x1dd8"), config)).isEqualTo(new NicProfile(2097152, 1, 32, 64, Keys.WHOLE));
+        assertThat(NicProfile.of(nic("0x14e4"), config).limits()).isEqualTo(FlowLimits.of(NicFamily.BNXT));
+        assertThat(NicProfile.of(nic("0x1dd8"), config).limits()).isEqualTo(FlowLimits.of(NicFamily.IONIC));
         assertThat(NicProfile.of(nic("0x1d0f"), config).burst()).isEqualTo(32);
         assertThat(NicProfile.of(nic("0x8086"), config).registrationChunk()).isEqualTo(1L << 30);
         assertThat(NicProfile.of(nic("0x15b3"), config)).isEqualTo(NicProfile.ANY);
@@ -45,28 +52,31 @@ final class SettingsTest {
     }
 
     @Test
+    void anEndpointHasRoomForWhatAnOnlyPeerMayHaveInFlight() {
+        NicProfile usual = NicProfile.of(nic("0x1d0f"), environment(Map.of()));
+        assertThat(usual.largeWrites()).isEqualTo(8);
+        assertThat(usual.smallWrites()).isEqualTo(32);
+        NicProfile few = NicProfile.of(
+                nic("0x1d0f"),
+                environment(Map.of("EP_NIC_MAX_INFLIGHT_WRITES", "3", "EP_NIC_MAX_INFLIGHT_MESSAGES", "5")));
+        assertThat(few.largeWrites()).isEqualTo(3);
+        assertThat(few.smallWrites()).isEqualTo(5);
+        NicProfile many = NicProfile.of(nic("0x15b3"), environment(Map.of("EP_NIC_MAX_INFLIGHT_WRITES", "100000")));
+        assertThat(many.largeWrites()).isEqualTo(256);
+        assertThat(many.smallWrites()).isEqualTo(32);
+    }
+
+    @Test
     void whatBothEndsMustShareIsAgreed() {
         assertThat(EfaKeys.all().stream().filter(ConfigKey::agreed)).containsExactly(EfaKeys.PROVIDER);
     }
 
     @Test
-    void aNicTakesNoMoreBytesThanItsLimitButForOneWrite() {
-        NicFlow flow = new NicFlow(100);
-        assertThat(flow.take(60)).isTrue();
-        assertThat(flow.take(41)).isFalse();
-        assertThat(flow.take(40)).isTrue();
-        flow.give(100);
-        assertThat(flow.take(1000)).isTrue();
-        assertThat(flow.take(1)).isFalse();
-        assertThat(new NicFlow(0).take(Long.MAX_VALUE)).isTrue();
-    }
-
-    @Test
     void largeAndSmallWritesHaveLimitsOfTheirOwnAndRecordsRoomBeside() {
-        RailFlow flow = new RailFlow(new NicFlow(0), 1, 2, 100);
-        int large = flow.take(RailFlow.LARGE);
+        RailFlow flow = new RailFlow(new NicFlow(FlowLimits.NONE), 1, 2, 100);
+        int large = flow.take(FlowLimits.LARGE);
         assertThat(large).isNotNegative();
-        assertThat(flow.take(RailFlow.LARGE)).isEqualTo(-1);
+        assertThat(flow.take(FlowLimits.LARGE)).isEqualTo(-1);
         assertThat(flow.take(1)).isNotNegative();
         assertThat(flow.take(1)).isNotNegative();
         assertThat(flow.take(1)).isEqualTo(-1);
@@ -77,12 +87,12 @@ final class SettingsTest {
         assertThat(records).isPositive();
         assertThat(flow.takeBare()).isNotNegative();
         flow.give(large);
-        assertThat(flow.take(RailFlow.LARGE)).isNotNegative();
+        assertThat(flow.take(FlowLimits.LARGE)).isNotNegative();
     }
 
     @Test
     void aBurstEndsUntilCompletionsWereLookedAt() {
-        RailFlow flow = new RailFlow(new NicFlow(0), 8, 8, 2);
+        RailFlow flow = new RailFlow(new NicFlow(FlowLimits.NONE), 8, 8, 2);
         assertThat(flow.take(1)).isNotNegative();
         assertThat(flow.take(1)).isNotNegative();
         assertThat(flow.take(1)).isEqualTo(-1);

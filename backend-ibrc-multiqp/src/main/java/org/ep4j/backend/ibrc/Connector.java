@@ -169,7 +169,8 @@ final class Connector {
                     inlines[lane],
                     port.maxMessage(),
                     name);
-            lanes[lane] = new Lane(lane, lane % pairing.rails(), ends, settings);
+            lanes[lane] =
+                    new Lane(lane, lane % pairing.rails(), ends, port.device().flow(), settings);
         }
         long[] all = queues.values().stream().mapToLong(Long::longValue).toArray();
         return new Connected(List.of(lanes), pairing.rails(), new VerbsWire(queuePairs, all));

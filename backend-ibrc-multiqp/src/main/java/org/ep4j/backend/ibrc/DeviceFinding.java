@@ -2,6 +2,7 @@ package org.ep4j.backend.ibrc;
 
 import java.util.Optional;
 import org.ep4j.EpException;
+import org.ep4j.plan.offer.FlowLimits;
 
 /**
  * What opening a device found.
@@ -13,7 +14,7 @@ import org.ep4j.EpException;
  */
 record DeviceFinding(String name, Optional<String> problem, boolean atomics, boolean dmabuf) {
     static DeviceFinding of(String name) {
-        try (NicDevice device = NicDevice.open(name)) {
+        try (NicDevice device = NicDevice.open(name, FlowLimits.NONE)) {
             // iWARP connects by its own connection manager alone, and has neither immediates nor atomics.
             Optional<String> problem = device.iwarp() ? Optional.of("speaks iWARP") : Optional.empty();
             return new DeviceFinding(name, problem, device.atomics(), device.dmabuf());

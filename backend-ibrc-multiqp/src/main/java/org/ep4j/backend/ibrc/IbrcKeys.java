@@ -4,10 +4,10 @@ import java.util.List;
 import org.ep4j.config.ConfigKey;
 
 /**
- * The settings of the backend. Variables of NVSHMEM, NCCL and UCCL that mean the same and have the same values are read
- * too. Not so: {@code NCCL_IB_USE_INLINE} and {@code NCCL_IB_PCI_RELAXED_ORDERING} (switches, the latter with three places),
- * {@code UCCL_IB_MAX_INFLIGHT_LOW_LATENCY} (a limit for one of two modes, which share connections here). Which NICs, GID index,
- * service level and traffic class: {@code ep.nic.*}; the number of queue pairs over all ports: {@code ep.lanes}.
+ * The settings of the backend. Variables of NVSHMEM and NCCL that mean the same and have the same values are read too, but not
+ * {@code NCCL_IB_USE_INLINE} and {@code NCCL_IB_PCI_RELAXED_ORDERING} (switches, the latter with three places). Which NICs, GID
+ * index, service level, traffic class and limits of what is in flight: {@code ep.nic.*}; the number of queue pairs over all
+ * ports: {@code ep.lanes}.
  */
 final class IbrcKeys {
     static final ConfigKey<Integer> PORTS = ConfigKey.integer(
@@ -102,22 +102,6 @@ final class IbrcKeys {
             SMALLEST_STRIPE,
             LARGEST_STRIPE);
 
-    static final ConfigKey<Integer> INFLIGHT_WRITES = ConfigKey.integer(
-                    "ep.ibrc.max-inflight-writes",
-                    0,
-                    0,
-                    16384,
-                    "largest number of work requests in flight to one peer on a queue pair; 0 uses the limit known for"
-                            + " the kind of NIC, or as many as the queue pair holds if none is known")
-            .orVariable("UCCL_IB_MAX_INFLIGHT_NORMAL");
-
-    static final ConfigKey<Long> INFLIGHT_BYTES = ConfigKey.bytes(
-                    "ep.ibrc.max-inflight-bytes",
-                    "0",
-                    "largest number of bytes in flight to one peer; 0 uses the limit known for the kind of NIC divided"
-                            + " by the number of peers, or sets no limit if none is known")
-            .orVariable("UCCL_IB_MAX_INFLIGHT_BYTES");
-
     /** A value of {@link #COUNTERS}. */
     static final String ATOMIC = "atomic";
 
@@ -176,8 +160,6 @@ final class IbrcKeys {
                 INLINE,
                 SIGNAL,
                 STRIPE,
-                INFLIGHT_WRITES,
-                INFLIGHT_BYTES,
                 COUNTERS,
                 RELAXED_ORDERING,
                 PKEY);

@@ -12,6 +12,7 @@ import org.ep4j.plan.NicChoice;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.Estimates;
+import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.plan.offer.NicOffers;
 import org.ep4j.plan.offer.NicPaths;
 import org.ep4j.spi.Check;
@@ -109,7 +110,9 @@ final class IbrcOffer {
                 PathKind.HOST_POSTED,
                 Estimates.NETWORK_MICROS + crossings * Estimates.PCI_MICROS);
         return offer instanceof PathOffer path && mine.isPresent()
-                ? path.withFlow(LinkSettings.told(mine.get().nearest().nic().family()))
+                ? path.withFlow(FlowLimits.of(mine.get().nearest().nic().family())
+                        .with(from.settings())
+                        .text())
                 : offer;
     }
 

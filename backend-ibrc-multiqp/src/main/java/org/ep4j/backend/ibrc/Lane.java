@@ -1,5 +1,6 @@
 package org.ep4j.backend.ibrc;
 
+import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.spi.LinkTraffic;
 
 /**
@@ -7,9 +8,13 @@ import org.ep4j.spi.LinkTraffic;
  * but for {@link #carried}.
  */
 final class Lane {
+    /** Requests that a queue pair holds and that are kept free. */
+    private static final int SPARE = 2;
+
     private final int index;
     private final int rail;
     private final LaneEnds ends;
+    private final NicFlow nic;
     private final SendLog log;
     private final LaneTraffic traffic = new LaneTraffic();
     private final int credits;
@@ -22,12 +27,18 @@ final class Lane {
     private int receivesDone;
     private int receivesUsed;
 
-    Lane(int index, int rail, LaneEnds ends, LinkSettings settings) {
+    /**
+     * A queue pair with nothing in flight.
+     *
+     * @param nic of this rank's port, shared with other lanes
+     */
+    Lane(int index, int rail, LaneEnds ends, NicFlow nic, LinkSettings settings) {
         this.index = index;
         this.rail = rail;
         this.ends = ends;
-        this.log = new SendLog(ends.depth());
-        this.credits = settings.credits(ends.depth());
+        this.nic = nic;
+        this.log = new SendLog(ends.depth(), nic);
+        this.credits = ends.depth() - SPARE;
         this.signalInterval = settings.signalInterval(ends.depth());
     }
 
@@ -51,6 +62,11 @@ final class Lane {
     LinkTraffic.OfLane carried() {
         return new LinkTraffic.OfLane(
                 index(), ends().name(), alive(), traffic.bytes(), traffic.writes(), traffic.adds(), traffic.replays());
+    }
+
+    /** Takes room on the NIC for a write that is appended next; false where there is none. */
+    boolean take(int length) {
+        return nic.take(length);
     }
 
     LaneTraffic traffic() {

@@ -43,25 +43,13 @@ final class Lanes {
         return count;
     }
 
-    /** Requests under way. */
+    /** Requests in flight. */
     int pending() {
         int pending = 0;
         for (Lane lane : all) {
             pending += lane.log().pending();
         }
         return pending;
-    }
-
-    /** True when more bytes may be under way. */
-    boolean mayAdd() {
-        if (settings.inflightBytes() == 0) {
-            return true;
-        }
-        long bytes = 0;
-        for (Lane lane : all) {
-            bytes += lane.log().bytes();
-        }
-        return bytes < settings.inflightBytes();
     }
 
     /** The lane of counters and small writes; it changes only when its rail is given up. */
@@ -99,6 +87,12 @@ final class Lanes {
             }
         }
         return false;
+    }
+
+    /** Ends the turn of a lane, which has no room on its NIC. */
+    void skip() {
+        next = (next + 1) % all.length;
+        turn = 0;
     }
 
     /** The lane whose turn it is. */

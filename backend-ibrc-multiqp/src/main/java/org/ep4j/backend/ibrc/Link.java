@@ -57,6 +57,9 @@ final class Link {
     private final Request request = new Request();
     private long homeBytes;
     private boolean spread;
+    /** Of the write that waits for room. */
+    private @Nullable Lane chosen;
+
     private long fences;
     private long fencesTold;
     private final PassedFences passed;
@@ -126,12 +129,11 @@ final class Link {
             boolean small = homeBytes + bytes <= settings.stripe();
             long done = 0;
             while (done < bytes) {
-                Lane lane = small ? homeWithRoom() : laneWithRoom();
-                long most = small || lanes.alive() == 1
-                        ? lane.ends().maxMessage()
-                        : Math.min(settings.stripe(), lane.ends().maxMessage());
-                int piece = (int) Math.min(most, bytes - done);
-                sender.append(lane, request.write(region, to + done, region, from + done, piece));
+                Lane lane = laneFor(small, bytes - done);
+                int piece = piece(lane, small, bytes - done);
+                request.write(region, to + done, region, from + done, piece);
+                request.hasRoom = true;
+                sender.append(lane, request);
                 done += piece;
                 if (!small) {
                     lanes.took(piece);
@@ -388,9 +390,49 @@ final class Link {
         return failovers.isEmpty();
     }
 
+    /** The lane for the next piece of a write, which has taken room on the NIC for it. */
+    private Lane laneFor(boolean small, long left) {
+        Lane lane = small ? homeFor(left) : nextFor(left);
+        if (lane == null) {
+            await(small ? "room on the home lane" : "room on any lane", () -> {
+                chosen = small ? homeFor(left) : nextFor(left);
+                return chosen != null;
+            });
+            lane = Regions.present(chosen);
+        }
+        if (!small && !lane.equals(lanes.home())) {
+            spread = true;
+        }
+        return lane;
+    }
+
+    private @Nullable Lane homeFor(long left) {
+        Lane home = lanes.home();
+        return ready() && home != null && home.hasRoom() && home.take(piece(home, true, left)) ? home : null;
+    }
+
+    /** Tries each lane once: ports may be of NICs with limits of their own. */
+    private @Nullable Lane nextFor(long left) {
+        for (int tries = 0; ready() && tries < lanes.all().length && lanes.advanceToRoom(); tries++) {
+            Lane lane = lanes.current();
+            if (lane.take(piece(lane, false, left))) {
+                return lane;
+            }
+            lanes.skip();
+        }
+        return null;
+    }
+
+    private int piece(Lane lane, boolean small, long left) {
+        long most = small || lanes.alive() == 1
+                ? lane.ends().maxMessage()
+                : Math.min(settings.stripe(), lane.ends().maxMessage());
+        return (int) Math.min(most, left);
+    }
+
     private Lane homeWithRoom() {
         Lane home = lanes.home();
-        while (home == null || !ready() || !home.hasRoom() || !lanes.mayAdd()) {
+        while (home == null || !ready() || !home.hasRoom()) {
             await("room on the home lane", this::homeHasRoom);
             home = lanes.home();
         }
@@ -399,22 +441,7 @@ final class Link {
 
     private boolean homeHasRoom() {
         Lane home = lanes.home();
-        return ready() && home != null && home.hasRoom() && lanes.mayAdd();
-    }
-
-    private Lane laneWithRoom() {
-        if (!anyHasRoom()) {
-            await("room on any lane", this::anyHasRoom);
-        }
-        Lane lane = lanes.current();
-        if (!lane.equals(lanes.home())) {
-            spread = true;
-        }
-        return lane;
-    }
-
-    private boolean anyHasRoom() {
-        return ready() && lanes.mayAdd() && lanes.advanceToRoom();
+        return ready() && home != null && home.hasRoom();
     }
 
     private void await(String what, BooleanSupplier condition) {
@@ -686,6 +713,9 @@ final class Link {
     private void lose(String why) {
         for (Rail rail : rails) {
             rail.stop(wire);
+        }
+        for (Lane lane : lanes.all()) {
+            lane.log().abandon();
         }
         lost = peer.label() + " cannot be reached: " + why;
     }

@@ -21,10 +21,8 @@ import org.ep4j.topology.Topology;
  * @param maxMessage bytes of a message at most
  * @param retries times that it sends a packet again
  * @param record what peers need to know
- * @param family what its device is
  */
-record LocalPort(
-        NicDevice device, int number, int gidIndex, int maxMessage, int retries, PortRecord record, NicFamily family) {
+record LocalPort(NicDevice device, int number, int gidIndex, int maxMessage, int retries, PortRecord record) {
     private static final System.Logger LOGGER = System.getLogger(LocalPort.class.getName());
     private static final int MOST_GIDS = 256;
 
@@ -52,11 +50,10 @@ record LocalPort(
                 reads,
                 PortRecord.Gid.of(gid.buffer()));
         NicFamily family = family(device.name(), topology);
-        return new LocalPort(
-                device, number, index, port.get(5), retries(device.name(), family, config), record, family);
+        return new LocalPort(device, number, index, port.get(5), retries(device.name(), family, config), record);
     }
 
-    private static NicFamily family(String device, Topology topology) {
+    static NicFamily family(String device, Topology topology) {
         return topology.nics().stream()
                 .filter(nic -> nic.name().equals(device))
                 .map(Nic::family)

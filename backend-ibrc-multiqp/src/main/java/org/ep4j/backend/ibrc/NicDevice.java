@@ -1,7 +1,9 @@
 package org.ep4j.backend.ibrc;
 
 import java.lang.ref.Reference;
+import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.engine.memory.NativeRecord;
+import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.spi.ExposedMemory;
 
 /** An open device and its protection domain. */
@@ -10,15 +12,22 @@ final class NicDevice implements AutoCloseable {
     private final long context;
     private final long pd;
     private final NativeRecord attributes;
+    private final NicFlow flow;
 
-    private NicDevice(String name, long context, long pd, NativeRecord attributes) {
+    private NicDevice(String name, long context, long pd, NativeRecord attributes, FlowLimits limits) {
+        this.flow = new NicFlow(limits);
         this.name = name;
         this.context = context;
         this.pd = pd;
         this.attributes = attributes;
     }
 
-    static NicDevice open(String name) {
+    /**
+     * Opens a device.
+     *
+     * @param limits of what this rank has in flight on it
+     */
+    static NicDevice open(String name, FlowLimits limits) {
         NativeRecord text = VerbsLibrary.text(name);
         long context;
         try {
@@ -30,7 +39,7 @@ final class NicDevice implements AutoCloseable {
             NativeRecord attributes = new NativeRecord(32);
             Errno.check(Verbs.queryDevice(context, attributes.address()), "ibv_query_device of " + name);
             long pd = Errno.check(Verbs.allocPd(context), "ibv_alloc_pd on " + name);
-            return new NicDevice(name, context, pd, attributes);
+            return new NicDevice(name, context, pd, attributes, limits);
         } catch (RuntimeException | Error e) {
             Verbs.close(context);
             throw e;
@@ -39,6 +48,11 @@ final class NicDevice implements AutoCloseable {
 
     String name() {
         return name;
+    }
+
+    /** What this rank has in flight on it. */
+    NicFlow flow() {
+        return flow;
     }
 
     long context() {

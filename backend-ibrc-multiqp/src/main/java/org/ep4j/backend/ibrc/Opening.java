@@ -163,8 +163,7 @@ final class Opening {
         int self = context.ranks().indexOf(context.rank());
         int index = context.ranks().indexOf(peer);
         Pairing pairing = Regions.present(pairings.get(peer));
-        LinkSettings settings =
-                LinkSettings.from(context.config(), opened.get(0).family(), pairings.size());
+        LinkSettings settings = LinkSettings.from(context.config());
         String label = collective.label(peer);
         List<QueuePairs.End> theirs = pairs.get(index).ends().getOrDefault(context.rank(), List.of());
         Connector.Connected connected = Regions.present(connectors.get(peer))

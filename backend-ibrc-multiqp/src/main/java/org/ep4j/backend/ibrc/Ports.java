@@ -1,7 +1,6 @@
 package org.ep4j.backend.ibrc;
 
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -12,7 +11,6 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.engine.memory.Resources;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.spi.ExposedMemory;
-import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.Topology;
 
 /** The ports of this rank, open, with their devices. */
@@ -28,7 +26,7 @@ final class Ports implements AutoCloseable {
                 String device = device(name);
                 int number = name.equals(device) ? 1 : Integer.parseInt(name.substring(device.length() + 1));
                 if (!opened.devices.containsKey(device)) {
-                    opened.devices.put(device, NicDevice.open(device));
+                    opened.devices.put(device, NicDevice.open(device, limits(device, topology, config)));
                 }
                 opened.ports.add(LocalPort.open(opened.opened(device), number, topology, config));
             }
@@ -37,6 +35,10 @@ final class Ports implements AutoCloseable {
             opened.close();
             throw e;
         }
+    }
+
+    private static FlowLimits limits(String device, Topology topology, EpConfig config) {
+        return FlowLimits.of(LocalPort.family(device, topology)).with(config);
     }
 
     /** Device of a port by name. */
@@ -55,14 +57,6 @@ final class Ports implements AutoCloseable {
 
     List<LocalPort> list() {
         return ports;
-    }
-
-    /** What its NICs are; of several kinds, one that fails beyond limits. */
-    NicFamily family() {
-        return ports.stream()
-                .map(LocalPort::family)
-                .min(Comparator.comparing(family -> !FlowLimits.of(family).strict()))
-                .orElse(NicFamily.OTHER_RDMA);
     }
 
     List<NicDevice> devices() {

@@ -15,6 +15,9 @@ final class Request {
 
     int length;
 
+    /** Whether room on the NIC was taken for it, see {@link Lane#take}. */
+    boolean hasRoom;
+
     /** What {@code local} lies in. */
     @Nullable
     Region source;
@@ -43,6 +46,7 @@ final class Request {
         remote = remoteAddress;
         local = localAddress;
         length = bytes;
+        hasRoom = false;
         source = from;
         target = to;
         counted = null;

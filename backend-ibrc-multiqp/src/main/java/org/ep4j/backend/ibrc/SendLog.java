@@ -1,9 +1,11 @@
 package org.ep4j.backend.ibrc;
 
+import org.ep4j.engine.collective.NicFlow;
 import org.jspecify.annotations.Nullable;
 
 /** What was posted to one queue pair and has not been reported complete: enough to post it again. A ring. */
 final class SendLog {
+    private final NicFlow nic;
     private final int mask;
     private final byte[] opcode;
     private final long[] remote;
@@ -18,9 +20,15 @@ final class SendLog {
     private final @Nullable Region[] counted;
     private long posted;
     private long retired;
-    private long bytes;
+    private boolean abandoned;
 
-    SendLog(int depth) {
+    /**
+     * An empty log.
+     *
+     * @param nic whose room its writes have
+     */
+    SendLog(int depth, NicFlow nic) {
+        this.nic = nic;
         int size = Integer.highestOneBit(Math.max(2, depth - 1)) << 1;
         this.mask = size - 1;
         this.opcode = new byte[size];
@@ -51,12 +59,7 @@ final class SendLog {
         return (int) (posted - retired);
     }
 
-    /** Bytes of writes under way. */
-    long bytes() {
-        return bytes;
-    }
-
-    /** Notes a request; returns its number. */
+    /** Notes a request; returns its number. A write that has no room on the NIC yet, such as one that is repeated, goes beyond the limits. */
     long append(Request request) {
         int slot = (int) posted & mask;
         opcode[slot] = (byte) request.opcode;
@@ -66,11 +69,13 @@ final class SendLog {
         add[slot] = request.add;
         after[slot] = request.after;
         immediate[slot] = request.immediate;
+        if (request.writes() && !request.hasRoom) {
+            nic.takeAnyway(request.length);
+        }
         word[slot] = request.word;
         source[slot] = request.source;
         target[slot] = request.target;
         counted[slot] = request.counted;
-        bytes += request.length;
         return posted++;
     }
 
@@ -91,6 +96,7 @@ final class SendLog {
         into.remote = remote[slot];
         into.local = local[slot];
         into.length = length[slot];
+        into.hasRoom = false;
         into.add = add[slot];
         into.after = after[slot];
         into.immediate = immediate[slot];
@@ -104,11 +110,25 @@ final class SendLog {
     void retire(long number) {
         while (retired < number) {
             int slot = (int) retired & mask;
-            bytes -= length[slot];
+            giveRoom(slot);
             source[slot] = null;
             target[slot] = null;
             counted[slot] = null;
             retired++;
         }
+    }
+
+    private void giveRoom(int slot) {
+        if (!abandoned && (opcode[slot] == Commands.WRITE || opcode[slot] == Commands.IMMEDIATE)) {
+            nic.give(length[slot]);
+        }
+    }
+
+    /** Nothing of it is in flight any more: other links get its room on the NIC. */
+    void abandon() {
+        for (long number = retired; number < posted; number++) {
+            giveRoom((int) number & mask);
+        }
+        abandoned = true;
     }
 }

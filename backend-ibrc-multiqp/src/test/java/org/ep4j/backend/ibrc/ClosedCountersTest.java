@@ -35,7 +35,7 @@ final class ClosedCountersTest {
     }
 
     private static LinkPair pair() {
-        return new LinkPair(new Random(1), 1, 1, false, new LinkSettings(128, 4, 0, 0, Guard.minute()));
+        return new LinkPair(new Random(1), 1, 1, false, new LinkSettings(128, 4, Guard.minute()));
     }
 
     @Test

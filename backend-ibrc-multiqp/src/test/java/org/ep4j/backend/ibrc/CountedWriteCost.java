@@ -5,8 +5,10 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.ep4j.DeviceAllocation;
+import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
+import org.ep4j.plan.offer.FlowLimits;
 
 /**
  * What a counted write costs in Java, from the call to the post and from the completion to the reader: two links in one
@@ -33,7 +35,7 @@ final class CountedWriteCost {
             device.allocate(2L * LinkMemory.COUNTERS), device.allocate(2L * LinkMemory.COUNTERS)
         };
         DeviceAllocation[] data = {device.allocate(4096), device.allocate(4096)};
-        LinkSettings settings = new LinkSettings(1 << 16, 32, 0, 0, Duration.ofSeconds(30));
+        LinkSettings settings = new LinkSettings(1 << 16, 32, Duration.ofSeconds(30));
         DirectWire[] wires = {new DirectWire(), new DirectWire()};
         for (int side = 0; side < 2; side++) {
             wires[side].peer = wires[1 - side];
@@ -55,7 +57,7 @@ final class CountedWriteCost {
                     memory,
                     settings,
                     false,
-                    List.of(new Lane(0, 0, ends, settings)),
+                    List.of(new Lane(0, 0, ends, new NicFlow(FlowLimits.NONE), settings)),
                     1,
                     wires[side]);
             sides[side] = new Side(link, Arrivals.of(counted, link, false), region(data, side), region(counters, side));

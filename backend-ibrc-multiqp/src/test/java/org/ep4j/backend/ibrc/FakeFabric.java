@@ -53,6 +53,7 @@ final class FakeFabric {
     private boolean stepping;
     private BooleanSupplier stalled = () -> false;
     private long adds;
+    private long mostBytes;
 
     FakeFabric(Random random, int lanes, int rails, int depth, int receives) {
         this.random = random;
@@ -84,6 +85,26 @@ final class FakeFabric {
     /** Requests that advanced a counter. */
     long adds() {
         return adds;
+    }
+
+    /** Most bytes of writes that one side had in flight on one rail. */
+    long mostBytes() {
+        return mostBytes;
+    }
+
+    private void count(int side, int rail) {
+        long bytes = 0;
+        for (int lane = rail; lane < ends[side].length; lane += broken.length) {
+            bytes += bytes(ends[side][lane].waiting) + bytes(ends[side][lane].executed);
+        }
+        mostBytes = Math.max(mostBytes, bytes);
+    }
+
+    private static long bytes(Deque<Posted> posted) {
+        return posted.stream()
+                .filter(one -> one.opcode() == Commands.WRITE || one.opcode() == Commands.IMMEDIATE)
+                .mapToLong(Posted::length)
+                .sum();
     }
 
     private boolean passes(int lane) {
@@ -243,6 +264,7 @@ final class FakeFabric {
                         commands.immediate(i),
                         (commands.flags(i) & Commands.SIGNALED) != 0,
                         bytes));
+                count(side, commands.lane(i) % broken.length);
             }
             return to;
         }

@@ -31,7 +31,7 @@ final class FarewellsTest {
     }
 
     private static LinkPair pair() {
-        return new LinkPair(new Random(1), 2, 2, true, new LinkSettings(128, 4, 0, 0, Guard.minute()));
+        return new LinkPair(new Random(1), 2, 2, true, new LinkSettings(128, 4, Guard.minute()));
     }
 
     /** The memory of the buffer is given back, so nothing may read it when the connection works again. */

@@ -11,9 +11,11 @@ import java.util.function.BooleanSupplier;
 import org.ep4j.Device;
 import org.ep4j.DeviceAllocation;
 import org.ep4j.DeviceMemory;
+import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.Resources;
+import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.testing.Guard;
 
 /** Two links over a fake fabric, that send each other random writes and check every byte. For one thread. */
@@ -33,6 +35,7 @@ final class LinkPair implements AutoCloseable {
     private final int rails;
     private final boolean atomics;
     private final Side[] sides = new Side[2];
+    private final List<NicFlow> flows = new ArrayList<>();
     private int buffer;
 
     /** What one side has. */
@@ -64,6 +67,15 @@ final class LinkPair implements AutoCloseable {
     }
 
     LinkPair(Random random, int rails, int lanes, boolean atomics, LinkSettings settings) {
+        this(random, rails, lanes, atomics, settings, FlowLimits.NONE);
+    }
+
+    /**
+     * Two links whose ports are of NICs of their own.
+     *
+     * @param limits of each NIC
+     */
+    LinkPair(Random random, int rails, int lanes, boolean atomics, LinkSettings settings, FlowLimits limits) {
         this.random = random;
         this.rails = rails;
         this.atomics = atomics;
@@ -83,11 +95,16 @@ final class LinkPair implements AutoCloseable {
             this.buffer = buffers.add(counted);
             Region controlRegion = region(control, side);
             LinkMemory memory = new LinkMemory(words, layout, controlRegion, local, side, 1 - side, buffers);
+            List<NicFlow> nics = new ArrayList<>();
+            for (int rail = 0; rail < rails; rail++) {
+                nics.add(new NicFlow(limits));
+            }
+            flows.addAll(nics);
             Lane[] all = new Lane[lanes];
             for (int lane = 0; lane < lanes; lane++) {
                 LaneEnds ends =
                         new LaneEnds(lane, 0, 0, DEPTH, receives, random.nextInt(2) * 64, 1000, "port-" + lane % rails);
-                all[lane] = new Lane(lane, lane % rails, ends, settings);
+                all[lane] = new Lane(lane, lane % rails, ends, nics.get(lane % rails), settings);
             }
             LinkPeer peer = new LinkPeer(1 - side, 1 - side, "rank " + (1 - side), random.nextInt(lanes));
             Link link = new Link(peer, memory, settings, atomics, List.of(all), rails, fabric.wire(side));
@@ -114,6 +131,16 @@ final class LinkPair implements AutoCloseable {
 
     Link link(int side) {
         return sides[side].link;
+    }
+
+    /** Most bytes of writes that were in flight on one NIC. */
+    long mostBytes() {
+        return fabric.mostBytes();
+    }
+
+    /** Bytes that hold room on NICs. */
+    long heldBytes() {
+        return flows.stream().mapToLong(NicFlow::bytes).sum();
     }
 
     /** Nothing arrives, on any rail, and nothing fails, as long as {@code stalled} holds. */

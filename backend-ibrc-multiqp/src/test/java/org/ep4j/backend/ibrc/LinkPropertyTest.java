@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.Random;
 import org.ep4j.EpPeerLostException;
+import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.testing.ForAll;
 import org.ep4j.testing.Guard;
 import org.ep4j.testing.IntRange;
@@ -16,6 +17,9 @@ import org.junit.jupiter.api.Test;
 @Tag("verify")
 final class LinkPropertyTest {
     private static final int ROUNDS = 40;
+
+    /** Longest message of a queue pair of {@link LinkPair}. */
+    private static final int LONGEST = 1000;
 
     @Property(tries = 300)
     void everyByteArrivesBeforeItsCounterOnceAndInOrder(
@@ -29,15 +33,36 @@ final class LinkPropertyTest {
         }
     }
 
+    @Property(tries = 300)
+    void limitsOfTheNicsAreKept(
+            @ForAll long seed,
+            @ForAll @IntRange(min = 1, max = 3) int rails,
+            @ForAll @IntRange(min = 1, max = 4) int queuePairs,
+            @ForAll @IntRange(min = 1, max = 6000) int bytes,
+            @ForAll @IntRange(min = 1, max = 8) int writes) {
+        FlowLimits limits = new FlowLimits(bytes, 0, writes, "");
+        LinkPair pair = new LinkPair(new Random(seed), rails, rails * queuePairs, true, settings(seed), limits);
+        try (pair) {
+            pair.exchange(ROUNDS, 0);
+            // A write that is larger than the limit goes alone; none is larger than what a queue pair takes.
+            assertThat(pair.mostBytes()).isPositive().isLessThanOrEqualTo(Math.max(bytes, LONGEST));
+            assertThat(pair.heldBytes()).isZero();
+        }
+    }
+
     @Property(tries = 1000)
     void brokenRailsLoseAndRepeatNothing(
             @ForAll long seed,
             @ForAll @IntRange(min = 2, max = 4) int rails,
             @ForAll @IntRange(min = 1, max = 3) int queuePairs,
-            @ForAll boolean atomics) {
-        try (LinkPair pair = new LinkPair(new Random(seed), rails, rails * queuePairs, atomics, settings(seed))) {
+            @ForAll boolean atomics,
+            @ForAll @IntRange(min = 1, max = 6000) int bytes) {
+        FlowLimits limits = new FlowLimits(seed % 2 == 0 ? 0 : bytes, 0, 0, "");
+        LinkPair pair = new LinkPair(new Random(seed), rails, rails * queuePairs, atomics, settings(seed), limits);
+        try (pair) {
             pair.exchange(ROUNDS, rails - 1);
             assertThat(pair.failovers()).isEqualTo(2 * (rails - 1));
+            assertThat(pair.heldBytes()).isZero();
         }
     }
 
@@ -70,11 +95,6 @@ final class LinkPropertyTest {
 
     private static LinkSettings settings(long seed) {
         Random random = new Random(seed ^ 0x5eed);
-        return new LinkSettings(
-                128L << random.nextInt(4),
-                1 + random.nextInt(32),
-                random.nextInt(3) == 0 ? 1 + random.nextInt(10) : 0,
-                random.nextInt(3) == 0 ? 512 : 0,
-                Guard.minute());
+        return new LinkSettings(128L << random.nextInt(4), 1 + random.nextInt(32), Guard.minute());
     }
 }

@@ -18,9 +18,11 @@ import org.ep4j.DeviceAllocation;
 import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
+import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.engine.memory.HostDevice;
 import org.ep4j.engine.memory.HostMemory;
 import org.ep4j.engine.memory.Resources;
+import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.spi.LinkTraffic;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.AfterEach;
@@ -58,10 +60,11 @@ class LinkTest {
     }
 
     private Link link() {
-        LinkSettings settings = new LinkSettings(128, 4, 0, 0, Guard.minute());
+        LinkSettings settings = new LinkSettings(128, 4, Guard.minute());
         List<Lane> lanes = new ArrayList<>();
+        NicFlow nic = new NicFlow(FlowLimits.NONE);
         for (int lane = 0; lane < RAILS; lane++) {
-            lanes.add(new Lane(lane, lane, new LaneEnds(lane, 0, 0, 64, 0, 16, 1000, "port-" + lane), settings));
+            lanes.add(new Lane(lane, lane, new LaneEnds(lane, 0, 0, 64, 0, 16, 1000, "port-" + lane), nic, settings));
         }
         HostMemory local = FakeFabric.memory(control[0], layout.bytes());
         local.putLong(layout.one(), 1);

@@ -15,8 +15,7 @@ final class LooksTest {
 
     @Test
     void onlyWhoAsksForOnePeerAgainLooksOften() {
-        try (LinkPair pair =
-                new LinkPair(new Random(1), 1, 1, false, new LinkSettings(1 << 16, 32, 0, 0, Guard.minute()))) {
+        try (LinkPair pair = new LinkPair(new Random(1), 1, 1, false, new LinkSettings(1 << 16, 32, Guard.minute()))) {
             Link one = pair.link(0);
             Link other = pair.link(1);
             assertThat(looks.at(one)).isEqualTo(1);

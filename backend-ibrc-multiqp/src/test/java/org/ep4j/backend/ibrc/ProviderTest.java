@@ -106,9 +106,9 @@ final class ProviderTest {
     @Test
     void theLimitsOfTheNicAreTold() {
         Map<NicFamily, String> told = Map.of(
-                NicFamily.MLX5, "no profile: as much as queue pairs hold",
-                NicFamily.BNXT, "Broadcom Thor-2: 1.5 MiB of a rank, divided between peers, 1 write a queue pair",
-                NicFamily.IONIC, "AMD Pollara: 2.0 MiB of a rank, divided between peers, 1 write a queue pair");
+                NicFamily.MLX5, "no limit",
+                NicFamily.BNXT, "1.5 MiB, 32 writes of 64 KiB and more, 1024 smaller (Broadcom Thor-2)",
+                NicFamily.IONIC, "2.0 MiB, 32 writes of 64 KiB and more, 1024 smaller (AMD Pollara)");
         told.forEach((family, text) -> {
             Locality place = host(family, "nic0");
             PathOffer offer = (PathOffer) provider.offer(profile(0, place, Map.of()), profile(1, place, Map.of()));

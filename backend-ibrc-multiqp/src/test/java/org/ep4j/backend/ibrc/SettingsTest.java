@@ -9,7 +9,6 @@ import org.ep4j.EpConfigException;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
 import org.ep4j.tck.writes.TwoRanks;
-import org.ep4j.topology.NicFamily;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -25,38 +24,19 @@ final class SettingsTest {
                 "NVSHMEM_IB_MAX_TRANSPORT_EP_COUNT", "4",
                 "NCCL_IB_TIMEOUT", "20",
                 "NCCL_IB_RETRY_CNT", "5",
-                "UCCL_IB_MAX_INFLIGHT_NORMAL", "8",
-                "UCCL_IB_MAX_INFLIGHT_BYTES", "1048576",
                 "NVSHMEM_IB_ENABLE_RELAXED_ORDERING", "0"));
         assertThat(config.get(IbrcKeys.QUEUE_PAIRS)).isEqualTo(4);
         assertThat(config.get(IbrcKeys.TIMEOUT)).isEqualTo(20);
         assertThat(config.get(IbrcKeys.RETRIES)).isEqualTo(5);
         assertThat(config.get(IbrcKeys.RELAXED_ORDERING)).isFalse();
-        LinkSettings settings = LinkSettings.from(config, NicFamily.BNXT, 4);
-        assertThat(settings.inflightWrites()).isEqualTo(8);
-        assertThat(settings.inflightBytes()).isEqualTo(1 << 20);
-        assertThat(settings.credits(256)).isEqualTo(8);
     }
 
     @Test
     void oneOfThirtyTwoOrOfAQuarterReportsCompletion() {
-        LinkSettings settings = LinkSettings.from(environment(Map.of()), NicFamily.MLX5, 4);
+        LinkSettings settings = LinkSettings.from(environment(Map.of()));
         assertThat(settings.signalInterval(256)).isEqualTo(32);
         assertThat(settings.signalInterval(64)).isEqualTo(16);
         assertThat(settings.signalInterval(2)).isEqualTo(1);
-        assertThat(settings.credits(256)).isEqualTo(254);
-    }
-
-    @Test
-    void nicsThatFailBeyondLimitsGetTheirsDividedBetweenPeers() {
-        LinkSettings thor = LinkSettings.from(environment(Map.of()), NicFamily.BNXT, 3);
-        assertThat(thor.inflightBytes()).isEqualTo(1_572_864 / 3);
-        assertThat(thor.credits(256)).isEqualTo(1);
-        LinkSettings pollara = LinkSettings.from(environment(Map.of()), NicFamily.IONIC, 1);
-        assertThat(pollara.inflightBytes()).isEqualTo(2_097_152);
-        LinkSettings connectX = LinkSettings.from(environment(Map.of()), NicFamily.MLX5, 3);
-        assertThat(connectX.inflightBytes()).isZero();
-        assertThat(connectX.inflightWrites()).isZero();
     }
 
     @Test

@@ -8,6 +8,7 @@ import org.ep4j.Device;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.Estimates;
+import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.plan.offer.NicOffers;
@@ -133,11 +134,19 @@ final class NvshmemOffer {
             }
         }
         // The GPU's doorbell crosses PCIe once.
-        return NicOffers.between(
+        Offer offer = NicOffers.between(
                 new NicOffers.Side(from, mine),
                 new NicOffers.Side(to, theirs),
                 PathKind.DEVICE_POSTED,
                 Estimates.NETWORK_MICROS + Estimates.PCI_MICROS);
+        return offer instanceof PathOffer path
+                ? path.withFlow(limits().with(from.settings()).text())
+                : offer;
+    }
+
+    /** What is known of the only kind of NIC that it uses. */
+    static FlowLimits limits() {
+        return FlowLimits.of(NicFamily.MLX5);
     }
 
     static Optional<NicPaths> nics(Locality locality) {

@@ -22,6 +22,7 @@ import org.ep4j.engine.collective.Collective;
 import org.ep4j.engine.collective.Deadline;
 import org.ep4j.engine.gpu.GpuDevice;
 import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.spi.DeviceCode;
 import org.ep4j.spi.OpenContext;
 
@@ -79,10 +80,11 @@ final class Opening {
         NvshmemInstallation found = NvshmemInstallation.find(context.config().get(NvshmemKeys.HOME), environment, root);
         process.checkDevice(gpu().id());
         process.load(found);
-        return code(found, CudaHeaders.find(found.include(), environment, root));
+        FlowLimits limits = NvshmemOffer.limits().with(context.config());
+        return code(found, CudaHeaders.find(found.include(), environment, root), limits);
     }
 
-    static DeviceCode code(NvshmemInstallation found, List<Path> cuda) {
+    static DeviceCode code(NvshmemInstallation found, List<Path> cuda, FlowLimits limits) {
         if (cuda.isEmpty()) {
             throw new EpUnavailableException(
                     NvshmemProbe.HEADERS + ": kernels that call NVSHMEM need the headers of CUDA;"
@@ -93,10 +95,21 @@ final class Opening {
         cuda.forEach(folder -> options.add("-I" + folder));
         return new DeviceCode(
                 "NVSHMEM " + found.version(),
-                resource("posted.cu"),
+                limits(limits) + resource("posted.cu"),
                 Map.of("cuda/std/cstdint", resource("cstdint.h")),
                 options,
                 List.of(found.device()));
+    }
+
+    /** Macros of {@code posted.cu}; none where nothing is limited, so that kernels are compiled without the counting. */
+    private static String limits(FlowLimits limits) {
+        return limits.none()
+                ? ""
+                : "#define EP_INFLIGHT_BYTES " + limits.bytes() + "ull\n#define EP_INFLIGHT_WRITES "
+                        + limits.largeWrites()
+                        + "ull\n#define EP_INFLIGHT_MESSAGES " + limits.smallWrites()
+                        + "ull\n#define EP_INFLIGHT_LARGE "
+                        + FlowLimits.LARGE + "ull\n";
     }
 
     private static String resource(String name) {

@@ -21,20 +21,107 @@ using cuda::std::is_unsigned;
 #include <nvshmemx.h>
 #endif
 
-__device__ __forceinline__ void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer) { nvshmem_putmem_nbi(to, from, bytes, peer); }
-__device__ __forceinline__ void ep_posted_put_wave(char* to, const char* from, unsigned long long bytes, int peer) { nvshmemx_putmem_nbi_warp(to, from, bytes, peer); }
-__device__ __forceinline__ void ep_posted_put_block(char* to, const char* from, unsigned long long bytes, int peer) { nvshmemx_putmem_nbi_block(to, from, bytes, peer); }
+// Limits of what this GPU has in flight on its NIC, see org.ep4j.plan.offer.FlowLimits; 0 for none. NVSHMEM has none of its own but the depth of a queue pair.
+#ifdef EP_INFLIGHT_BYTES
+// What writes of one kind have begun, what has been posted of it, and what is known to be there. One set for all kernels of a module.
+struct EpInFlight {
+  unsigned long long begun, posted, there;
+};
+__device__ EpInFlight ep_in_flight[3];
+
+__device__ __forceinline__ unsigned long long ep_in_flight_load(const unsigned long long* word) { return *(const volatile unsigned long long*)word; }
+
+// Room for "amount" more; a write that is larger than the limit goes alone. "there" never passes "posted", which never passes "begun".
+__device__ __forceinline__ bool ep_in_flight_take(EpInFlight* of, unsigned long long amount, unsigned long long most) {
+  if (most == 0) return true;
+  unsigned long long begun = ep_in_flight_load(&of->begun);
+  for (;;) {
+    const unsigned long long there = ep_in_flight_load(&of->there);
+    if (begun != there && (long long)(begun + amount - there) > (long long)most) return false;
+    const unsigned long long was = atomicCAS(&of->begun, begun, begun + amount);
+    if (was == begun) return true;
+    begun = was;
+  }
+}
+
+// By one thread, before it or its warp or block posts a write. Waits for room, which comes when earlier writes have arrived.
+__device__ __noinline__ void ep_in_flight_begin(unsigned long long bytes) {
+  const int kind = bytes >= EP_INFLIGHT_LARGE ? 1 : 2;
+  const unsigned long long most = kind == 1 ? EP_INFLIGHT_WRITES : EP_INFLIGHT_MESSAGES;
+  for (;;) {
+    if (ep_in_flight_take(&ep_in_flight[kind], 1, most)) {
+      if (ep_in_flight_take(&ep_in_flight[0], bytes, EP_INFLIGHT_BYTES)) return;
+      if (most != 0) atomicAdd(&ep_in_flight[kind].begun, ~0ull);
+    }
+    unsigned long long posted[3];
+    for (int i = 0; i < 3; i++) posted[i] = ep_in_flight_load(&ep_in_flight[i].posted);
+    __threadfence();
+    nvshmem_quiet();
+    for (int i = 0; i < 3; i++) atomicMax(&ep_in_flight[i].there, posted[i]);
+  }
+}
+
+// By the same thread, when the write is posted.
+__device__ __noinline__ void ep_in_flight_posted(unsigned long long bytes) {
+  const int kind = bytes >= EP_INFLIGHT_LARGE ? 1 : 2;
+  __threadfence();
+  if ((kind == 1 ? EP_INFLIGHT_WRITES : EP_INFLIGHT_MESSAGES) != 0) atomicAdd(&ep_in_flight[kind].posted, 1ull);
+  if (EP_INFLIGHT_BYTES != 0) atomicAdd(&ep_in_flight[0].posted, bytes);
+}
+
+#endif
+
+struct EpByThread {
+  __device__ static bool first() { return true; }
+  __device__ static void meet() {}
+};
+struct EpByWave {
+  __device__ static bool first() { return threadIdx.x % 32 == 0; }
+  __device__ static void meet() { __syncwarp(); }
+};
+struct EpByBlock {
+  __device__ static bool first() { return threadIdx.x == 0; }
+  __device__ static void meet() { __syncthreads(); }
+};
+
+// Posts a write within the limits. Puts to a peer that this GPU maps use no NIC.
+template <typename Threads, typename Put>
+__device__ __forceinline__ void ep_within_limits(const void* to, unsigned long long bytes, int peer, Put put) {
+#ifdef EP_INFLIGHT_BYTES
+  const bool counts = nvshmem_ptr(to, peer) == nullptr;
+  if (counts && Threads::first()) ep_in_flight_begin(bytes);
+  Threads::meet();
+  put();
+  Threads::meet();
+  if (counts && Threads::first()) ep_in_flight_posted(bytes);
+#else
+  put();
+#endif
+}
+
+__device__ __forceinline__ void ep_posted_put(char* to, const char* from, unsigned long long bytes, int peer) {
+  ep_within_limits<EpByThread>(to, bytes, peer, [=] { nvshmem_putmem_nbi(to, from, bytes, peer); });
+}
+__device__ __forceinline__ void ep_posted_put_wave(char* to, const char* from, unsigned long long bytes, int peer) {
+  ep_within_limits<EpByWave>(to, bytes, peer, [=] { nvshmemx_putmem_nbi_warp(to, from, bytes, peer); });
+}
+__device__ __forceinline__ void ep_posted_put_block(char* to, const char* from, unsigned long long bytes, int peer) {
+  ep_within_limits<EpByBlock>(to, bytes, peer, [=] { nvshmemx_putmem_nbi_block(to, from, bytes, peer); });
+}
 __device__ __forceinline__ void ep_posted_put_signal(
     char* to, const char* from, unsigned long long bytes, unsigned long long* counter, unsigned long long value, int peer) {
-  nvshmem_putmem_signal_nbi(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer);
+  ep_within_limits<EpByThread>(
+      to, bytes, peer, [=] { nvshmem_putmem_signal_nbi(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer); });
 }
 __device__ __forceinline__ void ep_posted_put_signal_wave(
     char* to, const char* from, unsigned long long bytes, unsigned long long* counter, unsigned long long value, int peer) {
-  nvshmemx_putmem_signal_nbi_warp(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer);
+  ep_within_limits<EpByWave>(
+      to, bytes, peer, [=] { nvshmemx_putmem_signal_nbi_warp(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer); });
 }
 __device__ __forceinline__ void ep_posted_put_signal_block(
     char* to, const char* from, unsigned long long bytes, unsigned long long* counter, unsigned long long value, int peer) {
-  nvshmemx_putmem_signal_nbi_block(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer);
+  ep_within_limits<EpByBlock>(
+      to, bytes, peer, [=] { nvshmemx_putmem_signal_nbi_block(to, from, bytes, (uint64_t*)counter, value, NVSHMEM_SIGNAL_SET, peer); });
 }
 // What this looks up puts look up, too. Nothing lies at 1, which the compiler does not know: else it would leave the look-up out.
 __device__ __forceinline__ void ep_posted_prepare(const void* here) {

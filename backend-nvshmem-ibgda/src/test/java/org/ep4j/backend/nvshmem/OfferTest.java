@@ -13,6 +13,7 @@ import org.ep4j.Device;
 import org.ep4j.config.EpConfig;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.NoPath;
 import org.ep4j.spi.Offer;
@@ -183,13 +184,18 @@ final class OfferTest {
         assertThat(check(report, NvshmemProbe.HEADERS).detail()).contains("cu13");
         assertThat(report.facts()).containsEntry(NvshmemFacts.VERSION, "3.4.5");
         NvshmemInstallation found = NvshmemInstallation.find("", variables, root);
-        assertThat(Opening.code(found, CudaHeaders.find(found.include(), variables, root)))
-                .satisfies(code -> {
-                    assertThat(code.options())
-                            .isEqualTo(List.of("-I" + found.include(), "-I" + cuda, "-I" + cuda.resolve("cccl")));
-                    assertThat(code.source()).contains("nvshmem.h", "ep_posted_put_signal_wave");
-                    assertThat(code.headers()).containsOnlyKeys("cuda/std/cstdint");
-                    assertThat(code.version()).isEqualTo("NVSHMEM 3.4.5");
-                });
+        List<Path> headers = CudaHeaders.find(found.include(), variables, root);
+        assertThat(Opening.code(found, headers, new FlowLimits(1 << 20, 0, 64, ""))
+                        .source())
+                .contains("EP_INFLIGHT_BYTES 1048576ull", "EP_INFLIGHT_WRITES 0ull", "EP_INFLIGHT_MESSAGES 64ull");
+        assertThat(Opening.code(found, headers, FlowLimits.NONE)).satisfies(code -> {
+            assertThat(code.options())
+                    .isEqualTo(List.of("-I" + found.include(), "-I" + cuda, "-I" + cuda.resolve("cccl")));
+            assertThat(code.source())
+                    .contains("nvshmem.h", "ep_posted_put_signal_wave")
+                    .doesNotContain("#define EP_INFLIGHT");
+            assertThat(code.headers()).containsOnlyKeys("cuda/std/cstdint");
+            assertThat(code.version()).isEqualTo("NVSHMEM 3.4.5");
+        });
     }
 }

@@ -1,46 +1,111 @@
 package org.ep4j.plan.offer;
 
+import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import org.ep4j.EpConfigException;
+import org.ep4j.config.ConfigKey;
+import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
+import org.ep4j.plan.RankSettings;
 import org.ep4j.topology.NicFamily;
 
 /**
- * How much a kind of NIC takes at once before it reports errors or slows down.
+ * Limits of what one rank has in flight on one NIC, to all peers together. Some kinds of NIC report errors beyond them; others
+ * slow down. Settings come first ({@link EpKeys#NIC_INFLIGHT_BYTES} and its neighbours), then what is known of the kind.
  *
- * @param nic the kind, for people; empty for kinds of which nothing is known
- * @param bytes bytes of one rank that may be under way on it, to all peers; 0 for no limit
- * @param largeWrites writes of 64 KiB or more to one peer that may be under way on it
- * @param smallWrites the same of smaller writes
+ * @param bytes bytes of writes; 0 for no limit
+ * @param largeWrites writes of {@link #LARGE} bytes or more, as in high throughput; 0 for no limit
+ * @param smallWrites smaller writes, as in low latency; 0 for no limit
+ * @param source kind of NIC or settings that the limits are from, for people; empty where there are none
  */
-public record FlowLimits(String nic, long bytes, int largeWrites, int smallWrites) {
-    /** 8 and 32 writes: the defaults of UCCL ({@code ep/include/common.hpp}, kMaxInflightNormal and LowLatency). */
-    public static final FlowLimits ANY = new FlowLimits("", 0, 8, 32);
+public record FlowLimits(long bytes, int largeWrites, int smallWrites, String source) {
+    /** Size from which a write counts as large: it carries many tokens, a smaller one carries one or a few. */
+    public static final int LARGE = 64 << 10;
 
-    /** The limits of Thor-2 and Pollara are those of UCCL's {@code ep/README.md}: beyond them requests end with status 12. */
+    /** No limit at all. */
+    public static final FlowLimits NONE = new FlowLimits(0, 0, 0, "");
+
+    /**
+     * Thor-2 and Pollara: UCCL's {@code ep/README.md}; beyond these, requests end with status 12. EFA: UCCL's defaults ({@code
+     * ep/include/common.hpp}, kMaxInflightNormal 8 and kMaxInflightLowLatency 32). UCCL limits writes by fifo, of which a GPU
+     * has 32.
+     */
     private static final Map<NicFamily, FlowLimits> KNOWN = new EnumMap<>(Map.of(
-            NicFamily.BNXT, new FlowLimits("Broadcom Thor-2", 1_572_864, 1, 32),
-            NicFamily.IONIC, new FlowLimits("AMD Pollara", 2_097_152, 1, 32),
-            NicFamily.EFA, new FlowLimits("AWS EFA", 0, 8, 32),
-            NicFamily.IRDMA, new FlowLimits("Intel irdma", 0, 8, 32)));
+            NicFamily.BNXT, new FlowLimits(1_572_864, 32, 1024, "Broadcom Thor-2"),
+            NicFamily.IONIC, new FlowLimits(2_097_152, 32, 1024, "AMD Pollara"),
+            NicFamily.EFA, new FlowLimits(0, 256, 1024, "AWS EFA")));
 
-    /** Of a kind; {@link #ANY} where nothing is known of it. */
+    /** The limits known for a kind of NIC; {@link #NONE} where nothing is known. */
     public static FlowLimits of(NicFamily family) {
-        return KNOWN.getOrDefault(family, ANY);
+        return KNOWN.getOrDefault(family, NONE);
     }
 
-    /** True where the NIC is known to fail beyond the limits, so that a backend which knows none of its own keeps them. */
-    public boolean strict() {
-        return bytes > 0;
+    /**
+     * These limits, but for those that settings give.
+     *
+     * @throws EpConfigException naming a value that is malformed
+     */
+    public FlowLimits with(EpConfig config) {
+        RankSettings.INFLIGHT.forEach(config::get);
+        return with(RankSettings.of(config, RankSettings.INFLIGHT));
     }
 
-    /** {@code AWS EFA}, or that the kind has no profile. */
-    public String name() {
-        return nic.isEmpty() ? "no profile" : nic;
+    /** These limits, but for those that the settings of a rank's profile give. */
+    public FlowLimits with(Map<String, String> settings) {
+        long setBytes = value(settings, EpKeys.NIC_INFLIGHT_BYTES);
+        int setLarge = (int) value(settings, EpKeys.NIC_INFLIGHT_WRITES);
+        int setSmall = (int) value(settings, EpKeys.NIC_INFLIGHT_MESSAGES);
+        List<String> from = new ArrayList<>();
+        if (!source.isEmpty() && !(setBytes > 0 && setLarge > 0 && setSmall > 0)) {
+            from.add(source);
+        }
+        for (ConfigKey<?> key : RankSettings.INFLIGHT) {
+            if (value(settings, key) > 0) {
+                from.add(settings.getOrDefault(RankSettings.variableOf(key), key.name()));
+            }
+        }
+        return new FlowLimits(
+                setBytes > 0 ? setBytes : bytes,
+                setLarge > 0 ? setLarge : largeWrites,
+                setSmall > 0 ? setSmall : smallWrites,
+                String.join(", ", from));
     }
 
-    /** The limit of bytes, for people: {@code 1.5 MiB}. */
-    public String bytesText() {
-        return bytes == 0 ? "any number of bytes" : String.format(Locale.ROOT, "%.1f MiB", bytes / (double) (1 << 20));
+    private static long value(Map<String, String> settings, ConfigKey<?> key) {
+        String text = settings.get(key.name());
+        return text == null ? 0 : ((Number) key.parser().apply(text)).longValue();
+    }
+
+    /** True where nothing is limited. */
+    public boolean none() {
+        return bytes == 0 && largeWrites == 0 && smallWrites == 0;
+    }
+
+    /** For people: {@code 1.5 MiB, 32 writes of 64 KiB and more, 1024 smaller writes (Broadcom Thor-2)}. */
+    public String text() {
+        if (none()) {
+            return "no limit";
+        }
+        List<String> parts = new ArrayList<>();
+        if (bytes > 0) {
+            parts.add(
+                    bytes < 1 << 20
+                            ? String.format(Locale.ROOT, "%.1f KiB", bytes / 1024.0)
+                            : String.format(Locale.ROOT, "%.1f MiB", bytes / (double) (1 << 20)));
+        }
+        if (largeWrites > 0) {
+            parts.add(writes(largeWrites) + " of 64 KiB and more");
+        }
+        if (smallWrites > 0) {
+            parts.add((largeWrites > 0 ? smallWrites + " smaller" : writes(smallWrites) + " below 64 KiB"));
+        }
+        return String.join(", ", parts) + (source.isEmpty() ? "" : " (" + source + ")");
+    }
+
+    private static String writes(int count) {
+        return count == 1 ? "1 write" : count + " writes";
     }
 }

@@ -108,7 +108,7 @@ final class PlanPaths {
     }
 
     /**
-     * How host threads post for the ranks of the first host, in the order of ranks.
+     * How the ranks of the first host post to NICs, in the order of ranks.
      *
      * @param wanted {@link EpKeys#WINDOW}
      */
@@ -123,13 +123,15 @@ final class PlanPaths {
                     continue;
                 }
                 PairPath path = plan.path(rank, to);
-                if (path.offer().kind() == PathKind.HOST_POSTED) {
+                boolean byGpu = path.offer().kind() == PathKind.DEVICE_POSTED
+                        && !path.offer().nics().isEmpty();
+                if (byGpu || path.offer().kind() == PathKind.HOST_POSTED) {
                     own.add(new PlanReport.Posting(
                             path.backend(),
                             List.of(),
                             path.nics().size(),
-                            plan.proxies(rank),
-                            memory,
+                            byGpu ? 0 : plan.proxies(rank),
+                            byGpu ? "GPU, which posts itself" : memory,
                             path.offer().flow()));
                 }
             }

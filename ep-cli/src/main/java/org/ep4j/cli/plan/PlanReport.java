@@ -19,7 +19,7 @@ import tools.jackson.databind.json.JsonMapper;
  * @param table backend of the path from every rank of the first host, by rank and peer, for the ranks of the first two hosts
  * @param paths pairs of ranks with like paths, together
  * @param nics NICs of the ranks of the first host
- * @param posting how host threads post for the ranks of the first host, those alike together
+ * @param posting how the ranks of the first host post to NICs, those alike together
  * @param sizes memory, queue pairs, threads
  * @param forecasts predicted operations
  */
@@ -117,14 +117,14 @@ public record PlanReport(
     }
 
     /**
-     * How host threads post for ranks.
+     * How ranks post to NICs.
      *
      * @param backend whose paths they are
      * @param ranks which
      * @param nics ports of each of them
-     * @param proxies threads for each of them; 0 on the host device, whose own threads post
+     * @param proxies threads for each of them; 0 on the host device, whose own threads post, and for GPUs that post themselves
      * @param memory by which they exchange, for people
-     * @param flow what is under way at once at most
+     * @param flow limits of what a rank has in flight on a NIC, to all peers together, and where they are from
      */
     public record Posting(String backend, List<Integer> ranks, int nics, int proxies, String memory, String flow) {
         /** Copies the list. */

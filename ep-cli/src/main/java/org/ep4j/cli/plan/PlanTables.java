@@ -160,8 +160,9 @@ public final class PlanTables {
         if (report.posting().isEmpty()) {
             return;
         }
-        title("Posted by host threads (ranks of the first host)");
-        TextTable table = new TextTable(List.of("ranks", "backend", "NICs", "proxy threads", "memory", "flow control"));
+        title("Posting to NICs (ranks of the first host)");
+        TextTable table = new TextTable(List.of(
+                "ranks", "backend", "NICs", "proxy threads", "memory", "limits of what a rank has in flight on a NIC"));
         for (Posting posting : report.posting()) {
             table.row(List.of(
                     ranks(posting.ranks()),

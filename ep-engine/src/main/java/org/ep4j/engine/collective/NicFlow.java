@@ -1,0 +1,98 @@
+package org.ep4j.engine.collective;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.ep4j.plan.offer.FlowLimits;
+
+/** What this rank has in flight on one NIC, to all peers together, and its limits. Safe for use from several threads. */
+public final class NicFlow {
+    private final FlowLimits limits;
+    private final boolean free;
+    private final AtomicLong bytes = new AtomicLong();
+    private final AtomicInteger large = new AtomicInteger();
+    private final AtomicInteger small = new AtomicInteger();
+
+    /** Nothing in flight. */
+    public NicFlow(FlowLimits limits) {
+        this.limits = limits;
+        this.free = limits.none();
+    }
+
+    /**
+     * Takes room for a write, where there is some. A write that is larger than the limit of bytes goes alone.
+     *
+     * @param length of the write; one of 0 bytes, such as a counter, needs no room
+     */
+    public boolean take(int length) {
+        if (free || length == 0) {
+            return true;
+        }
+        AtomicInteger count = count(length);
+        int most = length >= FlowLimits.LARGE ? limits.largeWrites() : limits.smallWrites();
+        if (most > 0 && !takeOne(count, most)) {
+            return false;
+        }
+        if (limits.bytes() > 0 && !takeBytes(length)) {
+            if (most > 0) {
+                count.decrementAndGet();
+            }
+            return false;
+        }
+        return true;
+    }
+
+    private static boolean takeOne(AtomicInteger count, int most) {
+        while (true) {
+            int now = count.get();
+            if (now >= most) {
+                return false;
+            }
+            if (count.compareAndSet(now, now + 1)) {
+                return true;
+            }
+        }
+    }
+
+    private boolean takeBytes(int wanted) {
+        while (true) {
+            long now = bytes.get();
+            if (now > 0 && now + wanted > limits.bytes()) {
+                return false;
+            }
+            if (bytes.compareAndSet(now, now + wanted)) {
+                return true;
+            }
+        }
+    }
+
+    /** Takes room for a write that must go, beyond the limits too: one that is repeated on another port. */
+    public void takeAnyway(int length) {
+        add(length, 1);
+    }
+
+    /** Gives back the room of a write that is complete, or that nothing carries any more. */
+    public void give(int length) {
+        add(length, -1);
+    }
+
+    /** Bytes in flight; 0 where they are not limited. */
+    public long bytes() {
+        return bytes.get();
+    }
+
+    private void add(int length, int sign) {
+        if (free || length == 0) {
+            return;
+        }
+        if ((length >= FlowLimits.LARGE ? limits.largeWrites() : limits.smallWrites()) > 0) {
+            count(length).addAndGet(sign);
+        }
+        if (limits.bytes() > 0) {
+            bytes.addAndGet((long) sign * length);
+        }
+    }
+
+    private AtomicInteger count(int length) {
+        return length >= FlowLimits.LARGE ? large : small;
+    }
+}
