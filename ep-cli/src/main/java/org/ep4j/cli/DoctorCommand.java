@@ -91,7 +91,7 @@ final class DoctorCommand implements Callable<Integer> {
         return switch (examined.verdict()) {
             case USABLE, CLEAN -> ExitCodes.OK;
             case WARNINGS, PROBLEMS -> ExitCodes.WARNINGS;
-            case HOST_ONLY -> ExitCodes.HOST_ONLY;
+            case HOST_ONLY, NOTHING -> ExitCodes.HOST_ONLY;
         };
     }
 }

@@ -24,7 +24,7 @@ final class ExitCodes {
     /** Of doctor, whose codes are its own: something warns or failed. */
     static final int WARNINGS = 1;
 
-    /** Of doctor: nothing can be used but the host device. */
+    /** Of doctor: nothing can be used but the host device, or not even this. */
     static final int HOST_ONLY = 2;
 
     private ExitCodes() {}

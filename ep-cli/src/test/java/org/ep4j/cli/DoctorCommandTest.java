@@ -80,7 +80,8 @@ final class DoctorCommandTest {
                         assertThat(check.get("remedy").asString()).contains("/proc/self", "-Djna.tmpdir");
                     }
                 }));
-        assertThat(failed).contains("EP-HOST-002", "EP-CUDA-002");
+        assertThat(failed).contains("EP-HOST-002", "EP-CUDA-002", "EP-SHM-003");
+        assertThat(parse(Files.readString(output)).get("verdict").asString()).isEqualTo("NOTHING");
     }
 
     private Path recording(String state) throws IOException {

@@ -53,7 +53,7 @@ record NvshmemInstallation(Path host, Path device, Path include, NvshmemVersion 
                 + NvshmemKeys.HOME.name() + " to its folder"));
     }
 
-    /** Folders of libraries that a name may mean: that of the installation, that of its libraries, or a library. */
+    /** Folders of libraries for a path that names an installation, its folder of libraries, or a library. */
     private static List<Path> named(Path path) {
         List<Path> folders = new ArrayList<>(List.of(
                 path.resolve("lib"),

@@ -8,8 +8,9 @@ import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 
 /**
- * The settings of the backend. Variables of NVSHMEM that mean the same are read too; others that NVSHMEM itself reads keep
- * their values. Which NICs, GID index, service level and traffic class: {@code ep.nic.*}.
+ * The settings of the backend. Variables of NVSHMEM that mean the same are read too. {@link #variables} are set in the process
+ * from the settings; other variables that NVSHMEM reads keep their values. Which NICs, GID index, service level, traffic class and
+ * limits of what is in flight: {@code ep.nic.*}.
  */
 final class NvshmemKeys {
     static final ConfigKey<String> HOME = ConfigKey.text(
@@ -103,7 +104,7 @@ final class NvshmemKeys {
     }
 
     /**
-     * NVSHMEM's variables for one process.
+     * NVSHMEM's variables for one process, which replace those of its environment.
      *
      * @param transport other than auto
      * @param lanes queue pairs to a peer

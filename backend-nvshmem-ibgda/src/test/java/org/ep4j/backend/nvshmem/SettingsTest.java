@@ -2,8 +2,16 @@ package org.ep4j.backend.nvshmem;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.ep4j.config.EpConfig;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -17,7 +25,7 @@ final class SettingsTest {
     }
 
     @Test
-    void withoutANicNvshmemIsToldSo() {
+    void withoutANicTheTransportIsNone() {
         Map<String, String> all = NvshmemKeys.variables(config(Map.of()), "none", 4, List.of());
         assertThat(all)
                 .containsEntry("NVSHMEM_REMOTE_TRANSPORT", "none")
@@ -89,5 +97,29 @@ final class SettingsTest {
                 .extracting(key -> key.name())
                 .doesNotHaveDuplicates()
                 .allMatch(name -> name.startsWith("ep.nvshmem."));
+    }
+
+    @Test
+    void thePageNamesEveryVariableThatIsReplacedAndNoOther() throws IOException {
+        EpConfig config = config(Map.of(
+                "ep.nvshmem.cuda-vmm", "false",
+                "ep.nvshmem.dcis", "2",
+                "ep.nic.gid-index", "3",
+                "ep.nic.service-level", "1",
+                "ep.nic.traffic-class", "104"));
+        Set<String> replaced = new TreeSet<>();
+        for (String transport : List.of("none", "ibgda", "ibrc")) {
+            replaced.addAll(NvshmemKeys.variables(config, transport, 4, List.of("mlx5_0:1"))
+                    .keySet());
+        }
+        String page = Files.readString(Path.of("../docs/backends/nvshmem-ibgda.md"));
+        int from = page.indexOf("| variable | value that ep4j sets |");
+        String table = page.substring(from, page.indexOf("All other variables of NVSHMEM keep their values", from));
+        Set<String> named = Pattern.compile("NVSHMEM_[A-Z_]+")
+                .matcher(table)
+                .results()
+                .map(MatchResult::group)
+                .collect(Collectors.toCollection(TreeSet::new));
+        assertThat(named).isEqualTo(replaced);
     }
 }

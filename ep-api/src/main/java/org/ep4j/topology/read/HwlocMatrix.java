@@ -12,7 +12,7 @@ import java.util.StringTokenizer;
  * @param values row by row
  */
 record HwlocMatrix(List<String> objects, List<Double> values) {
-    /** Megabytes a second; that of a device to itself is a million. */
+    /** Bandwidth in megabytes a second; from a device to itself it is a million. */
     private static final int HIGHEST = 10_000_000;
 
     /** Matrix of a name such as {@code NVLinkBandwidth}; empty when the file has none. */

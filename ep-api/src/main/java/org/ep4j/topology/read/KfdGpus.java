@@ -36,8 +36,8 @@ final class KfdGpus {
 
     private final Map<Integer, Gpu> gpus = new LinkedHashMap<>();
 
-    /** True when the driver tells of a link between packages, and not how wide it is. */
-    private boolean untold;
+    /** True when the driver reports a link between packages without its bandwidth. */
+    private boolean unknownWidth;
 
     /** GPUs that one link leads to, by node. */
     private final Map<Integer, Set<Integer>> near = new HashMap<>();
@@ -70,7 +70,7 @@ final class KfdGpus {
         GpuPackages packages = new GpuPackages(builder, List.copyOf(gpus.values()));
         gpus.keySet().forEach(number -> join(number, packages));
         packages.finish();
-        if (untold) {
+        if (unknownWidth) {
             builder.assume(
                     "GPUs that are divided into partitions are joined by one xGMI link each, for the driver does not tell the"
                             + " bandwidth between their partitions (an SPX recording of the same machine does)");
@@ -150,7 +150,7 @@ final class KfdGpus {
         best.forEach((to, link) -> {
             Gpu other = gpus.get(to);
             if (gpu != null && other != null && !relayed(number, to, link)) {
-                untold |= !gpu.card().isEmpty() && !link.inside() && link.mostMegabytes() <= 0;
+                unknownWidth |= !gpu.card().isEmpty() && !link.inside() && link.mostMegabytes() <= 0;
                 packages.join(gpu, other, xgmi(link, gpu.architecture()));
             }
         });

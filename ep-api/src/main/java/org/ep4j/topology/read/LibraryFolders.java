@@ -9,8 +9,8 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * Folders in which native libraries are looked for, the same for whoever loads them and for whoever reports on them: what the
- * environment names, ROCm, the folders of the system's loader and of drivers, toolkits of CUDA, Python packages.
+ * Folders in which native libraries are searched, by backends that load them and by reports alike: those that the environment
+ * names, ROCm, the folders of the system's loader and of drivers, toolkits of CUDA, Python packages.
  */
 public final class LibraryFolders {
     /** Variables that name a library or its folder, or the folder above that. */

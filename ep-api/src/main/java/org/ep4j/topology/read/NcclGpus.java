@@ -20,7 +20,7 @@ import org.ep4j.topology.Topology;
 /**
  * The GPUs of a NCCL topology. They are numbered when all of a host are known: by {@code dev}, which is the number that
  * {@code nvidia-smi} and settings use and NCCL takes from NVML; without it in the order of ranks, then of bus ids. Ranks are the
- * order in which a launcher started processes, which need not be that of devices.
+ * order in which a launcher started processes, which may differ from the order of devices.
  */
 final class NcclGpus {
     /** Name of the NVLink domain of a file with several hosts; NCCL joins only hosts of one domain in a file. */

@@ -206,7 +206,7 @@ final class NvidiaSmiTopology {
         return nvlinks(links.matches() ? Integer.parseInt(links.group(1)) : 0);
     }
 
-    /** The matrix does not name the GPUs, so each link counts as that of an unknown one. */
+    /** The matrix does not name the GPUs, so each link counts as a link of an unknown GPU. */
     private static Link nvlinks(int count) {
         return new Link(LinkType.NVLINK, count * LinkBandwidths.nvlink(-1), count);
     }

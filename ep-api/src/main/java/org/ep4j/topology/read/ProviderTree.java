@@ -78,20 +78,21 @@ final class ProviderTree {
         String name = named.map(Named::text).orElse(VIRTUAL);
         Optional<String> text = files.text(file);
         if (text.isEmpty()) {
-            Topology known = named.isEmpty()
-                    ? machine
-                    : warned(machine, "the file of " + name + " cannot be read; correct or unset it");
-            return flat(machine, files)
-                    ? warned(
-                            known,
-                            "this virtual machine shows all NICs equally far from its GPUs; where its provider has a topology"
-                                    + " file for NCCL, name it in " + VARIABLE + ", or put it at " + VIRTUAL)
-                    : known;
+            List<String> warnings = new ArrayList<>();
+            if (named.isPresent()) {
+                warnings.add("the file of " + name + " cannot be read; correct or unset it");
+            }
+            if (flat(machine, files)) {
+                warnings.add(
+                        "this virtual machine shows all NICs equally far from its GPUs; where its provider has a topology"
+                                + " file for NCCL, name it in " + VARIABLE + ", or put it at " + VIRTUAL);
+            }
+            return warned(machine, warnings);
         }
         try {
             return new ProviderTree(machine, NcclXml.read(file, text.get())).merged(name);
         } catch (TopologyException e) {
-            return warned(machine, "the PCI tree of " + name + " is not used: " + e.getMessage());
+            return warned(machine, List.of("the PCI tree of " + name + " is not used: " + e.getMessage()));
         }
     }
 
@@ -137,13 +138,19 @@ final class ProviderTree {
         }
     }
 
-    private static Topology warned(Topology topology, String warning) {
-        return TopologyCopy.of(topology, topology.source(), part -> part)
-                .warn(warning)
-                .build();
+    private static Topology warned(Topology topology, List<String> warnings) {
+        if (warnings.isEmpty()) {
+            return topology;
+        }
+        Topology.Builder copy = TopologyCopy.of(topology, topology.source(), part -> part);
+        warnings.forEach(copy::warn);
+        return copy.build();
     }
 
-    /** Those of the host in the file that lists most of them; a file may hold several hosts, whose bus ids repeat. */
+    /**
+     * Devices of the machine by the described part at their address: of the described host that has most of them, since a file
+     * may hold several hosts, whose bus ids repeat.
+     */
     private static Map<Part, List<Part>> devices(Topology machine, Topology described) {
         Map<Integer, Map<PciAddress, Part>> hosts = new TreeMap<>();
         for (Part part : described.parts()) {
@@ -171,8 +178,8 @@ final class ProviderTree {
         if (devices.isEmpty()) {
             return warned(
                     machine,
-                    "the PCI tree of " + name
-                            + " is not used: no GPU or NIC of this machine has a bus id that it lists");
+                    List.of("the PCI tree of " + name
+                            + " is not used: no GPU or NIC of this machine has a bus id that it lists"));
         }
         int host = devices.keySet().iterator().next().host();
         String source = machine.source() + ", its PCI tree from " + name;

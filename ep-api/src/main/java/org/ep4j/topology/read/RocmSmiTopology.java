@@ -197,7 +197,7 @@ final class RocmSmiTopology {
         return builder.build();
     }
 
-    /** Name of the package of each GPU that is a partition: by PCI buses where they are told, else by weights. */
+    /** Name of the package of each GPU that is a partition: by PCI buses where these are listed, else by weights. */
     private Map<String, String> cards(List<String> names) {
         Map<String, List<String>> byCard = new LinkedHashMap<>();
         for (String name : names) {
@@ -282,7 +282,7 @@ final class RocmSmiTopology {
         return Integer.parseInt(text);
     }
 
-    /** xGMI links on the way of two GPUs by its weight, for the table of hops has 1 for every xGMI; 0 where no weight is told. */
+    /** Number of xGMI links between two GPUs by their weight, since the table of hops has 1 for every xGMI; 0 where no weight is listed. */
     private int links(String row, String other) {
         String weight = entry(WEIGHTS, row, other);
         return weight.matches("\\d{1,4}") ? KfdLink.hops(Integer.parseInt(weight)) : 0;

@@ -86,7 +86,7 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
         List<String> notes = new ArrayList<>();
         Map<Integer, List<String>> nics = Map.of();
         try {
-            nics = PlannedNics.of(machine, config);
+            nics = DoctorPlan.nics(machine, config);
         } catch (EpException e) {
             notes.add("no plan could be made, so NICs are not assigned: " + e.getMessage());
         }
@@ -124,8 +124,14 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
         return BufferNeed.of(shape, ranks);
     }
 
-    /** What it comes to. */
+    /** The result: that something cannot be used that the settings name says more than that no GPU can. */
     public Verdict verdict() {
+        if (live && usable().isEmpty()) {
+            return Verdict.NOTHING;
+        }
+        if (live && probes.stream().anyMatch(probe -> probe.asked() && !probe.usable())) {
+            return Verdict.PROBLEMS;
+        }
         if (live && usable().stream().allMatch(device -> device.startsWith(Device.HOST.type() + ":"))) {
             return Verdict.HOST_ONLY;
         }

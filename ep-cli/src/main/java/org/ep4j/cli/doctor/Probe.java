@@ -1,5 +1,6 @@
 package org.ep4j.cli.doctor;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.ep4j.spi.Check;
@@ -10,7 +11,7 @@ import org.ep4j.spi.Check;
  * @param kind whether it is a device or a backend, in that word
  * @param name type of the device, id of the backend
  * @param devices devices that it was asked for, with the same outcome for all of them
- * @param outcome what it comes to
+ * @param outcome verdict on it
  * @param asked true when the settings name it, or two such machines would use it for their NICs
  * @param checks its checks, for the first of the devices
  * @param folder the folder in which it would put files that ranks share
@@ -26,7 +27,7 @@ record Probe(
     /** The provider can be loaded and probed. */
     static final String BROKEN = "EP-SPI-001";
 
-    /** What a probe comes to. */
+    /** Verdict of a probe. */
     sealed interface Outcome {
         /** It can be used. */
         record Usable() implements Outcome {}
@@ -54,6 +55,23 @@ record Probe(
     /** The same probe of something that is needed. */
     Probe needed() {
         return new Probe(kind, name, devices, outcome, true, checks, folder);
+    }
+
+    /** The same probe of something that is needed and cannot be used: that it is for other hardware is then a failure, too. */
+    Probe failed() {
+        List<Check> failures = checks.stream()
+                .map(check -> check.status() == Check.Status.NOT_APPLICABLE
+                        ? Check.fail(check.code(), check.detail(), check.remedy())
+                        : check)
+                .toList();
+        return new Probe(kind, name, devices, new Outcome.Unusable(), true, failures, folder);
+    }
+
+    /** The same probe, for the devices of another one too. */
+    Probe and(Probe other) {
+        List<String> both = new ArrayList<>(devices);
+        both.addAll(other.devices);
+        return new Probe(kind, name, both, outcome, asked, checks, folder);
     }
 
     /** Why it is not for this machine; empty where it is. */

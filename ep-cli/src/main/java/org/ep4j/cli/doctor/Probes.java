@@ -76,7 +76,8 @@ final class Probes {
             for (Device device : devices(provider.type())) {
                 Probe probe = probe("device", provider.type(), device, asked, provider::probe, () -> absent(device));
                 found.add(probe);
-                if (probe.usable()) {
+                // What keeps memory of the host from being used keeps backends from it too, each of which says so.
+                if (probe.usable() || device.equals(Device.HOST)) {
                     usable.add(device);
                 }
             }
@@ -94,7 +95,7 @@ final class Probes {
                 .filter(probe -> probe.kind().equals("backend") && probe.usable())
                 .map(Probe::name)
                 .collect(Collectors.toSet());
-        Set<String> needed = PlannedNics.needed(machine, config, usable);
+        Set<String> needed = DoctorPlan.needed(machine, config, usable);
         return found.stream()
                 .map(probe -> probe.kind().equals("backend") && needed.contains(probe.name()) ? probe.needed() : probe)
                 .toList();
@@ -133,13 +134,8 @@ final class Probes {
                 .toList();
         // Hardware that was asked for and is not there is a failure, unless another device has it.
         return asked && probes.stream().noneMatch(Probe::usable)
-                ? probes.stream().map(Probes::failed).toList()
+                ? probes.stream().map(Probe::failed).toList()
                 : probes;
-    }
-
-    private static Probe failed(Probe probe) {
-        return new Probe(
-                probe.kind(), probe.name(), probe.devices(), new Unusable(), true, probe.checks(), probe.folder());
     }
 
     /**
@@ -233,18 +229,7 @@ final class Probes {
             List<String> checks = probe.checks().stream()
                     .map(check -> check.code() + " " + check.status())
                     .toList();
-            shown.merge(new Same(probe.kind(), probe.name(), probe.outcome(), checks), probe, (first, other) -> {
-                List<String> devices = new ArrayList<>(first.devices());
-                devices.addAll(other.devices());
-                return new Probe(
-                        first.kind(),
-                        first.name(),
-                        devices,
-                        first.outcome(),
-                        first.asked(),
-                        first.checks(),
-                        first.folder());
-            });
+            shown.merge(new Same(probe.kind(), probe.name(), probe.outcome(), checks), probe, Probe::and);
         }
         return List.copyOf(shown.values());
     }

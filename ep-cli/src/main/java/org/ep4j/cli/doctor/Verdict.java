@@ -1,6 +1,6 @@
 package org.ep4j.cli.doctor;
 
-/** What an examination comes to. */
+/** Result of an examination. */
 public enum Verdict {
     /** A device besides the host can be used, and nothing is amiss. */
     USABLE("usable"),
@@ -10,8 +10,10 @@ public enum Verdict {
     WARNINGS("usable with warnings"),
     /** A check failed. */
     PROBLEMS("problems found"),
-    /** Nothing can be used but the host device, if that. */
-    HOST_ONLY("nothing can be used but the host device");
+    /** Nothing can be used but the host device. */
+    HOST_ONLY("nothing can be used but the host device"),
+    /** Not even the host device can be used. */
+    NOTHING("nothing can be used");
 
     private final String text;
 

@@ -94,7 +94,24 @@ final class ExaminedTest {
     void onlyTheHostDeviceOrNothingIsAVerdictOfItsOwn() {
         assertThat(live(List.of(backend("shm", "host:0", true, PASS)), WARN).verdict())
                 .isEqualTo(Verdict.HOST_ONLY);
-        assertThat(live(List.of()).verdict()).isEqualTo(Verdict.HOST_ONLY);
+        assertThat(live(List.of()).verdict()).isEqualTo(Verdict.NOTHING);
+    }
+
+    @Test
+    void whatTheSettingsNameIsAProblemWhereOnlyTheHostDeviceIsUsable() {
+        Probe host = backend("shm", "host:0", true, PASS);
+        Probe other = new Probe(
+                        "backend",
+                        "rocm",
+                        List.of("host:0"),
+                        new NotApplicable("no AMD GPU"),
+                        true,
+                        List.of(Check.notApplicable("EP-ROC-001", "device host is not an AMD GPU", "use host-shm")),
+                        Optional.empty())
+                .failed();
+        assertThat(live(List.of(host, other)).verdict()).isEqualTo(Verdict.PROBLEMS);
+        assertThat(other.checks())
+                .containsExactly(Check.fail("EP-ROC-001", "device host is not an AMD GPU", "use host-shm"));
     }
 
     @Test

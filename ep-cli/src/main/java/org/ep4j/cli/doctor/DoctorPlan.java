@@ -14,16 +14,16 @@ import org.ep4j.plan.PlanOptions;
 import org.ep4j.plan.Planner;
 import org.ep4j.topology.Topology;
 
-/** NICs that a plan gives the GPUs of a machine, with one rank a GPU and a second host like it. */
-final class PlannedNics {
-    private PlannedNics() {}
+/** The plan of a group over two machines like this one, with one rank a GPU. */
+final class DoctorPlan {
+    private DoctorPlan() {}
 
     /**
-     * By index of the GPU; empty without GPUs.
+     * NICs that the plan gives the GPUs of one machine, by index of the GPU; empty without GPUs.
      *
      * @throws org.ep4j.EpException when the settings allow no plan
      */
-    static Map<Integer, List<String>> of(Topology machine, EpConfig config) {
+    static Map<Integer, List<String>> nics(Topology machine, EpConfig config) {
         Map<Integer, List<String>> nics = new TreeMap<>();
         if (hasGpus(machine)) {
             EpPlan plan = plan(machine, PlannedBackend.all(), config);
