@@ -8,6 +8,7 @@ import java.net.NetworkInterface;
 import java.net.Socket;
 import java.net.UnknownHostException;
 import java.nio.channels.ServerSocketChannel;
+import java.util.List;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
 
@@ -22,7 +23,7 @@ final class Listener {
 
     /**
      * Listens on the address where one is given (a literal, or {@code localhost}), else on all: a machine's own name often
-     * means another address to itself than to others.
+     * means another address to itself than to others. Where interfaces are required, the address is one of theirs.
      */
     static ServerSocketChannel open(TcpSettings settings) {
         if (settings.storePort() > 0 && isElsewhere(settings) && !isListening(settings.storePort())) {
@@ -94,13 +95,30 @@ final class Listener {
         }
     }
 
-    private static InetSocketAddress address(TcpSettings settings) throws UnknownHostException {
-        String host = settings.host();
-        boolean exact = host.equalsIgnoreCase("localhost")
-                || host.indexOf(':') >= 0
-                || host.matches("\\d{1,3}(\\.\\d{1,3}){3}");
-        return exact
-                ? new InetSocketAddress(InetAddress.getAllByName(host)[0], settings.port())
+    private static InetSocketAddress address(TcpSettings settings) throws IOException {
+        ChosenInterfaces interfaces = settings.interfaces();
+        if (settings.hostIsExact()) {
+            InetAddress address = InetAddress.getAllByName(settings.host())[0];
+            // An address that is not of this machine fails where it is bound, as without a choice of interfaces.
+            boolean here = address.isLoopbackAddress() || NetworkInterface.getByInetAddress(address) != null;
+            return new InetSocketAddress(
+                    here ? interfaces.reachable(List.of(address), true).get(0) : address, settings.port());
+        }
+        return interfaces.required()
+                ? new InetSocketAddress(named(settings), settings.port())
                 : new InetSocketAddress(settings.port());
+    }
+
+    /** The address of the chosen interfaces that a name means; where it means none of this machine, somebody forwards it. */
+    private static InetAddress named(TcpSettings settings) {
+        ChosenInterfaces interfaces = settings.interfaces();
+        try {
+            return interfaces.reachable(List.of(InetAddress.getAllByName(settings.host())), false).stream()
+                    .filter(interfaces::has)
+                    .findFirst()
+                    .orElseGet(interfaces::first);
+        } catch (UnknownHostException e) {
+            return interfaces.first();
+        }
     }
 }

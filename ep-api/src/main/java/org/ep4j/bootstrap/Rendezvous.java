@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Collectors;
 import org.ep4j.EpUnavailableException;
 
@@ -33,9 +34,16 @@ record Rendezvous(String machine, String host, int port, Secret secret, List<Str
         addresses = List.copyOf(addresses);
     }
 
-    /** One on this machine. */
-    static Rendezvous here(int port, Secret secret) {
-        return new Rendezvous(thisMachine(), hostName(), port, secret, ownAddresses());
+    /**
+     * One on this machine.
+     *
+     * @param own the address that alone is listened on; empty when all are
+     */
+    static Rendezvous here(int port, Secret secret, Optional<InetAddress> own, ChosenInterfaces interfaces) {
+        // Nothing listens on loopback where an address is given, so that ranks on this machine must not look there.
+        return own.isPresent()
+                ? new Rendezvous("", hostName(), port, secret, List.of(text(own.get())))
+                : new Rendezvous(thisMachine(), hostName(), port, secret, ownAddresses(interfaces));
     }
 
     /** Name of this machine; never one that means its loopback. */
@@ -96,8 +104,8 @@ record Rendezvous(String machine, String host, int port, Secret secret, List<Str
         }
     }
 
-    /** Addresses that others may reach; first the one that this machine's name has, then IPv4, in the order of interfaces. */
-    private static List<String> ownAddresses() {
+    /** Addresses that others may reach; first those of chosen interfaces, then the one that this machine's name has, then IPv4, in the order of interfaces. */
+    private static List<String> ownAddresses(ChosenInterfaces interfaces) {
         try {
             InetAddress named = named();
             return NetworkInterface.networkInterfaces()
@@ -105,14 +113,19 @@ record Rendezvous(String machine, String host, int port, Secret secret, List<Str
                     .sorted(Comparator.comparing(NetworkInterface::isVirtual).thenComparing(NetworkInterface::getIndex))
                     .flatMap(NetworkInterface::inetAddresses)
                     .filter(address -> !address.isLoopbackAddress() && !address.isLinkLocalAddress())
-                    .sorted(Comparator.<InetAddress, Boolean>comparing(address -> !address.equals(named))
+                    .sorted(Comparator.<InetAddress, Boolean>comparing(address -> !interfaces.has(address))
+                            .thenComparing(address -> !address.equals(named))
                             .thenComparing(address -> address.getAddress().length))
-                    .map(InetAddress::getHostAddress)
-                    .map(text -> text.replaceFirst("%.*", ""))
+                    .map(Rendezvous::text)
                     .collect(Collectors.toList());
         } catch (SocketException e) {
             return List.of();
         }
+    }
+
+    /** The scope of an address means nothing on another machine. */
+    private static String text(InetAddress address) {
+        return address.getHostAddress().replaceFirst("%.*", "");
     }
 
     private static InetAddress named() {

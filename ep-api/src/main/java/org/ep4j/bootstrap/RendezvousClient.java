@@ -10,6 +10,7 @@ import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
 import org.ep4j.EpException;
 import org.ep4j.EpTimeoutException;
@@ -56,7 +57,7 @@ final class RendezvousClient {
         int pause = FIRST_PAUSE_MILLIS;
         Duration handshake = ATTEMPT;
         while (!deadline.passed()) {
-            for (InetAddress address : addresses()) {
+            for (Way way : ways()) {
                 attempts++;
                 boolean cut = deadline.remainingNanos() < handshake.toNanos();
                 boolean connected = false;
@@ -65,8 +66,11 @@ final class RendezvousClient {
                 try {
                     channel = SocketChannel.open();
                     Socket socket = channel.socket();
+                    if (way.from().isPresent()) {
+                        socket.bind(new InetSocketAddress(way.from().get(), 0));
+                    }
                     socket.connect(
-                            new InetSocketAddress(address, port),
+                            new InetSocketAddress(way.to(), port),
                             deadline.atMost(ATTEMPT).remainingMillis());
                     connected = true;
                     socket.setTcpNoDelay(true);
@@ -81,10 +85,10 @@ final class RendezvousClient {
                     }
                     // An attempt that only the overall deadline cut short tells less than the one before.
                     if (!cut || attempts == 1) {
-                        lastError = address.getHostAddress() + " port " + port + ": " + Sockets.describe(e);
+                        lastError = way.text(port) + ": " + Sockets.describe(e);
                     }
                 } catch (IOException e) {
-                    lastError = address.getHostAddress() + " port " + port + ": " + Sockets.describe(e);
+                    lastError = way.text(port) + ": " + Sockets.describe(e);
                 } finally {
                     if (!kept && channel != null) {
                         Sockets.close(channel);
@@ -116,6 +120,27 @@ final class RendezvousClient {
             secretKey = settings.secret().key(salt, iterations);
         }
         return secretKey;
+    }
+
+    /**
+     * How to connect.
+     *
+     * @param to address of rank 0
+     * @param from address of this rank; empty lets the system choose
+     */
+    private record Way(InetAddress to, Optional<InetAddress> from) {
+        private String text(int port) {
+            return to.getHostAddress() + " port " + port
+                    + from.map(address -> " from " + address.getHostAddress()).orElse("");
+        }
+    }
+
+    private List<Way> ways() {
+        ChosenInterfaces interfaces = settings.interfaces();
+        boolean exact = fixed.isEmpty() && settings.hostIsExact();
+        return interfaces.reachable(addresses(), exact).stream()
+                .flatMap(to -> interfaces.localEnds(to).stream().map(from -> new Way(to, from)))
+                .toList();
     }
 
     private List<InetAddress> addresses() {

@@ -16,6 +16,7 @@ import org.ep4j.spi.NanoClock;
  * @param host where rank 0 listens
  * @param storePort port of the store of torchrun's agents on the host, which need not be the host of rank 0; 0 where there is none
  * @param port port there
+ * @param interfaces network interfaces to use
  * @param secret that all ranks share
  * @param setupTimeout longest wait for the other ranks
  * @param heartbeat pause after which an idle connection carries a heartbeat
@@ -29,6 +30,7 @@ record TcpSettings(
         String host,
         int storePort,
         int port,
+        ChosenInterfaces interfaces,
         Secret secret,
         Duration setupTimeout,
         Duration heartbeat,
@@ -79,6 +81,7 @@ record TcpSettings(
                 host.trim(),
                 0,
                 port,
+                ChosenInterfaces.of(config),
                 Secret.of(config.get(EpKeys.BOOTSTRAP_SECRET)),
                 config.get(EpKeys.SETUP_TIMEOUT),
                 config.get(EpKeys.BOOTSTRAP_HEARTBEAT),
@@ -89,11 +92,17 @@ record TcpSettings(
 
     TcpSettings withSecret(Secret other) {
         return new TcpSettings(
-                rank, size, host, storePort, port, other, setupTimeout, heartbeat, silence, linger, clock);
+                rank, size, host, storePort, port, interfaces, other, setupTimeout, heartbeat, silence, linger, clock);
     }
 
     private TcpSettings withStore(int other) {
-        return new TcpSettings(rank, size, host, other, port, secret, setupTimeout, heartbeat, silence, linger, clock);
+        return new TcpSettings(
+                rank, size, host, other, port, interfaces, secret, setupTimeout, heartbeat, silence, linger, clock);
+    }
+
+    /** True when the host is an address, or {@code localhost}, rather than a name that may mean several. */
+    boolean hostIsExact() {
+        return host.equalsIgnoreCase("localhost") || host.indexOf(':') >= 0 || host.matches("\\d{1,3}(\\.\\d{1,3}){3}");
     }
 
     /** Longest time for one handshake: longer on machines that are given more time to start. */

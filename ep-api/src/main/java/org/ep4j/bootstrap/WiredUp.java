@@ -1,5 +1,6 @@
 package org.ep4j.bootstrap;
 
+import java.net.InetAddress;
 import java.util.HexFormat;
 import java.util.Optional;
 import org.ep4j.config.EpConfig;
@@ -21,12 +22,16 @@ final class WiredUp {
         // Nobody can guess it, so one iteration is enough.
         Secret secret = Secret.of(HexFormat.of().formatHex(Proof.nonce()), 1);
         int port = config.get(EpKeys.BOOTSTRAP_PORT);
-        TcpSettings settings = TcpSettings.of(0, size, Rendezvous.hostName(), port, config, deadline.clock())
-                .withSecret(secret);
+        ChosenInterfaces interfaces = ChosenInterfaces.of(config);
+        Optional<InetAddress> own = interfaces.required() ? Optional.of(interfaces.first()) : Optional.empty();
+        String host = own.map(InetAddress::getHostAddress).orElseGet(Rendezvous::hostName);
+        TcpSettings settings =
+                TcpSettings.of(0, size, host, port, config, deadline.clock()).withSecret(secret);
         RendezvousServer server = RendezvousServer.start(settings);
         boolean told = false;
         try {
-            byte[] where = Rendezvous.here(server.port(), secret).encode();
+            byte[] where =
+                    Rendezvous.here(server.port(), secret, own, interfaces).encode();
             wireUp.share(Optional.of(where), deadline.remaining());
             told = true;
         } finally {

@@ -225,6 +225,20 @@ public final class EpKeys {
             "host name or IP address of rank 0, where its TCP rendezvous listens; the same on all ranks; empty means MASTER_ADDR;"
                     + " not used under PMIx");
 
+    /** Network interfaces of the TCP rendezvous. */
+    public static final ConfigKey<String> BOOTSTRAP_INTERFACE = ConfigKey.checkedText(
+                    "ep.bootstrap.interface",
+                    "",
+                    InterfacePattern.FORMAT,
+                    "network interfaces of the TCP rendezvous: name prefixes, separated by commas; a leading = requires"
+                            + " exact names, a leading ^ means all interfaces except these and loopback; empty lets the"
+                            + " system choose. Rank 0 listens on an address of these interfaces, and the other ranks connect"
+                            + " from one; an address of rank 0 that they do not reach is refused. A value of another variable"
+                            + " is only a preference: it does not change where rank 0 listens, and refuses nothing",
+                    InterfacePattern::parse)
+            .orVariable("NCCL_SOCKET_IFNAME")
+            .orVariable("UCCL_SOCKET_IFNAME");
+
     /** Port of the TCP rendezvous. */
     public static final ConfigKey<Integer> BOOTSTRAP_PORT = ConfigKey.integer(
             "ep.bootstrap.port",
@@ -362,6 +376,7 @@ public final class EpKeys {
                 NIC_INFLIGHT_MESSAGES,
                 BOOTSTRAP_SECRET,
                 BOOTSTRAP_ADDRESS,
+                BOOTSTRAP_INTERFACE,
                 BOOTSTRAP_PORT,
                 BOOTSTRAP_HEARTBEAT,
                 BOOTSTRAP_HEARTBEAT_TIMEOUT,

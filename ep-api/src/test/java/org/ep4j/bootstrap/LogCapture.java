@@ -8,12 +8,18 @@ import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import java.util.logging.SimpleFormatter;
 
-/** Collects what the server logs at WARNING and above, and keeps it off the console. */
+/** Collects what the server, or another class, logs at WARNING and above, and keeps it off the console. */
 final class LogCapture extends Handler implements AutoCloseable {
-    private final Logger logger = Logger.getLogger(RendezvousServer.class.getName());
+    private final Logger logger;
     private final List<String> lines = new CopyOnWriteArrayList<>();
 
     LogCapture() {
+        this(RendezvousServer.class);
+    }
+
+    /** Collects what a class logs under its own name. */
+    LogCapture(Class<?> source) {
+        logger = Logger.getLogger(source.getName());
         setLevel(Level.WARNING);
         logger.addHandler(this);
         logger.setUseParentHandlers(false);

@@ -8,6 +8,8 @@ import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -18,10 +20,22 @@ final class RankProcess implements AutoCloseable {
     private final LinkedBlockingQueue<String> output = new LinkedBlockingQueue<>();
 
     RankProcess(TcpSettings settings) {
+        this(settings, List.of(), Map.of());
+    }
+
+    /**
+     * A rank that another program starts.
+     *
+     * @param starter program and arguments before those of the JVM
+     * @param variables more environment variables
+     */
+    RankProcess(TcpSettings settings, List<String> starter, Map<String, String> variables) {
         String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
         String classPath = System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
-        ProcessBuilder builder = new ProcessBuilder(
-                java, "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", classPath, RankMain.class.getName());
+        List<String> command = new ArrayList<>(starter);
+        command.addAll(
+                List.of(java, "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", classPath, RankMain.class.getName()));
+        ProcessBuilder builder = new ProcessBuilder(command);
         builder.environment()
                 .putAll(Map.of(
                         "RANK", "" + settings.rank(),
@@ -32,6 +46,7 @@ final class RankProcess implements AutoCloseable {
                         "EP_BOOTSTRAP_HEARTBEAT", settings.heartbeat().toMillis() + "ms",
                         "EP_BOOTSTRAP_HEARTBEAT_TIMEOUT", settings.silence().toMillis() + "ms",
                         "EP_BOOTSTRAP_LINGER", settings.linger().toMillis() + "ms"));
+        builder.environment().putAll(variables);
         builder.environment().remove("TORCHELASTIC_USE_AGENT_STORE");
         builder.environment().remove("EP_BOOTSTRAP_PORT");
         try {

@@ -25,7 +25,18 @@ final class TcpGroup {
     /** Settings under which nothing takes too long, since time stands still unless the test advances it. */
     static TcpSettings settings(int rank, int size, int port) {
         return new TcpSettings(
-                rank, size, HOST, 0, port, SECRET, Ranks.LONG, Duration.ofMillis(200), NEVER, NEVER, new TestClock());
+                rank,
+                size,
+                HOST,
+                0,
+                port,
+                ChosenInterfaces.NONE,
+                SECRET,
+                Ranks.LONG,
+                Duration.ofMillis(200),
+                NEVER,
+                NEVER,
+                new TestClock());
     }
 
     static TcpSettings secret(TcpSettings s, String secret) {
@@ -80,6 +91,7 @@ final class TcpGroup {
                 host,
                 s.storePort(),
                 port,
+                s.interfaces(),
                 secret,
                 setupTimeout,
                 s.heartbeat(),

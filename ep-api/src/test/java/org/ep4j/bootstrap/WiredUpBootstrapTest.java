@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.net.InetAddress;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import org.ep4j.EpException;
@@ -51,7 +52,7 @@ final class WiredUpBootstrapTest extends BootstrapContract {
 
     @Test
     void whatRankZeroTellsComesThrough() {
-        Rendezvous here = Rendezvous.here(4711, Secret.of("secret"));
+        Rendezvous here = Rendezvous.here(4711, Secret.of("secret"), Optional.empty(), ChosenInterfaces.NONE);
         Rendezvous there = Rendezvous.parse(here.encode());
 
         assertThat(there).isEqualTo(here);
@@ -62,6 +63,22 @@ final class WiredUpBootstrapTest extends BootstrapContract {
                                 .filter(a -> !a.isEmpty())
                                 .toList()
                                 .size());
+    }
+
+    @Test
+    void whereAnInterfaceIsRequiredItsAddressAloneIsTold() {
+        EpConfig config =
+                CONFIG.toBuilder().set(EpKeys.BOOTSTRAP_INTERFACE, "=lo").build();
+        CompletableFuture<byte[]> shared = new CompletableFuture<>();
+        WireUp store = store(shared);
+        try (Ranks ranks = new Ranks()) {
+            List<Bootstrap> group = ranks.all(3, rank -> Bootstraps.wiredUp(rank, 3, store, config));
+            ranks.all(3, rank -> {
+                group.get(rank).close();
+                return rank;
+            });
+        }
+        assertThat(Rendezvous.parse(Ranks.get(shared)).candidates()).containsExactly(InetAddress.getLoopbackAddress());
     }
 
     @Test

@@ -2,6 +2,7 @@ package org.ep4j.backend.efa;
 
 import java.util.List;
 import org.ep4j.config.ConfigKey;
+import org.ep4j.config.InterfacePattern;
 
 /**
  * The settings of the backend. Variables of UCCL that mean the same are read too. Which NICs, the traffic class and limits of
@@ -18,12 +19,14 @@ final class EfaKeys {
                             + " auto uses the first of efa, efa-direct, cxi and tcp that both ranks have")
             .agreedByAllRanks();
 
-    static final ConfigKey<String> INTERFACE = ConfigKey.text(
+    static final ConfigKey<String> INTERFACE = ConfigKey.checkedText(
                     "ep.efa.interface",
                     "",
+                    InterfacePattern.FORMAT,
                     "network interfaces of the tcp provider: name prefixes, separated by commas; a leading = requires"
                             + " exact names, a leading ^ means all interfaces except these; empty chooses one that is"
-                            + " neither loopback nor made for containers")
+                            + " neither loopback nor made for containers",
+                    InterfacePattern::parse)
             .orVariable("UCCL_SOCKET_IFNAME");
 
     private EfaKeys() {}

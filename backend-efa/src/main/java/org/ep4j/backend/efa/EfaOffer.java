@@ -60,7 +60,7 @@ final class EfaOffer {
                 .filter(nic -> serves(Providers.TCP, nic))
                 .map(NicReach::name)
                 .toList();
-        return new Interfaces(request.config().get(EfaKeys.INTERFACE).strip()).of(names);
+        return Interfaces.of(request.config(), names);
     }
 
     /** What a probe would find of the provider that a setting names. */

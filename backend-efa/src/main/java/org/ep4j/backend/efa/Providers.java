@@ -49,7 +49,6 @@ final class Providers {
     static List<FabricInfo> usable(List<FabricInfo> all, EpConfig config) {
         String wanted = config.get(EfaKeys.PROVIDER).strip();
         boolean auto = wanted.equals(EfaKeys.AUTO);
-        Interfaces interfaces = new Interfaces(config.get(EfaKeys.INTERFACE).strip());
         Map<String, Map<String, FabricInfo>> found = new LinkedHashMap<>();
         for (FabricInfo info : all) {
             boolean named = info.provider().equals(wanted) || info.core().equals(wanted);
@@ -65,7 +64,7 @@ final class Providers {
                         .thenComparing(entry -> entry.getKey().length()))
                 .forEach(entry -> {
                     List<String> devices = List.copyOf(entry.getValue().keySet());
-                    List<String> taken = sockets(entry.getKey()) ? interfaces.of(devices) : devices;
+                    List<String> taken = sockets(entry.getKey()) ? Interfaces.of(config, devices) : devices;
                     taken.forEach(device -> usable.add(entry.getValue().get(device)));
                 });
         return usable;

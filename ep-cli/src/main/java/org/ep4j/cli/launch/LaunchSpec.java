@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.ep4j.EpArgumentException;
+import org.ep4j.config.EpKeys;
 
 /**
  * What to start.
@@ -53,6 +54,8 @@ public record LaunchSpec(
         all.put("WORLD_SIZE", Integer.toString(ranks));
         all.put("LOCAL_WORLD_SIZE", Integer.toString(ranks));
         all.put("MASTER_ADDR", "127.0.0.1");
+        // A setting of the machine for jobs of several hosts would refuse loopback.
+        all.put(EpKeys.BOOTSTRAP_INTERFACE.environmentName(), "");
         all.put("MASTER_PORT", Integer.toString(port));
         all.putIfAbsent("EP_BOOTSTRAP_SECRET", secret);
         return all;

@@ -71,6 +71,8 @@ public final class ProcessCrew implements RankCrew {
         environment.put("WORLD_SIZE", Integer.toString(size));
         environment.put("LOCAL_WORLD_SIZE", Integer.toString(size));
         environment.put("MASTER_ADDR", "127.0.0.1");
+        // A setting of the machine for jobs of several hosts would refuse loopback.
+        environment.put(EpKeys.BOOTSTRAP_INTERFACE.environmentName(), "");
         environment.put(
                 EpKeys.SETUP_TIMEOUT.environmentName(), Patience.here(START).toSeconds() + "s");
         environment.put("EP_BOOTSTRAP_SECRET", new BigInteger(160, new SecureRandom()).toString(36));
