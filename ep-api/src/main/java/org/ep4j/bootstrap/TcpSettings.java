@@ -95,6 +95,22 @@ record TcpSettings(
                 rank, size, host, storePort, port, interfaces, other, setupTimeout, heartbeat, silence, linger, clock);
     }
 
+    TcpSettings withHost(String other) {
+        return new TcpSettings(
+                rank,
+                size,
+                other,
+                storePort,
+                port,
+                interfaces,
+                secret,
+                setupTimeout,
+                heartbeat,
+                silence,
+                linger,
+                clock);
+    }
+
     private TcpSettings withStore(int other) {
         return new TcpSettings(
                 rank, size, host, other, port, interfaces, secret, setupTimeout, heartbeat, silence, linger, clock);

@@ -22,11 +22,12 @@ final class WiredUp {
         // Nobody can guess it, so one iteration is enough.
         Secret secret = Secret.of(HexFormat.of().formatHex(Proof.nonce()), 1);
         int port = config.get(EpKeys.BOOTSTRAP_PORT);
-        ChosenInterfaces interfaces = ChosenInterfaces.of(config);
+        TcpSettings anywhere = TcpSettings.of(0, size, Rendezvous.hostName(), port, config, deadline.clock())
+                .withSecret(secret);
+        ChosenInterfaces interfaces = anywhere.interfaces();
         Optional<InetAddress> own = interfaces.required() ? Optional.of(interfaces.first()) : Optional.empty();
-        String host = own.map(InetAddress::getHostAddress).orElseGet(Rendezvous::hostName);
         TcpSettings settings =
-                TcpSettings.of(0, size, host, port, config, deadline.clock()).withSecret(secret);
+                own.map(address -> anywhere.withHost(address.getHostAddress())).orElse(anywhere);
         RendezvousServer server = RendezvousServer.start(settings);
         boolean told = false;
         try {
