@@ -1,9 +1,10 @@
 package org.ep4j.config;
 
 import java.util.Collection;
+import java.util.Optional;
 
 /** Finds what a misspelt name may have meant. */
-final class NearestName {
+public final class NearestName {
     private NearestName() {}
 
     static String of(String name, Collection<String> known) {
@@ -17,6 +18,12 @@ final class NearestName {
             }
         }
         return best;
+    }
+
+    /** The nearest of the known names, if it takes at most so many edits (characters added, left out or replaced) to get there. */
+    public static Optional<String> within(String name, Collection<String> known, int edits) {
+        return Optional.of(of(name, known))
+                .filter(nearest -> known.contains(nearest) && distance(name, nearest) <= edits);
     }
 
     /** Levenshtein distance with two rows. */

@@ -8,6 +8,8 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import org.ep4j.EpArgumentException;
+import org.ep4j.EpConfigException;
+import org.ep4j.cli.plan.EnvironmentVariable;
 import org.ep4j.cli.plan.PlanBenchmark;
 import org.ep4j.cli.plan.PlanReport;
 import org.ep4j.cli.plan.PlanRequest;
@@ -148,6 +150,14 @@ final class PlanCommand implements Callable<Integer> {
     private Map<String, String> set = new TreeMap<>();
 
     @Option(
+            names = "--from-env",
+            description = {
+                "First say of each environment variable of NCCL, NVSHMEM, UCCL, MSCCL++, DeepEP and ep4j what it does here, or"
+                        + " why it does nothing. The plan counts them with and without this option."
+            })
+    private boolean fromEnv;
+
+    @Option(
             names = "--benchmark",
             paramLabel = "RANKS",
             description =
@@ -173,18 +183,46 @@ final class PlanCommand implements Callable<Integer> {
         if (benchmark.isPresent()) {
             return measure(benchmark.get());
         }
-        PlanRequest request = request();
+        PlanSettings settings = settings();
+        List<EnvironmentVariable> variables = fromEnv ? settings.variables() : List.of();
+        check(settings, variables);
+        PlanRequest request = request(settings, variables);
         Topology machine = MachineFile.read(file, merge);
         PlanReport report = PlanStudy.of(machine, request);
         PrintWriter out = spec.commandLine().getOut();
         if (json.filter(STDOUT::equals).isPresent()) {
             out.println(report.json());
         } else {
+            printVariables(variables);
             out.print(Printable.text(PlanTables.of(report)));
             json.ifPresent(to -> TextFile.write(Path.of(to), report.json()));
         }
         out.flush();
         return ExitCodes.OK;
+    }
+
+    /** A variable that is refused is explained too. */
+    private void check(PlanSettings settings, List<EnvironmentVariable> variables) {
+        try {
+            settings.check();
+        } catch (EpConfigException e) {
+            if (fromEnv && json.filter(STDOUT::equals).isPresent()) {
+                PrintWriter out = spec.commandLine().getOut();
+                out.println(PlanReport.json(variables));
+                out.flush();
+            } else {
+                printVariables(variables);
+            }
+            throw e;
+        }
+    }
+
+    private void printVariables(List<EnvironmentVariable> variables) {
+        if (fromEnv) {
+            PrintWriter out = spec.commandLine().getOut();
+            out.print(PlanTables.of(variables));
+            out.flush();
+        }
     }
 
     private Integer measure(int ranks) {
@@ -194,7 +232,7 @@ final class PlanCommand implements Callable<Integer> {
         return ExitCodes.OK;
     }
 
-    private PlanRequest request() {
+    private PlanRequest request(PlanSettings settings, List<EnvironmentVariable> variables) {
         model.check();
         ModelOptions.checkTokens("--tokens", tokens);
         traffic.check();
@@ -207,7 +245,8 @@ final class PlanCommand implements Callable<Integer> {
         int[] limited = groups();
         return new PlanRequest(
                 simulation,
-                settings(),
+                settings,
+                variables,
                 objective(),
                 model.hidden,
                 model.experts,
@@ -227,7 +266,7 @@ final class PlanCommand implements Callable<Integer> {
         putIfGiven(given, EpKeys.NIC_MAP, nicMap);
         putIfGiven(given, EpKeys.NIC_INCLUDE, nicInclude);
         putIfGiven(given, EpKeys.NIC_EXCLUDE, nicExclude);
-        return PlanSettings.of(given);
+        return PlanSettings.unchecked(given);
     }
 
     private static void putIfGiven(Map<String, String> given, ConfigKey<?> key, String value) {

@@ -14,6 +14,7 @@ import tools.jackson.databind.json.JsonMapper;
  * @param ranks number of ranks
  * @param device kind of device of the ranks
  * @param assumptions what the description does not say and was supposed
+ * @param variables variables of the environment that were to be explained
  * @param warnings what was odd in the description
  * @param backends every backend that was planned with
  * @param table backend of the path from every rank of the first host, by rank and peer, for the ranks of the first two hosts
@@ -30,6 +31,7 @@ public record PlanReport(
         int ranks,
         String device,
         List<String> assumptions,
+        List<EnvironmentVariable> variables,
         List<String> warnings,
         List<Backend> backends,
         List<List<String>> table,
@@ -44,6 +46,7 @@ public record PlanReport(
     /** Copies the lists. */
     public PlanReport {
         assumptions = List.copyOf(assumptions);
+        variables = List.copyOf(variables);
         warnings = List.copyOf(warnings);
         backends = List.copyOf(backends);
         table = table.stream().map(List::copyOf).toList();
@@ -197,9 +200,20 @@ public record PlanReport(
 
     /** As JSON. */
     public String json() {
+        return json(this);
+    }
+
+    /** As JSON that has nothing but the variables, for settings that allow no plan. */
+    public static String json(List<EnvironmentVariable> variables) {
+        return json(new VariablesAlone(FORMAT, variables));
+    }
+
+    private record VariablesAlone(int format, List<EnvironmentVariable> variables) {}
+
+    private static String json(Object value) {
         return JsonMapper.builder()
                 .enable(SerializationFeature.INDENT_OUTPUT)
                 .build()
-                .writeValueAsString(this);
+                .writeValueAsString(value);
     }
 }

@@ -1,5 +1,6 @@
 package org.ep4j.cli.plan;
 
+import java.util.List;
 import org.ep4j.plan.Objective;
 
 /**
@@ -7,6 +8,7 @@ import org.ep4j.plan.Objective;
  *
  * @param simulation how the machine becomes a cluster
  * @param settings settings of every rank
+ * @param variables variables of the environment to be explained with the plan
  * @param objective what paths are to be good at where no setting says
  * @param hidden H
  * @param experts E
@@ -20,6 +22,7 @@ import org.ep4j.plan.Objective;
 public record PlanRequest(
         SimulationOptions simulation,
         PlanSettings settings,
+        List<EnvironmentVariable> variables,
         Objective objective,
         int hidden,
         int experts,

@@ -35,6 +35,7 @@ public final class PlanSettings {
             EpKeys.NIC_TRAFFIC_CLASS);
 
     private final EpConfig config;
+    private final List<ConfigKey<?>> keys = PlannedBackend.keys(PlannedBackend.all());
 
     private PlanSettings(EpConfig config) {
         this.config = config;
@@ -47,11 +48,30 @@ public final class PlanSettings {
      * @throws org.ep4j.EpConfigException when a name is unknown or a value cannot be read
      */
     public static PlanSettings of(Map<String, String> given) {
+        PlanSettings settings = unchecked(given);
+        settings.check();
+        return settings;
+    }
+
+    /** As {@link #of}, for one who wants to explain before {@link #check} refuses. */
+    public static PlanSettings unchecked(Map<String, String> given) {
         EpConfig.Builder builder = EpConfig.builder();
         given.forEach(builder::set);
-        EpConfig config = builder.build();
-        config.check(PlannedBackend.keys(PlannedBackend.all()));
-        return new PlanSettings(config);
+        return new PlanSettings(builder.build());
+    }
+
+    /**
+     * Refuses settings that cannot be meant.
+     *
+     * @throws org.ep4j.EpConfigException when a name is unknown or a value cannot be read
+     */
+    public void check() {
+        config.check(keys);
+    }
+
+    /** What each variable of this process does, or why it does nothing. */
+    public List<EnvironmentVariable> variables() {
+        return EnvironmentStudy.of(System.getenv(), config, keys);
     }
 
     /** The settings themselves. */

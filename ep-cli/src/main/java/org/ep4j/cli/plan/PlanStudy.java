@@ -81,6 +81,7 @@ public final class PlanStudy {
                 plan.ranks(),
                 first.device().type(),
                 List.copyOf(assumptions),
+                request.variables(),
                 machine.warnings(),
                 backends.stream()
                         .map(b -> new PlanReport.Backend(b.id(), used.contains(b.id())))

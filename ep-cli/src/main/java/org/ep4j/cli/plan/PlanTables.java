@@ -12,11 +12,13 @@ import org.ep4j.cli.plan.PlanReport.Paths;
 import org.ep4j.cli.plan.PlanReport.Posting;
 import org.ep4j.cli.plan.PlanReport.RankNics;
 import org.ep4j.cli.report.TextTable;
+import org.ep4j.topology.Printable;
 
 /** A {@link PlanReport} for people. */
 public final class PlanTables {
     private static final int LOADS = 4;
     private static final int WIDEST_TABLE = 32;
+    private static final int LONGEST_VALUE = 40;
 
     private final PlanReport report;
     private final StringBuilder text = new StringBuilder();
@@ -36,6 +38,18 @@ public final class PlanTables {
         tables.sizes();
         tables.forecasts();
         return tables.text.toString();
+    }
+
+    /** Variables of the environment for people. */
+    public static String of(List<EnvironmentVariable> variables) {
+        if (variables.isEmpty()) {
+            return "Variables: none begins with " + EnvironmentStudy.beginnings() + System.lineSeparator()
+                    + System.lineSeparator();
+        }
+        TextTable table = new TextTable(List.of("variable", "value", "here"));
+        variables.forEach(
+                one -> table.row(List.of(one.name(), Printable.line(one.value(), LONGEST_VALUE), one.meaning())));
+        return "Variables" + System.lineSeparator() + table.toString().indent(2) + System.lineSeparator();
     }
 
     private void line(String format, Object... values) {

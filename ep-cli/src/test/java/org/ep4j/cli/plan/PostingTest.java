@@ -41,6 +41,7 @@ final class PostingTest {
                 new PlanRequest(
                         new SimulationOptions(2, 0, 0, links, ""),
                         PlanSettings.of(settings),
+                        List.of(),
                         Objective.BALANCED,
                         7168,
                         256,

@@ -252,6 +252,7 @@ final class MachineFilesFuzzTest {
                                     new PlanRequest(
                                             new SimulationOptions(1, 0, 0, GpuLinks.FILE, ""),
                                             PlanSettings.of(Map.of()),
+                                            List.of(),
                                             Objective.BALANCED,
                                             7168,
                                             256,
