@@ -46,7 +46,9 @@ final class TwoHosts implements AutoCloseable {
 
     private void connect(int cable) throws IOException {
         String other = Long.toString(holders.get(1).pid());
-        on(0, "ip", "link", "add", "a" + cable, "type", "veth", "peer", "name", "b" + cable, "netns", other);
+        String problem =
+                run(0, "ip", "link", "add", "a" + cable, "type", "veth", "peer", "name", "b" + cable, "netns", other);
+        assumeTrue(problem.isEmpty(), "this system has no cables between network namespaces (veth): " + problem);
         for (int host = 0; host < 2; host++) {
             String name = (host == 0 ? "a" : "b") + cable;
             on(host, "ip", "address", "add", "10.77." + cable + "." + (host + 1) + "/24", "dev", name);
@@ -72,14 +74,21 @@ final class TwoHosts implements AutoCloseable {
 
     /** Runs a program on a host; it must succeed. */
     void on(int host, String... command) throws IOException {
+        String problem = run(host, command);
+        if (!problem.isEmpty()) {
+            throw new AssertionError(problem);
+        }
+    }
+
+    /** What went wrong; empty when nothing did. */
+    private String run(int host, String... command) throws IOException {
         List<String> all = new ArrayList<>(starter(host));
         all.addAll(List.of(command));
         Process process = start(all);
         String said = new String(process.getInputStream().readAllBytes(), UTF_8);
         try {
-            if (!process.waitFor(10, TimeUnit.SECONDS) || process.exitValue() != 0) {
-                throw new AssertionError(all + ": " + said);
-            }
+            boolean ended = process.waitFor(10, TimeUnit.SECONDS);
+            return ended && process.exitValue() == 0 ? "" : all + ": " + said;
         } catch (InterruptedException e) {
             throw new AssertionError(e);
         }
