@@ -6,6 +6,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
 import java.net.Socket;
+import java.net.SocketAddress;
 import java.net.UnknownHostException;
 import java.nio.channels.ServerSocketChannel;
 import java.util.List;
@@ -31,9 +32,10 @@ final class Listener {
         }
         ServerSocketChannel channel = null;
         try {
+            SocketAddress address = address(settings);
             channel = ServerSocketChannel.open();
             channel.socket().setReuseAddress(true);
-            channel.socket().bind(address(settings), BACKLOG);
+            channel.socket().bind(address, BACKLOG);
             return channel;
         } catch (IOException e) {
             if (channel != null) {

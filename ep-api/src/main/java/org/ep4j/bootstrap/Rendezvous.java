@@ -104,11 +104,14 @@ record Rendezvous(String machine, String host, int port, Secret secret, List<Str
         }
     }
 
-    /** Addresses that others may reach; first those of chosen interfaces, then the one that this machine's name has, then IPv4, in the order of interfaces. */
+    /**
+     * Addresses that others may reach: of preferred interfaces, then the one that this machine's name has, then IPv4, in the order of
+     * interfaces. The second one is what this machine's name has, whatever number of addresses is preferred.
+     */
     private static List<String> ownAddresses(ChosenInterfaces interfaces) {
         try {
             InetAddress named = named();
-            return NetworkInterface.networkInterfaces()
+            List<String> all = NetworkInterface.networkInterfaces()
                     .filter(Rendezvous::isUp)
                     .sorted(Comparator.comparing(NetworkInterface::isVirtual).thenComparing(NetworkInterface::getIndex))
                     .flatMap(NetworkInterface::inetAddresses)
@@ -117,7 +120,12 @@ record Rendezvous(String machine, String host, int port, Secret secret, List<Str
                             .thenComparing(address -> !address.equals(named))
                             .thenComparing(address -> address.getAddress().length))
                     .map(Rendezvous::text)
-                    .collect(Collectors.toList());
+                    .collect(Collectors.toCollection(ArrayList::new));
+            int at = all.indexOf(text(named));
+            if (at > 1) {
+                all.add(1, all.remove(at));
+            }
+            return List.copyOf(all);
         } catch (SocketException e) {
             return List.of();
         }

@@ -21,6 +21,9 @@ final class RendezvousClient {
     /** Longest time to connect, and of the first handshake; each one has twice the time of the one before. */
     private static final Duration ATTEMPT = Duration.ofSeconds(5);
 
+    /** Within a second a host answers that can be reached by an address that is tried before others. */
+    private static final Duration PREFERRED = Duration.ofSeconds(1);
+
     private static final int FIRST_PAUSE_MILLIS = 20;
     private static final int LONGEST_PAUSE_MILLIS = 1000;
 
@@ -58,6 +61,9 @@ final class RendezvousClient {
         Duration handshake = ATTEMPT;
         while (!deadline.passed()) {
             for (Way way : ways()) {
+                if (deadline.passed()) {
+                    break;
+                }
                 attempts++;
                 boolean cut = deadline.remainingNanos() < handshake.toNanos();
                 boolean connected = false;
@@ -71,7 +77,7 @@ final class RendezvousClient {
                     }
                     socket.connect(
                             new InetSocketAddress(way.to(), port),
-                            deadline.atMost(ATTEMPT).remainingMillis());
+                            deadline.atMost(way.longest()).remainingMillis());
                     connected = true;
                     socket.setTcpNoDelay(true);
                     Connection.Session session = ClientHandshake.ask(
@@ -127,8 +133,9 @@ final class RendezvousClient {
      *
      * @param to address of rank 0
      * @param from address of this rank; empty lets the system choose
+     * @param longest time that an attempt gets
      */
-    private record Way(InetAddress to, Optional<InetAddress> from) {
+    private record Way(InetAddress to, Optional<InetAddress> from, Duration longest) {
         private String text(int port) {
             return to.getHostAddress() + " port " + port
                     + from.map(address -> " from " + address.getHostAddress()).orElse("");
@@ -139,7 +146,14 @@ final class RendezvousClient {
         ChosenInterfaces interfaces = settings.interfaces();
         boolean exact = fixed.isEmpty() && settings.hostIsExact();
         return interfaces.reachable(addresses(), exact).stream()
-                .flatMap(to -> interfaces.localEnds(to).stream().map(from -> new Way(to, from)))
+                .flatMap(to -> ways(to, interfaces.localEnds(to)).stream())
+                .toList();
+    }
+
+    /** An address of this rank that is only preferred leaves time for the others. */
+    private static List<Way> ways(InetAddress to, List<Optional<InetAddress>> ends) {
+        return ends.stream()
+                .map(from -> new Way(to, from, ends.size() > 1 && from.isPresent() ? PREFERRED : ATTEMPT))
                 .toList();
     }
 

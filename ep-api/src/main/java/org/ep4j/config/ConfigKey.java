@@ -205,7 +205,8 @@ public record ConfigKey<T>(
         }));
     }
 
-    private ConfigKey<T> orVariable(String variable, Reading reading) {
+    /** The same key, also read from an environment variable of other software that has a form of its own. */
+    public ConfigKey<T> orVariable(String variable, Reading reading) {
         Map<String, Reading> more = new HashMap<>(readings);
         more.put(variable, reading);
         return new ConfigKey<>(name, defaultText, format, help, parser, agreed, variables, more).orVariable(variable);

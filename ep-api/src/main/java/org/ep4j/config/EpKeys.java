@@ -236,8 +236,8 @@ public final class EpKeys {
                             + " from one; an address of rank 0 that they do not reach is refused. A value of another variable"
                             + " is only a preference: it does not change where rank 0 listens, and refuses nothing",
                     InterfacePattern::parse)
-            .orVariable("NCCL_SOCKET_IFNAME")
-            .orVariable("UCCL_SOCKET_IFNAME");
+            .orVariable("NCCL_SOCKET_IFNAME", InterfacePattern.ofVariables())
+            .orVariable("UCCL_SOCKET_IFNAME", InterfacePattern.ofVariables());
 
     /** Port of the TCP rendezvous. */
     public static final ConfigKey<Integer> BOOTSTRAP_PORT = ConfigKey.integer(

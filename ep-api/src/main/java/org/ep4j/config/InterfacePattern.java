@@ -41,6 +41,18 @@ public record InterfacePattern(boolean negated, boolean exact, List<String> name
         return new InterfacePattern(negated, exact, names);
     }
 
+    /** How variables of other software are read, which must not stop a job: a mark without a name names nothing. */
+    public static ConfigKey.Reading ofVariables() {
+        return new ConfigKey.Reading("a mark without a name is ignored", text -> {
+            try {
+                parse(text);
+                return text;
+            } catch (IllegalArgumentException e) {
+                return "";
+            }
+        });
+    }
+
     /** True for a list that names nothing. */
     public boolean isEmpty() {
         return names.isEmpty();

@@ -21,10 +21,10 @@ final class ExitCodes {
     static final int RANK_FAILED = 4;
     static final int INTERNAL = 5;
 
-    /** Of doctor, whose codes are its own: something warns or failed. */
+    /** {@code doctor}, whose codes are its own: something warns or failed. */
     static final int WARNINGS = 1;
 
-    /** Of doctor: nothing can be used but the host device, or not even this. */
+    /** {@code doctor}: nothing can be used but the host device, or not even this. */
     static final int HOST_ONLY = 2;
 
     private ExitCodes() {}

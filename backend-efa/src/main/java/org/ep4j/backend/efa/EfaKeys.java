@@ -27,7 +27,7 @@ final class EfaKeys {
                             + " exact names, a leading ^ means all interfaces except these; empty chooses one that is"
                             + " neither loopback nor made for containers",
                     InterfacePattern::parse)
-            .orVariable("UCCL_SOCKET_IFNAME");
+            .orVariable("UCCL_SOCKET_IFNAME", InterfacePattern.ofVariables());
 
     private EfaKeys() {}
 

@@ -89,6 +89,7 @@ final class Link {
         this.memory = memory;
         this.arrivals = new Arrivals(memory.records(), sink);
         this.timeout = timeout;
+        rails.forEach(rail -> rail.flow().add(this::progressForOthers));
         // Neighbours begin on different rails.
         this.next = peer.index() % this.rails.length;
     }
@@ -124,7 +125,8 @@ final class Link {
             next = (next + 1) % rails.length;
             Keys to = remote.keys().get(rail.peerPlace());
             Keys from = local.keys().get(rail.place());
-            long piece = Math.min(Math.min(bytes, PIECE), Math.min(rail.longest(), to.left(target)));
+            long most = Math.min(PIECE, Math.min(rail.longest(), rail.flow().longest()));
+            long piece = Math.min(Math.min(bytes, most), to.left(target));
             int length = (int) Math.min(piece, from.left(source));
             int slot = hasCredit() ? rail.flow().take(length) : -1;
             if (slot >= 0) {
@@ -469,6 +471,13 @@ final class Link {
             return lost == null && tell(immediate);
         } catch (EpPeerLostException e) {
             return false;
+        }
+    }
+
+    /** Progress for a link that waits for room on a NIC, where no thread is at this one, not even the calling one. */
+    private void progressForOthers() {
+        if (!lock.isHeldByCurrentThread()) {
+            tryProgress();
         }
     }
 

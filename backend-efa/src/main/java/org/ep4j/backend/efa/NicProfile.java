@@ -2,6 +2,7 @@ package org.ep4j.backend.efa;
 
 import java.util.Map;
 import org.ep4j.config.EpConfig;
+import org.ep4j.config.EpKeys;
 import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.topology.NicFamily;
@@ -61,21 +62,17 @@ record NicProfile(FlowLimits limits, int largeWrites, int smallWrites, int burst
         NicProfile found = Providers.software(info.provider())
                 ? SOFTWARE
                 : of(VENDORS.getOrDefault(info.vendor(), NicFamily.OTHER_RDMA));
-        return found.with(found.limits().with(config));
-    }
-
-    /** An endpoint needs no more room than the NIC, and at least what an only peer may have in flight. */
-    private NicProfile with(FlowLimits other) {
         return new NicProfile(
-                other,
-                room(largeWrites, limits.largeWrites(), other.largeWrites()),
-                room(smallWrites, limits.smallWrites(), other.smallWrites()),
-                burst,
-                registrationChunk);
+                found.limits().with(config),
+                room(found.largeWrites(), config.get(EpKeys.NIC_INFLIGHT_WRITES)),
+                room(found.smallWrites(), config.get(EpKeys.NIC_INFLIGHT_MESSAGES)),
+                found.burst(),
+                found.registrationChunk());
     }
 
-    private static int room(int usual, int known, int set) {
-        return set == known ? usual : Math.min(set, MOST_WRITES);
+    /** Where a limit is set, an only peer may use all of it. */
+    private static int room(int usual, int set) {
+        return set == 0 ? usual : Math.min(set, MOST_WRITES);
     }
 
     int slots() {

@@ -55,7 +55,12 @@ final class RailFlow {
     /** Takes a slot for a write of data; -1 where there is none. */
     int take(int length) {
         boolean isLarge = length >= FlowLimits.LARGE;
-        if (posted >= burst || (isLarge ? large >= mostLarge : small >= mostSmall) || !nic.take(length)) {
+        if (freeCount == 0 || posted >= burst || (isLarge ? large >= mostLarge : small >= mostSmall)) {
+            return -1;
+        }
+        if (!nic.take(length)) {
+            // Other links may hold what they need no more.
+            nic.progress();
             return -1;
         }
         if (isLarge) {
@@ -64,6 +69,16 @@ final class RailFlow {
             small++;
         }
         return slot(length);
+    }
+
+    /** Adds the link of the writes to its NIC, see {@link NicFlow#add}. */
+    void add(Runnable progress) {
+        nic.add(progress);
+    }
+
+    /** Bytes of a write at most. */
+    long longest() {
+        return nic.longest();
     }
 
     /** Takes a slot for a record; -1 where there is none. */

@@ -64,9 +64,9 @@ final class Lane {
                 index(), ends().name(), alive(), traffic.bytes(), traffic.writes(), traffic.adds(), traffic.replays());
     }
 
-    /** Takes room on the NIC for a write that is appended next; false where there is none. */
-    boolean take(int length) {
-        return nic.take(length);
+    /** The NIC of this rank's port. */
+    NicFlow nic() {
+        return nic;
     }
 
     LaneTraffic traffic() {

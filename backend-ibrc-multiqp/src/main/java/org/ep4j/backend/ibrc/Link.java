@@ -13,6 +13,7 @@ import org.ep4j.EpException;
 import org.ep4j.EpPeerLostException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.collective.NicFlow;
 import org.ep4j.engine.collective.Pause;
 import org.ep4j.spi.LinkTraffic;
 import org.jspecify.annotations.Nullable;
@@ -57,7 +58,7 @@ final class Link {
     private final Request request = new Request();
     private long homeBytes;
     private boolean spread;
-    /** Of the write that waits for room. */
+    /** The lane that a write found which waited for room. */
     private @Nullable Lane chosen;
 
     private long fences;
@@ -106,6 +107,7 @@ final class Link {
                 lane.receivesPosted(lane.ends().receives());
             }
         }
+        lanes.stream().map(Lane::nic).distinct().forEach(nic -> nic.add(this::progressForOthers));
     }
 
     /**
@@ -408,14 +410,14 @@ final class Link {
 
     private @Nullable Lane homeFor(long left) {
         Lane home = lanes.home();
-        return ready() && home != null && home.hasRoom() && home.take(piece(home, true, left)) ? home : null;
+        return ready() && home != null && home.hasRoom() && takes(home, piece(home, true, left)) ? home : null;
     }
 
     /** Tries each lane once: ports may be of NICs with limits of their own. */
     private @Nullable Lane nextFor(long left) {
         for (int tries = 0; ready() && tries < lanes.all().length && lanes.advanceToRoom(); tries++) {
             Lane lane = lanes.current();
-            if (lane.take(piece(lane, false, left))) {
+            if (takes(lane, piece(lane, false, left))) {
                 return lane;
             }
             lanes.skip();
@@ -423,11 +425,21 @@ final class Link {
         return null;
     }
 
+    /** Takes room on a lane's NIC. Where there is none, other links may hold what they need no more. */
+    private boolean takes(Lane lane, int piece) {
+        NicFlow nic = lane.nic();
+        if (nic.take(piece)) {
+            return true;
+        }
+        nic.progress();
+        return nic.take(piece);
+    }
+
     private int piece(Lane lane, boolean small, long left) {
         long most = small || lanes.alive() == 1
                 ? lane.ends().maxMessage()
                 : Math.min(settings.stripe(), lane.ends().maxMessage());
-        return (int) Math.min(most, left);
+        return (int) Math.min(Math.min(most, lane.nic().longest()), left);
     }
 
     private Lane homeWithRoom() {
@@ -508,6 +520,13 @@ final class Link {
     void end(String why) {
         news.add(() -> lose(why));
         hold(this::takeNews);
+    }
+
+    /** Progress for a link that waits for room on a NIC, where no thread is at this one, not even the calling one. */
+    private void progressForOthers() {
+        if (!lock.isHeldByCurrentThread()) {
+            tryProgress();
+        }
     }
 
     /** Progress, where no other thread is at it. */

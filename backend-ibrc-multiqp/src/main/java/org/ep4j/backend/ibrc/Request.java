@@ -15,7 +15,7 @@ final class Request {
 
     int length;
 
-    /** Whether room on the NIC was taken for it, see {@link Lane#take}. */
+    /** Whether room on the NIC was taken for it, see {@link Lane#nic}. */
     boolean hasRoom;
 
     /** What {@code local} lies in. */

@@ -18,9 +18,6 @@ import org.junit.jupiter.api.Test;
 final class LinkPropertyTest {
     private static final int ROUNDS = 40;
 
-    /** Longest message of a queue pair of {@link LinkPair}. */
-    private static final int LONGEST = 1000;
-
     @Property(tries = 300)
     void everyByteArrivesBeforeItsCounterOnceAndInOrder(
             @ForAll long seed,
@@ -44,8 +41,7 @@ final class LinkPropertyTest {
         LinkPair pair = new LinkPair(new Random(seed), rails, rails * queuePairs, true, settings(seed), limits);
         try (pair) {
             pair.exchange(ROUNDS, 0);
-            // A write that is larger than the limit goes alone; none is larger than what a queue pair takes.
-            assertThat(pair.mostBytes()).isPositive().isLessThanOrEqualTo(Math.max(bytes, LONGEST));
+            assertThat(pair.mostBytes()).isPositive().isLessThanOrEqualTo(bytes);
             assertThat(pair.heldBytes()).isZero();
         }
     }

@@ -129,7 +129,9 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
         if (live && usable().isEmpty()) {
             return Verdict.NOTHING;
         }
-        if (live && probes.stream().anyMatch(probe -> probe.asked() && !probe.usable())) {
+        if (live
+                && probes.stream()
+                        .anyMatch(probe -> probe.asked() && probe.outcome() instanceof Probe.Outcome.Unusable)) {
             return Verdict.PROBLEMS;
         }
         if (live && usable().stream().allMatch(device -> device.startsWith(Device.HOST.type() + ":"))) {

@@ -28,7 +28,7 @@ final class EnvironmentStudy {
 
     private static final String HIDDEN = "(not shown)";
     private static final Pattern SECRET =
-            Pattern.compile("(?:.*_)?(?:SECRET|PASSWORD|PASSWD|CREDENTIALS?|TOKEN|KEY)(?:_.*)?");
+            Pattern.compile("(?:.*_)?(?:SECRET|PASSWORD|PASSWD|CREDENTIALS?|TOKEN|KEY)(?:_.*)?|EP_JAVA_OPTS");
 
     /** Most edits between a name and the one that was probably meant: INDEX and IDX are two apart. */
     private static final int EDITS = 2;
@@ -134,7 +134,7 @@ final class EnvironmentStudy {
                         "no effect: not a setting of " + owner(name) + " that ep4j knows"));
     }
 
-    /** Of a name that may be a misspelt setting no value is shown: it may be a secret. */
+    /** Hides the value: the name may be a misspelt setting, and the value a secret. */
     private Optional<EnvironmentVariable> unknownHere(String name) {
         return EpConfig.builder(Map.of(), Map.of(name, "")).build().unknownVariables(keys).stream()
                 .findFirst()

@@ -98,6 +98,13 @@ final class ExaminedTest {
     }
 
     @Test
+    void aBackendThatTheSettingsNameNeedNotServeEveryDevice() {
+        Probe gpu = probe("backend", "nvlink", "cuda:0", new Usable(), true, PASS);
+        Probe host = probe("backend", "nvlink", "host:0", new NotApplicable("no GPU"), true, FAIL);
+        assertThat(live(List.of(gpu, host)).verdict()).isEqualTo(Verdict.USABLE);
+    }
+
+    @Test
     void whatTheSettingsNameIsAProblemWhereOnlyTheHostDeviceIsUsable() {
         Probe host = backend("shm", "host:0", true, PASS);
         Probe other = new Probe(

@@ -1,5 +1,7 @@
 package org.ep4j.engine.collective;
 
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.ep4j.plan.offer.FlowLimits;
@@ -11,6 +13,7 @@ public final class NicFlow {
     private final AtomicLong bytes = new AtomicLong();
     private final AtomicInteger large = new AtomicInteger();
     private final AtomicInteger small = new AtomicInteger();
+    private final List<Runnable> links = new CopyOnWriteArrayList<>();
 
     /** Nothing in flight. */
     public NicFlow(FlowLimits limits) {
@@ -19,7 +22,7 @@ public final class NicFlow {
     }
 
     /**
-     * Takes room for a write, where there is some. A write that is larger than the limit of bytes goes alone.
+     * Takes room for a write, where there is some. A write that is larger than the limit goes alone; {@link #longest} avoids it.
      *
      * @param length of the write; one of 0 bytes, such as a counter, needs no room
      */
@@ -63,6 +66,28 @@ public final class NicFlow {
                 return true;
             }
         }
+    }
+
+    /**
+     * Bytes of a piece at most: a piece fits when half of the room is free, so that small writes of others do not keep it out for
+     * ever.
+     */
+    public long longest() {
+        return limits.bytes() == 0 ? Long.MAX_VALUE : Math.max(1, limits.bytes() / 2);
+    }
+
+    /**
+     * Adds a link whose writes have room here.
+     *
+     * @param progress polls its completions, unless another thread does
+     */
+    public void add(Runnable progress) {
+        links.add(progress);
+    }
+
+    /** Polls the completions of all links, whose writes may be complete and hold room all the same: for a link that found none. */
+    public void progress() {
+        links.forEach(Runnable::run);
     }
 
     /** Takes room for a write that must go, beyond the limits too: one that is repeated on another port. */
