@@ -1,9 +1,11 @@
 package org.ep4j.plan;
 
+import com.google.common.primitives.Ints;
 import java.util.AbstractList;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
@@ -31,8 +33,8 @@ public final class EpPlan {
     private final List<Map<String, NicShare>> shares;
 
     private final boolean given;
-    /** By rank. */
-    private final List<List<Integer>> mapped;
+    /** Kinds of pairs whose memory is mapped. */
+    private final BitSet mapped = new BitSet();
 
     EpPlan(
             List<RankProfile> profiles,
@@ -47,11 +49,9 @@ public final class EpPlan {
         this.decisions = List.copyOf(decisions);
         this.shares = List.copyOf(shares);
         this.given = given;
-        BitSet maps = new BitSet();
         for (int kind = 0; kind < decisions.size(); kind++) {
-            maps.set(kind, decisions.get(kind).offer().kind() == PathKind.MAPPED);
+            mapped.set(kind, decisions.get(kind).offer().kind() == PathKind.MAPPED);
         }
-        this.mapped = kinds.peers(maps);
     }
 
     /**
@@ -90,9 +90,19 @@ public final class EpPlan {
                 from, to, decision.backend(), decision.offer(), rejected, nics, lanes(decision, nics, from, to));
     }
 
-    /** Ranks whose memory a rank maps, ascending, without the rank itself. */
+    /** The kind of the {@link #path} between two ranks. */
+    public PathKind pathKind(int from, int to) {
+        return decision(from, to).offer().kind();
+    }
+
+    /** The backend of the {@link #path} between two ranks. */
+    public String backend(int from, int to) {
+        return decision(from, to).backend();
+    }
+
+    /** Ranks whose memory a rank maps, ascending, without the rank itself. Found when asked for. */
     public List<Integer> mappedPeers(int rank) {
-        return mapped.get(rank);
+        return Collections.unmodifiableList(Ints.asList(kinds.peers(rank, mapped)));
     }
 
     /**
@@ -107,6 +117,21 @@ public final class EpPlan {
                     + ", the number of ranks; give one for each");
         }
         return kinds.peerGroups(labels);
+    }
+
+    /**
+     * The lowest rank of each set of ranks that have the same kinds of paths to others and from others: what holds for these paths of one
+     * holds for those of all. Few, also where ranks are many.
+     */
+    public List<Integer> exampleRanks() {
+        return kinds.exampleRanks();
+    }
+
+    /** True when a backend connects some ranks by a kind of path. */
+    public boolean uses(String backend, PathKind kind) {
+        return decisions.stream()
+                .anyMatch(decision ->
+                        decision.backend().equals(backend) && decision.offer().kind() == kind);
     }
 
     /** The kinds of the paths from a rank to others. */
@@ -207,14 +232,13 @@ public final class EpPlan {
 
     /** Ranks that use a backend on some path, ascending. */
     public List<Integer> ranksUsing(String backend) {
-        List<Integer> ranks = new ArrayList<>();
-        for (int rank = 0; rank < ranks(); rank++) {
-            PairKinds.Place place = kinds.place(rank);
-            if (uses(place.from(), backend) || uses(place.to(), backend)) {
-                ranks.add(rank);
-            }
-        }
-        return List.copyOf(ranks);
+        Set<PairKinds.Place> users = kinds.places().stream()
+                .filter(place -> uses(place.from(), backend) || uses(place.to(), backend))
+                .collect(Collectors.toSet());
+        return IntStream.range(0, ranks())
+                .filter(rank -> users.contains(kinds.place(rank)))
+                .boxed()
+                .toList();
     }
 
     private boolean uses(int[] kindsOfPlace, String backend) {

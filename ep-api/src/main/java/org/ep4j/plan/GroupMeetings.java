@@ -1,20 +1,19 @@
 package org.ep4j.plan;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
-import org.jspecify.annotations.Nullable;
 
 /** Which types of groups of ranks meet with which pattern of equality. A type is a set of classes with their numbers. */
 final class GroupMeetings {
     private final RankClasses classes;
     private final List<SortedMap<Integer, List<Integer>>> members = new ArrayList<>();
     private final int[] typeOf;
+    private final GroupPatterns patterns;
     private final Map<Meeting, Tally> all = new LinkedHashMap<>();
     private final List<List<Around>> aroundOf = new ArrayList<>();
     private final int[] roleOf;
@@ -31,17 +30,13 @@ final class GroupMeetings {
      */
     record Around(long pattern, int example, boolean self) {}
 
-    /** How often something is met. */
-    static final class Tally {
-        final int from;
-        final int to;
-        long count;
-
-        Tally(int from, int to) {
-            this.from = from;
-            this.to = to;
-        }
-    }
+    /**
+     * How often something is met.
+     *
+     * @param from the first group that meets it
+     * @param to the first that it meets
+     */
+    record Tally(int from, int to, long count) {}
 
     private record Seen(int type, long pattern, boolean self) {}
 
@@ -58,6 +53,7 @@ final class GroupMeetings {
         this.typeOf = new int[members.size()];
         this.roleOf = new int[members.size()];
         findTypes();
+        this.patterns = new GroupPatterns(classes, typeOf);
         Map<List<Object>, Integer> roles = new HashMap<>();
         for (int group = 0; group < typeOf.length; group++) {
             Map<Seen, Tally> seen = meet(group);
@@ -88,9 +84,9 @@ final class GroupMeetings {
         return typeOf.length;
     }
 
-    /** Number of the type of a group: those of one type have the same numbers of ranks of the same classes. */
-    int typeOf(int group) {
-        return typeOf[group];
+    /** With which pattern groups meet. */
+    GroupPatterns patterns() {
+        return patterns;
     }
 
     /** Groups with an equal role are of one type and meet the same types. */
@@ -114,28 +110,15 @@ final class GroupMeetings {
     }
 
     private Map<Seen, Tally> meet(int group) {
-        int types = Arrays.stream(typeOf).max().orElse(-1) + 1;
-        // Neighbours in the list are mostly alike, so the last meeting of each type is at hand.
-        long[] lastPattern = new long[types];
-        @Nullable Tally[] last = new @Nullable Tally[types];
         Map<Seen, Tally> seen = new LinkedHashMap<>();
-        for (int other = 0; other < typeOf.length; other++) {
-            int type = typeOf[other];
-            long pattern = classes.pattern(group, other);
-            Tally tally = last[type];
-            if (other == group || tally == null || lastPattern[type] != pattern) {
-                int to = other;
-                tally = seen.computeIfAbsent(new Seen(type, pattern, other == group), k -> new Tally(group, to));
-                if (other != group) {
-                    last[type] = tally;
-                    lastPattern[type] = pattern;
-                }
-            }
-            tally.count++;
+        seen.put(new Seen(typeOf[group], classes.pattern(group, group), true), new Tally(group, group, 1));
+        for (GroupPatterns.Met met : patterns.met(group)) {
+            seen.put(new Seen(met.type(), met.pattern(), false), new Tally(group, met.example(), met.count()));
         }
-        seen.forEach((met, tally) -> all.computeIfAbsent(
-                        new Meeting(typeOf[group], met.type, met.pattern), k -> new Tally(tally.from, tally.to))
-                .count += tally.count);
+        seen.forEach((met, tally) -> all.merge(
+                new Meeting(typeOf[group], met.type, met.pattern),
+                tally,
+                (a, b) -> new Tally(a.from, a.to, a.count + b.count)));
         return seen;
     }
 }

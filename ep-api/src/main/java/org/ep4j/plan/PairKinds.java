@@ -3,19 +3,19 @@ package org.ep4j.plan;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
-import java.util.Collections;
-import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.IntStream;
 
 /**
  * The kinds of ordered pairs of ranks that occur: class of the one, class of the other, pattern of their equality. Pairs of
- * one kind have the same path. Kinds are found from pairs of groups (hosts), so thousands of ranks cost a million
- * comparisons of numbers and as many kinds as there are different places in one host.
+ * one kind have the same path. Kinds are found from groups of ranks (hosts) and what they meet, so thousands of ranks cost as many kinds as
+ * there are different places in one host.
  */
 final class PairKinds {
     private final RankClasses classes;
@@ -103,99 +103,81 @@ final class PairKinds {
         return places;
     }
 
+    /** The lowest rank of each place. */
+    List<Integer> exampleRanks() {
+        Set<Integer> seen = new HashSet<>();
+        return IntStream.range(0, placeOf.length)
+                .filter(rank -> seen.add(placeOf[rank]))
+                .boxed()
+                .toList();
+    }
+
     /** Peers of each rank that are alike, where ranks have these labels. */
     PeerGroups peerGroups(int[] labels) {
         return new PeerGroups(classes, meetings, labels);
     }
 
     /**
-     * The peers of each rank in whose kind of pairs it writes.
+     * The peers of a rank to which it has a wanted kind of pair, ascending.
      *
      * @param wanted kinds, by index; fast where few pairs are of these
-     * @return ascending, by rank
      */
-    List<List<Integer>> peers(BitSet wanted) {
-        List<List<Integer>> found = new ArrayList<>(Collections.nCopies(classes.ranks(), List.of()));
-        Map<GroupMeetings.Meeting, Boolean> known = new HashMap<>();
-        for (int group = 0; group < meetings.groups(); group++) {
-            List<Integer> near = near(group, wanted, known);
-            for (Map.Entry<Integer, List<Integer>> own : meetings.members(group).entrySet()) {
-                for (int rank : own.getValue()) {
-                    found.set(rank, peers(rank, near, wanted));
-                }
-            }
-        }
-        return found;
-    }
-
-    /** Groups with a rank to which some rank of a group has a wanted kind of pair. */
-    private List<Integer> near(int group, BitSet wanted, Map<GroupMeetings.Meeting, Boolean> known) {
-        List<Integer> near = new ArrayList<>();
-        GroupMeetings.Meeting last = new GroupMeetings.Meeting(-1, -1, 0);
-        boolean lastIs = false;
-        for (int other = 0; other < meetings.groups(); other++) {
-            long pattern = classes.pattern(group, other);
-            int type = meetings.typeOf(other);
-            if (type != last.to() || pattern != last.pattern()) {
-                int example = other;
-                last = new GroupMeetings.Meeting(meetings.typeOf(group), type, pattern);
-                lastIs = known.computeIfAbsent(last, k -> isNear(group, example, pattern, wanted));
-            }
-            if (lastIs) {
-                near.add(other);
-            }
-        }
-        return near;
-    }
-
-    private boolean isNear(int group, int other, long pattern, BitSet wanted) {
-        for (int from : meetings.members(group).keySet()) {
-            for (int to : meetings.members(other).keySet()) {
-                int kind = index(from, to, pattern);
-                if (kind >= 0 && wanted.get(kind)) {
-                    return true;
-                }
-            }
-        }
-        return false;
-    }
-
-    private List<Integer> peers(int rank, List<Integer> near, BitSet wanted) {
-        List<Integer> peers = new ArrayList<>();
+    int[] peers(int rank, BitSet wanted) {
+        GroupPatterns patterns = meetings.patterns();
         int group = classes.groupOf(rank);
+        int[] near = patterns.near(group);
+        IntStream.Builder peers = IntStream.builder();
         for (int other : near) {
-            long pattern = classes.pattern(group, other);
-            meetings.members(other).forEach((to, ranks) -> {
-                int kind = index(classes.classOf(rank), to, pattern);
-                if (kind >= 0 && wanted.get(kind)) {
-                    ranks.stream().filter(peer -> peer != rank).forEach(peers::add);
-                }
-            });
+            add(rank, classes.pattern(group, other), other, wanted, peers);
         }
-        peers.sort(Comparator.naturalOrder());
-        return List.copyOf(peers);
+        for (GroupPatterns.Crowd crowd : patterns.crowds()) {
+            long pattern = patterns.pattern(group, crowd);
+            boolean any = meetings.members(crowd.groups().get(0)).keySet().stream()
+                    .anyMatch(to -> isWanted(classes.classOf(rank), to, pattern, wanted));
+            if (any) {
+                crowd.groups().stream()
+                        .filter(other -> Arrays.binarySearch(near, other) < 0)
+                        .forEach(other -> add(rank, pattern, other, wanted, peers));
+            }
+        }
+        return peers.build().sorted().toArray();
     }
 
+    private void add(int rank, long pattern, int group, BitSet wanted, IntStream.Builder peers) {
+        meetings.members(group).forEach((to, ranks) -> {
+            if (isWanted(classes.classOf(rank), to, pattern, wanted)) {
+                ranks.stream().filter(peer -> peer != rank).forEach(peers::add);
+            }
+        });
+    }
+
+    private boolean isWanted(int from, int to, long pattern, BitSet wanted) {
+        int kind = index(from, to, pattern);
+        return kind >= 0 && wanted.get(kind);
+    }
+
+    /** Negative where no such pair occurs. */
     private int index(int from, int to, long pattern) {
-        return Arrays.binarySearch(keys, key(from, to, pattern));
+        int place = Arrays.binarySearch(patterns, pattern);
+        return place < 0 ? -1 : Arrays.binarySearch(keys, key(from, to, place));
     }
 
-    private long key(int from, int to, long pattern) {
-        int place = Arrays.binarySearch(patterns, pattern);
-        return ((long) from * classCount + to) * patterns.length + place;
+    private long key(int from, int to, int pattern) {
+        return ((long) from * classCount + to) * patterns.length + pattern;
     }
 
     private void collect(GroupMeetings.Meeting meeting, GroupMeetings.Tally tally, Map<Long, Kind> found) {
-        boolean same = tally.from == tally.to;
-        for (var a : meetings.members(tally.from).entrySet()) {
-            for (var b : meetings.members(tally.to).entrySet()) {
+        boolean same = tally.from() == tally.to();
+        int pattern = Arrays.binarySearch(patterns, meeting.pattern());
+        for (var a : meetings.members(tally.from()).entrySet()) {
+            for (var b : meetings.members(tally.to()).entrySet()) {
                 List<Integer> from = a.getValue();
                 List<Integer> to = b.getValue();
                 boolean own = same && a.getKey().equals(b.getKey());
-                long pairs = tally.count * from.size() * (own ? from.size() - 1 : to.size());
+                long pairs = tally.count() * from.size() * (own ? from.size() - 1 : to.size());
                 if (pairs > 0) {
                     Kind kind = new Kind(from.get(0), to.get(own ? 1 : 0), pairs);
-                    found.merge(key(a.getKey(), b.getKey(), meeting.pattern()), kind, PairKinds::join);
+                    found.merge(key(a.getKey(), b.getKey(), pattern), kind, PairKinds::join);
                 }
             }
         }

@@ -17,8 +17,9 @@ public final class PeerGroups {
     private final RankClasses classes;
     private final int[] labels;
     private final GroupMeetings meetings;
-    /** By group of ranks: what it meets, but for itself. */
-    private final List<List<Met>> met = new ArrayList<>();
+    private final GroupPatterns patterns;
+    /** By group of ranks. */
+    private final List<List<Alike>> members = new ArrayList<>();
 
     /** Receives the peers of a rank. */
     @FunctionalInterface
@@ -32,22 +33,16 @@ public final class PeerGroups {
         void visit(int example, long count);
     }
 
-    /** Like groups, all met with one pattern of equality. */
-    private record Met(List<Alike> members, long count) {}
-
     /** Ranks of a group that are alike. */
     private record Alike(int example, long count) {}
 
     /** What groups are compared by: how many ranks of a class have a label. */
     private record Member(int ofClass, int label) {}
 
-    private record Key(long pattern, int type) {}
-
     PeerGroups(RankClasses classes, GroupMeetings meetings, int[] labels) {
         this.classes = classes;
         this.labels = labels.clone();
         this.meetings = meetings;
-        List<List<Alike>> members = new ArrayList<>();
         int[] types = new int[meetings.groups()];
         Map<Map<Member, Long>, Integer> known = new HashMap<>();
         for (int group = 0; group < types.length; group++) {
@@ -66,32 +61,7 @@ public final class PeerGroups {
             Integer type = known.putIfAbsent(counts, known.size());
             types[group] = type == null ? known.size() - 1 : type;
         }
-        for (int group = 0; group < types.length; group++) {
-            met.add(met(group, types, members));
-        }
-    }
-
-    private List<Met> met(int group, int[] types, List<List<Alike>> members) {
-        Map<Key, long[]> counts = new LinkedHashMap<>();
-        Map<Key, Integer> examples = new HashMap<>();
-        Key last = new Key(0, -1);
-        long[] lastCount = {0};
-        for (int other = 0; other < types.length; other++) {
-            if (other == group) {
-                continue;
-            }
-            long pattern = classes.pattern(group, other);
-            // Neighbours in the list are mostly alike.
-            if (last.type() != types[other] || last.pattern() != pattern) {
-                last = new Key(pattern, types[other]);
-                lastCount = counts.computeIfAbsent(last, k -> new long[1]);
-                examples.putIfAbsent(last, other);
-            }
-            lastCount[0]++;
-        }
-        List<Met> found = new ArrayList<>();
-        counts.forEach((key, count) -> found.add(new Met(members.get(examples.getOrDefault(key, 0)), count[0])));
-        return List.copyOf(found);
+        this.patterns = new GroupPatterns(classes, types);
     }
 
     /** Visits all peers of a rank, each in one group. */
@@ -110,8 +80,8 @@ public final class PeerGroups {
             }
         });
         examples.forEach((member, example) -> visitor.visit(example, counts.getOrDefault(member, 0L)));
-        for (Met others : met.get(group)) {
-            for (Alike alike : others.members()) {
+        for (GroupPatterns.Met others : patterns.met(group)) {
+            for (Alike alike : members.get(others.example())) {
                 visitor.visit(alike.example(), alike.count() * others.count());
             }
         }

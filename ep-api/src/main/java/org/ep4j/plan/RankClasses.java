@@ -89,6 +89,16 @@ final class RankClasses {
         return groupOf[rank];
     }
 
+    /** How many values are compared. */
+    int columns() {
+        return columns.length;
+    }
+
+    /** Number of a compared value of a group. */
+    int value(int column, int group) {
+        return columns[column][group];
+    }
+
     /** Which compared values of two groups are equal, a bit for each. */
     long pattern(int groupA, int groupB) {
         long pattern = 0;

@@ -1,12 +1,13 @@
 package org.ep4j.engine;
 
 import java.util.Collection;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.stream.IntStream;
+import java.util.stream.Collectors;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpUnavailableException;
@@ -15,9 +16,7 @@ import org.ep4j.engine.gpu.GpuWindow;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
-import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.DevicePosted;
 import org.ep4j.spi.HostPosted;
 import org.ep4j.spi.MappedPeers;
@@ -25,6 +24,8 @@ import org.ep4j.spi.SymmetricBuffer;
 
 /** The paths of a plan as one rank's engine uses them: it stores into mapped memory, and posts to the rest. */
 final class UsablePaths {
+    private static final Set<PathKind> POSTED = Set.of(PathKind.HOST_POSTED, PathKind.DEVICE_POSTED);
+
     private final EpPlan plan;
     private final int rank;
     private final Rails rails;
@@ -46,39 +47,66 @@ final class UsablePaths {
      * @throws EpUnavailableException with path, backend and remedy
      */
     static void check(EpPlan plan) {
-        plan.examples().forEach(path -> check(plan, path));
-        for (RankProfile profile : plan.profiles()) {
-            Set<String> mapped = plan.mappedBy(profile.rank());
+        plan.examples().forEach(path -> check(plan, path.from(), path.to()));
+        for (int rank : plan.exampleRanks()) {
+            Set<String> mapped = plan.mappedBy(rank);
             if (mapped.size() > 1) {
-                throw new EpUnavailableException("the memory of " + profile.label() + " and its peers is mapped by "
+                throw new EpUnavailableException("the memory of "
+                        + plan.profiles().get(rank).label() + " and its peers is mapped by "
                         + String.join(" and by ", mapped)
                         + ", and one of them alone can allocate it; leave the others out with "
                         + EpKeys.EXCLUDE.name());
             }
+            if (!isHost(plan, rank) && plan.pathKinds(rank).containsAll(POSTED)) {
+                throw postsInTwoWays(plan, rank);
+            }
         }
     }
 
-    private static void check(EpPlan plan, PairPath path) {
-        PathKind kind = path.offer().kind();
-        boolean fromHost = isHost(plan, path.from());
+    private static void check(EpPlan plan, int from, int to) {
+        PathKind kind = plan.pathKind(from, to);
+        boolean fromHost = isHost(plan, from);
         if (kind == PathKind.DEVICE_POSTED && fromHost) {
-            throw unusable(plan, path, "ranks on the host have no GPU that could post");
+            throw unusable(plan, from, to, "ranks on the host have no GPU that could post");
         }
-        if (kind != PathKind.MAPPED && fromHost != isHost(plan, path.to())) {
-            throw unusable(plan, path, "one of the two is a GPU and the other is not");
+        if (kind != PathKind.MAPPED && fromHost != isHost(plan, to)) {
+            throw unusable(plan, from, to, "one of the two is a GPU and the other is not");
         }
+        if (!fromHost && POSTED.contains(kind) && plan.pathKind(to, from) != kind) {
+            throw new EpUnavailableException(plan.profiles().get(from).label() + " posts to "
+                    + plan.profiles().get(to).label() + ", which reaches it by "
+                    + plan.pathKind(to, from) + " over " + plan.backend(to, from)
+                    + "; GPUs need paths of one kind both ways: exclude one of the two backends with "
+                    + EpKeys.EXCLUDE.name());
+        }
+    }
+
+    private static EpUnavailableException postsInTwoWays(EpPlan plan, int rank) {
+        Map<PathKind, Integer> peers = new EnumMap<>(PathKind.class);
+        for (int peer = 0; peer < plan.ranks(); peer++) {
+            peers.putIfAbsent(plan.pathKind(rank, peer), peer);
+        }
+        peers.keySet().retainAll(POSTED);
+        return new EpUnavailableException(plan.profiles().get(rank).label() + " posts to "
+                + peers.entrySet().stream()
+                        .map(one -> plan.profiles().get(one.getValue()).label() + " by " + one.getKey() + " over "
+                                + plan.backend(rank, one.getValue()))
+                        .collect(Collectors.joining(" and to "))
+                + "; kernels post in one way to all peers: exclude one of the two backends with "
+                + EpKeys.EXCLUDE.name());
     }
 
     private static boolean isHost(EpPlan plan, int of) {
         return plan.profiles().get(of).device().type().equals(Device.HOST.type());
     }
 
-    private static EpUnavailableException unusable(EpPlan plan, PairPath path, String reason) {
+    private static EpUnavailableException unusable(EpPlan plan, int from, int to, String reason) {
+        String backend = plan.backend(from, to);
         return new EpUnavailableException("the path from "
-                + plan.profiles().get(path.from()).label() + " to "
-                + plan.profiles().get(path.to()).label() + " is " + path.offer().kind() + " over " + path.backend()
+                + plan.profiles().get(from).label() + " to "
+                + plan.profiles().get(to).label() + " is " + plan.pathKind(from, to) + " over " + backend
                 + ", which the engine cannot use: " + reason + "; leave the backend out with " + EpKeys.EXCLUDE.name()
-                + "=" + path.backend());
+                + "=" + backend);
     }
 
     /**
@@ -100,16 +128,14 @@ final class UsablePaths {
             if (r == rank) {
                 continue;
             }
-            PairPath there = plan.path(rank, r);
-            check(plan, there);
-            if (isPosted(there)) {
-                postedTo.put(r, posted(there, byBackend, kernels));
+            check(plan, rank, r);
+            if (isPosted(rank, r)) {
+                postedTo.put(r, posted(rank, r, byBackend, kernels));
             } else {
-                mapped.put(r, as(MappedPeers.class, there, byBackend).peer(r));
+                mapped.put(r, as(MappedPeers.class, rank, r, byBackend).peer(r));
             }
-            PairPath back = plan.path(r, rank);
-            if (isPosted(back)) {
-                postedFrom.put(r, posted(back, byBackend, kernels));
+            if (isPosted(r, rank)) {
+                postedFrom.put(r, posted(r, rank, byBackend, kernels));
             }
         }
         SymmetricMemory reached = new SymmetricMemory(rank, local, mapped, postedTo, postedFrom);
@@ -118,10 +144,7 @@ final class UsablePaths {
 
     /** Ranks that this one reaches through memory that it maps. */
     List<Integer> mapped() {
-        return IntStream.range(0, plan.ranks())
-                .filter(r -> r != rank && !isPosted(plan.path(rank, r)))
-                .boxed()
-                .toList();
+        return plan.mappedPeers(rank);
     }
 
     /**
@@ -132,31 +155,30 @@ final class UsablePaths {
     Map<Integer, HostPosted> posted(Map<String, SymmetricBuffer> byBackend) {
         Map<Integer, HostPosted> all = new TreeMap<>();
         for (int r = 0; r < plan.ranks(); r++) {
-            if (r != rank && isPosted(plan.path(rank, r))) {
-                all.put(r, posted(plan.path(rank, r), byBackend, Optional.empty()));
+            if (isPosted(rank, r)) {
+                all.put(r, posted(rank, r, byBackend, Optional.empty()));
             }
         }
         return all;
     }
 
-    private static boolean isPosted(PairPath path) {
-        PathKind kind = path.offer().kind();
-        return kind == PathKind.HOST_POSTED || kind == PathKind.DEVICE_POSTED;
+    private boolean isPosted(int from, int to) {
+        return POSTED.contains(plan.pathKind(from, to));
     }
 
-    private HostPosted posted(PairPath path, Map<String, SymmetricBuffer> byBackend, Optional<DevicePosted> window) {
-        return path.offer().kind() == PathKind.DEVICE_POSTED
-                ? window.orElseThrow(() -> unusable(plan, path, "its backend allocates no window, a defect of it"))
-                : as(HostPosted.class, path, byBackend);
+    private HostPosted posted(int from, int to, Map<String, SymmetricBuffer> byBackend, Optional<DevicePosted> window) {
+        return plan.pathKind(from, to) == PathKind.DEVICE_POSTED
+                ? window.orElseThrow(() -> unusable(plan, from, to, "its backend allocates no window, a defect of it"))
+                : as(HostPosted.class, from, to, byBackend);
     }
 
-    private <C> C as(Class<C> capability, PairPath path, Map<String, SymmetricBuffer> byBackend) {
-        SymmetricBuffer buffer = byBackend.get(path.backend());
+    private <C> C as(Class<C> capability, int from, int to, Map<String, SymmetricBuffer> byBackend) {
+        SymmetricBuffer buffer = byBackend.get(plan.backend(from, to));
         if (buffer == null) {
-            throw unusable(plan, path, "the backend is not open on this rank");
+            throw unusable(plan, from, to, "the backend is not open on this rank");
         }
         return buffer.as(capability)
-                .orElseThrow(() ->
-                        unusable(plan, path, "its buffers lack " + capability.getSimpleName() + ", a defect of it"));
+                .orElseThrow(() -> unusable(
+                        plan, from, to, "its buffers lack " + capability.getSimpleName() + ", a defect of it"));
     }
 }

@@ -23,8 +23,8 @@ record Route(String provider, List<String> mine, List<String> theirs) {
     /** True when the backend connects two ranks of a plan. */
     static boolean connects(EpPlan plan, int rank, int peer) {
         return rank != peer
-                && (plan.path(rank, peer).backend().equals(EfaProvider.ID)
-                        || plan.path(peer, rank).backend().equals(EfaProvider.ID));
+                && (plan.backend(rank, peer).equals(EfaProvider.ID)
+                        || plan.backend(peer, rank).equals(EfaProvider.ID));
     }
 
     /** Of two ranks of a plan that the backend connects. */

@@ -76,7 +76,7 @@ record Pairing(List<String> mine, List<String> theirs, int lanes, List<String> a
     /** True when the backend connects two ranks of a plan. */
     static boolean connects(EpPlan plan, int rank, int peer) {
         return rank != peer
-                && (plan.path(rank, peer).backend().equals(IbrcProvider.ID)
-                        || plan.path(peer, rank).backend().equals(IbrcProvider.ID));
+                && (plan.backend(rank, peer).equals(IbrcProvider.ID)
+                        || plan.backend(peer, rank).equals(IbrcProvider.ID));
     }
 }

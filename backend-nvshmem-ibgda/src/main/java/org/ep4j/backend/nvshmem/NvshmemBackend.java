@@ -65,22 +65,16 @@ final class NvshmemBackend implements EpBackend {
         return NvshmemProvider.ID;
     }
 
+    /** The same on all ranks, which take part in every buffer. */
     @Override
     public boolean allocates() {
-        return uses(PathKind.MAPPED);
+        return context.plan().uses(id(), PathKind.MAPPED);
     }
 
+    /** As {@link #allocates}. */
     @Override
     public boolean allocatesWindow() {
-        return uses(PathKind.DEVICE_POSTED);
-    }
-
-    /** The same on all ranks, which take part in every buffer. */
-    private boolean uses(PathKind kind) {
-        return collective.ranks().stream()
-                .anyMatch(from -> collective.ranks().stream()
-                        .filter(to -> collective.connects(from, to))
-                        .anyMatch(to -> context.plan().path(from, to).offer().kind() == kind));
+        return context.plan().uses(id(), PathKind.DEVICE_POSTED);
     }
 
     @Override

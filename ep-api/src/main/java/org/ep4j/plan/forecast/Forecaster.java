@@ -3,6 +3,8 @@ package org.ep4j.plan.forecast;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntFunction;
+import java.util.function.Predicate;
 import org.ep4j.EpArgumentException;
 import org.ep4j.ExpertPlacement;
 import org.ep4j.plan.EpPlan;
@@ -32,7 +34,7 @@ final class Forecaster {
         this.plan = plan;
         this.exchange = exchange;
         this.paths = new PathTable(plan);
-        this.domains = new MappedDomains(paths, plan.ranks());
+        this.domains = new MappedDomains(plan);
         Routing routing = new Routing(exchange, placement);
         this.perRank = new double[plan.ranks()];
         this.perSelection = new double[plan.ranks()];
@@ -51,13 +53,12 @@ final class Forecaster {
         Messages messages = dispatch ? exchange.dispatchMessages() : exchange.combineMessages();
         double row = dispatch ? exchange.dispatchRow() : exchange.combineRow();
         double[] perPeer = messages == Messages.PER_RANK ? perRank : perSelection;
-        Traffic traffic = new Traffic(paths, plan.ranks());
-        // A combine goes the same ways backwards.
-        Flow flow = dispatch ? traffic::add : (from, to, bytes) -> traffic.add(to, from, bytes);
+        double each = exchange.tokens() * row;
+        Traffic traffic;
         if (forwards(messages)) {
-            railed(flow, row);
+            traffic = traffic(railLabels(), railed(row), dispatch, PathTraits::mapped);
         } else {
-            direct(traffic, row, perPeer, dispatch);
+            traffic = traffic(labels(perPeer), (from, to) -> each * perPeer[to], dispatch, PathTraits::ownLink);
         }
         double efficiency = exchange.mode() == Exchange.Mode.LOW_LATENCY
                 ? Estimates.NIC_EFFICIENCY_MESSAGES
@@ -75,64 +76,98 @@ final class Forecaster {
                 loads);
     }
 
+    /** Bytes of a dispatch. */
     @FunctionalInterface
     private interface Flow {
-        void add(int from, int to, double bytes);
+        /** From one rank to another; the same for ranks with the same labels, where their path is not looked at by itself. */
+        double bytes(int from, int to);
     }
 
     private boolean forwards(Messages messages) {
         return exchange.mode() == Exchange.Mode.HIGH_THROUGHPUT && messages == Messages.PER_RANK && domains.count() > 1;
     }
 
-    private void direct(Traffic traffic, double row, double[] perPeer, boolean dispatch) {
-        double each = exchange.tokens() * row;
-        PeerGroups peers = plan.peerGroups(labels(perPeer));
+    /**
+     * Adds up what goes from all ranks to all others.
+     *
+     * @param dispatch false for a combine, which goes the same ways backwards
+     * @param alone paths that are looked at pair by pair; they map memory
+     */
+    private Traffic traffic(int[] labels, Flow flow, boolean dispatch, Predicate<PathTraits> alone) {
+        Traffic traffic = new Traffic(paths, plan.ranks());
+        Flow sent = dispatch ? flow : (from, to) -> flow.bytes(to, from);
+        PeerGroups peers = plan.peerGroups(labels);
         for (int rank = 0; rank < plan.ranks(); rank++) {
             int own = rank;
-            for (int to : plan.mappedPeers(rank)) {
-                traffic.add(rank, to, each * (dispatch ? perPeer[to] : perPeer[rank]));
-            }
+            boolean[] some = {false};
             peers.forEach(rank, (peer, count) -> {
-                double theirs = count * each * perPeer[peer];
-                double ours = count * each * perPeer[own];
-                if (!paths.traits(own, peer).mapped()) {
-                    traffic.addOut(own, peer, dispatch ? theirs : ours);
+                if (alone.test(paths.traits(own, peer))) {
+                    some[0] = true;
+                } else {
+                    traffic.addOut(own, peer, count * sent.bytes(own, peer));
                 }
-                if (!paths.traits(peer, own).mapped()) {
-                    traffic.addIn(own, peer, dispatch ? ours : theirs);
+                if (!alone.test(paths.traits(peer, own))) {
+                    traffic.addIn(own, peer, count * sent.bytes(peer, own));
                 }
             });
+            if (some[0]) {
+                plan.mappedPeers(rank).stream()
+                        .filter(peer -> alone.test(paths.traits(own, peer)))
+                        .forEach(peer -> traffic.add(own, peer, sent.bytes(own, peer)));
+            }
         }
+        return traffic;
     }
 
     /** By rank, a number for its NICs and for what it gets. */
     private int[] labels(double[] perPeer) {
+        return numbers(rank -> List.of(paths.nics()[rank], perPeer[rank]));
+    }
+
+    /** By rank, a number for its NICs, and for its domain and its place there. */
+    private int[] railLabels() {
+        return numbers(rank -> {
+            int domain = domains.of(rank);
+            return List.of(
+                    paths.nics()[rank],
+                    perDomain[domain],
+                    domains.members(domain).size(),
+                    domains.place(rank));
+        });
+    }
+
+    private int[] numbers(IntFunction<List<Number>> facts) {
         Map<List<Number>, Integer> known = new HashMap<>();
-        int[] labels = new int[plan.ranks()];
-        for (int rank = 0; rank < labels.length; rank++) {
-            Integer old = known.putIfAbsent(List.of(paths.nics()[rank], perPeer[rank]), known.size());
-            labels[rank] = old == null ? known.size() - 1 : old;
+        int[] numbers = new int[plan.ranks()];
+        for (int rank = 0; rank < numbers.length; rank++) {
+            Integer old = known.putIfAbsent(facts.apply(rank), known.size());
+            numbers[rank] = old == null ? known.size() - 1 : old;
         }
-        return labels;
+        return numbers;
     }
 
     /** Once to each domain, to the rank at the sender's own place, and on from there. */
-    private void railed(Flow flow, double row) {
-        double[] forwarded = new double[plan.ranks()];
-        for (int from = 0; from < plan.ranks(); from++) {
-            for (int domain = 0; domain < domains.count(); domain++) {
-                if (domain != domains.of(from)) {
-                    int rail = domains.rail(from, domain);
-                    flow.add(from, rail, exchange.tokens() * perDomain[domain] * row);
-                    forwarded[rail] += exchange.tokens();
-                }
-            }
-        }
+    private Flow railed(double row) {
+        int[] atPlace = new int[domains.largest()];
         for (int rank = 0; rank < plan.ranks(); rank++) {
-            for (int to : domains.members(domains.of(rank))) {
-                flow.add(rank, to, (exchange.tokens() + forwarded[rank]) * perRank[to] * row);
-            }
+            atPlace[domains.place(rank)]++;
         }
+        double[] passed = new double[plan.ranks()];
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+            // All whose rail this rank is, but for itself.
+            long senders = -1;
+            int ranks = domains.members(domains.of(rank)).size();
+            for (int place = domains.place(rank); place < atPlace.length; place += ranks) {
+                senders += atPlace[place];
+            }
+            passed[rank] = exchange.tokens() + (double) exchange.tokens() * senders;
+        }
+        return (from, to) -> {
+            if (domains.of(from) == domains.of(to)) {
+                return passed[from] * perRank[to] * row;
+            }
+            return domains.isRail(from, to) ? exchange.tokens() * perDomain[domains.of(to)] * row : 0;
+        };
     }
 
     /** High throughput exchanges counts before rows, and crosses a domain after the network. */

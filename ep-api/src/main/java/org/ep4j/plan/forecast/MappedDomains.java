@@ -1,7 +1,15 @@
 package org.ep4j.plan.forecast;
 
+import com.google.common.collect.Sets;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
 
 /** Ranks that reach each other's memory by loads and stores, together: hosts mostly, or all hosts of an NVLink domain. */
 final class MappedDomains {
@@ -9,16 +17,27 @@ final class MappedDomains {
     private final int[] domainOf;
     private final int[] indexIn;
 
-    MappedDomains(PathTable paths, int ranks) {
-        domainOf = new int[ranks];
-        indexIn = new int[ranks];
-        List<Integer> recent = new ArrayList<>();
-        for (int rank = 0; rank < ranks; rank++) {
-            int domain = find(paths, rank, recent);
-            if (domain < 0) {
-                domain = members.size();
+    MappedDomains(EpPlan plan) {
+        domainOf = new int[plan.ranks()];
+        indexIn = new int[plan.ranks()];
+        Map<String, Set<Integer>> around = new HashMap<>();
+        for (RankProfile profile : plan.profiles()) {
+            int rank = profile.rank();
+            Set<Integer> sameHost = around.computeIfAbsent("host " + profile.hostId(), k -> new TreeSet<>());
+            Set<Integer> sameDomain = profile.domain().isEmpty()
+                    ? sameHost
+                    : around.computeIfAbsent("domain " + profile.domain(), k -> new TreeSet<>());
+            int domain = Sets.union(sameHost, sameDomain).stream()
+                    .sorted()
+                    .filter(one -> members.get(one).stream()
+                            .allMatch(other -> plan.pathKind(other, rank) == PathKind.MAPPED
+                                    && plan.pathKind(rank, other) == PathKind.MAPPED))
+                    .findFirst()
+                    .orElse(members.size());
+            if (domain == members.size()) {
                 members.add(new ArrayList<>());
-                recent.add(domain);
+                sameHost.add(domain);
+                sameDomain.add(domain);
             }
             domainOf[rank] = domain;
             indexIn[rank] = members.get(domain).size();
@@ -26,21 +45,13 @@ final class MappedDomains {
         }
     }
 
-    private int find(PathTable paths, int rank, List<Integer> domains) {
-        for (int domain : domains) {
-            List<Integer> ranks = members.get(domain);
-            if (paths.near(ranks.get(0), rank)
-                    && ranks.stream()
-                            .allMatch(other -> paths.traits(other, rank).mapped()
-                                    && paths.traits(rank, other).mapped())) {
-                return domain;
-            }
-        }
-        return -1;
-    }
-
     int count() {
         return members.size();
+    }
+
+    /** Ranks of the largest. */
+    int largest() {
+        return members.stream().mapToInt(List::size).max().orElse(0);
     }
 
     List<Integer> members(int domain) {
@@ -51,9 +62,13 @@ final class MappedDomains {
         return domainOf[rank];
     }
 
-    /** The rank that takes what {@code rank} sends to a domain: the one at its own place, so that all share the work. */
-    int rail(int rank, int domain) {
-        List<Integer> ranks = members.get(domain);
-        return ranks.get(indexIn[rank] % ranks.size());
+    /** Place of a rank in its domain, from 0. */
+    int place(int rank) {
+        return indexIn[rank];
+    }
+
+    /** True for the rank that takes what {@code from} sends to its domain: the one at the same place, so that all share the work. */
+    boolean isRail(int from, int rank) {
+        return indexIn[from] % members.get(domainOf[rank]).size() == indexIn[rank];
     }
 }

@@ -5,7 +5,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.RankProfile;
 
 /**
  * The {@link PathTraits} of all pairs of a plan, numbered. Pairs of one kind whose ranks have the same NICs have equal
@@ -14,7 +13,6 @@ import org.ep4j.plan.RankProfile;
 final class PathTable {
     private final EpPlan plan;
     private final int[] hosts;
-    private final int[] domains;
     private final int[] nics;
     private final long nicCount;
     private final Map<Long, Integer> known = new HashMap<>();
@@ -24,13 +22,9 @@ final class PathTable {
     PathTable(EpPlan plan) {
         this.plan = plan;
         this.hosts = plan.hostIndex();
-        this.domains = new int[plan.ranks()];
         this.nics = new int[plan.ranks()];
-        Map<String, Integer> domainNumbers = new HashMap<>();
         Map<List<String>, Integer> nicNumbers = new HashMap<>();
-        for (RankProfile profile : plan.profiles()) {
-            int rank = profile.rank();
-            domains[rank] = profile.domain().isEmpty() ? -1 : number(domainNumbers, profile.domain());
+        for (int rank = 0; rank < nics.length; rank++) {
             nics[rank] = number(nicNumbers, plan.nics(rank));
         }
         nicCount = nicNumbers.size();
@@ -48,11 +42,6 @@ final class PathTable {
 
     int[] hosts() {
         return hosts;
-    }
-
-    /** True when two ranks may have mapped memory: they share a host or an NVLink domain. */
-    boolean near(int a, int b) {
-        return hosts[a] == hosts[b] || (domains[a] >= 0 && domains[a] == domains[b]);
     }
 
     /** Number of the traits of a pair of different ranks. */

@@ -32,6 +32,11 @@ record PathTraits(String backend, PathOffer offer, List<String> ports, int lanes
         return offer.kind() == PathKind.MAPPED;
     }
 
+    /** True for links that the two GPUs have for themselves. */
+    boolean ownLink() {
+        return gpuPath.filter(path -> !path.shared()).isPresent();
+    }
+
     boolean posted() {
         return offer.kind() == PathKind.HOST_POSTED || offer.kind() == PathKind.DEVICE_POSTED;
     }

@@ -26,7 +26,7 @@ final class Traffic {
         }
         wire += bytes;
         int out = paths.index(from, to);
-        if (paths.traits(out).gpuPath().filter(path -> !path.shared()).isPresent()) {
+        if (paths.traits(out).ownLink()) {
             ownLinks.merge((long) from * byRank.size() + to, bytes, Double::sum);
             return;
         }

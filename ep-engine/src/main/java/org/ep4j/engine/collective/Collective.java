@@ -94,7 +94,7 @@ public final class Collective {
 
     /** True when the plan lets {@code from} reach {@code to} over this backend; false for a rank and itself. */
     public boolean connects(int from, int to) {
-        return from != to && plan.path(from, to).backend().equals(backend);
+        return from != to && plan.backend(from, to).equals(backend);
     }
 
     /** Name of a rank for messages. */

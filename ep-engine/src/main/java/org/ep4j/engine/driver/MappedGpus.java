@@ -50,8 +50,7 @@ public final class MappedGpus {
         RankProfile mine = profiles.get(context.rank());
         return context.ranks().stream()
                 .map(profiles::get)
-                .filter(peer ->
-                        context.plan().path(mine.rank(), peer.rank()).offer().kind() == PathKind.MAPPED)
+                .filter(peer -> context.plan().pathKind(mine.rank(), peer.rank()) == PathKind.MAPPED)
                 .filter(peer -> byPci.test(mine, peer))
                 .findFirst()
                 .map(peer -> peer.label() + " is reached over PCIe");

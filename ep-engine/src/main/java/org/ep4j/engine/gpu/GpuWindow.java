@@ -2,26 +2,22 @@ package org.ep4j.engine.gpu;
 
 import java.util.BitSet;
 import java.util.Collections;
-import java.util.EnumMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.TreeMap;
-import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpShape;
 import org.ep4j.EpUnavailableException;
-import org.ep4j.config.EpKeys;
 import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.engine.sync.SymmetricMemory;
 import org.ep4j.plan.EpPlan;
-import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
+import org.ep4j.plan.PeerGroups;
 import org.ep4j.spi.DevicePosted;
 import org.ep4j.spi.ExposedMemory;
 import org.ep4j.spi.HostPosted;
@@ -55,47 +51,24 @@ public record GpuWindow(
      * The layout that a plan needs, the same on all ranks; empty where all GPUs map each other's memory.
      *
      * @param rails of the plan
-     * @throws EpUnavailableException when two ranks reach each other in different ways, or one posts in different ways
      */
     public static Optional<WindowLayout> layout(EpShape shape, EpPlan plan, Rails rails) {
-        for (PairPath path : plan.examples()) {
-            if (isPosted(path)
-                    && plan.path(path.to(), path.from()).offer().kind()
-                            != path.offer().kind()) {
-                throw refused(plan, path.from(), path.to());
-            }
-        }
-        int most = 0;
+        PeerGroups peers = plan.peerGroups(new int[plan.ranks()]);
+        long most = 0;
         for (int r = 0; r < plan.ranks(); r++) {
-            most = Math.max(most, plan.ranks() - 1 - plan.mappedPeers(r).size());
-            Set<PathKind> kinds = plan.pathKinds(r);
-            if (kinds.contains(PathKind.HOST_POSTED) && kinds.contains(PathKind.DEVICE_POSTED)) {
-                throw mixed(plan, r);
-            }
+            int rank = r;
+            long[] remotes = {0};
+            peers.forEach(rank, (peer, count) -> {
+                if (plan.pathKind(rank, peer) != PathKind.MAPPED) {
+                    remotes[0] += count;
+                }
+            });
+            most = Math.max(most, remotes[0]);
         }
-        return most == 0 ? Optional.empty() : Optional.of(new WindowLayout(shape, plan.ranks(), most, rails.passes()));
-    }
-
-    private static EpUnavailableException mixed(EpPlan plan, int rank) {
-        Map<PathKind, Integer> kinds = new EnumMap<>(PathKind.class);
-        remotes(plan, rank)
-                .forEach(peer -> kinds.put(plan.path(rank, peer).offer().kind(), peer));
-        return new EpUnavailableException(plan.profiles().get(rank).label() + " posts to "
-                + kinds.entrySet().stream()
-                        .map(one -> plan.profiles().get(one.getValue()).label() + " by " + one.getKey() + " over "
-                                + plan.path(rank, one.getValue()).backend())
-                        .collect(Collectors.joining(" and to "))
-                + "; kernels post in one way to all peers: exclude one of the two backends with "
-                + EpKeys.EXCLUDE.name());
-    }
-
-    private static EpUnavailableException refused(EpPlan plan, int rank, int peer) {
-        return new EpUnavailableException(plan.profiles().get(rank).label() + " posts to "
-                + plan.profiles().get(peer).label() + ", which reaches it by "
-                + plan.path(peer, rank).offer().kind() + " over "
-                + plan.path(peer, rank).backend()
-                + "; GPUs need paths of one kind both ways: exclude one of the two backends with "
-                + EpKeys.EXCLUDE.name());
+        int channels = (int) most;
+        return channels == 0
+                ? Optional.empty()
+                : Optional.of(new WindowLayout(shape, plan.ranks(), channels, rails.passes()));
     }
 
     /** Ranks that {@code rank} posts to, ascending. */
@@ -113,10 +86,6 @@ public record GpuWindow(
     static int place(EpPlan plan, int peer, int rank) {
         int mappedBefore = -1 - Collections.binarySearch(plan.mappedPeers(peer), rank);
         return rank - mappedBefore - (peer < rank ? 1 : 0);
-    }
-
-    private static boolean isPosted(PairPath path) {
-        return path.offer().kind() == PathKind.HOST_POSTED || path.offer().kind() == PathKind.DEVICE_POSTED;
     }
 
     /**

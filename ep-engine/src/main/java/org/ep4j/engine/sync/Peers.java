@@ -345,7 +345,6 @@ public final class Peers<W extends Words> {
 
     /** Who a rank is and how it is reached, for messages. */
     public String label(int peer) {
-        return plan.profiles().get(peer).label() + " over "
-                + plan.path(rank, peer).backend();
+        return plan.profiles().get(peer).label() + " over " + plan.backend(rank, peer);
     }
 }

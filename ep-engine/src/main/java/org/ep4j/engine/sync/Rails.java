@@ -2,7 +2,9 @@ package org.ep4j.engine.sync;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
+import java.util.Set;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PathKind;
 
@@ -21,10 +23,29 @@ public final class Rails {
     /** By island, ascending. */
     private final List<List<Integer>> members;
 
+    /** By rank: its place in its island. */
+    private final int[] place;
+
+    /** By place: the ranks that have it, ascending. */
+    private final List<List<Integer>> atPlace = new ArrayList<>();
+
     private Rails(boolean posted, int[] island, List<List<Integer>> members) {
         this.posted = posted;
         this.island = island;
         this.members = members;
+        this.place = new int[island.length];
+        for (List<Integer> ranks : members) {
+            for (int i = 0; i < ranks.size(); i++) {
+                place[ranks.get(i)] = i;
+            }
+        }
+        for (int rank = 0; rank < island.length; rank++) {
+            // A rank has a lower one before it in its island, so places come in order.
+            if (place[rank] == atPlace.size()) {
+                atPlace.add(new ArrayList<>());
+            }
+            atPlace.get(place[rank]).add(rank);
+        }
     }
 
     /** Nothing is posted. */
@@ -34,7 +55,8 @@ public final class Rails {
 
     /** The rails of a plan. */
     public static Rails of(EpPlan plan) {
-        if (plan.groups().stream().allMatch(g -> isMapped(g.example().offer().kind()))) {
+        if (plan.exampleRanks().stream()
+                .allMatch(rank -> Set.of(PathKind.MAPPED).containsAll(plan.pathKinds(rank)))) {
             return none();
         }
         if (!plan.options().rails()) {
@@ -44,13 +66,16 @@ public final class Rails {
         Arrays.fill(island, -1);
         List<List<Integer>> members = new ArrayList<>();
         for (int rank = 0; rank < island.length; rank++) {
-            List<Integer> all = withPeers(plan, rank);
-            boolean known = island[rank] >= 0;
-            if (known ? !all.equals(members.get(island[rank])) : all.stream().anyMatch(r -> island[r] >= 0)) {
+            List<Integer> peers = plan.mappedPeers(rank);
+            int own = island[rank];
+            if (!peers.stream().allMatch(peer -> island[peer] == own)
+                    || (own >= 0 && peers.size() + 1 != members.get(own).size())) {
                 // Islands overlap: rows go straight to where they belong.
                 return straight();
             }
-            if (!known) {
+            if (own < 0) {
+                List<Integer> all = new ArrayList<>(peers);
+                all.add(-1 - Collections.binarySearch(peers, rank), rank);
                 all.forEach(member -> island[member] = members.size());
                 members.add(all);
             }
@@ -58,20 +83,8 @@ public final class Rails {
         return new Rails(true, island, members);
     }
 
-    /** A rank and those that it maps, ascending. */
-    private static List<Integer> withPeers(EpPlan plan, int rank) {
-        List<Integer> all = new ArrayList<>(plan.mappedPeers(rank));
-        all.add(rank);
-        all.sort(null);
-        return List.copyOf(all);
-    }
-
     private static Rails straight() {
         return new Rails(true, new int[0], List.of());
-    }
-
-    private static boolean isMapped(PathKind kind) {
-        return kind == PathKind.MAPPED || kind == PathKind.LOCAL;
     }
 
     /** True when some ranks post to others. */
@@ -98,32 +111,23 @@ public final class Rails {
             return -1;
         }
         List<Integer> there = members.get(island[target]);
-        int place = members.get(island[source]).indexOf(source);
-        int via = there.get(place % there.size());
+        int via = there.get(place[source] % there.size());
         return there.size() == 1 || mask.has(via) ? -1 : via;
     }
 
     /** Which of those whose rows {@code via} passes on {@code source} is, from 0. */
     public int slot(int source, int via) {
-        int slot = 0;
-        for (int one = 0; one < members.size(); one++) {
-            slot += passedOn(one, via, source);
-        }
-        return slot;
-    }
-
-    /** How many ranks of an island that are lower than {@code end} have their rows passed on by {@code via}. */
-    private int passedOn(int from, int via, int end) {
-        List<Integer> there = members.get(island[via]);
-        if (from == island[via] || there.size() == 1) {
+        int ranks = members.get(island[via]).size();
+        if (ranks == 1) {
             return 0;
         }
-        List<Integer> sources = members.get(from);
-        int passed = 0;
-        for (int place = there.indexOf(via); place < sources.size(); place += there.size()) {
-            passed += sources.get(place) < end ? 1 : 0;
+        // Of its own island it is itself the only rank with such a place.
+        int below = via < source ? -1 : 0;
+        for (int there = place[via]; there < atPlace.size(); there += ranks) {
+            int found = Collections.binarySearch(atPlace.get(there), source);
+            below += found < 0 ? -1 - found : found;
         }
-        return passed;
+        return below;
     }
 
     /** Most ranks whose rows one rank passes on. */

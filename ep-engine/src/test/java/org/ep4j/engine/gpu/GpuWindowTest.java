@@ -1,7 +1,6 @@
 package org.ep4j.engine.gpu;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -12,7 +11,6 @@ import java.util.function.BiPredicate;
 import java.util.stream.IntStream;
 import org.ep4j.Device;
 import org.ep4j.EpShape;
-import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.layout.WindowLayout;
 import org.ep4j.engine.sync.Rails;
 import org.ep4j.plan.EpPlan;
@@ -61,16 +59,6 @@ class GpuWindowTest {
         assertThat(layout(plan).map(WindowLayout::bytes))
                 .isEqualTo(Optional.of(new WindowLayout(SHAPE, islands.size(), channels, rails).bytes())
                         .filter(bytes -> channels > 0));
-    }
-
-    @Test
-    void pathsOfTwoKindsAreRefused() {
-        EpPlan plan = plan(3, (from, to) -> from < to);
-        assertThatThrownBy(() -> layout(plan))
-                .isInstanceOf(EpUnavailableException.class)
-                .hasMessageContaining("posts to")
-                .hasMessageContaining("which reaches it by MAPPED over maps")
-                .hasMessageContaining("ep.backend.exclude");
     }
 
     private static Optional<WindowLayout> layout(EpPlan plan) {

@@ -1,0 +1,161 @@
+package org.ep4j.plan;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+
+/**
+ * With which pattern of equality groups of ranks meet each other. Two groups are looked at by themselves only where they share a value
+ * that few have; of all other pairs what the one and the other have of common values decides. So thousands of groups take far fewer steps
+ * than there are pairs of them. Immutable.
+ */
+final class GroupPatterns {
+    private final RankClasses classes;
+    private final int[] types;
+    /** By compared value and group: all groups that have this value, ascending; empty where it is a common one. */
+    private final List<int[][]> few = new ArrayList<>();
+    /** By group. */
+    private final int[] crowdOf;
+
+    private final List<Crowd> crowds = new ArrayList<>();
+
+    /**
+     * Groups of one type with the same common values.
+     *
+     * @param values by column, -1 for one that is not common
+     * @param groups ascending
+     */
+    record Crowd(int type, List<Integer> values, List<Integer> groups) {}
+
+    /**
+     * Other groups that a group meets.
+     *
+     * @param pattern of its equality with them
+     * @param type of all of them
+     * @param example the lowest
+     * @param count how many they are
+     */
+    record Met(long pattern, int type, int example, long count) {
+        private Met and(Met other) {
+            return new Met(pattern, type, Math.min(example, other.example), count + other.count);
+        }
+    }
+
+    private record Key(long pattern, int type) {}
+
+    /** @param types by group: groups of different types are told apart */
+    GroupPatterns(RankClasses classes, int[] types) {
+        this.classes = classes;
+        this.types = types.clone();
+        this.crowdOf = new int[types.length];
+        int most = (int) Math.ceil(Math.sqrt(types.length));
+        for (int column = 0; column < classes.columns(); column++) {
+            few.add(few(column, most));
+        }
+        Map<List<Integer>, Integer> known = new HashMap<>();
+        for (int group = 0; group < types.length; group++) {
+            List<Integer> values = commonValues(group);
+            List<Integer> key = new ArrayList<>(values);
+            key.add(types[group]);
+            Integer crowd = known.putIfAbsent(key, crowds.size());
+            crowdOf[group] = crowd == null ? crowds.size() : crowd;
+            if (crowd == null) {
+                crowds.add(new Crowd(types[group], values, new ArrayList<>()));
+            }
+            crowds.get(crowdOf[group]).groups().add(group);
+        }
+    }
+
+    private int[][] few(int column, int most) {
+        Map<Integer, List<Integer>> groups = new HashMap<>();
+        for (int group = 0; group < types.length; group++) {
+            groups.computeIfAbsent(classes.value(column, group), k -> new ArrayList<>())
+                    .add(group);
+        }
+        int[][] found = new int[types.length][];
+        for (List<Integer> alike : groups.values()) {
+            int[] shared = alike.size() > most
+                    ? new int[0]
+                    : alike.stream().mapToInt(Integer::intValue).toArray();
+            alike.forEach(group -> found[group] = shared);
+        }
+        return found;
+    }
+
+    private List<Integer> commonValues(int group) {
+        return IntStream.range(0, few.size())
+                .map(column -> few.get(column)[group].length == 0 ? classes.value(column, group) : -1)
+                .boxed()
+                .toList();
+    }
+
+    /** All crowds; each group is in one. */
+    List<Crowd> crowds() {
+        return crowds;
+    }
+
+    /** Groups to look at by themselves, ascending, the group itself among them. */
+    int[] near(int group) {
+        IntStream own = IntStream.of(group);
+        return few.stream()
+                .map(column -> Arrays.stream(column[group]))
+                .reduce(own, IntStream::concat)
+                .sorted()
+                .distinct()
+                .toArray();
+    }
+
+    /** Pattern of a group with all of a crowd that are not {@link #near}. */
+    long pattern(int group, Crowd crowd) {
+        List<Integer> own = crowds.get(crowdOf[group]).values();
+        long pattern = 0;
+        for (int column = 0; column < own.size(); column++) {
+            int value = own.get(column);
+            if (value >= 0 && value == crowd.values().get(column)) {
+                pattern |= 1L << column;
+            }
+        }
+        return pattern;
+    }
+
+    /** What a group meets but for itself, those with the lowest examples first. */
+    List<Met> met(int group) {
+        int[] near = near(group);
+        int[] nearIn = new int[crowds.size()];
+        Map<Key, Met> found = new LinkedHashMap<>();
+        for (int other : near) {
+            nearIn[crowdOf[other]]++;
+            if (other != group) {
+                add(found, new Met(classes.pattern(group, other), types[other], other, 1));
+            }
+        }
+        for (int i = 0; i < nearIn.length; i++) {
+            Crowd crowd = crowds.get(i);
+            int count = crowd.groups().size() - nearIn[i];
+            if (count > 0) {
+                add(found, new Met(pattern(group, crowd), crowd.type(), firstBut(crowd, near), count));
+            }
+        }
+        return found.values().stream()
+                .sorted(Comparator.comparingInt(Met::example))
+                .toList();
+    }
+
+    private static void add(Map<Key, Met> found, Met met) {
+        found.merge(new Key(met.pattern(), met.type()), met, Met::and);
+    }
+
+    private static int firstBut(Crowd crowd, int[] near) {
+        for (int group : crowd.groups()) {
+            if (Arrays.binarySearch(near, group) < 0) {
+                return group;
+            }
+        }
+        throw new IllegalStateException("every group of a crowd is near");
+    }
+}

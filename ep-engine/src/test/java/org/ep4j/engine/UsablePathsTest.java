@@ -1,0 +1,63 @@
+package org.ep4j.engine;
+
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.BiFunction;
+import org.ep4j.Device;
+import org.ep4j.EpUnavailableException;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.PathOffer;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+@Tag("verify")
+class UsablePathsTest {
+    @Test
+    void refusesGpusThatReachEachOtherInTwoWays() {
+        EpPlan plan = plan(3, "cuda", (from, to) -> from < to ? PathKind.MAPPED : PathKind.HOST_POSTED);
+        assertThatThrownBy(() -> UsablePaths.check(plan))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContaining("posts to")
+                .hasMessageContaining("which reaches it by MAPPED over mapped")
+                .hasMessageContaining("ep.backend.exclude");
+    }
+
+    @Test
+    void refusesAGpuThatPostsInTwoWays() {
+        EpPlan plan = plan(3, "cuda", (from, to) -> from + to == 1 ? PathKind.DEVICE_POSTED : PathKind.HOST_POSTED);
+        assertThatThrownBy(() -> UsablePaths.check(plan))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContaining("by HOST_POSTED over host_posted")
+                .hasMessageContaining("by DEVICE_POSTED over device_posted")
+                .hasMessageContaining("kernels post in one way to all peers")
+                .hasMessageContaining("ep.backend.exclude");
+    }
+
+    @Test
+    void takesHostsThatReachEachOtherInTwoWays() {
+        EpPlan plan = plan(3, "host", (from, to) -> from < to ? PathKind.MAPPED : PathKind.HOST_POSTED);
+        assertThatCode(() -> UsablePaths.check(plan)).doesNotThrowAnyException();
+    }
+
+    private static EpPlan plan(int ranks, String device, BiFunction<Integer, Integer, PathKind> kinds) {
+        List<RankProfile> profiles = new ArrayList<>();
+        List<PairPath> paths = new ArrayList<>();
+        for (int from = 0; from < ranks; from++) {
+            profiles.add(new RankProfile(from, "host-id", "host", 1, new Device(device, from), Map.of(), Map.of()));
+            for (int to = 0; to < ranks; to++) {
+                PathKind kind = from == to ? PathKind.LOCAL : kinds.apply(from, to);
+                String backend = kind.name().toLowerCase(Locale.ROOT);
+                paths.add(new PairPath(from, to, backend, new PathOffer(kind, 1, 1, List.of()), List.of()));
+            }
+        }
+        return EpPlan.of(profiles, paths);
+    }
+}
