@@ -2,8 +2,10 @@ package org.ep4j.plan;
 
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
 import org.ep4j.config.EpKeys;
@@ -21,6 +23,8 @@ final class Chooser {
     private final BackendChoice choice;
     private final Objective objective;
     private final boolean hybrid;
+    /** Texts that were made: few times are different ones. */
+    private final Map<List<Double>, String> times = new HashMap<>();
 
     Chooser(List<Planner.Candidate> candidates, PlanOptions options) {
         this.candidates = candidates.stream()
@@ -145,6 +149,8 @@ final class Chooser {
 
     /** Two times of the message, compared. */
     String times(double one, double other) {
-        return String.format(Locale.ROOT, "%.1f us %s against %.1f us", one, objective.unit(), other);
+        return times.computeIfAbsent(
+                List.of(one, other),
+                k -> String.format(Locale.ROOT, "%.1f us %s against %.1f us", one, objective.unit(), other));
     }
 }

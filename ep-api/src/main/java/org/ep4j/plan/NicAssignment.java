@@ -52,13 +52,15 @@ final class NicAssignment {
 
     private NicAssignment(List<NicSeeker> seekers) {
         this.seekers = seekers;
-        sortPorts();
+        List<List<PortView>> candidates = seekers.stream()
+                .map(seeker -> PortView.of(seeker.candidates(), seeker.locality()))
+                .toList();
+        sortPorts(candidates);
+        Map<PortName, Integer> numbers = new HashMap<>();
+        ports.forEach(port -> numbers.put(port, numbers.size()));
         for (NicSeeker seeker : seekers) {
             Map<Integer, PortView> seen = new TreeMap<>();
-            for (String name : seeker.candidates()) {
-                PortView view = PortView.of(name, seeker.locality());
-                seen.put(ports.indexOf(view.name()), view);
-            }
+            candidates.get(views.size()).forEach(view -> seen.put(numbers.getOrDefault(view.name(), -1), view));
             views.add(seen);
             near.add(seeker.fixed() ? List.of() : nearest(seen));
             given.add(List.of());
@@ -93,12 +95,11 @@ final class NicAssignment {
     }
 
     /** By card, then by name: a card stands where the first of its names stands. */
-    private void sortPorts() {
+    private void sortPorts(List<List<PortView>> candidates) {
         Map<PortName, String> cards = new HashMap<>();
         Map<String, String> firstOfCard = new HashMap<>();
-        for (NicSeeker seeker : seekers) {
-            for (String name : seeker.candidates()) {
-                PortView view = PortView.of(name, seeker.locality());
+        for (List<PortView> seen : candidates) {
+            for (PortView view : seen) {
                 cards.put(view.name(), view.card());
                 firstOfCard.merge(
                         view.card(), view.name().nic(), (a, b) -> NaturalOrder.INSTANCE.compare(a, b) <= 0 ? a : b);
@@ -280,8 +281,7 @@ final class NicAssignment {
     }
 
     private PortView view(int rank, int port) {
-        return views.get(rank)
-                .getOrDefault(port, PortView.of("", seekers.get(rank).locality()));
+        return views.get(rank).getOrDefault(port, PortView.unknown(ports.get(port)));
     }
 
     private List<NicShare> shares() {

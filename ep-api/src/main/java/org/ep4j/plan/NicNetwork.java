@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicPort.LinkLayer;
 
@@ -23,8 +24,7 @@ final class NicNetwork {
 
     /** Adds {@code count} ranks that see the same ports. */
     void add(List<String> nics, Locality locality, long count) {
-        List<PortView> views =
-                nics.stream().map(nic -> PortView.of(nic, locality)).toList();
+        List<PortView> views = PortView.of(nics, locality);
         Set<LinkLayer> layers = views.stream().map(NicNetwork::layer).collect(Collectors.toSet());
         if (layers.contains(LinkLayer.UNSPECIFIED)) {
             // It may be of any kind.
@@ -49,12 +49,14 @@ final class NicNetwork {
                 .max(Comparator.comparingLong((LinkLayer layer) -> nearestFor.getOrDefault(layer, 0L))
                         .thenComparingDouble(layer -> bandwidth.getOrDefault(layer, 0.0))
                         .thenComparing(Comparator.reverseOrder()));
-        List<String> narrowed = nics.stream()
+        List<PortView> views = PortView.of(nics, locality);
+        List<String> narrowed = IntStream.range(0, nics.size())
                 .filter(nic -> {
-                    LinkLayer layer = layer(PortView.of(nic, locality));
+                    LinkLayer layer = layer(views.get(nic));
                     return layer == LinkLayer.UNSPECIFIED
                             || network.filter(layer::equals).isPresent();
                 })
+                .mapToObj(nics::get)
                 .toList();
         return narrowed.isEmpty() ? nics : narrowed;
     }

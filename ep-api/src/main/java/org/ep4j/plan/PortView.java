@@ -1,5 +1,8 @@
 package org.ep4j.plan;
 
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.ep4j.config.PortName;
 import org.ep4j.topology.Distance;
@@ -35,27 +38,37 @@ record PortView(
         static final Fabric UNKNOWN = new Fabric(NicFamily.OTHER_RDMA, LinkLayer.UNSPECIFIED);
     }
 
-    static PortView of(String text, Locality locality) {
-        PortName name = PortName.parse(text);
-        for (NicReach nic : locality.nics()) {
-            if (nic.name().equals(name.nic())) {
-                Optional<NicReach.Port> port = nic.ports().stream()
-                        .filter(p -> p.number() == Math.max(1, name.port()))
-                        .findFirst();
-                Distance distance = nic.distance();
-                return new PortView(
-                        name,
-                        nic.card(),
-                        new Fabric(
-                                nic.family(), port.map(NicReach.Port::linkLayer).orElse(LinkLayer.UNSPECIFIED)),
-                        Optional.of(distance.type()),
-                        distance.type().gpuDirect() && nic.gpuDirect().orElse(true),
-                        port.map(p -> p.gigabitsPerSecond() / 8).orElse(0.0),
-                        distance.gigabytesPerSecond(),
-                        port.map(NicReach.Port::network).orElse(""));
-            }
-        }
+    /** Ports as a rank sees them, in the order of their names. */
+    static List<PortView> of(List<String> names, Locality locality) {
+        Map<String, NicReach> nics = new HashMap<>();
+        locality.nics().forEach(nic -> nics.putIfAbsent(nic.name(), nic));
+        return names.stream()
+                .map(PortName::parse)
+                .map(name -> Optional.ofNullable(nics.get(name.nic()))
+                        .map(nic -> of(name, nic))
+                        .orElseGet(() -> unknown(name)))
+                .toList();
+    }
+
+    /** A port of which the topology says nothing. */
+    static PortView unknown(PortName name) {
         return new PortView(name, name.nic(), Fabric.UNKNOWN, Optional.empty(), false, 0, 0, "");
+    }
+
+    private static PortView of(PortName name, NicReach nic) {
+        Optional<NicReach.Port> port = nic.ports().stream()
+                .filter(p -> p.number() == Math.max(1, name.port()))
+                .findFirst();
+        Distance distance = nic.distance();
+        return new PortView(
+                name,
+                nic.card(),
+                new Fabric(nic.family(), port.map(NicReach.Port::linkLayer).orElse(LinkLayer.UNSPECIFIED)),
+                Optional.of(distance.type()),
+                distance.type().gpuDirect() && nic.gpuDirect().orElse(true),
+                port.map(p -> p.gigabitsPerSecond() / 8).orElse(0.0),
+                distance.gigabytesPerSecond(),
+                port.map(NicReach.Port::network).orElse(""));
     }
 
     /** Order of nearness; what the topology does not know comes last. */

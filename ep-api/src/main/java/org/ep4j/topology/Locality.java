@@ -114,7 +114,12 @@ public record Locality(
 
     /** The other GPU with an index, when it can be reached. */
     public Optional<GpuPeer> peer(int index) {
-        return peers.stream().filter(peer -> peer.gpu() == index).findFirst();
+        for (GpuPeer peer : peers) {
+            if (peer.gpu() == index) {
+                return Optional.of(peer);
+            }
+        }
+        return Optional.empty();
     }
 
     /** Around a GPU, where no setting names the GIDs to send from. */
@@ -137,8 +142,10 @@ public record Locality(
         // AMD's fabric passes on what is for another GPU. NVLink does not: there NCCL copies through the memory of the
         // GPU between, and
         // what is mapped goes over PCIe.
-        boolean relays = gpu.vendor() == GpuVendor.AMD;
-        Map<Part, Distance> mapped = relays || topology.stated() ? reach : DistanceSearch.withoutRelays(topology, gpu);
+        boolean relays = gpu.vendor() != GpuVendor.AMD
+                && !topology.stated()
+                && reach.values().stream().anyMatch(distance -> distance.type() == PathType.NVB);
+        Map<Part, Distance> mapped = relays ? DistanceSearch.withoutRelays(topology, gpu) : reach;
         for (Gpu other : gpus) {
             Distance distance = mapped.get(other);
             if (distance != null && !other.equals(gpu)) {

@@ -17,6 +17,7 @@ final class NicsAround {
             .thenComparing(nic -> -nic.distance().gigabytesPerSecond());
 
     private final Topology topology;
+    private final List<Nic> nics;
     private final int gidIndex;
 
     /** Places of the first NIC of a host with a name, a card, an address or a physical function. */
@@ -29,9 +30,10 @@ final class NicsAround {
      */
     NicsAround(Topology topology, int gidIndex) {
         this.topology = topology;
+        this.nics = topology.nics();
         this.gidIndex = gidIndex;
-        for (int i = 0; i < topology.nics().size(); i++) {
-            Nic nic = topology.nics().get(i);
+        for (int i = 0; i < nics.size(); i++) {
+            Nic nic = nics.get(i);
             int place = i;
             Stream.of(
                             Stream.of("name " + nic.name(), "card " + nic.card()),
@@ -44,7 +46,7 @@ final class NicsAround {
 
     List<NicReach> of(Gpu gpu, Map<Part, Distance> reach) {
         List<NicReach> found = new ArrayList<>();
-        for (Nic nic : topology.nics()) {
+        for (Nic nic : nics) {
             Distance distance = reach.get(nic);
             if (carries(nic, gpu.host()) && distance != null) {
                 Optional<Boolean> direct = gpu.gpuDirect()
@@ -60,7 +62,7 @@ final class NicsAround {
 
     List<NicReach> ofProcessor(int host, int numa) {
         List<NicReach> found = new ArrayList<>();
-        for (Nic nic : topology.nics()) {
+        for (Nic nic : nics) {
             if (carries(nic, host)) {
                 boolean far = numa >= 0 && nic.numa() >= 0 && nic.numa() != numa;
                 Distance distance = new Distance(far ? PathType.SYS : PathType.PHB, nic.gigabitsPerSecond() / 8, 1);
@@ -103,7 +105,7 @@ final class NicsAround {
     private Nic first(Nic nic, Stream<String> keys) {
         return keys.flatMap(key -> Optional.ofNullable(first.get(nic.host() + " " + key)).stream())
                 .min(Comparator.naturalOrder())
-                .map(topology.nics()::get)
+                .map(nics::get)
                 .orElse(nic);
     }
 

@@ -1,7 +1,6 @@
 package org.ep4j.topology;
 
 import java.util.Comparator;
-import java.util.Locale;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -49,6 +48,12 @@ public record PciAddress(long domain, int bus, int device, int function) impleme
 
     @Override
     public String toString() {
-        return String.format(Locale.ROOT, "%04x:%02x:%02x.%x", domain, bus, device, function);
+        return hex(domain, 4) + ":" + hex(bus, 2) + ":" + hex(device, 2) + "." + Integer.toHexString(function);
+    }
+
+    /** Machines with hundreds of devices name theirs very often, and a format is slow. */
+    private static String hex(long value, int digits) {
+        String text = Long.toHexString(value);
+        return "0".repeat(Math.max(0, digits - text.length())) + text;
     }
 }

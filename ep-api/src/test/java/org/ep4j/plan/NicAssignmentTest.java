@@ -349,11 +349,9 @@ class NicAssignmentTest {
         ports.forEach(assigned -> assigned.forEach(port -> users.merge(port, 1, Integer::sum)));
         for (int gpu = 0; gpu < gpus; gpu++) {
             Locality locality = seekers.get(gpu).locality();
-            List<PortView> mine = ports.get(gpu).stream()
-                    .map(name -> PortView.of(name, locality))
-                    .toList();
-            PathType nearest = seekers.get(gpu).candidates().stream()
-                    .map(name -> PortView.of(name, locality).type().orElseThrow())
+            List<PortView> mine = PortView.of(ports.get(gpu), locality);
+            PathType nearest = PortView.of(seekers.get(gpu).candidates(), locality).stream()
+                    .map(view -> view.type().orElseThrow())
                     .min(Comparator.naturalOrder())
                     .orElseThrow();
             assertThat(mine).isNotEmpty();

@@ -10,7 +10,6 @@ import java.util.concurrent.Callable;
 import org.ep4j.EpArgumentException;
 import org.ep4j.EpConfigException;
 import org.ep4j.cli.plan.EnvironmentVariable;
-import org.ep4j.cli.plan.PlanBenchmark;
 import org.ep4j.cli.plan.PlanReport;
 import org.ep4j.cli.plan.PlanRequest;
 import org.ep4j.cli.plan.PlanSettings;
@@ -45,7 +44,6 @@ final class PlanCommand implements Callable<Integer> {
     private static final String STDOUT = "-";
     private static final int MOST_HOSTS = 4096;
     private static final int MOST_RANKS_PER_HOST = 1024;
-    private static final int BENCHMARK_ROUNDS = 5;
 
     @Option(
             names = "--merge",
@@ -158,13 +156,6 @@ final class PlanCommand implements Callable<Integer> {
     private boolean fromEnv;
 
     @Option(
-            names = "--benchmark",
-            paramLabel = "RANKS",
-            description =
-                    "Measure how long planning takes for this number of ranks, instead of planning for a" + " machine.")
-    private Optional<Integer> benchmark = Optional.empty();
-
-    @Option(
             names = "--json",
             paramLabel = "FILE",
             arity = "0..1",
@@ -180,9 +171,6 @@ final class PlanCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        if (benchmark.isPresent()) {
-            return measure(benchmark.get());
-        }
         PlanSettings settings = settings();
         List<EnvironmentVariable> variables = fromEnv ? settings.variables() : List.of();
         check(settings, variables);
@@ -223,13 +211,6 @@ final class PlanCommand implements Callable<Integer> {
             out.print(PlanTables.of(variables));
             out.flush();
         }
-    }
-
-    private Integer measure(int ranks) {
-        PrintWriter out = spec.commandLine().getOut();
-        out.println(PlanBenchmark.run(ranks, BENCHMARK_ROUNDS).text());
-        out.flush();
-        return ExitCodes.OK;
     }
 
     private PlanRequest request(PlanSettings settings, List<EnvironmentVariable> variables) {

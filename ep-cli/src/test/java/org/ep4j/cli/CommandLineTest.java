@@ -126,7 +126,6 @@ final class CommandLineTest {
                 "plan --expert-groups 3:1",
                 "plan --file /nowhere/machine.xml",
                 "plan --file pom.xml",
-                "plan --benchmark 1",
             })
     void wrongUsageEndsWithTwoAndSaysWhatIsWrong(String line) {
         Ran ran = Ran.ep(line.split(" ", -1));

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Predicate;
+import java.util.Set;
 import java.util.stream.Collectors;
 import org.ep4j.Device;
 import org.ep4j.plan.PathKind;
@@ -12,7 +12,9 @@ import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.plan.offer.NicOffers;
+import org.ep4j.plan.offer.NicOffers.Side;
 import org.ep4j.plan.offer.NicPaths;
+import org.ep4j.plan.offer.PerRank;
 import org.ep4j.plan.offer.Staging;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DescribeRequest;
@@ -33,7 +35,16 @@ final class EfaOffer {
     /** Part of an RDMA NIC's rate with a layer of messages over verbs: an assumption, below what verbs alone reach. */
     private static final double LAYERED = 0.8;
 
-    private EfaOffer() {}
+    /** By family of NICs. */
+    private final PerRank<Map<NicFamily, Optional<NicPaths>>> described = new PerRank<>(rank -> Map.of(
+            NicFamily.EFA, nics(rank.locality(), NicFamily.EFA),
+            NicFamily.CXI, nics(rank.locality(), NicFamily.CXI),
+            NicFamily.ETHERNET, nics(rank.locality(), NicFamily.ETHERNET)));
+
+    /** By provider of libfabric. */
+    private final PerRank<Map<String, Optional<NicPaths>>> probed = new PerRank<>(EfaOffer::probed);
+
+    EfaOffer() {}
 
     static ProbeReport describe(DescribeRequest request) {
         // What probe refuses is left to probe: a description says which way bytes go, not what this version can do.
@@ -143,7 +154,7 @@ final class EfaOffer {
         return nics.nearest().name() + " is " + nics.nearest().nic().distance().type();
     }
 
-    static Offer between(RankProfile from, RankProfile to) {
+    Offer between(RankProfile from, RankProfile to) {
         EfaFacts mine = EfaFacts.of(from);
         EfaFacts theirs = EfaFacts.of(to);
         if (mine.described() || theirs.described()) {
@@ -158,14 +169,14 @@ final class EfaOffer {
         return by(provider.get(), from, to);
     }
 
-    private static Offer by(String provider, RankProfile from, RankProfile to) {
-        Predicate<NicReach> here = has(from, provider);
-        Predicate<NicReach> there = has(to, provider);
+    private Offer by(String provider, RankProfile from, RankProfile to) {
+        Side here = new Side(from, probed.of(from).getOrDefault(provider, Optional.empty()));
+        Side there = new Side(to, probed.of(to).getOrDefault(provider, Optional.empty()));
         return switch (FabricInfo.core(provider)) {
-            case "efa", "efa-direct" -> fabric(from, to, here, there, Estimates.EFA_MICROS);
-            case "cxi" -> fabric(from, to, here, there, slingshot());
-            case "verbs" -> layered(fabric(from, to, here, there, slingshot() + Estimates.NETWORK_MICROS));
-            default -> Providers.sockets(provider) ? sockets(from, to, here, there) : other(from);
+            case "efa", "efa-direct" -> fabric(here, there, Estimates.EFA_MICROS);
+            case "cxi" -> fabric(here, there, slingshot());
+            case "verbs" -> layered(fabric(here, there, slingshot() + Estimates.NETWORK_MICROS));
+            default -> Providers.sockets(provider) ? sockets(here, there) : other(from);
         };
     }
 
@@ -174,39 +185,41 @@ final class EfaOffer {
                 .withFlow(flow(from, NicFamily.ETHERNET));
     }
 
-    private static Predicate<NicReach> has(RankProfile rank, String provider) {
-        List<String> nics = EfaFacts.of(rank).nics(provider);
-        return nic -> nics.contains(nic.name());
+    private static Map<String, Optional<NicPaths>> probed(RankProfile rank) {
+        EfaFacts facts = EfaFacts.of(rank);
+        return facts.providers().stream().distinct().collect(Collectors.toMap(provider -> provider, provider -> {
+            Set<String> nics = Set.copyOf(facts.nics(provider));
+            return NicPaths.of(rank.locality(), nic -> nics.contains(nic.name()));
+        }));
     }
 
-    private static Offer described(RankProfile from, RankProfile to) {
+    private Offer described(RankProfile from, RankProfile to) {
         for (NicFamily family : List.of(NicFamily.EFA, NicFamily.CXI)) {
-            if (nics(from.locality(), family).isPresent()
-                    && nics(to.locality(), family).isPresent()) {
-                double micros = family == NicFamily.EFA ? Estimates.EFA_MICROS : slingshot();
-                Predicate<NicReach> of = nic -> nic.family() == family;
-                return fabric(from, to, of, of, micros);
+            Side here = described(from, family);
+            Side there = described(to, family);
+            if (here.nics().isPresent() && there.nics().isPresent()) {
+                return fabric(here, there, family == NicFamily.EFA ? Estimates.EFA_MICROS : slingshot());
             }
         }
-        Predicate<NicReach> ethernet = nic -> nic.family() == NicFamily.ETHERNET;
-        return sockets(from, to, ethernet, ethernet);
+        return sockets(described(from, NicFamily.ETHERNET), described(to, NicFamily.ETHERNET));
+    }
+
+    private Side described(RankProfile rank, NicFamily family) {
+        return new Side(rank, described.of(rank).getOrDefault(family, Optional.empty()));
     }
 
     private static double slingshot() {
         return Estimates.NETWORK_MICROS + 2 * Estimates.PCI_MICROS;
     }
 
-    private static Offer fabric(
-            RankProfile from, RankProfile to, Predicate<NicReach> here, Predicate<NicReach> there, double micros) {
-        Optional<NicPaths> mine = NicPaths.of(from.locality(), here);
-        Offer offer = NicOffers.between(
-                new NicOffers.Side(from, mine),
-                new NicOffers.Side(to, NicPaths.of(to.locality(), there)),
-                PathKind.HOST_POSTED,
-                micros);
+    private static Offer fabric(Side from, Side to, double micros) {
+        Offer offer = NicOffers.between(from, to, PathKind.HOST_POSTED, micros);
         return offer instanceof PathOffer path
                 ? path.withFlow(flow(
-                        from, mine.map(nics -> nics.nearest().nic().family()).orElse(NicFamily.ETHERNET)))
+                        from.rank(),
+                        from.nics()
+                                .map(nics -> nics.nearest().nic().family())
+                                .orElse(NicFamily.ETHERNET)))
                 : offer;
     }
 
@@ -220,17 +233,15 @@ final class EfaOffer {
                 : offer;
     }
 
-    private static Offer sockets(
-            RankProfile from, RankProfile to, Predicate<NicReach> here, Predicate<NicReach> there) {
-        Optional<NicPaths> nics = NicPaths.of(from.locality(), here);
-        double rate = Math.min(rate(nics), rate(NicPaths.of(to.locality(), there)));
+    private static Offer sockets(Side from, Side to) {
+        double rate = Math.min(rate(from.nics()), rate(to.nics()));
         PathOffer offer = new PathOffer(
                         PathKind.HOST_POSTED,
                         rate,
                         Estimates.SOCKET_MICROS,
-                        nics.map(NicPaths::names).orElse(List.of()))
-                .withFlow(flow(from, NicFamily.ETHERNET));
-        boolean gpus = from.locality().gpu() >= 0 || to.locality().gpu() >= 0;
+                        from.nics().map(NicPaths::names).orElse(List.of()))
+                .withFlow(flow(from.rank(), NicFamily.ETHERNET));
+        boolean gpus = from.rank().locality().gpu() >= 0 || to.rank().locality().gpu() >= 0;
         return gpus ? Staging.through(offer) : offer;
     }
 

@@ -21,6 +21,8 @@ public final class EfaProvider implements EpBackendProvider {
     /** Name of the backend. */
     public static final String ID = "efa";
 
+    private final EfaOffer offers = new EfaOffer();
+
     /** For {@link java.util.ServiceLoader}; does nothing. */
     public EfaProvider() {}
 
@@ -51,7 +53,7 @@ public final class EfaProvider implements EpBackendProvider {
 
     @Override
     public Offer offer(RankProfile from, RankProfile to) {
-        return EfaOffer.between(from, to);
+        return offers.between(from, to);
     }
 
     /**

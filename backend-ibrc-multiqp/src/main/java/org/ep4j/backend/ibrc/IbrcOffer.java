@@ -15,6 +15,7 @@ import org.ep4j.plan.offer.Estimates;
 import org.ep4j.plan.offer.FlowLimits;
 import org.ep4j.plan.offer.NicOffers;
 import org.ep4j.plan.offer.NicPaths;
+import org.ep4j.plan.offer.PerRank;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.Offer;
@@ -40,7 +41,9 @@ final class IbrcOffer {
     private static final Set<NicFamily> HARDWARE =
             EnumSet.of(NicFamily.MLX5, NicFamily.BNXT, NicFamily.IONIC, NicFamily.IRDMA);
 
-    private IbrcOffer() {}
+    private final PerRank<Optional<NicPaths>> nics = new PerRank<>(IbrcOffer::nics);
+
+    IbrcOffer() {}
 
     static ProbeReport describe(DescribeRequest request) {
         Optional<NicPaths> nics = nics(request.device(), request.locality(), nic -> true);
@@ -100,13 +103,13 @@ final class IbrcOffer {
                         "put GPU and NIC below one PCIe switch, and see that dma-buf or peer memory is there");
     }
 
-    static Offer between(RankProfile from, RankProfile to) {
+    Offer between(RankProfile from, RankProfile to) {
         // A command of a GPU and the doorbell cross PCIe; host memory needs the doorbell alone.
         int crossings = gpu(from.device()) ? 2 : 1;
-        Optional<NicPaths> mine = nics(from);
+        Optional<NicPaths> mine = nics.of(from);
         Offer offer = NicOffers.between(
                 new NicOffers.Side(from, mine),
-                new NicOffers.Side(to, nics(to)),
+                new NicOffers.Side(to, nics.of(to)),
                 PathKind.HOST_POSTED,
                 Estimates.NETWORK_MICROS + crossings * Estimates.PCI_MICROS);
         return offer instanceof PathOffer path && mine.isPresent()

@@ -22,6 +22,8 @@ public final class IbrcProvider implements EpBackendProvider {
     /** Name of the backend. */
     public static final String ID = "ibrc-multiqp";
 
+    private final IbrcOffer offers = new IbrcOffer();
+
     /** For {@link java.util.ServiceLoader}; does nothing. */
     public IbrcProvider() {}
 
@@ -52,7 +54,7 @@ public final class IbrcProvider implements EpBackendProvider {
 
     @Override
     public Offer offer(RankProfile from, RankProfile to) {
-        return IbrcOffer.between(from, to);
+        return offers.between(from, to);
     }
 
     /**

@@ -13,6 +13,7 @@ import org.ep4j.plan.offer.GpuPath;
 import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.plan.offer.NicOffers;
 import org.ep4j.plan.offer.NicPaths;
+import org.ep4j.plan.offer.PerRank;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DescribeRequest;
 import org.ep4j.spi.NoPath;
@@ -34,7 +35,9 @@ final class NvshmemOffer {
     /** Memory that another backend maps needs no second library. */
     private static final double MAPPING = 0.99;
 
-    private NvshmemOffer() {}
+    private final PerRank<Optional<NicPaths>> nics = new PerRank<>(rank -> nics(rank.locality()));
+
+    NvshmemOffer() {}
 
     static ProbeReport describe(DescribeRequest request) {
         Check device = device(request.device());
@@ -77,7 +80,7 @@ final class NvshmemOffer {
                         + " ibrc-multiqp, which stages");
     }
 
-    static Offer between(RankProfile from, RankProfile to) {
+    Offer between(RankProfile from, RankProfile to) {
         String version = NvshmemFacts.fact(from, NvshmemFacts.VERSION);
         if (version.isEmpty()) {
             return byNic(from, to);
@@ -116,9 +119,9 @@ final class NvshmemOffer {
         return offer.withSharers(way.map(PathOffer::sharers).orElse(1));
     }
 
-    private static Offer byNic(RankProfile from, RankProfile to) {
-        Optional<NicPaths> mine = nics(from.locality());
-        Optional<NicPaths> theirs = nics(to.locality());
+    private Offer byNic(RankProfile from, RankProfile to) {
+        Optional<NicPaths> mine = nics.of(from);
+        Optional<NicPaths> theirs = nics.of(to);
         if (mine.isPresent() && theirs.isPresent()) {
             if (!mine.get().direct() || !theirs.get().direct()) {
                 return new NoPath(

@@ -20,6 +20,8 @@ public final class NvshmemProvider implements EpBackendProvider {
     /** Name of the backend. */
     public static final String ID = "nvshmem-ibgda";
 
+    private final NvshmemOffer offers = new NvshmemOffer();
+
     /** For {@link java.util.ServiceLoader}; does nothing. */
     public NvshmemProvider() {}
 
@@ -50,7 +52,7 @@ public final class NvshmemProvider implements EpBackendProvider {
 
     @Override
     public Offer offer(RankProfile from, RankProfile to) {
-        return NvshmemOffer.between(from, to);
+        return offers.between(from, to);
     }
 
     /**

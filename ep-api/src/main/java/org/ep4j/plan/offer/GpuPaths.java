@@ -43,10 +43,11 @@ public final class GpuPaths {
 
     private static GpuPath toPeer(Locality gpu, GpuPeer peer) {
         double known = peer.distance().gigabytesPerSecond();
-        int mine = gpu.partitions(gpu.card());
-        int theirs = gpu.partitions(peer.card());
-        if (peer.link() == LinkType.XGMI && gpu.card() != peer.card() && mine * theirs > 1) {
-            GpuPath.Packages packages = new GpuPath.Packages(gpu.card(), peer.card(), mine * theirs);
+        int pairs = peer.link() == LinkType.XGMI && gpu.card() != peer.card()
+                ? gpu.partitions(gpu.card()) * gpu.partitions(peer.card())
+                : 1;
+        if (pairs > 1) {
+            GpuPath.Packages packages = new GpuPath.Packages(gpu.card(), peer.card(), pairs);
             double bandwidth = linkBandwidth(gpu, peer.link(), known);
             return new GpuPath(
                     peer.link(), peer.distance().type(), bandwidth, false, Optional.of(packages), Optional.empty());

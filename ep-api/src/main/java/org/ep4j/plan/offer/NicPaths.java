@@ -2,13 +2,13 @@ package org.ep4j.plan.offer;
 
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicPort.LinkLayer;
 import org.ep4j.topology.NicReach;
@@ -18,13 +18,18 @@ import org.ep4j.topology.PathType;
  * The NIC ports that one device would use, nearest first.
  *
  * @param ports ports that are of use: those that reach the memory of the device where there are any, else all
+ * @param names names of the ports, as offers name them
+ * @param linkLayers what the ports speak
  * @param near how many at the head of {@code ports} are as near as the first
  * @param gigabytesPerSecond what the device gets of the near ones when every GPU of its host uses its share of the NICs
  */
-public record NicPaths(List<NicPath> ports, int near, double gigabytesPerSecond) {
-    /** Copies the list. */
+public record NicPaths(
+        List<NicPath> ports, List<String> names, Set<LinkLayer> linkLayers, int near, double gigabytesPerSecond) {
+    /** Copies the collections. */
     public NicPaths {
         ports = List.copyOf(ports);
+        names = List.copyOf(names);
+        linkLayers = Set.copyOf(linkLayers);
     }
 
     /**
@@ -56,7 +61,12 @@ public record NicPaths(List<NicPath> ports, int near, double gigabytesPerSecond)
                 .count();
         double share = sum(all) / Math.max(1, locality.gpu() < 0 ? 1 : locality.gpus());
         double rate = Math.min(sum(ports.subList(0, near)), share) * Estimates.NIC_EFFICIENCY;
-        return Optional.of(new NicPaths(ports, near, rate));
+        return Optional.of(new NicPaths(
+                ports,
+                ports.stream().map(NicPath::name).toList(),
+                ports.stream().map(path -> path.port().linkLayer()).collect(Collectors.toSet()),
+                near,
+                rate));
     }
 
     /** True when the NICs read and write the device's memory themselves. */
@@ -69,20 +79,11 @@ public record NicPaths(List<NicPath> ports, int near, double gigabytesPerSecond)
         return ports.get(0);
     }
 
-    /** Names of the ports, as offers name them. */
-    public List<String> names() {
-        return ports.stream().map(NicPath::name).toList();
-    }
-
     /** True when ports of the two sides can be on one network: InfiniBand does not speak to Ethernet. */
     public boolean meets(NicPaths other) {
-        Set<LinkLayer> mine = layers();
-        Set<LinkLayer> theirs = other.layers();
-        if (mine.contains(LinkLayer.UNSPECIFIED) || theirs.contains(LinkLayer.UNSPECIFIED)) {
-            return true;
-        }
-        mine.retainAll(theirs);
-        return !mine.isEmpty();
+        return linkLayers.contains(LinkLayer.UNSPECIFIED)
+                || other.linkLayers.contains(LinkLayer.UNSPECIFIED)
+                || !Collections.disjoint(linkLayers, other.linkLayers);
     }
 
     /** Networks of the nearest ports; an empty name among them where one is unknown, or routers take its packets further. */
@@ -97,12 +98,6 @@ public record NicPaths(List<NicPath> ports, int near, double gigabytesPerSecond)
         Set<String> mine = networks();
         Set<String> theirs = other.networks();
         return !mine.contains("") && !theirs.contains("") && Collections.disjoint(mine, theirs);
-    }
-
-    private EnumSet<LinkLayer> layers() {
-        EnumSet<LinkLayer> found = EnumSet.noneOf(LinkLayer.class);
-        ports.forEach(port -> found.add(port.port().linkLayer()));
-        return found;
     }
 
     private static boolean direct(Locality locality, NicReach nic) {

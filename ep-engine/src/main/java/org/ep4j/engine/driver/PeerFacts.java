@@ -75,10 +75,13 @@ public record PeerFacts(String backend) {
 
     /** Index that a GPU has in the topology as the rank sees it; -1 when that does not tell, empty when it may not use it. */
     public Optional<Integer> index(RankProfile rank, String gpu) {
-        for (String entry : fact(rank, GPUS).split(",", -1)) {
-            int equals = entry.indexOf('=');
-            if (equals > 0 && entry.substring(equals + 1).equals(gpu)) {
-                return Optional.of(number(entry.substring(0, equals)));
+        // Searched as it is: planning asks for each pair of GPUs of a host.
+        String all = fact(rank, GPUS);
+        String wanted = "=" + gpu;
+        for (int at = all.indexOf(wanted); at >= 0; at = all.indexOf(wanted, at + 1)) {
+            int end = at + wanted.length();
+            if (end == all.length() || all.charAt(end) == ',') {
+                return Optional.of(number(all.substring(all.lastIndexOf(',', at) + 1, at)));
             }
         }
         return Optional.empty();
@@ -128,7 +131,11 @@ public record PeerFacts(String backend) {
     public Optional<GpuPath> described(RankProfile from, RankProfile to) {
         // Each rank numbers the GPUs that it sees, so the peer's own number may mean another one here.
         int index = index(from, fact(to, GPU)).orElse(-1);
-        return index < 0 ? Optional.empty() : GpuPaths.between(from, to.withLocality(at(to.locality(), index)));
+        if (index < 0) {
+            return Optional.empty();
+        }
+        boolean same = index == to.locality().gpu();
+        return GpuPaths.between(from, same ? to : to.withLocality(at(to.locality(), index)));
     }
 
     /**

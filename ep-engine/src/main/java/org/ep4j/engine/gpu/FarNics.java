@@ -1,7 +1,9 @@
 package org.ep4j.engine.gpu;
 
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import org.ep4j.plan.EpPlan;
@@ -16,14 +18,21 @@ public final class FarNics {
      * several.
      */
     public static Optional<NicReach> first(EpPlan plan, int rank) {
-        List<NicReach> near = plan.profiles().get(rank).locality().nics();
-        Set<Integer> kinds = new HashSet<>();
-        return GpuWindow.remotes(plan, rank).stream()
-                // Paths of one kind of pairs have the same offer.
-                .filter(peer -> kinds.add(plan.kind(rank, peer)))
-                .flatMap(peer -> plan.path(rank, peer).offer().nics().stream())
-                .flatMap(port -> near.stream().filter(nic -> nic.name().equals(port.split(":", 2)[0])))
+        Map<String, NicReach> far = new HashMap<>();
+        plan.profiles().get(rank).locality().nics().stream()
                 .filter(nic -> !nic.distance().type().gpuDirect())
-                .findFirst();
+                .forEach(nic -> far.putIfAbsent(nic.name(), nic));
+        Set<Integer> kinds = new HashSet<>();
+        Set<List<String>> offered = new HashSet<>();
+        return far.isEmpty()
+                ? Optional.empty()
+                : GpuWindow.remotes(plan, rank).stream()
+                        // Paths of one kind of pairs have the same offer.
+                        .filter(peer -> kinds.add(plan.kind(rank, peer)))
+                        .map(peer -> plan.path(rank, peer).offer().nics())
+                        .filter(offered::add)
+                        .flatMap(List::stream)
+                        .flatMap(port -> Optional.ofNullable(far.get(port.split(":", 2)[0])).stream())
+                        .findFirst();
     }
 }

@@ -72,7 +72,7 @@ public record GpuWindow(
     }
 
     /** Ranks that {@code rank} posts to, ascending. */
-    static List<Integer> remotes(EpPlan plan, int rank) {
+    public static List<Integer> remotes(EpPlan plan, int rank) {
         BitSet mapped = new BitSet();
         plan.mappedPeers(rank).forEach(mapped::set);
         mapped.set(rank);
@@ -83,7 +83,7 @@ public record GpuWindow(
     }
 
     /** Index of {@code rank} among the {@link #remotes} of {@code peer}, of which it is one. */
-    static int place(EpPlan plan, int peer, int rank) {
+    public static int place(EpPlan plan, int peer, int rank) {
         int mappedBefore = -1 - Collections.binarySearch(plan.mappedPeers(peer), rank);
         return rank - mappedBefore - (peer < rank ? 1 : 0);
     }

@@ -1,0 +1,103 @@
+package org.ep4j.cli.plan;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.ep4j.plan.EpPlan;
+import org.ep4j.plan.PairPath;
+import org.ep4j.plan.PathKind;
+import org.ep4j.plan.RankProfile;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+@Tag("verify")
+final class RankTablesTest {
+    private static final int RANKS = 2048;
+    private static final int FACTOR = 4;
+
+    /** Of steps that grow with the ranks, and none with their square, which would be 16. */
+    private static final double MOST = 6;
+
+    private static final int ROUNDS = 5;
+    private static final int ATTEMPTS = 4;
+
+    private static Stream<RankTables.Mix> mixes() {
+        return RankTables.MIXES.stream();
+    }
+
+    @ParameterizedTest
+    @MethodSource("mixes")
+    void areWhatThePathsOfThePlanSay(RankTables.Mix mix) {
+        EpPlan plan = mix.plan(mix.profiles(20 * mix.perHost()));
+        Map<String, TreeSet<Integer>> users = new TreeMap<>();
+        for (PairPath path : plan.paths()) {
+            if (path.from() != path.to()) {
+                users.computeIfAbsent(path.backend(), k -> new TreeSet<>()).addAll(List.of(path.from(), path.to()));
+            }
+        }
+        assertThat(users.keySet()).containsExactlyInAnyOrderElementsOf(mix.backends());
+        for (int rank : List.of(0, 5, plan.ranks() - 1)) {
+            RankTables tables = RankTables.of(plan, rank);
+            assertThat(tables.mapped()).isEqualTo(peers(plan, rank, true));
+            assertThat(tables.remotes()).isEqualTo(peers(plan, rank, false));
+            assertThat(tables.places())
+                    .isEqualTo(tables.remotes().stream()
+                            .map(peer -> peers(plan, peer, false).indexOf(rank))
+                            .toList());
+            users.forEach(
+                    (backend, ranks) -> assertThat(tables.users().get(backend)).containsExactlyElementsOf(ranks));
+            for (int peer = 0; peer < plan.ranks(); peer++) {
+                int via = tables.via().get(peer);
+                assertThat(via < 0 || via == peer || plan.pathKind(via, peer) == PathKind.MAPPED)
+                        .as("rank %d passes on what rank %d sends to rank %d", via, rank, peer)
+                        .isTrue();
+            }
+            assertThat(tables.size().symmetric()).isPositive();
+        }
+    }
+
+    private static List<Integer> peers(EpPlan plan, int rank, boolean mapped) {
+        return IntStream.range(0, plan.ranks())
+                .filter(peer -> peer != rank && (plan.path(rank, peer).offer().kind() == PathKind.MAPPED) == mapped)
+                .boxed()
+                .toList();
+    }
+
+    @Tag("all")
+    @ParameterizedTest
+    @MethodSource("mixes")
+    void takeStepsThatGrowWithTheRanksAndNotWithTheirSquare(RankTables.Mix mix) {
+        List<RankProfile> few = mix.profiles(RANKS);
+        List<RankProfile> many = mix.profiles(FACTOR * RANKS);
+        double least = Double.MAX_VALUE;
+        for (int attempt = 0; attempt < ATTEMPTS && least > MOST; attempt++) {
+            least = Math.min(least, (double) median(mix, many) / median(mix, few));
+        }
+        assertThat(least)
+                .as("time of the processor with %d times as many ranks, in parts of that with %d", FACTOR, RANKS)
+                .isLessThanOrEqualTo(MOST);
+    }
+
+    /** Time of the processor, which what else runs on the machine changes little. */
+    private static long median(RankTables.Mix mix, List<RankProfile> profiles) {
+        ThreadMXBean thread = ManagementFactory.getThreadMXBean();
+        return IntStream.range(0, ROUNDS)
+                .mapToLong(round -> {
+                    long start = thread.getCurrentThreadCpuTime();
+                    RankTables.of(mix.plan(profiles), 1);
+                    return thread.getCurrentThreadCpuTime() - start;
+                })
+                .sorted()
+                .skip(ROUNDS / 2)
+                .findFirst()
+                .orElseThrow();
+    }
+}
