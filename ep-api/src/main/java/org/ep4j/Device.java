@@ -41,6 +41,11 @@ public record Device(String type, int ordinal) {
         }
     }
 
+    /** True for every device but the host's processor. */
+    public boolean isGpu() {
+        return !type.equals(HOST.type);
+    }
+
     @Override
     public String toString() {
         return type + ":" + ordinal;

@@ -86,8 +86,8 @@ final class Chooser {
 
     /** Why the engine cannot use a path between these devices. */
     private static Optional<String> impossible(PathKind kind, RankProfile from, RankProfile to) {
-        boolean writes = from.isGpu();
-        if (kind != PathKind.MAPPED && writes != to.isGpu()) {
+        boolean writes = from.device().isGpu();
+        if (kind != PathKind.MAPPED && writes != to.device().isGpu()) {
             return Optional.of("one of the two is a GPU and the other is not, which only mapped memory connects");
         }
         return kind == PathKind.DEVICE_POSTED && !writes

@@ -202,7 +202,7 @@ public final class EpPlan {
         RankProfile profile = profiles.get(rank);
         boolean posted = Arrays.stream(kinds.place(rank).from())
                 .anyMatch(kind -> decisions.get(kind).offer().kind() == PathKind.HOST_POSTED);
-        return posted && !profile.device().type().equals("host")
+        return posted && profile.device().isGpu()
                 ? ProxyCount.of(
                         options.proxies(),
                         profile.locality().architecture(),

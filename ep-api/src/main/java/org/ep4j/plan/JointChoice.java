@@ -114,7 +114,8 @@ final class JointChoice {
 
     private boolean isBetweenGpus(int kind) {
         Kind pairs = kinds.kinds().get(kind);
-        return profiles.get(pairs.from()).isGpu() && profiles.get(pairs.to()).isGpu();
+        return profiles.get(pairs.from()).device().isGpu()
+                && profiles.get(pairs.to()).device().isGpu();
     }
 
     private int back(int kind) {

@@ -53,7 +53,7 @@ final class NicRules {
 
     /** The same, of a rank on a device. */
     static int gpu(Locality locality, Device device) {
-        return locality.gpu() >= 0 || device.type().equals("host") ? locality.gpu() : device.ordinal();
+        return locality.gpu() >= 0 || !device.isGpu() ? locality.gpu() : device.ordinal();
     }
 
     /** True when the map names the rank's GPU, so that nothing is left to assign. */

@@ -101,10 +101,6 @@ public record RankProfile(
         return "rank " + rank + " (" + hostName + ", pid " + pid + ", " + device + ")";
     }
 
-    boolean isGpu() {
-        return !device.type().equals(Device.HOST.type());
-    }
-
     /** The same profile with another locality. */
     public RankProfile withLocality(Locality other) {
         return new RankProfile(rank, hostId, hostName, pid, device, other, domain, backends, settings);

@@ -50,6 +50,6 @@ public record ExposedMemory(DeviceMemory memory, Optional<DmaBuf> dmaBuf) {
         if (dmaBuf.isPresent()) {
             return Kind.DMA_BUF;
         }
-        return memory.device().type().equals("host") ? Kind.HOST : Kind.PEER_MEMORY;
+        return memory.device().isGpu() ? Kind.PEER_MEMORY : Kind.HOST;
     }
 }

@@ -1,7 +1,6 @@
 package org.ep4j.engine;
 
 import org.ep4j.BufferSize;
-import org.ep4j.Device;
 import org.ep4j.EpGroup;
 import org.ep4j.EpShape;
 import org.ep4j.config.EpConfig;
@@ -32,7 +31,7 @@ public final class EngineRuntime implements EpRuntime {
      */
     static BufferSize size(EpShape shape, EpPlan plan, int rank, Rails rails) {
         UsablePaths.check(plan);
-        if (plan.profiles().get(rank).device().type().equals(Device.HOST.type())) {
+        if (!plan.profiles().get(rank).device().isGpu()) {
             return HostBuffers.size(shape, plan.ranks(), rank, rails);
         }
         BufferSize mapped = HostBuffers.size(shape, plan.ranks(), rank, Rails.none());

@@ -146,7 +146,7 @@ final class Joining {
             return fixed.get();
         }
         long onHost = plan.profiles().stream()
-                .filter(profile -> profile.device().type().equals(Device.HOST.type()))
+                .filter(profile -> !profile.device().isGpu())
                 .count();
         if (onHost == plan.ranks()) {
             return "";

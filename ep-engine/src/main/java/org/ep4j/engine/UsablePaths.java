@@ -8,7 +8,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
-import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpKeys;
@@ -57,7 +56,7 @@ final class UsablePaths {
                         + ", and one of them alone can allocate it; leave the others out with "
                         + EpKeys.EXCLUDE.name());
             }
-            if (!isHost(plan, rank) && plan.pathKinds(rank).containsAll(POSTED)) {
+            if (isGpu(plan, rank) && plan.pathKinds(rank).containsAll(POSTED)) {
                 throw postsInTwoWays(plan, rank);
             }
         }
@@ -65,11 +64,11 @@ final class UsablePaths {
 
     private static void check(EpPlan plan, int from, int to) {
         PathKind kind = plan.pathKind(from, to);
-        boolean fromHost = isHost(plan, from);
+        boolean fromHost = !isGpu(plan, from);
         if (kind == PathKind.DEVICE_POSTED && fromHost) {
             throw unusable(plan, from, to, "ranks on the host have no GPU that could post");
         }
-        if (kind != PathKind.MAPPED && fromHost != isHost(plan, to)) {
+        if (kind != PathKind.MAPPED && fromHost == isGpu(plan, to)) {
             throw unusable(plan, from, to, "one of the two is a GPU and the other is not");
         }
         if (!fromHost && POSTED.contains(kind) && plan.pathKind(to, from) != kind) {
@@ -96,8 +95,8 @@ final class UsablePaths {
                 + EpKeys.EXCLUDE.name());
     }
 
-    private static boolean isHost(EpPlan plan, int of) {
-        return plan.profiles().get(of).device().type().equals(Device.HOST.type());
+    private static boolean isGpu(EpPlan plan, int of) {
+        return plan.profiles().get(of).device().isGpu();
     }
 
     private static EpUnavailableException unusable(EpPlan plan, int from, int to, String reason) {

@@ -85,7 +85,7 @@ final class IbrcOffer {
     }
 
     static Check nic(Device device, Locality locality, NicPaths nics) {
-        boolean unknown = nics.nearest().nic().family() == NicFamily.OTHER_RDMA && gpu(device);
+        boolean unknown = nics.nearest().nic().family() == NicFamily.OTHER_RDMA && device.isGpu();
         return unknown
                 ? Check.warn(
                         IbrcProbe.NIC,
@@ -105,7 +105,7 @@ final class IbrcOffer {
 
     Offer between(RankProfile from, RankProfile to) {
         // A command of a GPU and the doorbell cross PCIe; host memory needs the doorbell alone.
-        int crossings = gpu(from.device()) ? 2 : 1;
+        int crossings = from.device().isGpu() ? 2 : 1;
         Optional<NicPaths> mine = nics.of(from);
         Offer offer = NicOffers.between(
                 new NicOffers.Side(from, mine),
@@ -143,10 +143,6 @@ final class IbrcOffer {
 
     private static Optional<NicPaths> hardware(Locality locality, Predicate<NicReach> usable) {
         return NicPaths.of(locality, nic -> HARDWARE.contains(nic.family()) && usable.test(nic));
-    }
-
-    private static boolean gpu(Device device) {
-        return !device.type().equals("host");
     }
 
     private static String families(Locality locality) {

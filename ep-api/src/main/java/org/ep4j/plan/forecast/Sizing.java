@@ -83,7 +83,7 @@ public record Sizing(
                 rankMost.merge(backend, number, Math::max);
                 hostSums.computeIfAbsent(backend, k -> new TreeMap<>()).merge(host, number, Long::sum);
             });
-            boolean onHost = plan.profiles().get(rank).device().type().equals("host");
+            boolean onHost = !plan.profiles().get(rank).device().isGpu();
             int threads = hostPosted && onHost ? 1 : plan.proxies(rank);
             proxies = Math.max(proxies, threads);
             endpoints = Math.max(endpoints, ends[0]);

@@ -65,7 +65,7 @@ public final class PlanStudy {
             assumptions.add(request.experts() + " experts on " + plan.ranks() + " ranks: only " + request.experts()
                     + " ranks hold one, and all tokens go there (--experts plans with more)");
         }
-        if (first.device().type().equals("host")) {
+        if (!first.device().isGpu()) {
             assumptions.add(
                     "forecasts for the host device count copies between ranks alone; ./ep bench measures the rest");
         }

@@ -10,11 +10,17 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.ep4j.cli.plan.Machines.Joined;
+import org.ep4j.cli.plan.Machines.NicKind;
 import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.Topology;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -26,7 +32,7 @@ final class RankTablesTest {
     /** Of steps that grow with the ranks, and none with their square, which would be 16. */
     private static final double MOST = 6;
 
-    private static final int ROUNDS = 5;
+    private static final int ROUNDS = 3;
     private static final int ATTEMPTS = 4;
 
     private static Stream<RankTables.Mix> mixes() {
@@ -77,22 +83,46 @@ final class RankTablesTest {
     void takeStepsThatGrowWithTheRanksAndNotWithTheirSquare(RankTables.Mix mix) {
         List<RankProfile> few = mix.profiles(RANKS);
         List<RankProfile> many = mix.profiles(FACTOR * RANKS);
-        double least = Double.MAX_VALUE;
-        for (int attempt = 0; attempt < ATTEMPTS && least > MOST; attempt++) {
-            least = Math.min(least, (double) median(mix, many) / median(mix, few));
-        }
-        assertThat(least)
-                .as("time of the processor with %d times as many ranks, in parts of that with %d", FACTOR, RANKS)
+        assertThat(growth(() -> RankTables.of(mix.plan(few), 1), () -> RankTables.of(mix.plan(many), 1), MOST))
                 .isLessThanOrEqualTo(MOST);
     }
 
+    @Tag("all")
+    @Test
+    void aHostOfHundredsOfGpusTakesStepsThatGrowWithItsPairsOfGpus() {
+        // Four times as many GPUs and NICs have 16 times as many pairs.
+        assertThat(growth(() -> planOfOneHost(144), () -> planOfOneHost(4 * 144), 2 * 16))
+                .isLessThanOrEqualTo(2 * 16);
+    }
+
+    private static void planOfOneHost(int gpus) {
+        Topology machine =
+                Machines.gpus(gpus, GpuVendor.NVIDIA, Joined.NOT, List.of(NicKind.of(NicFamily.MLX5, 1, 400)));
+        RankTables.Mix mix = new RankTables.Mix("one host", machine, gpus, false);
+        EpPlan plan = mix.plan(mix.profiles(gpus));
+        assertThat(IntStream.range(0, gpus).mapToObj(plan::nics))
+                .as("each GPU has the NIC beside it")
+                .isEqualTo(IntStream.range(0, gpus)
+                        .mapToObj(gpu -> List.of("mlx5_" + gpu + "_0:1"))
+                        .toList());
+    }
+
+    /** Time with more ranks in parts of that with fewer; measured again where it is larger than it should be. */
+    private static double growth(Runnable few, Runnable many, double most) {
+        double least = Double.MAX_VALUE;
+        for (int attempt = 0; attempt < ATTEMPTS && least > most; attempt++) {
+            least = Math.min(least, (double) median(many) / median(few));
+        }
+        return least;
+    }
+
     /** Time of the processor, which what else runs on the machine changes little. */
-    private static long median(RankTables.Mix mix, List<RankProfile> profiles) {
+    private static long median(Runnable work) {
         ThreadMXBean thread = ManagementFactory.getThreadMXBean();
         return IntStream.range(0, ROUNDS)
                 .mapToLong(round -> {
                     long start = thread.getCurrentThreadCpuTime();
-                    RankTables.of(mix.plan(profiles), 1);
+                    work.run();
                     return thread.getCurrentThreadCpuTime() - start;
                 })
                 .sorted()
