@@ -25,6 +25,9 @@ final class PairKinds {
     /** Packed kinds, ascending. */
     private final long[] keys;
 
+    /** By class: index of the first kind in which it writes, and after the last class the number of kinds. */
+    private final int[] firstOf;
+
     private final List<Kind> kinds;
     private final int[] placeOf;
     private final List<Place> places;
@@ -63,6 +66,11 @@ final class PairKinds {
         Map<Long, Kind> found = new TreeMap<>();
         meetings.all().forEach((meeting, tally) -> collect(meeting, tally, found));
         this.keys = found.keySet().stream().mapToLong(Long::longValue).toArray();
+        this.firstOf = new int[classCount + 1];
+        for (int from = 0; from <= classCount; from++) {
+            int first = Arrays.binarySearch(keys, key(from, 0, 0));
+            firstOf[from] = first < 0 ? -1 - first : first;
+        }
         this.kinds = List.copyOf(found.values());
         this.placeOf = new int[classes.ranks()];
         this.places = findPlaces();
@@ -159,7 +167,7 @@ final class PairKinds {
     /** Negative where no such pair occurs. */
     private int index(int from, int to, long pattern) {
         int place = Arrays.binarySearch(patterns, pattern);
-        return place < 0 ? -1 : Arrays.binarySearch(keys, key(from, to, place));
+        return place < 0 ? -1 : Arrays.binarySearch(keys, firstOf[from], firstOf[from + 1], key(from, to, place));
     }
 
     private long key(int from, int to, int pattern) {

@@ -165,9 +165,8 @@ public final class PlanStudy {
             if (tokens > 0) {
                 Exchange exchange = Exchange.of(shape(), mode, tokens, request.fp8())
                         .grouped(request.groups(), request.topGroups());
-                for (Operation operation : Operation.values()) {
-                    all.add(operation(mode, tokens, operation, Forecast.of(plan, exchange, placement, operation)));
-                }
+                Forecast.ofBoth(plan, exchange, placement)
+                        .forEach((operation, forecast) -> all.add(operation(mode, tokens, operation, forecast)));
             }
         }
         return all;
