@@ -35,8 +35,13 @@ final class JointChoiceTest {
 
     /** A GPU that offers can tell from all others. */
     private static RankProfile rank(int rank, String device) {
+        return rank(rank, rank, device);
+    }
+
+    /** A GPU that offers can tell from those with other numbers. */
+    private static RankProfile rank(int rank, int number, String device) {
         Map<String, BackendProfile> backends = new TreeMap<>();
-        IDS.forEach(id -> backends.put(id, new BackendProfile(true, "", Map.of("number", Integer.toString(rank)))));
+        IDS.forEach(id -> backends.put(id, new BackendProfile(true, "", Map.of("number", Integer.toString(number)))));
         return new RankProfile(rank, "host-" + rank, "host-" + rank, 1, Device.parse(device), backends, Map.of());
     }
 
@@ -45,8 +50,14 @@ final class JointChoiceTest {
     }
 
     private static EpPlan plan(int ranks, BiFunction<Integer, Integer, Map<String, PathOffer>> offers) {
-        List<RankProfile> profiles =
-                IntStream.range(0, ranks).mapToObj(r -> rank(r, "cuda:0")).toList();
+        return plan(ranks, 1, offers);
+    }
+
+    /** With so many ranks of each number. */
+    private static EpPlan plan(int ranks, int each, BiFunction<Integer, Integer, Map<String, PathOffer>> offers) {
+        List<RankProfile> profiles = IntStream.range(0, ranks)
+                .mapToObj(r -> rank(r, r / each, "cuda:0"))
+                .toList();
         return Planner.plan(profiles, candidates(offers), BackendChoice.AUTO);
     }
 
@@ -77,12 +88,14 @@ final class JointChoiceTest {
     }
 
     /** The least total of the times of one way of posting, with memory mapped by one backend; empty where some pair has no path both ways. */
-    private static Optional<Double> least(long seed, int ranks, PathKind way) {
+    private static Optional<Double> least(long seed, int ranks, int each, PathKind way) {
         double least = Double.POSITIVE_INFINITY;
         for (String backend : IDS) {
             double total = 0;
-            for (int from = 0; from < ranks; from++) {
-                for (int to = from + 1; to < ranks; to++) {
+            for (int one = 0; one < ranks; one++) {
+                for (int other = one + 1; other < ranks; other++) {
+                    int from = one / each;
+                    int to = other / each;
                     total += Math.min(
                             micros(seed, from, to, way, IDS) + micros(seed, to, from, way, IDS),
                             micros(seed, from, to, PathKind.MAPPED, List.of(backend))
@@ -103,13 +116,16 @@ final class JointChoiceTest {
     }
 
     @Property(tries = 500)
-    void aPlanCanBeRunAndCostsLeastOrNoneCan(@ForAll long seed, @ForAll @IntRange(min = 2, max = 5) int ranks) {
+    void aPlanCanBeRunAndCostsLeastOrNoneCan(
+            @ForAll long seed,
+            @ForAll @IntRange(min = 2, max = 6) int ranks,
+            @ForAll @IntRange(min = 1, max = 3) int each) {
         EpPlan plan;
         try {
-            plan = plan(ranks, (from, to) -> offers(seed, from, to));
+            plan = plan(ranks, each, (from, to) -> offers(seed, from, to));
         } catch (EpUnavailableException e) {
-            assertThat(least(seed, ranks, PathKind.DEVICE_POSTED)).isEmpty();
-            assertThat(least(seed, ranks, PathKind.HOST_POSTED)).isEmpty();
+            assertThat(least(seed, ranks, each, PathKind.DEVICE_POSTED)).isEmpty();
+            assertThat(least(seed, ranks, each, PathKind.HOST_POSTED)).isEmpty();
             return;
         }
         double total = 0;
@@ -133,8 +149,8 @@ final class JointChoiceTest {
             assertThat(mapped).as("backends whose memory rank %d maps", from).hasSizeLessThan(2);
         }
         double least = Math.min(
-                least(seed, ranks, PathKind.DEVICE_POSTED).orElse(Double.POSITIVE_INFINITY),
-                least(seed, ranks, PathKind.HOST_POSTED).orElse(Double.POSITIVE_INFINITY));
+                least(seed, ranks, each, PathKind.DEVICE_POSTED).orElse(Double.POSITIVE_INFINITY),
+                least(seed, ranks, each, PathKind.HOST_POSTED).orElse(Double.POSITIVE_INFINITY));
         // Islands that post in different ways cost less than all in one way.
         assertThat(total).isLessThanOrEqualTo(least + 1e-6);
     }
