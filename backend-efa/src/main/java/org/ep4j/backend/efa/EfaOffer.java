@@ -217,9 +217,7 @@ final class EfaOffer {
         return offer instanceof PathOffer path
                 ? path.withFlow(flow(
                         from.rank(),
-                        from.nics()
-                                .map(nics -> nics.nearest().nic().family())
-                                .orElse(NicFamily.ETHERNET)))
+                        from.nics().map(nics -> nics.nearest().nic().family()).orElse(NicFamily.ETHERNET)))
                 : offer;
     }
 
