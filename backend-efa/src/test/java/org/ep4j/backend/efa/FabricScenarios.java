@@ -55,7 +55,7 @@ final class FabricScenarios {
         all.put(
                 "one-write-at-a-time",
                 () -> WriteScenarios.exchange(
-                        ranks(with(plain, "ep.efa.max-inflight-bytes", "4KiB")), 1 << 20, 200_000, 20));
+                        ranks(with(plain, "ep.nic.max-inflight-bytes", "4KiB")), 1 << 20, 200_000, 20));
         all.put("slow-receiver", () -> slowReceiver(plain));
         all.put("held", () -> WriteScenarios.heldReceiver(ranks(full(provider)), held(provider)));
         all.put("receiver-without-calls", () -> receiverWithoutCalls(plain));
@@ -120,9 +120,9 @@ final class FabricScenarios {
         return new TwoRanks(provider, plan, config, PATIENCE);
     }
 
-    /** Settings with which nothing but the peer's queue limits how many small writes are under way. */
+    /** Settings with which a peer may have the most small writes in flight. */
     static Map<String, String> full(String provider) {
-        return Map.of("ep.efa.provider", provider, "ep.efa.max-inflight-messages", "4096", "ep.timeout", "1s");
+        return Map.of("ep.efa.provider", provider, "ep.nic.max-inflight-messages", "4096", "ep.timeout", "1s");
     }
 
     /**

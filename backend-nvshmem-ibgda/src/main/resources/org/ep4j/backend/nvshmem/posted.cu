@@ -69,8 +69,7 @@ __device__ __noinline__ void ep_in_flight_posted(unsigned long long bytes) {
   if (EP_INFLIGHT_BYTES != 0) atomicAdd(&ep_in_flight[0].posted, bytes);
 }
 
-#endif
-
+// The threads that call for one write together.
 struct EpByThread {
   __device__ static bool first() { return true; }
   __device__ static void meet() {}
@@ -83,6 +82,11 @@ struct EpByBlock {
   __device__ static bool first() { return threadIdx.x == 0; }
   __device__ static void meet() { __syncthreads(); }
 };
+#else
+struct EpByThread;
+struct EpByWave;
+struct EpByBlock;
+#endif
 
 // Posts a write within the limits. Puts to a peer that this GPU maps use no NIC.
 template <typename Threads, typename Put>
