@@ -121,7 +121,7 @@ public final class EpPlan {
 
     /**
      * The lowest rank of each set of ranks that have the same kinds of paths to others and from others: what holds for these paths of one
-     * holds for those of all. Few, also where ranks are many.
+     * holds for those of all. Few where ranks are many, but all ranks of a plan that was given ({@link #of}).
      */
     public List<Integer> exampleRanks() {
         return kinds.exampleRanks();

@@ -10,9 +10,8 @@ import java.util.Map;
 import java.util.stream.IntStream;
 
 /**
- * With which pattern of equality groups of ranks meet each other. Two groups are looked at by themselves only where they share a value
- * that few have; of all other pairs what the one and the other have of common values decides. So thousands of groups take far fewer steps
- * than there are pairs of them. Immutable.
+ * Patterns of equality between groups of ranks. Two groups are compared one by one only where they share a value that few groups have;
+ * all other pairs differ only in values that many have. So thousands of groups take far fewer steps than there are pairs of them.
  */
 final class GroupPatterns {
     private final RankClasses classes;
@@ -20,9 +19,9 @@ final class GroupPatterns {
     /** By compared value and group: all groups that have this value, ascending; empty where it is a common one. */
     private final List<int[][]> few = new ArrayList<>();
     /** By group. */
-    private final int[] crowdOf;
+    private final int[] likeGroupsOf;
 
-    private final List<Crowd> crowds = new ArrayList<>();
+    private final List<LikeGroups> likeGroups = new ArrayList<>();
 
     /**
      * Groups of one type with the same common values.
@@ -30,7 +29,7 @@ final class GroupPatterns {
      * @param values by column, -1 for one that is not common
      * @param groups ascending
      */
-    record Crowd(int type, List<Integer> values, List<Integer> groups) {}
+    record LikeGroups(int type, List<Integer> values, List<Integer> groups) {}
 
     /**
      * Other groups that a group meets.
@@ -48,11 +47,11 @@ final class GroupPatterns {
 
     private record Key(long pattern, int type) {}
 
-    /** @param types by group: groups of different types are told apart */
+    /** @param types by group: groups of different types are not put together */
     GroupPatterns(RankClasses classes, int[] types) {
         this.classes = classes;
         this.types = types.clone();
-        this.crowdOf = new int[types.length];
+        this.likeGroupsOf = new int[types.length];
         int most = (int) Math.ceil(Math.sqrt(types.length));
         for (int column = 0; column < classes.columns(); column++) {
             few.add(few(column, most));
@@ -62,12 +61,12 @@ final class GroupPatterns {
             List<Integer> values = commonValues(group);
             List<Integer> key = new ArrayList<>(values);
             key.add(types[group]);
-            Integer crowd = known.putIfAbsent(key, crowds.size());
-            crowdOf[group] = crowd == null ? crowds.size() : crowd;
-            if (crowd == null) {
-                crowds.add(new Crowd(types[group], values, new ArrayList<>()));
+            Integer like = known.putIfAbsent(key, likeGroups.size());
+            likeGroupsOf[group] = like == null ? likeGroups.size() : like;
+            if (like == null) {
+                likeGroups.add(new LikeGroups(types[group], values, new ArrayList<>()));
             }
-            crowds.get(crowdOf[group]).groups().add(group);
+            likeGroups.get(likeGroupsOf[group]).groups().add(group);
         }
     }
 
@@ -94,9 +93,9 @@ final class GroupPatterns {
                 .toList();
     }
 
-    /** All crowds; each group is in one. */
-    List<Crowd> crowds() {
-        return crowds;
+    /** Groups that are alike, together; each group is in one of these. */
+    List<LikeGroups> likeGroups() {
+        return likeGroups;
     }
 
     /** Groups to look at by themselves, ascending, the group itself among them. */
@@ -110,13 +109,13 @@ final class GroupPatterns {
                 .toArray();
     }
 
-    /** Pattern of a group with all of a crowd that are not {@link #near}. */
-    long pattern(int group, Crowd crowd) {
-        List<Integer> own = crowds.get(crowdOf[group]).values();
+    /** Pattern of a group with all of those that are alike and not {@link #near}. */
+    long pattern(int group, LikeGroups like) {
+        List<Integer> own = likeGroups.get(likeGroupsOf[group]).values();
         long pattern = 0;
         for (int column = 0; column < own.size(); column++) {
             int value = own.get(column);
-            if (value >= 0 && value == crowd.values().get(column)) {
+            if (value >= 0 && value == like.values().get(column)) {
                 pattern |= 1L << column;
             }
         }
@@ -126,19 +125,19 @@ final class GroupPatterns {
     /** What a group meets but for itself, those with the lowest examples first. */
     List<Met> met(int group) {
         int[] near = near(group);
-        int[] nearIn = new int[crowds.size()];
+        int[] nearIn = new int[likeGroups.size()];
         Map<Key, Met> found = new LinkedHashMap<>();
         for (int other : near) {
-            nearIn[crowdOf[other]]++;
+            nearIn[likeGroupsOf[other]]++;
             if (other != group) {
                 add(found, new Met(classes.pattern(group, other), types[other], other, 1));
             }
         }
         for (int i = 0; i < nearIn.length; i++) {
-            Crowd crowd = crowds.get(i);
-            int count = crowd.groups().size() - nearIn[i];
+            LikeGroups like = likeGroups.get(i);
+            int count = like.groups().size() - nearIn[i];
             if (count > 0) {
-                add(found, new Met(pattern(group, crowd), crowd.type(), firstBut(crowd, near), count));
+                add(found, new Met(pattern(group, like), like.type(), firstBut(like, near), count));
             }
         }
         return found.values().stream()
@@ -150,12 +149,12 @@ final class GroupPatterns {
         found.merge(new Key(met.pattern(), met.type()), met, Met::and);
     }
 
-    private static int firstBut(Crowd crowd, int[] near) {
-        for (int group : crowd.groups()) {
+    private static int firstBut(LikeGroups like, int[] near) {
+        for (int group : like.groups()) {
             if (Arrays.binarySearch(near, group) < 0) {
                 return group;
             }
         }
-        throw new IllegalStateException("every group of a crowd is near");
+        throw new IllegalStateException("every one of these groups is near");
     }
 }

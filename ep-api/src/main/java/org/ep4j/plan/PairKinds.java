@@ -138,12 +138,12 @@ final class PairKinds {
         for (int other : near) {
             add(rank, classes.pattern(group, other), other, wanted, peers);
         }
-        for (GroupPatterns.Crowd crowd : patterns.crowds()) {
-            long pattern = patterns.pattern(group, crowd);
-            boolean any = meetings.members(crowd.groups().get(0)).keySet().stream()
+        for (GroupPatterns.LikeGroups like : patterns.likeGroups()) {
+            long pattern = patterns.pattern(group, like);
+            boolean any = meetings.members(like.groups().get(0)).keySet().stream()
                     .anyMatch(to -> isWanted(classes.classOf(rank), to, pattern, wanted));
             if (any) {
-                crowd.groups().stream()
+                like.groups().stream()
                         .filter(other -> Arrays.binarySearch(near, other) < 0)
                         .forEach(other -> add(rank, pattern, other, wanted, peers));
             }

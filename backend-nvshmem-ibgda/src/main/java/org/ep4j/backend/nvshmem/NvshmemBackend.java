@@ -71,7 +71,7 @@ final class NvshmemBackend implements EpBackend {
         return context.plan().uses(id(), PathKind.MAPPED);
     }
 
-    /** As {@link #allocates}. */
+    /** The same on all ranks. */
     @Override
     public boolean allocatesWindow() {
         return context.plan().uses(id(), PathKind.DEVICE_POSTED);

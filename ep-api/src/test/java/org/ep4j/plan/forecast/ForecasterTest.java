@@ -82,9 +82,9 @@ final class ForecasterTest {
         Messages messages = dispatch ? exchange.dispatchMessages() : exchange.combineMessages();
         double tokens = exchange.tokens() * (double) (dispatch ? exchange.dispatchRow() : exchange.combineRow());
         Routing routing = new Routing(exchange, placement);
-        MappedDomains domains = new MappedDomains(plan);
+        List<List<Integer>> domains = domains(plan);
         boolean forwards =
-                exchange.mode() == Mode.HIGH_THROUGHPUT && messages == Messages.PER_RANK && domains.count() > 1;
+                exchange.mode() == Mode.HIGH_THROUGHPUT && messages == Messages.PER_RANK && domains.size() > 1;
         double[][] bytes = new double[plan.ranks()][plan.ranks()];
         for (int from = 0; from < plan.ranks(); from++) {
             for (int to = 0; to < plan.ranks(); to++) {
@@ -92,9 +92,13 @@ final class ForecasterTest {
                     bytes[from][to] += tokens * routing.messages(to, messages);
                 }
             }
-            for (int domain = 0; forwards && domain < domains.count(); domain++) {
-                List<Integer> there = domains.members(domain);
-                int rail = domain == domains.of(from) ? from : there.get(domains.place(from) % there.size());
+            int sender = from;
+            int place = domains.stream()
+                    .mapToInt(domain -> domain.indexOf(sender))
+                    .max()
+                    .orElseThrow();
+            for (List<Integer> there : forwards ? domains : List.<List<Integer>>of()) {
+                int rail = there.contains(from) ? from : there.get(place % there.size());
                 if (rail != from) {
                     bytes[from][rail] += tokens * routing.reaches(there);
                 }
@@ -110,6 +114,28 @@ final class ForecasterTest {
             }
         }
         return traffic;
+    }
+
+    /** Each rank joins the first domain whose members all map it and are mapped by it. */
+    private static List<List<Integer>> domains(EpPlan plan) {
+        List<List<Integer>> domains = new ArrayList<>();
+        for (int r = 0; r < plan.ranks(); r++) {
+            int rank = r;
+            List<Integer> own = domains.stream()
+                    .filter(domain ->
+                            domain.stream().allMatch(other -> mapped(plan, other, rank) && mapped(plan, rank, other)))
+                    .findFirst()
+                    .orElseGet(() -> {
+                        domains.add(new ArrayList<>());
+                        return domains.get(domains.size() - 1);
+                    });
+            own.add(rank);
+        }
+        return domains;
+    }
+
+    private static boolean mapped(EpPlan plan, int from, int to) {
+        return plan.path(from, to).offer().kind() == PathKind.MAPPED;
     }
 
     /** Hosts of 1 to 4 GPUs, some of which share a domain, with links of their own, through switches, or only to neighbours. */

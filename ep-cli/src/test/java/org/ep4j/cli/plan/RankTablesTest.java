@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -31,6 +32,9 @@ final class RankTablesTest {
 
     /** Of steps that grow with the ranks, and none with their square, which would be 16. */
     private static final double MOST = 6;
+
+    /** NICs of a rank in these clusters. */
+    private static final int MOST_PORTS = 4;
 
     private static final int ROUNDS = 3;
     private static final int ATTEMPTS = 4;
@@ -61,13 +65,31 @@ final class RankTablesTest {
             users.forEach(
                     (backend, ranks) -> assertThat(tables.users().get(backend)).containsExactlyElementsOf(ranks));
             for (int peer = 0; peer < plan.ranks(); peer++) {
-                int via = tables.via().get(peer);
-                assertThat(via < 0 || via == peer || plan.pathKind(via, peer) == PathKind.MAPPED)
-                        .as("rank %d passes on what rank %d sends to rank %d", via, rank, peer)
-                        .isTrue();
+                assertThat(tables.via().get(peer))
+                        .as("what rank %d sends to rank %d", rank, peer)
+                        .isEqualTo(via(plan, rank, peer));
             }
+            long ports = tables.remotes().stream()
+                    .map(peer -> plan.path(rank, peer))
+                    .filter(path -> path.offer().kind() == PathKind.HOST_POSTED)
+                    .count();
+            assertThat(tables.ports()).isBetween(ports, (long) MOST_PORTS * ports);
             assertThat(tables.size().symmetric()).isPositive();
         }
+    }
+
+    /** The rank of the peer's island that has the sender's place in its own; nobody inside an island, or where it has one rank. */
+    private static int via(EpPlan plan, int rank, int peer) {
+        List<Integer> own = island(plan, rank);
+        List<Integer> there = island(plan, peer);
+        return own.contains(peer) || there.size() == 1 ? -1 : there.get(own.indexOf(rank) % there.size());
+    }
+
+    private static List<Integer> island(EpPlan plan, int rank) {
+        List<Integer> island = new ArrayList<>(peers(plan, rank, true));
+        island.add(rank);
+        island.sort(null);
+        return island;
     }
 
     private static List<Integer> peers(EpPlan plan, int rank, boolean mapped) {
@@ -83,7 +105,13 @@ final class RankTablesTest {
     void takeStepsThatGrowWithTheRanksAndNotWithTheirSquare(RankTables.Mix mix) {
         List<RankProfile> few = mix.profiles(RANKS);
         List<RankProfile> many = mix.profiles(FACTOR * RANKS);
-        assertThat(growth(() -> RankTables.of(mix.plan(few), 1), () -> RankTables.of(mix.plan(many), 1), MOST))
+        assertThat(growth(() -> mix.plan(few), () -> mix.plan(many), MOST))
+                .as("plan")
+                .isLessThanOrEqualTo(MOST);
+        EpPlan small = mix.plan(few);
+        EpPlan large = mix.plan(many);
+        assertThat(growth(() -> RankTables.of(small, 1), () -> RankTables.of(large, 1), MOST))
+                .as("tables")
                 .isLessThanOrEqualTo(MOST);
     }
 
