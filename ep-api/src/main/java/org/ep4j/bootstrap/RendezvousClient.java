@@ -19,7 +19,7 @@ import org.ep4j.EpUnavailableException;
 /** Connects a member to rank 0, which may start later. */
 final class RendezvousClient {
     /** Longest time to connect, and of the first handshake; each one has twice the time of the one before. */
-    private static final Duration ATTEMPT = Duration.ofSeconds(5);
+    private static final Duration LONGEST = Duration.ofSeconds(5);
 
     /** Within a second a host answers that can be reached by an address that is tried before others. */
     private static final Duration PREFERRED = Duration.ofSeconds(1);
@@ -58,9 +58,9 @@ final class RendezvousClient {
      */
     TcpLink connect() {
         int pause = FIRST_PAUSE_MILLIS;
-        Duration handshake = ATTEMPT;
+        Duration handshake = LONGEST;
         while (!deadline.passed()) {
-            for (Way way : ways()) {
+            for (Attempt attempt : attempts()) {
                 if (deadline.passed()) {
                     break;
                 }
@@ -72,12 +72,12 @@ final class RendezvousClient {
                 try {
                     channel = SocketChannel.open();
                     Socket socket = channel.socket();
-                    if (way.from().isPresent()) {
-                        socket.bind(new InetSocketAddress(way.from().get(), 0));
+                    if (attempt.from().isPresent()) {
+                        socket.bind(new InetSocketAddress(attempt.from().get(), 0));
                     }
                     socket.connect(
-                            new InetSocketAddress(way.to(), port),
-                            deadline.atMost(way.longest()).remainingMillis());
+                            new InetSocketAddress(attempt.to(), port),
+                            deadline.atMost(attempt.longest()).remainingMillis());
                     connected = true;
                     socket.setTcpNoDelay(true);
                     Connection.Session session = ClientHandshake.ask(
@@ -89,12 +89,12 @@ final class RendezvousClient {
                     if (connected && handshake.compareTo(settings.handshake()) < 0) {
                         handshake = handshake.multipliedBy(2);
                     }
-                    // An attempt that only the overall deadline cut short tells less than the one before.
+                    // An attempt that only the overall deadline cut short says less than the one before.
                     if (!cut || attempts == 1) {
-                        lastError = way.text(port) + ": " + Sockets.describe(e);
+                        lastError = attempt.text(port) + ": " + Sockets.describe(e);
                     }
                 } catch (IOException e) {
-                    lastError = way.text(port) + ": " + Sockets.describe(e);
+                    lastError = attempt.text(port) + ": " + Sockets.describe(e);
                 } finally {
                     if (!kept && channel != null) {
                         Sockets.close(channel);
@@ -129,31 +129,31 @@ final class RendezvousClient {
     }
 
     /**
-     * How to connect.
+     * One attempt to connect.
      *
      * @param to address of rank 0
      * @param from address of this rank; empty lets the system choose
-     * @param longest time that an attempt gets
+     * @param longest time that it gets
      */
-    private record Way(InetAddress to, Optional<InetAddress> from, Duration longest) {
+    private record Attempt(InetAddress to, Optional<InetAddress> from, Duration longest) {
         private String text(int port) {
             return to.getHostAddress() + " port " + port
                     + from.map(address -> " from " + address.getHostAddress()).orElse("");
         }
     }
 
-    private List<Way> ways() {
+    private List<Attempt> attempts() {
         ChosenInterfaces interfaces = settings.interfaces();
         boolean exact = fixed.isEmpty() && settings.hostIsExact();
         return interfaces.reachable(addresses(), exact).stream()
-                .flatMap(to -> ways(to, interfaces.localEnds(to)).stream())
+                .flatMap(to -> attempts(to, interfaces.localEnds(to)).stream())
                 .toList();
     }
 
     /** An address of this rank that is only preferred leaves time for the others. */
-    private static List<Way> ways(InetAddress to, List<Optional<InetAddress>> ends) {
+    private static List<Attempt> attempts(InetAddress to, List<Optional<InetAddress>> ends) {
         return ends.stream()
-                .map(from -> new Way(to, from, ends.size() > 1 && from.isPresent() ? PREFERRED : ATTEMPT))
+                .map(from -> new Attempt(to, from, ends.size() > 1 && from.isPresent() ? PREFERRED : LONGEST))
                 .toList();
     }
 

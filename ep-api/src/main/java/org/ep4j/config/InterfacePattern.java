@@ -26,19 +26,15 @@ public record InterfacePattern(boolean negated, boolean exact, List<String> name
      * @throws IllegalArgumentException when there is a mark and no name after it
      */
     public static InterfacePattern parse(String text) {
-        String rest = text.strip();
-        boolean negated = rest.startsWith("^");
-        rest = negated ? rest.substring(1) : rest;
-        boolean exact = rest.startsWith("=");
-        rest = exact ? rest.substring(1) : rest;
-        List<String> names = Arrays.stream(rest.split(","))
+        MarkedList list = MarkedList.parse(text);
+        List<String> names = Arrays.stream(list.names().split(","))
                 .map(String::strip)
                 .filter(name -> !name.isEmpty())
                 .toList();
         if (names.isEmpty() && !text.isBlank()) {
             throw new IllegalArgumentException("no interface is named");
         }
-        return new InterfacePattern(negated, exact, names);
+        return new InterfacePattern(list.negated(), list.exact(), names);
     }
 
     /** How variables of other software are read, which must not stop a job: a mark without a name names nothing. */

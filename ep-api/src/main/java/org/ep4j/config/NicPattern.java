@@ -55,15 +55,11 @@ public record NicPattern(boolean negated, boolean exact, List<Item> items) {
      * @throws NicListException when it cannot be meant
      */
     public static NicPattern parse(String text) {
-        String rest = text.trim();
-        boolean negated = rest.startsWith("^");
-        rest = negated ? rest.substring(1) : rest;
-        boolean exact = rest.startsWith("=");
-        rest = exact ? rest.substring(1) : rest;
+        MarkedList list = MarkedList.parse(text);
         List<Item> items = new ArrayList<>();
-        for (String part : rest.split(",", -1)) {
+        for (String part : list.names().split(",", -1)) {
             // NVSHMEM_HCA_LIST repeats the mark before each name.
-            String name = negated && part.trim().startsWith("^") ? part.trim().substring(1) : part.trim();
+            String name = list.negated() && part.trim().startsWith("^") ? part.trim().substring(1) : part.trim();
             if (name.startsWith("^") || name.startsWith("=")) {
                 throw new NicListException(
                         "\"" + part.trim() + "\" has a mark of its own; write ^ and = once, before the whole list");
@@ -76,7 +72,7 @@ public record NicPattern(boolean negated, boolean exact, List<Item> items) {
         if (items.isEmpty() && !text.isBlank()) {
             throw new NicListException("no NIC is named; write names such as mlx5_0,mlx5_1:1, or leave it empty");
         }
-        return new NicPattern(negated, exact, items);
+        return new NicPattern(list.negated(), list.exact(), items);
     }
 
     /**

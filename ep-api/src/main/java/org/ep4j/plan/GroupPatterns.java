@@ -98,7 +98,7 @@ final class GroupPatterns {
         return likeGroups;
     }
 
-    /** Groups to look at by themselves, ascending, the group itself among them. */
+    /** Groups that are compared with this one singly, ascending, the group itself among them. */
     int[] near(int group) {
         IntStream own = IntStream.of(group);
         return few.stream()
@@ -109,7 +109,7 @@ final class GroupPatterns {
                 .toArray();
     }
 
-    /** Pattern of a group with all of those that are alike and not {@link #near}. */
+    /** Pattern of a group with every group of {@code like} that is not {@link #near}. */
     long pattern(int group, LikeGroups like) {
         List<Integer> own = likeGroups.get(likeGroupsOf[group]).values();
         long pattern = 0;
@@ -122,7 +122,7 @@ final class GroupPatterns {
         return pattern;
     }
 
-    /** What a group meets but for itself, those with the lowest examples first. */
+    /** All other groups as this one meets them, the lowest example first. */
     List<Met> met(int group) {
         int[] near = near(group);
         int[] nearIn = new int[likeGroups.size()];

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.ep4j.testing.Guard;
 
 /**
  * Two network namespaces that two cables connect, as two hosts on two networks: the first host has the interfaces {@code a1} and
@@ -60,9 +61,19 @@ final class TwoHosts implements AutoCloseable {
             on(host, "sh", "-c", "echo 0 > /proc/sys/net/ipv4/conf/" + name + "/rp_filter");
         }
         for (int host = 0; host < 2; host++) {
+            int end = host;
             String name = (host == 0 ? "a" : "b") + cable;
             // The system notices the other end of the cable a moment later.
-            on(host, "sh", "-c", "until ip link show " + name + " | grep -q 'state UP'; do sleep 0.05; done");
+            Guard.until(name + " is up", () -> isUp(end, name));
+        }
+    }
+
+    private boolean isUp(int host, String name) {
+        try {
+            return run(host, "sh", "-c", "ip link show " + name + " | grep -q 'state UP'")
+                    .isEmpty();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 

@@ -28,6 +28,6 @@ final class DeviceOption {
     }
 
     boolean onHost() {
-        return Device.parse(name()).type().equals(Device.HOST.type());
+        return !Device.parse(name()).isGpu();
     }
 }

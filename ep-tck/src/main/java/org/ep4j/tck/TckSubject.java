@@ -29,7 +29,7 @@ public record TckSubject(
         settings = Map.copyOf(settings);
         Set<Capability> all = EnumSet.noneOf(Capability.class);
         all.addAll(Capability.closure(declared));
-        if (Device.parse(device).type().equals(Device.HOST.type())) {
+        if (!Device.parse(device).isGpu()) {
             all.remove(Capability.STREAMS);
         }
         declared = Set.copyOf(all);

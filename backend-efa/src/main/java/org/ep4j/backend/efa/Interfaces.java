@@ -10,7 +10,7 @@ import org.ep4j.topology.NicFamilies;
 final class Interfaces {
     private Interfaces() {}
 
-    /** Those of {@code names} that are used, in their order: what {@link EfaKeys#INTERFACE} means, else one that suits. */
+    /** Interfaces to use, in the order of {@code names}: the ones that {@link EfaKeys#INTERFACE} means, else one that suits. */
     static List<String> of(EpConfig config, List<String> names) {
         InterfacePattern pattern = InterfacePattern.parse(config.get(EfaKeys.INTERFACE));
         if (!pattern.isEmpty()) {

@@ -66,7 +66,7 @@ public record Forecast(
         return new Forecaster(plan, exchange, placement).forecast(operation);
     }
 
-    /** Computes those of both operations, in less time than one by one. */
+    /** Computes the forecasts of both operations, which share most of the work. */
     public static Map<Operation, Forecast> ofBoth(EpPlan plan, Exchange exchange, ExpertPlacement placement) {
         Forecaster forecaster = new Forecaster(plan, exchange, placement);
         Map<Operation, Forecast> both = new EnumMap<>(Operation.class);

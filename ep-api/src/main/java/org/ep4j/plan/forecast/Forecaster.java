@@ -79,7 +79,7 @@ final class Forecaster {
     /** Bytes of a dispatch. */
     @FunctionalInterface
     private interface Flow {
-        /** From one rank to another; the same for ranks with the same labels, where their path is not looked at by itself. */
+        /** From one rank to another; equal for ranks with equal labels, unless their paths are added singly. */
         double bytes(int from, int to);
     }
 
@@ -88,31 +88,31 @@ final class Forecaster {
     }
 
     /**
-     * Adds up what goes from all ranks to all others.
+     * Adds up the bytes of all pairs of ranks.
      *
-     * @param dispatch false for a combine, which goes the same ways backwards
-     * @param alone paths that are looked at pair by pair; they map memory
+     * @param dispatch false for a combine, whose bytes go the other way
+     * @param singly paths whose pairs are added one at a time, since ranks with equal labels differ there; they map memory
      */
-    private Traffic traffic(int[] labels, Flow flow, boolean dispatch, Predicate<PathTraits> alone) {
+    private Traffic traffic(int[] labels, Flow flow, boolean dispatch, Predicate<PathTraits> singly) {
         Traffic traffic = new Traffic(paths, plan.ranks());
         Flow sent = dispatch ? flow : (from, to) -> flow.bytes(to, from);
         PeerGroups peers = plan.peerGroups(labels);
         for (int rank = 0; rank < plan.ranks(); rank++) {
             int own = rank;
-            boolean[] some = {false};
+            boolean[] hasSingle = {false};
             peers.forEach(rank, (peer, count) -> {
-                if (alone.test(paths.traits(own, peer))) {
-                    some[0] = true;
+                if (singly.test(paths.traits(own, peer))) {
+                    hasSingle[0] = true;
                 } else {
                     traffic.addOut(own, peer, count * sent.bytes(own, peer));
                 }
-                if (!alone.test(paths.traits(peer, own))) {
+                if (!singly.test(paths.traits(peer, own))) {
                     traffic.addIn(own, peer, count * sent.bytes(peer, own));
                 }
             });
-            if (some[0]) {
+            if (hasSingle[0]) {
                 plan.mappedPeers(rank).stream()
-                        .filter(peer -> alone.test(paths.traits(own, peer)))
+                        .filter(peer -> singly.test(paths.traits(own, peer)))
                         .forEach(peer -> traffic.add(own, peer, sent.bytes(own, peer)));
             }
         }

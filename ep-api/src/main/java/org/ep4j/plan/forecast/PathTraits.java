@@ -10,22 +10,22 @@ import org.ep4j.plan.offer.GpuPaths;
 import org.ep4j.spi.PathOffer;
 
 /**
- * What forecasts and sizes look at in a path.
+ * Properties of a path that forecasts and sizes depend on.
  *
  * @param backend who moves the bytes
  * @param offer what it promised
  * @param ports ports of the writing rank that it uses
  * @param lanes channels
- * @param gpuPath the way between the GPUs, where memory is mapped without a detour
+ * @param gpuPath the links between the GPUs, where memory is mapped without a detour
  */
 record PathTraits(String backend, PathOffer offer, List<String> ports, int lanes, Optional<GpuPath> gpuPath) {
     static PathTraits of(EpPlan plan, int from, int to) {
         PairPath path = plan.path(from, to);
         boolean mapped = path.offer().kind() == PathKind.MAPPED && !path.offer().staged();
-        Optional<GpuPath> way = mapped
+        Optional<GpuPath> gpuPath = mapped
                 ? GpuPaths.between(plan.profiles().get(from), plan.profiles().get(to))
                 : Optional.empty();
-        return new PathTraits(path.backend(), path.offer(), path.nics(), path.lanes(), way);
+        return new PathTraits(path.backend(), path.offer(), path.nics(), path.lanes(), gpuPath);
     }
 
     boolean mapped() {

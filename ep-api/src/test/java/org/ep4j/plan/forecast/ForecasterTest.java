@@ -40,7 +40,7 @@ import org.ep4j.topology.NicReach;
 import org.ep4j.topology.PathType;
 import org.junit.jupiter.api.Tag;
 
-/** Forecasts add up what goes between alike ranks at once; here each pair is looked at by itself. */
+/** Forecasts add up what goes between alike ranks at once; here every pair is added on its own. */
 @Tag("verify")
 final class ForecasterTest {
     private static final int GPUS = 4;

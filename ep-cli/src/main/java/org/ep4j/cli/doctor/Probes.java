@@ -143,7 +143,7 @@ final class Probes {
      * guest of Windows GPUs are not on PCI.
      */
     private Optional<String> absent(Device device) {
-        boolean there = device.type().equals(Device.HOST.type())
+        boolean there = !device.isGpu()
                 || Stream.concat(
                                 machine.gpus().stream().map(Gpu::vendor),
                                 LinuxTopology.gpuVendors(FileTree.of(Path.of("/"))).stream())

@@ -52,7 +52,7 @@ public final class FifoBench {
             default -> NativeLibrary.load(java.nio.file.Path.of(spec.library()));
         }
         int most = spec.threads().stream().mapToInt(t -> t).max().orElse(1) * spec.rings();
-        if (spec.device().type().equals(Device.HOST.type())) {
+        if (!spec.device().isGpu()) {
             try (Producers producers = new HostProducers(most, spec.ringCommands(), spec.producers(1))) {
                 return measure(producers);
             }

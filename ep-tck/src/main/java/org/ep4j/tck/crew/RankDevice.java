@@ -16,7 +16,7 @@ public final class RankDevice {
      * @param localRank index of the rank among those of its host
      */
     public static String of(String device, int localRank) {
-        if (device.contains(":") || Device.parse(device).type().equals(Device.HOST.type())) {
+        if (device.contains(":") || !Device.parse(device).isGpu()) {
             return device;
         }
         // With none, joining says why.
