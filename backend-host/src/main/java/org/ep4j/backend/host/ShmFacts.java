@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import org.ep4j.config.EpKeys;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.spi.NoPath;
@@ -48,6 +49,11 @@ final class ShmFacts {
         }
         if (differ(from, to, BOOT)) {
             return new NoPath("the ranks run on different machines", "add a backend that connects machines");
+        }
+        if (!from.hostId().equals(to.hostId())) {
+            return new NoPath(
+                    "the ranks count as different hosts by " + EpKeys.HOST_RANKS.name(),
+                    "unset it to use the real hosts");
         }
         if (differ(from, to, FOLDER_ID)) {
             return new NoPath(

@@ -55,6 +55,13 @@ final class OfferTest {
     }
 
     @Test
+    void ranksThatCountAsDifferentHostsDoNot() {
+        assertThat(provider.offer(rank(0), TestRanks.profile(3, "host-id/1", FACTS, IDENTITY)))
+                .isInstanceOfSatisfying(
+                        NoPath.class, none -> assertThat(none.reason()).contains("ep.host.ranks"));
+    }
+
+    @Test
     void ranksWithAPrivateFolderDoNot() {
         assertThat(provider.offer(rank(0), rank(3, "folder-id", "91:1"))).isInstanceOfSatisfying(NoPath.class, none -> {
             assertThat(none.reason()).contains("the peer's /dev/shm is another folder");

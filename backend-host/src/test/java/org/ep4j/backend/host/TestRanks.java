@@ -73,9 +73,13 @@ final class TestRanks {
     }
 
     static RankProfile profile(int rank, Map<String, String> facts, Map<String, String> identity) {
+        return profile(rank, "host-id", facts, identity);
+    }
+
+    static RankProfile profile(int rank, String hostId, Map<String, String> facts, Map<String, String> identity) {
         return new RankProfile(
                 rank,
-                "host-id",
+                hostId,
                 "host-a",
                 1000 + rank,
                 Device.HOST,
