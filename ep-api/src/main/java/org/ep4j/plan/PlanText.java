@@ -149,7 +149,7 @@ final class PlanText {
         PathOffer offer = decision.offer();
         StringBuilder line = new StringBuilder(String.format(
                 Locale.ROOT,
-                "%-14s %-13s est. %.0f GB/s, %.1f us",
+                "%-14s %-13s path est. %.0f GB/s, %.1f us",
                 decision.backend(),
                 offer.kind(),
                 offer.gigabytesPerSecond(),

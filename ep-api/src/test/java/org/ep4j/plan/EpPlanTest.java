@@ -45,9 +45,9 @@ class EpPlanTest {
                         rank 2 (name-h1, pid 12, host:0) nics mlx5_0:1 mlx5_1:1: given
                         rank 3 (name-h1, pid 13, host:0) nics mlx5_0:1 mlx5_1:1: given
                         hybrid: loads and stores within a domain, NICs beyond it
-                        0->1 1->0 2->3 3->2: host-shm       MAPPED        est. 12 GB/s, 0.6 us
+                        0->1 1->0 2->3 3->2: host-shm       MAPPED        path est. 12 GB/s, 0.6 us
                             not taken: efa: no NIC
-                        0->2 0->3 1->2 1->3 2->0 2->1 3->0 3->1: ibrc-multiqp   HOST_POSTED   est. 50 GB/s, 5.3 us, 2 lanes
+                        0->2 0->3 1->2 1->3 2->0 2->1 3->0 3->1: ibrc-multiqp   HOST_POSTED   path est. 50 GB/s, 5.3 us, 2 lanes
                             not taken: host-shm: other host
                             not taken: efa: no NIC
                         """);

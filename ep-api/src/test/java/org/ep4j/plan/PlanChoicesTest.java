@@ -175,10 +175,10 @@ class PlanChoicesTest {
                                 + " (ranks 56-63), ... name-h30 (ranks 240-247)",
                         "name-h31 (ranks 248-250)",
                         "hybrid: loads and stores within a domain, NICs beyond it",
-                        "0->1 0->2 0->3 0->4 0->5 0->6 0->7 1->0 and 1734 more: ipc            MAPPED        est. 300 GB/s,"
+                        "0->1 0->2 0->3 0->4 0->5 0->6 0->7 1->0 and 1734 more: ipc            MAPPED        path est. 300 GB/s,"
                                 + " 1.0 us",
                         "    not taken: rdma: slower, 5.4 us a row against 1.0 us",
-                        "0->8 0->9 0->10 0->11 0->12 0->13 0->14 0->15 and 61000 more: rdma           HOST_POSTED   est. 40"
+                        "0->8 0->9 0->10 0->11 0->12 0->13 0->14 0->15 and 61000 more: rdma           HOST_POSTED   path est. 40"
                                 + " GB/s, 5.0 us, 12 lanes",
                         "    not taken: ipc: another host (take a network backend)");
         assertThat(plan.explain())
@@ -197,7 +197,7 @@ class PlanChoicesTest {
                         256 ranks on 1 host
                         name-h0 (ranks 0-255)
                             rank 0 (name-h0, pid 1000, host:0), and 255 ranks like it
-                        all 65280 pairs: ipc            MAPPED        est. 300 GB/s, 1.0 us
+                        all 65280 pairs: ipc            MAPPED        path est. 300 GB/s, 1.0 us
                         """);
     }
 }

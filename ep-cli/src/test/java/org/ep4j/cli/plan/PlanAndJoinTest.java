@@ -58,19 +58,22 @@ final class PlanAndJoinTest {
             for (String required : List.of("", "host-shm", "efa", VERBS)) {
                 all.add(Map.of("EP_HOST_RANKS", hostRanks, "EP_BACKEND_REQUIRE", required));
             }
-            for (String nic : nics()) {
-                all.add(Map.of("EP_HOST_RANKS", hostRanks, "EP_BACKEND_REQUIRE", VERBS, "NCCL_IB_HCA", "=" + nic));
-                all.add(Map.of("EP_HOST_RANKS", hostRanks, "EP_BACKEND_REQUIRE", VERBS, "EP_NIC_EXCLUDE", nic));
-                all.add(Map.of("EP_HOST_RANKS", hostRanks, "EP_BACKEND_REQUIRE", VERBS, "EP_NIC_MAP", "*:" + nic));
+        }
+        for (String nic : nics()) {
+            for (String variable : List.of("NCCL_IB_HCA==" + nic, "EP_NIC_EXCLUDE=" + nic, "EP_NIC_MAP=*:" + nic)) {
+                String[] pair = variable.split("=", 2);
+                all.add(Map.of("EP_HOST_RANKS", "1", "EP_BACKEND_REQUIRE", VERBS, pair[0], pair[1]));
             }
         }
         return all.stream();
     }
 
+    /** One NIC with RDMA, where there is any: joins take long in the guest. */
     private static List<String> nics() {
         return Topologies.live().nics().stream()
                 .filter(nic -> nic.family().rdma())
                 .map(Nic::name)
+                .limit(1)
                 .toList();
     }
 
