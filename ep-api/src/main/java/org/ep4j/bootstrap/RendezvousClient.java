@@ -1,6 +1,7 @@
 package org.ep4j.bootstrap;
 
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
@@ -31,6 +32,7 @@ final class RendezvousClient {
     private final List<InetAddress> fixed;
     private final int port;
     private final Deadline deadline;
+    private final Connecting connecting;
     private final byte[] process = Proof.nonce();
     private byte[] salt = new byte[0];
     private int iterations;
@@ -44,10 +46,31 @@ final class RendezvousClient {
      * @param fixed addresses to use; empty to look the host's up before every attempt
      */
     RendezvousClient(TcpSettings settings, List<InetAddress> fixed, int port, Deadline deadline) {
+        this(settings, fixed, port, deadline, RendezvousClient::connect);
+    }
+
+    /** A client that connects its sockets by {@code connecting}. */
+    RendezvousClient(
+            TcpSettings settings, List<InetAddress> fixed, int port, Deadline deadline, Connecting connecting) {
         this.settings = settings;
         this.fixed = List.copyOf(fixed);
         this.port = port;
         this.deadline = deadline;
+        this.connecting = connecting;
+    }
+
+    /** Connects a socket from an address, or from any where there is none. */
+    @FunctionalInterface
+    interface Connecting {
+        void connect(Socket socket, Optional<InetAddress> from, InetSocketAddress to, int millis) throws IOException;
+    }
+
+    private static void connect(Socket socket, Optional<InetAddress> from, InetSocketAddress to, int millis)
+            throws IOException {
+        if (from.isPresent()) {
+            socket.bind(new InetSocketAddress(from.get(), 0));
+        }
+        socket.connect(to, millis);
     }
 
     /**
@@ -59,7 +82,9 @@ final class RendezvousClient {
     TcpLink connect() {
         int pause = FIRST_PAUSE_MILLIS;
         Duration handshake = LONGEST;
+        boolean listening = false;
         while (!deadline.passed()) {
+            boolean refused = false;
             for (Attempt attempt : attempts()) {
                 if (deadline.passed()) {
                     break;
@@ -72,13 +97,17 @@ final class RendezvousClient {
                 try {
                     channel = SocketChannel.open();
                     Socket socket = channel.socket();
-                    if (attempt.from().isPresent()) {
-                        socket.bind(new InetSocketAddress(attempt.from().get(), 0));
-                    }
-                    socket.connect(
+                    connecting.connect(
+                            socket,
+                            attempt.from(),
                             new InetSocketAddress(attempt.to(), port),
                             deadline.atMost(attempt.longest()).remainingMillis());
                     connected = true;
+                    if (refused && !listening) {
+                        // Rank 0 may have begun to listen just now: the address that was refused comes first once more.
+                        listening = true;
+                        break;
+                    }
                     socket.setTcpNoDelay(true);
                     Connection.Session session = ClientHandshake.ask(
                             socket, settings, process, attempts, this::secretKey, deadline.atMost(handshake));
@@ -94,6 +123,7 @@ final class RendezvousClient {
                         lastError = attempt.text(port) + ": " + Sockets.describe(e);
                     }
                 } catch (IOException e) {
+                    refused |= e instanceof ConnectException && attempt.from().isPresent();
                     lastError = attempt.text(port) + ": " + Sockets.describe(e);
                 } finally {
                     if (!kept && channel != null) {

@@ -59,7 +59,8 @@ public record NicPattern(boolean negated, boolean exact, List<Item> items) {
         List<Item> items = new ArrayList<>();
         for (String part : list.names().split(",", -1)) {
             // NVSHMEM_HCA_LIST repeats the mark before each name.
-            String name = list.negated() && part.trim().startsWith("^") ? part.trim().substring(1) : part.trim();
+            String name =
+                    list.negated() && part.trim().startsWith("^") ? part.trim().substring(1) : part.trim();
             if (name.startsWith("^") || name.startsWith("=")) {
                 throw new NicListException(
                         "\"" + part.trim() + "\" has a mark of its own; write ^ and = once, before the whole list");

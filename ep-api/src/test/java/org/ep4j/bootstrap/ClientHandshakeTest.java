@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -13,6 +14,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.ep4j.spi.NanoClock;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -125,5 +127,32 @@ final class ClientHandshakeTest {
             again.accept(timing(1000, 10_000), timing(1000, 10_000));
             Ranks.get(link).cut();
         }
+    }
+
+    @Test
+    void usesThePreferredAddressWhenRankZeroBeginsToListenAfterRefusingIt() throws IOException {
+        InetAddress preferred = InetAddress.getByName("192.0.2.2");
+        LocalInterface chosen = new LocalInterface("x0", List.of(new LocalInterface.Address(preferred, 24)));
+        List<String> tried = new CopyOnWriteArrayList<>();
+        RendezvousClient client = new RendezvousClient(
+                TcpGroup.interfaces(settings, new ChosenInterfaces("", false, List.of(chosen), List.of(chosen))),
+                List.of(InetAddress.getByName("192.0.2.1")),
+                settings.port(),
+                settings.deadline(settings.setupTimeout()),
+                (socket, from, to, millis) -> {
+                    tried.add(from.map(InetAddress::getHostAddress).orElse("any"));
+                    if (tried.size() == 1) {
+                        throw new ConnectException("Connection refused");
+                    }
+                    socket.connect(listener.getLocalSocketAddress(), millis);
+                });
+        CompletableFuture<TcpLink> link = ranks.start(client::connect);
+        // The connection from any address, which the member closes.
+        listener.accept().close();
+        try (Served second = new Served()) {
+            second.accept(timing(1000, 10_000), timing(1000, 10_000));
+            Ranks.get(link).cut();
+        }
+        assertThat(tried).containsExactly("192.0.2.2", "any", "192.0.2.2");
     }
 }

@@ -59,6 +59,22 @@ final class TcpGroup {
         return copy(s, s.rank(), host, s.port(), s.secret(), s.setupTimeout(), s.linger(), s.clock());
     }
 
+    static TcpSettings interfaces(TcpSettings s, ChosenInterfaces interfaces) {
+        return new TcpSettings(
+                s.rank(),
+                s.size(),
+                s.host(),
+                s.storePort(),
+                s.port(),
+                interfaces,
+                s.secret(),
+                s.setupTimeout(),
+                s.heartbeat(),
+                s.silence(),
+                s.linger(),
+                s.clock());
+    }
+
     /** All members, formed. */
     static List<Bootstrap> form(int size) {
         return form(settings(0, size, 0));
