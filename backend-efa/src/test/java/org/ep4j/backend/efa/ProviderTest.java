@@ -4,11 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Random;
 import java.util.ServiceLoader;
+import org.ep4j.BufferSize;
 import org.ep4j.Device;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.config.EpConfig;
@@ -16,6 +19,7 @@ import org.ep4j.plan.EpPlan;
 import org.ep4j.plan.PairPath;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
+import org.ep4j.plan.forecast.Sizing;
 import org.ep4j.plan.offer.Estimates;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.DescribeRequest;
@@ -24,6 +28,8 @@ import org.ep4j.spi.NoPath;
 import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
+import org.ep4j.testing.ForAll;
+import org.ep4j.testing.Property;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
@@ -214,6 +220,42 @@ final class ProviderTest {
         assertThat(first.mine()).containsExactly("y", "x").isEqualTo(second.theirs());
         assertThat(first.theirs()).containsExactly("v", "v").isEqualTo(second.mine());
         assertThat(first.provider()).isEqualTo("efa");
+    }
+
+    @Property(tries = 200)
+    void aPlanCountsTheEndpointsThatAreOpened(@ForAll long seed) {
+        Random random = new Random(seed);
+        int ranks = 2 + random.nextInt(3);
+        List<RankProfile> profiles = new ArrayList<>();
+        for (int rank = 0; rank < ranks; rank++) {
+            profiles.add(profile(rank, "h" + rank, Locality.UNKNOWN, facts("efa", "efa", "a,b,c,d")));
+        }
+        List<PairPath> paths = new ArrayList<>();
+        for (int from = 0; from < ranks; from++) {
+            // NICs of the rank, one or two ports of each.
+            List<String> nics = new ArrayList<>();
+            for (String nic : List.of("a", "b", "c", "d").subList(0, 1 + random.nextInt(4))) {
+                nics.add(nic + ":1");
+                if (random.nextBoolean()) {
+                    nics.add(nic + ":2");
+                }
+            }
+            for (int to = 0; to < ranks; to++) {
+                paths.add(from == to ? local(from) : path(from, to, nics));
+            }
+        }
+        EpPlan plan = EpPlan.of(profiles, paths);
+        long most = 0;
+        for (int rank = 0; rank < ranks; rank++) {
+            long opened = 0;
+            for (int peer = 0; peer < ranks; peer++) {
+                opened += Route.connects(plan, rank, peer)
+                        ? Route.of(plan, rank, peer).rails()
+                        : 0;
+            }
+            most = Math.max(most, opened);
+        }
+        assertThat(Sizing.of(plan, new BufferSize(1, 1)).endpointsPerRank()).isEqualTo(most);
     }
 
     @Test

@@ -1,5 +1,6 @@
 package org.ep4j.plan.forecast;
 
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.ep4j.BufferSize;
@@ -16,8 +17,8 @@ import org.ep4j.topology.GpuVendor;
  * @param lanesPerRank lanes over NICs, by backend: the sum over its peers of {@link PairPath#lanes}. A connected transport
  *     has one queue pair for each
  * @param lanesPerHost the same over all ranks of a host
- * @param endpointsPerRank endpoints where a host thread posts and queue pairs are not connected, as on EFA: one for each peer and
- *     assigned port
+ * @param endpointsPerRank endpoints where a host thread posts and queue pairs are not connected, as on EFA: one for each peer
+ *     and NIC: both ends have as many as the one with more NICs
  * @param proxiesPerRank host threads that post for a rank: {@link EpPlan#proxies}, or one where the device is the host; none where
  *     the GPU posts or nothing is posted
  * @param proxiesPerHost the same over all ranks of a host
@@ -66,7 +67,6 @@ public record Sizing(
             boolean hostPosted = plan.pathKinds(rank).contains(PathKind.HOST_POSTED);
             int from = rank;
             double[] fastest = {0};
-            int ports = plan.nics(rank).size();
             long[] ends = {0};
             peers.forEach(rank, (to, count) -> {
                 PathTraits path = paths.traits(from, to);
@@ -74,9 +74,7 @@ public record Sizing(
                 if (path.posted()) {
                     lanes.merge(path.backend(), count * path.lanes(), Long::sum);
                 }
-                if (path.offer().kind() == PathKind.HOST_POSTED) {
-                    ends[0] += count * Math.max(1, ports);
-                }
+                ends[0] += count * endpoints(plan, path, paths.traits(to, from), from, to);
             });
             int host = hosts[rank];
             lanes.forEach((backend, number) -> {
@@ -106,6 +104,23 @@ public record Sizing(
                 proxies,
                 hostProxies.values().stream().mapToInt(Integer::intValue).max().orElse(0),
                 multiprocessors);
+    }
+
+    /** Endpoints of a pair, on each of its ends. */
+    private static long endpoints(EpPlan plan, PathTraits path, PathTraits back, int from, int to) {
+        if (path.offer().kind() != PathKind.HOST_POSTED && back.offer().kind() != PathKind.HOST_POSTED) {
+            return 0;
+        }
+        return Math.max(1, Math.max(nics(plan, path, from), nics(plan, back, to)));
+    }
+
+    /** NICs by which a rank takes part in a pair: the ones of its own path, where that is posted. */
+    private static long nics(EpPlan plan, PathTraits own, int rank) {
+        List<String> ports = own.offer().kind() == PathKind.HOST_POSTED ? own.ports() : plan.nics(rank);
+        return ports.stream()
+                .map(port -> port.replaceFirst(":[0-9]+$", ""))
+                .distinct()
+                .count();
     }
 
     /**
