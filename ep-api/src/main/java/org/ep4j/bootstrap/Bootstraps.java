@@ -71,8 +71,9 @@ public final class Bootstraps {
     }
 
     /**
-     * Starts from what a launcher put into the environment: torchrun's variables, or those of PMIx ({@code mpirun}, {@code
-     * srun}) where the engine is there.
+     * Starts from what a launcher put into the environment: torchrun's variables where all four are set, or those of PMIx ({@code
+     * mpirun}, {@code srun}) where the engine is there and neither {@code RANK} nor {@code WORLD_SIZE} is set. {@code MASTER_ADDR} and
+     * {@code MASTER_PORT} alone name no launcher.
      *
      * @throws EpUnavailableException when no launcher is recognised; says which variables would be
      */
@@ -88,8 +89,8 @@ public final class Bootstraps {
         throw new EpUnavailableException("no launcher found in the environment (tried " + String.join(", ", tried)
                 + missing(environment) + "); start with ./ep run or torchrun, or set "
                 + String.join(", ", TcpSettings.VARIABLES)
-                + "; or start with mpirun or srun --mpi=pmix, which set PMIX_RANK and PMIX_NAMESPACE, and leave those four"
-                + " unset");
+                + "; or start with mpirun or srun --mpi=pmix, which set PMIX_RANK and PMIX_NAMESPACE, and leave "
+                + TcpSettings.RANK + " and " + TcpSettings.WORLD_SIZE + " unset");
     }
 
     /** A launcher that is half there is the likeliest mistake. */

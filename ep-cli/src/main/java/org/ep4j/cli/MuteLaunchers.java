@@ -20,8 +20,11 @@ final class MuteLaunchers {
 
     private static final List<String> PMIX = List.of("PMIX_RANK", "PMIX_NAMESPACE");
 
-    /** Of torchrun: any of the first three says that PMIx is not meant, and only all of them together say how to meet. */
+    /** Torchrun's variables: only all of them together say how to meet. */
     private static final List<String> TORCHRUN = List.of("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT");
+
+    /** Where one of these is set, PMIx is not meant. */
+    private static final List<String> HIDE_PMIX = List.of("RANK", "WORLD_SIZE");
 
     private MuteLaunchers() {}
 
@@ -42,7 +45,8 @@ final class MuteLaunchers {
 
     private static String reason(Map<String, String> environment, String size) {
         String own = ", or unset " + size + " for ranks of every process's own";
-        List<String> strays = TORCHRUN.stream().filter(environment::containsKey).toList();
+        List<String> strays =
+                HIDE_PMIX.stream().filter(environment::containsKey).toList();
         if (strays.isEmpty() || !environment.keySet().containsAll(PMIX)) {
             return "neither PMIx nor torchrun's variables tell it how to meet the others; start them with srun --mpi=pmix"
                     + " (srun --mpi=list tells whether Slurm has it), with mpirun of Open MPI or with torchrun's variables"

@@ -109,7 +109,7 @@ final class LaunchedRanksTest {
     /** Images bring such variables along. */
     @ParameterizedTest
     @CsvSource({
-        "OMPI_COMM_WORLD_SIZE, MASTER_ADDR, 'RANK, WORLD_SIZE, MASTER_PORT'",
+        "OMPI_COMM_WORLD_SIZE, RANK, 'WORLD_SIZE, MASTER_ADDR, MASTER_PORT'",
         "SLURM_STEP_NUM_TASKS, RANK, 'WORLD_SIZE, MASTER_ADDR, MASTER_PORT'",
         "OMPI_COMM_WORLD_SIZE, WORLD_SIZE, 'RANK, MASTER_ADDR, MASTER_PORT'"
     })

@@ -14,11 +14,12 @@ import org.ep4j.spi.BootstrapProvider;
  * PMIX_RANK} and {@code PMIX_NAMESPACE}. PMIx gives rank and size and tells where rank 0 serves; the group itself is that of
  * {@link Bootstraps#wiredUp}. PMIx is left before the group is used, so MPI may use it as well.
  *
- * <p>Where one of torchrun's {@code RANK}, {@code WORLD_SIZE} and {@code MASTER_ADDR} is set, it is not meant.
+ * <p>Where one of torchrun's {@code RANK} and {@code WORLD_SIZE} is set, it is not meant. {@code MASTER_ADDR} and {@code MASTER_PORT} say
+ * nothing about a process, so jobs hand them to all of them under any launcher; they are not read here.
  */
 public final class PmixBootstrapProvider implements BootstrapProvider {
     private static final List<String> OWN = List.of("PMIX_RANK", "PMIX_NAMESPACE");
-    private static final List<String> OTHERS = List.of("RANK", "WORLD_SIZE", "MASTER_ADDR");
+    private static final List<String> OTHERS = List.of("RANK", "WORLD_SIZE");
 
     /** Counts the joins of this process: PMIx is of the process, however often and by whomever this class was loaded. */
     private static final String JOINS = "org.ep4j.pmix.joins";

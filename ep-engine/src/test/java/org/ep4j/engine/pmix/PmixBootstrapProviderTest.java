@@ -45,7 +45,7 @@ final class PmixBootstrapProviderTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"RANK", "WORLD_SIZE", "MASTER_ADDR"})
+    @ValueSource(strings = {"RANK", "WORLD_SIZE"})
     void torchrunsVariablesComeFirst(String variable) {
         Map<String, String> environment = new TreeMap<>(MPIRUN);
         environment.put(variable, "1");
@@ -56,7 +56,20 @@ final class PmixBootstrapProviderTest {
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("of torchrun's variables only")
                 .hasMessageContaining("PMIX_RANK")
-                .hasMessageContaining("MASTER_PORT");
+                .hasMessageContaining("MASTER_PORT")
+                .hasMessageContaining("leave RANK and WORLD_SIZE unset");
+    }
+
+    /** As {@code mpirun -x MASTER_ADDR} leaves them, for software that asks MPI for rank and size. */
+    @Test
+    void whereRankZeroIsDoesNotNameALauncher() {
+        Map<String, String> environment = new TreeMap<>(MPIRUN);
+        environment.put("MASTER_ADDR", "host0");
+        assertThat(provider.detects(environment)).isTrue();
+        environment.put("MASTER_PORT", "29500");
+        assertThat(provider.detects(environment)).isTrue();
+        environment.putAll(Map.of("RANK", "1", "WORLD_SIZE", "2"));
+        assertThat(provider.detects(environment)).as("all of torchrun's").isFalse();
     }
 
     /** Without --mpi=pmix there is nothing to meet at. */

@@ -37,6 +37,16 @@ final class PmixBootstrapTest {
                         .toList());
     }
 
+    /** No machine has the name, so the ranks would not meet if they read it. */
+    @Test
+    void whereRankZeroIsIsNotReadUnderMpirun() {
+        Map<String, String> elsewhere = Map.of("MASTER_ADDR", "no-such-host.invalid", "MASTER_PORT", "29500");
+        Mpirun.Ran ran = Mpirun.run(2, elsewhere, List.of("-x", "MASTER_ADDR", "-x", "MASTER_PORT"), "gather", "1");
+
+        assertThat(ran.code()).as(ran.all()).isZero();
+        assertThat(ran.said()).containsExactly("0 of 2: " + names(2, 0), "1 of 2: " + names(2, 0));
+    }
+
     @Test
     void aJobCanJoinAgain() {
         Mpirun.Ran ran = Mpirun.run(2, Map.of(), List.of(), "gather", "3");
