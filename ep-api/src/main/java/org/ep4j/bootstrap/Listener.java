@@ -20,19 +20,38 @@ final class Listener {
     /** A port of this machine answers at once. */
     private static final int PATIENCE_MILLIS = 2000;
 
-    private Listener() {}
+    private final TcpSettings settings;
+    private final HostNames names;
+
+    private Listener(TcpSettings settings, HostNames names) {
+        this.settings = settings;
+        this.names = names;
+    }
+
+    /** Finds the addresses of a name, as {@link InetAddress#getAllByName} does. */
+    interface HostNames {
+        InetAddress[] addresses(String name) throws UnknownHostException;
+    }
+
+    static ServerSocketChannel open(TcpSettings settings) {
+        return open(settings, InetAddress::getAllByName);
+    }
 
     /**
      * Listens on the address where one is given (a literal, or {@code localhost}), else on all: a machine's own name often
      * means another address to itself than to others. Where interfaces are required, the address is one of theirs.
      */
-    static ServerSocketChannel open(TcpSettings settings) {
-        if (settings.storePort() > 0 && isElsewhere(settings) && !isListening(settings.storePort())) {
-            throw elsewhere(settings);
+    static ServerSocketChannel open(TcpSettings settings, HostNames names) {
+        return new Listener(settings, names).open();
+    }
+
+    private ServerSocketChannel open() {
+        if (settings.storePort() > 0 && isElsewhere() && !isListening(settings.storePort())) {
+            throw elsewhere();
         }
         ServerSocketChannel channel = null;
         try {
-            SocketAddress address = address(settings);
+            SocketAddress address = address();
             channel = ServerSocketChannel.open();
             channel.socket().setReuseAddress(true);
             channel.socket().bind(address, BACKLOG);
@@ -43,13 +62,13 @@ final class Listener {
             }
             throw new EpUnavailableException(
                     "rank 0 cannot listen on " + settings.host() + " port " + settings.port() + " ("
-                            + Sockets.describe(e) + "): " + remedy(e, settings),
+                            + Sockets.describe(e) + "): " + remedy(e),
                     e);
         }
     }
 
     /** Agents of torchrun that meet by themselves number ranks in the order in which they came, wherever their store is. */
-    private static EpUnavailableException elsewhere(TcpSettings settings) {
+    private EpUnavailableException elsewhere() {
         return new EpUnavailableException("torchrun started rank 0 on this machine, which has neither the address of "
                 + TcpSettings.MASTER_ADDR + " = " + settings.host()
                 + ", where the other ranks look for rank 0, nor torchrun's"
@@ -69,11 +88,11 @@ final class Listener {
         }
     }
 
-    private static String remedy(IOException e, TcpSettings settings) {
+    private String remedy(IOException e) {
         if (!(e instanceof BindException)) {
             return "set " + TcpSettings.MASTER_ADDR + " to the machine of rank 0";
         }
-        return isElsewhere(settings)
+        return isElsewhere()
                 ? "the address is not of this machine; start rank 0 where " + TcpSettings.MASTER_ADDR
                         + " says, or set that or " + EpKeys.BOOTSTRAP_ADDRESS.environmentName()
                         + " to where rank 0 runs"
@@ -82,9 +101,9 @@ final class Listener {
     }
 
     /** True when the host has addresses, and none of them is of this machine. */
-    private static boolean isElsewhere(TcpSettings settings) {
+    private boolean isElsewhere() {
         try {
-            for (InetAddress address : InetAddress.getAllByName(settings.host())) {
+            for (InetAddress address : names.addresses(settings.host())) {
                 if (address.isAnyLocalAddress()
                         || address.isLoopbackAddress()
                         || NetworkInterface.getByInetAddress(address) != null) {
@@ -97,25 +116,25 @@ final class Listener {
         }
     }
 
-    private static InetSocketAddress address(TcpSettings settings) throws IOException {
+    private InetSocketAddress address() throws IOException {
         ChosenInterfaces interfaces = settings.interfaces();
         if (settings.hostIsExact()) {
-            InetAddress address = InetAddress.getAllByName(settings.host())[0];
+            InetAddress address = names.addresses(settings.host())[0];
             // An address that is not of this machine fails where it is bound, as without a choice of interfaces.
             boolean here = address.isLoopbackAddress() || NetworkInterface.getByInetAddress(address) != null;
             return new InetSocketAddress(
                     here ? interfaces.reachable(List.of(address), true).get(0) : address, settings.port());
         }
         return interfaces.required()
-                ? new InetSocketAddress(named(settings), settings.port())
+                ? new InetSocketAddress(named(), settings.port())
                 : new InetSocketAddress(settings.port());
     }
 
     /** The address of the chosen interfaces that a name means; where it means none of this machine, somebody forwards it. */
-    private static InetAddress named(TcpSettings settings) {
+    private InetAddress named() {
         ChosenInterfaces interfaces = settings.interfaces();
         try {
-            return interfaces.reachable(List.of(InetAddress.getAllByName(settings.host())), false).stream()
+            return interfaces.reachable(List.of(names.addresses(settings.host())), false).stream()
                     .filter(interfaces::has)
                     .findFirst()
                     .orElseGet(interfaces::first);

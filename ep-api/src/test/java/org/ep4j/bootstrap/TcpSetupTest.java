@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -217,6 +218,39 @@ class TcpSetupTest {
                 .hasMessageContaining("EP_BOOTSTRAP_ADDRESS");
         Listener.open(TcpSettings.fromEnvironment(torchrun("localhost", store), PLAIN))
                 .close();
+    }
+
+    /** A name means what it resolves to: one address of this machine among several is enough, and without any somebody forwards it. */
+    @Test
+    void aNameOfAnotherMachineIsRefusedAsItsAddressIs() throws IOException {
+        int store = TcpGroup.freePort();
+        TcpSettings named = TcpSettings.fromEnvironment(torchrun("node-a", store), PLAIN);
+        assertThatThrownBy(() -> Listener.open(named, meaning("192.0.2.1", "203.0.113.1")))
+                .isInstanceOf(EpUnavailableException.class)
+                .hasMessageContaining("MASTER_ADDR = node-a")
+                .hasMessageContaining("port " + store)
+                .hasMessageContaining("--rdzv-backend=static")
+                .hasMessageContaining("EP_BOOTSTRAP_ADDRESS");
+        Listener.open(named, meaning("192.0.2.1", "127.0.0.1")).close();
+        Listener.open(named, name -> {
+                    throw new UnknownHostException(name);
+                })
+                .close();
+        try (ServerSocket agent = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
+            TcpSettings withStore = TcpSettings.fromEnvironment(torchrun("node-a", agent.getLocalPort()), PLAIN);
+            Listener.open(withStore, meaning("192.0.2.1")).close();
+        }
+    }
+
+    private static Listener.HostNames meaning(String... addresses) {
+        return name -> {
+            InetAddress[] all = new InetAddress[addresses.length];
+            for (int i = 0; i < all.length; i++) {
+                all[i] = InetAddress.getByAddress(
+                        name, InetAddress.getByName(addresses[i]).getAddress());
+            }
+            return all;
+        };
     }
 
     /** Behind an address that is forwarded, the machine of the store has the store, whatever its own addresses are. */
