@@ -103,6 +103,31 @@ class EpConfigTest {
                 .check(EpKeys.all());
     }
 
+    @ParameterizedTest
+    @CsvSource({
+        "UCCL_EP_ENABLE_AGGRESSIVE_ATOMIC, 1, ep.gpu.publish, relaxed",
+        "UCCL_EP_ENABLE_AGGRESSIVE_ATOMIC, 0, ep.gpu.publish, release",
+        "UCCL_EP_ENABLE_AGGRESSIVE_ATOMIC, relaxed, ep.gpu.publish, relaxed",
+        "UCCL_EP_ENABLE_AGGRESSIVE_ATOMIC, release, ep.gpu.publish, release",
+        "MSCCLPP_EP_HYBRID_LL, 1, ep.plan.hybrid, true",
+        "MSCCLPP_EP_HYBRID_LL, 0, ep.plan.hybrid, false",
+        "MSCCLPP_EP_HYBRID_LL, true, ep.plan.hybrid, true",
+        "MSCCLPP_EP_HYBRID_LL, false, ep.plan.hybrid, false",
+    })
+    void switchesOfOtherSoftwareAreReadAsItWritesThemAndAsTheSettingIsWritten(
+            String variable, String value, String setting, String meant) {
+        ConfigKey<?> key = EpKeys.all().stream()
+                .filter(one -> one.name().equals(setting))
+                .findFirst()
+                .orElseThrow();
+        EpConfig config = config(Map.of(), Map.of(variable, value));
+        assertThat(String.valueOf(config.get(key))).isEqualTo(meant);
+        assertThat(config.resolve(key).source()).isEqualTo(variable);
+        assertThatThrownBy(() -> config(Map.of(), Map.of(variable, "2")).get(key))
+                .isInstanceOf(EpConfigException.class)
+                .hasMessageContainingAll(setting, "\"2\"", variable);
+    }
+
     @Test
     void variablesThatNobodyIsKnownToReadAreListedWithTheNearestName() {
         Map<String, String> known = Map.of(
