@@ -6,9 +6,11 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.BeforeEach;
@@ -102,6 +104,59 @@ final class EpScriptTest {
         assertThat(buildsAfterACall()).isEqualTo(2);
         assertThat(Files.readAllLines(folder.resolve("ep-cli/target/quick/build.stamp")))
                 .contains("g++");
+    }
+
+    /** The headers are those by whose presence the modules build their JNI libraries, here in a folder of the test. */
+    @Test
+    void aHeaderThatCameAfterTheBuildLeadsToAnotherOneWhereThereIsACompiler() throws Exception {
+        lookForHeadersInTheFolder();
+        List<String> headers = headersOfModules();
+        assertThat(headers).hasSize(2);
+
+        command(tools, "g++", "");
+        int builds = 1;
+        assertThat(buildsAfterACall()).isEqualTo(builds);
+        for (String name : headers) {
+            header(name);
+            builds++;
+            assertThat(buildsAfterACall()).as(name).isEqualTo(builds);
+            assertThat(buildsAfterACall()).as(name + ", known by now").isEqualTo(builds);
+        }
+    }
+
+    /** Headers alone build nothing. */
+    @Test
+    void aHeaderThatCameWithoutACompilerDoesNot() throws Exception {
+        lookForHeadersInTheFolder();
+        assertThat(buildsAfterACall()).isEqualTo(1);
+        for (String name : headersOfModules()) {
+            header(name);
+        }
+        assertThat(buildsAfterACall()).isEqualTo(1);
+    }
+
+    private void lookForHeadersInTheFolder() throws IOException {
+        Path script = folder.resolve("scripts/prerequisites.sh");
+        Files.writeString(script, Files.readString(script).replace("/usr/include/", folder + "/include/"));
+    }
+
+    private void header(String name) throws IOException {
+        Path header = folder.resolve("include").resolve(name);
+        Files.createDirectories(header.getParent());
+        Files.createFile(header);
+    }
+
+    /** Below {@code /usr/include}. */
+    private static List<String> headersOfModules() throws IOException {
+        List<String> headers = new ArrayList<>();
+        for (String module : List.of("backend-ibrc-multiqp", "backend-efa")) {
+            Matcher exists = Pattern.compile("<exists>/usr/include/([^<]+\\.h)</exists>")
+                    .matcher(Files.readString(Repository.root().resolve(module).resolve("pom.xml")));
+            while (exists.find()) {
+                headers.add(exists.group(1));
+            }
+        }
+        return headers;
     }
 
     @Test
