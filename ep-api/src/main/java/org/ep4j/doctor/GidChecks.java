@@ -10,6 +10,7 @@ import org.ep4j.topology.GidChoice;
 import org.ep4j.topology.GidChoice.Verdict;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicPort;
+import org.ep4j.topology.PortObstacle;
 
 /** Which GIDs would be used. */
 final class GidChecks implements Examination {
@@ -18,18 +19,36 @@ final class GidChecks implements Examination {
         return List.of(index(input), ipv6(input));
     }
 
+    /** Ports of this network namespace that are not down, by name. */
     private static Map<String, NicPort> active(DoctorInput input) {
         Map<String, NicPort> all = new LinkedHashMap<>();
         input.rdmaNics()
                 .forEach(nic -> nic.ports().stream()
-                        .filter(port -> port.state() != NicPort.State.DOWN)
+                        .filter(port -> port.state() != NicPort.State.DOWN && !isForeign(input, nic, port))
                         .forEach(port -> all.put(nic.name() + ":" + port.number(), port)));
         return all;
     }
 
+    private static boolean isForeign(DoctorInput input, Nic nic, NicPort port) {
+        return input.topology()
+                .obstacle(nic, port, input.gidIndex())
+                .filter(PortObstacle.OTHER_NAMESPACE::equals)
+                .isPresent();
+    }
+
+    /** Names of the ports that belong to other network namespaces. */
+    private static String foreign(DoctorInput input) {
+        return input.topology().nics().stream()
+                .filter(nic -> nic.compute() && nic.family().rdma())
+                .flatMap(nic -> nic.ports().stream()
+                        .filter(port -> isForeign(input, nic, port))
+                        .map(port -> nic.name() + ":" + port.number()))
+                .collect(Collectors.joining(", "));
+    }
+
     private static Check index(DoctorInput input) {
         Map<String, NicPort> ports = active(input);
-        String foreign = input.foreignNics().stream().map(Nic::name).collect(Collectors.joining(", "));
+        String foreign = foreign(input);
         String others = foreign.isEmpty() ? "" : "; of other network namespaces, and not used here: " + foreign;
         if (ports.isEmpty()) {
             return DoctorCode.GID_INDEX.notApplicable("no active port of a NIC with RDMA" + others);

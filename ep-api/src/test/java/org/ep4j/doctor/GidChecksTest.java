@@ -56,6 +56,89 @@ final class GidChecksTest {
         assertThat(system.check(DoctorCode.GID_INDEX).status()).isEqualTo(Status.PASS);
     }
 
+    private static Gid foreign(Gid gid) {
+        return new Gid(gid.index(), gid.address(), gid.type(), "eth9", "", true);
+    }
+
+    /** An entry of another namespace is neither chosen nor counted, whatever its rank by the rules. */
+    @Test
+    void entriesOfOtherNamespacesOnAnOwnPortAreNotCounted() {
+        FakeSystem ipv6 = roce(FakeSystem.ROUTED_IPV6, foreign(FakeSystem.ROCE_V2));
+        assertThat(ipv6.check(DoctorCode.GID_INDEX).detail())
+                .contains("GID index 2")
+                .doesNotContain("eth9");
+        assertThat(ipv6.check(DoctorCode.IPV6_ONLY).status())
+                .as("the IPv4 address is of somebody else")
+                .isEqualTo(Status.WARN);
+    }
+
+    @Test
+    void portsOfOtherNamespacesAreNamedAsNotUsed() {
+        FakeSystem beside = roce(FakeSystem.ROCE_V2)
+                .farNic(
+                        "bnxt_re1",
+                        NicFamily.BNXT,
+                        FakeSystem.port(NicPort.State.ACTIVE, 400, foreign(FakeSystem.ROUTED_IPV6)));
+        Check check = beside.check(DoctorCode.GID_INDEX);
+        assertThat(check.status()).isEqualTo(Status.PASS);
+        assertThat(check.detail())
+                .startsWith("bnxt_re0:1 GID index 3")
+                .endsWith("; of other network namespaces, and not used here: bnxt_re1:1");
+        assertThat(beside.check(DoctorCode.IPV6_ONLY).status()).isEqualTo(Status.PASS);
+
+        FakeSystem alone = FakeSystem.plain(root)
+                .farNic(
+                        "bnxt_re1",
+                        NicFamily.BNXT,
+                        FakeSystem.port(NicPort.State.ACTIVE, 400, foreign(FakeSystem.ROCE_V2)));
+        assertThat(alone.check(DoctorCode.GID_INDEX).status()).isEqualTo(Status.NOT_APPLICABLE);
+        assertThat(alone.check(DoctorCode.GID_INDEX).detail())
+                .isEqualTo(
+                        "no active port of a NIC with RDMA; of other network namespaces, and not used here: bnxt_re1:1");
+        assertThat(alone.check(DoctorCode.IPV6_ONLY).status()).isEqualTo(Status.NOT_APPLICABLE);
+    }
+
+    /** A NIC whose ports belong to different namespaces is used by its own one. */
+    @Test
+    void thePortOfAnotherNamespaceOnAnOwnNicIsNotUsed() {
+        NicPort other = FakeSystem.port(NicPort.State.ACTIVE, 400, foreign(FakeSystem.ROCE_V2));
+        FakeSystem system = FakeSystem.plain(root)
+                .farNic(
+                        "mlx5_0",
+                        NicFamily.MLX5,
+                        FakeSystem.port(NicPort.State.ACTIVE, 400, FakeSystem.ROCE_V2),
+                        new NicPort(
+                                2,
+                                other.state(),
+                                other.linkLayer(),
+                                other.gigabitsPerSecond(),
+                                other.activeMtu(),
+                                other.lid(),
+                                "",
+                                other.gids()));
+        Check check = system.check(DoctorCode.GID_INDEX);
+        assertThat(check.status()).isEqualTo(Status.PASS);
+        assertThat(check.detail())
+                .startsWith("mlx5_0:1 GID index 3")
+                .endsWith("; of other network namespaces, and not used here: mlx5_0:2");
+    }
+
+    /** A container without an interface of any NIC may send from its host's, where the settings name the entry. */
+    @Test
+    void anEntryOfTheHostThatTheSettingsNameIsAWarning() {
+        FakeSystem system = FakeSystem.plain(root)
+                .farNic(
+                        "bnxt_re0",
+                        NicFamily.BNXT,
+                        FakeSystem.port(NicPort.State.ACTIVE, 400, foreign(FakeSystem.ROCE_V2)));
+        system.settings.put("ep.nic.gid-index", "3");
+        Check check = system.check(DoctorCode.GID_INDEX);
+        assertThat(check.status()).isEqualTo(Status.WARN);
+        assertThat(check.detail())
+                .contains("bnxt_re0:1 GID index 3", "another network namespace")
+                .doesNotContain("not used");
+    }
+
     @Test
     void aPortWhoseEntriesAreAllEmptyFails() {
         FakeSystem system = FakeSystem.plain(root).farNic("bnxt_re0", NicFamily.BNXT, FakeSystem.withEmptyTable());

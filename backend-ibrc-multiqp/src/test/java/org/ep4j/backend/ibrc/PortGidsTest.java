@@ -22,6 +22,10 @@ final class PortGidsTest {
     private static final Gid LINK_LOCAL = new Gid(0, "fe80:0000:0000:0000:0202:03ff:fe04:0506", "RoCE v2", "eth0");
     private static final Gid IPV4 = new Gid(1, "0000:0000:0000:0000:0000:ffff:0a63:0001", "RoCE v2", "eth0");
 
+    /** Of an interface of the host, seen in a container. */
+    private static final Gid FOREIGN =
+            new Gid(3, "0000:0000:0000:0000:0000:ffff:0a63:00fa", "RoCE v2", "ens7", "", true);
+
     private static Nic nic(String name, LinkLayer layer, List<List<Gid>> ports) {
         List<NicPort> all = new ArrayList<>();
         for (List<Gid> gids : ports) {
@@ -59,6 +63,37 @@ final class PortGidsTest {
         assertThat(second.ports()).isEmpty();
         assertThat(second.check().status()).isEqualTo(Check.Status.FAIL);
         assertThat(PortGids.of(nics, List.of("mlx5_0:1"), 7).check().status()).isEqualTo(Check.Status.FAIL);
+    }
+
+    @Test
+    void anAddressOfAnotherNamespaceIsNotSentFrom() {
+        List<Nic> nics =
+                List.of(nic("mlx5_0", LinkLayer.ETHERNET, List.of(List.of(FOREIGN, LINK_LOCAL), List.of(FOREIGN))));
+        PortGids none = PortGids.of(nics, List.of("mlx5_0:1", "mlx5_0:2"), -1);
+        assertThat(none.ports()).isEmpty();
+        assertThat(none.check().status()).isEqualTo(Check.Status.FAIL);
+        assertThat(none.check().detail()).contains("mlx5_0:2 GID index 3", "in another network namespace");
+        for (String port : List.of("mlx5_0:1", "mlx5_0:2")) {
+            assertThatThrownBy(() -> LocalPort.gidIndex(port, Verbs.LINK_ETHERNET, nics, -1))
+                    .isInstanceOf(EpUnavailableException.class)
+                    .hasMessageContainingAll(port, "no GID to send from");
+        }
+
+        List<Nic> beside = List.of(nic("mlx5_0", LinkLayer.ETHERNET, List.of(List.of(FOREIGN, IPV4))));
+        Gid later = new Gid(7, IPV4.address(), IPV4.type(), IPV4.netdev());
+        List<Nic> behind = List.of(nic("mlx5_0", LinkLayer.ETHERNET, List.of(List.of(FOREIGN, later))));
+        assertThat(PortGids.of(beside, List.of("mlx5_0:1"), -1).check().detail())
+                .isEqualTo("mlx5_0:1 GID index 1 (10.99.0.1, RoCE v2, eth0)");
+        assertThat(LocalPort.gidIndex("mlx5_0:1", Verbs.LINK_ETHERNET, behind, -1))
+                .isEqualTo(7);
+    }
+
+    /** The user may know that the kernel lets this namespace send from it. */
+    @Test
+    void anEntryOfAnotherNamespaceThatTheSettingsNameIsTried() {
+        List<Nic> nics = List.of(nic("mlx5_0", LinkLayer.ETHERNET, List.of(List.of(FOREIGN))));
+        assertThat(PortGids.of(nics, List.of("mlx5_0:1"), 3).ports()).containsExactly("mlx5_0:1");
+        assertThat(LocalPort.gidIndex("mlx5_0:1", Verbs.LINK_ETHERNET, nics, 3)).isEqualTo(3);
     }
 
     @Test
