@@ -1,6 +1,7 @@
 package org.ep4j.topology.read;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 import java.util.Map;
 import org.ep4j.plan.offer.NicPaths;
@@ -273,6 +274,39 @@ final class NetworkInterfacesTest {
         NicPaths second =
                 NicPaths.of(around, nic -> !nic.name().equals("mlx5_0")).orElseThrow();
         assertThat(second.names()).as("without the first").containsExactly("mlx5_1:1");
+    }
+
+    /** All that scalable functions send goes through the port of the function that they are on, be it used itself or not. */
+    @Test
+    void scalableFunctionsOfOnePortAreOneNicWithTheFunctionThatTheyAreOn() {
+        String other = "pci0000:10/0000:10:02.0";
+        sys.port(other, 0);
+        roce("mlx5_0", 0).net("eth0", PCI + 0, 100_000).gid("mlx5_0", 3, ipv4(1), V2, "eth0");
+        sys.pci(other + "/0000:12:00.0", "15b3 1021 020000", 0)
+                .driver(other + "/0000:12:00.0", "mlx5_core")
+                .verbs("mlx5_1", other + "/0000:12:00.0", "Ethernet", "100 Gb/sec (2X HDR)")
+                .net("eth1", other + "/0000:12:00.0", 100_000);
+        for (int number = 2; number < 6; number++) {
+            String below = number < 4 ? PCI + 0 : other + "/0000:12:00.0";
+            sys.scalable("mlx5_" + number, below, number, "sf" + number, "100 Gb/sec (2X HDR)")
+                    .gid("mlx5_" + number, 3, ipv4(number), V2, "sf" + number);
+        }
+        Locality around = Locality.ofHost(machine(), 0, -1);
+
+        assertThat(around.nics())
+                .extracting(NicReach::name, NicReach::function)
+                .contains(
+                        tuple("mlx5_2", "mlx5_0"),
+                        tuple("mlx5_3", "mlx5_0"),
+                        tuple("mlx5_4", "mlx5_1"),
+                        tuple("mlx5_5", "mlx5_1"));
+        NicPaths paths = NicPaths.of(around, nic -> true).orElseThrow();
+        assertThat(paths.names())
+                .as("one for each port, and a function without an address is not used itself")
+                .containsExactly("mlx5_0:1", "mlx5_4:1");
+        NicPaths alone =
+                NicPaths.of(around, nic -> nic.function().equals("mlx5_1")).orElseThrow();
+        assertThat(alone.gigabytesPerSecond()).as("of one port").isLessThan(12.5);
     }
 
     @Test

@@ -70,6 +70,14 @@ final class SysTree {
         return port(folder, layer, rate);
     }
 
+    /** A scalable function of a PCI function, with its own verbs device and interface. */
+    SysTree scalable(String name, String path, int number, String netdev, String rate) {
+        String auxiliary = path + "/mlx5_core.sf." + number;
+        files.linked("/sys/bus/auxiliary/devices/mlx5_core.sf." + number, "/sys/devices/" + auxiliary)
+                .file("/sys/devices/" + auxiliary + "/sfnum", number + "\n");
+        return verbs(name, auxiliary, "Ethernet", rate).net(netdev, auxiliary, 100_000);
+    }
+
     /** A verbs device in software. */
     SysTree software(String name, String kind) {
         String folder = "/sys/devices/virtual/infiniband/" + name;
