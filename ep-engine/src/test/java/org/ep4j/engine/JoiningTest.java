@@ -3,15 +3,23 @@ package org.ep4j.engine;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.ep4j.EpException;
 import org.ep4j.EpGroup;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.bootstrap.Bootstraps;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.plan.RankProfile.BackendProfile;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What a rank looks at before it joins. */
 @Tag("verify")
@@ -49,5 +57,57 @@ final class JoiningTest {
         assertThatThrownBy(() -> joined(config().set(EpKeys.REQUIRE, "nothing-here")))
                 .isInstanceOf(EpUnavailableException.class)
                 .hasMessageContaining("backend nothing-here is not on the class path, which has: threads");
+    }
+
+    /** Joins a group of its own, and prints how that ended. */
+    static final class Alone {
+        private Alone() {}
+
+        public static void main(String[] args) {
+            try (EpGroup group = EpGroup.join(
+                    Bootstraps.inProcess(1).get(0), EpConfig.builder().build())) {
+                System.out.println("joined " + group.size());
+            } catch (EpException e) {
+                System.out.println(e.getClass().getSimpleName() + ": " + e.getMessage());
+            }
+        }
+    }
+
+    private static String alone(Path folder, List<String> options) throws Exception {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        if (Runtime.version().feature() >= 22) {
+            command.add("--enable-native-access=ALL-UNNAMED");
+        }
+        command.addAll(List.of("-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp"));
+        command.add(System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")));
+        command.addAll(options);
+        command.add(Alone.class.getName());
+        Path output = folder.resolve("output");
+        Process process = new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(output.toFile())
+                .start();
+        try {
+            assertThat(process.waitFor(Guard.minute().toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
+        } finally {
+            process.destroyForcibly();
+        }
+        assertThat(process.exitValue()).as(Files.readString(output)).isZero();
+        return Files.readString(output).strip();
+    }
+
+    /** As in a home from which nothing can be run: here JNA is to unpack its library into what is a file. */
+    @Test
+    void whereJnaCannotStartTheErrorNamesItsFolderAndTheProperty(@TempDir Path folder) throws Exception {
+        Path file = Files.createFile(folder.resolve("file"));
+        assertThat(alone(folder, List.of("-Djna.tmpdir=" + file)))
+                .startsWith("EpUnavailableException: host:0 cannot be used: ")
+                .contains(
+                        "JNA, through which ep4j calls native libraries",
+                        "unpacked into " + file,
+                        "-Djna.tmpdir=FOLDER");
+        assertThat(alone(folder, List.of("-Djna.tmpdir=" + folder))).isEqualTo("joined 1");
     }
 }
