@@ -38,9 +38,15 @@ final class LibraryChecks implements Examination {
         if (input.gpus(GpuVendor.NVIDIA).isEmpty()) {
             return code.notApplicable("no NVIDIA GPU");
         }
-        List<FoundLibrary> found = input.found(KnownLibrary.NVSHMEM);
-        if (found.isEmpty()) {
+        List<FoundLibrary> all = input.found(KnownLibrary.NVSHMEM);
+        if (all.isEmpty()) {
             return code.notApplicable("no NVSHMEM was found; nvshmem-ibgda alone needs it");
+        }
+        String home = nvshmemHome(input);
+        List<FoundLibrary> found = whole(
+                input, all.stream().filter(one -> one.path().startsWith(home)).toList());
+        if (found.isEmpty()) {
+            return code.notRun("no NVSHMEM was found in " + home, "see EP-NVS-002 of the probe of nvshmem-ibgda");
         }
         List<FoundLibrary> known =
                 found.stream().filter(one -> one.number().known()).toList();
@@ -55,6 +61,26 @@ final class LibraryChecks implements Examination {
         return newest.number().atLeast(3, 5)
                 ? code.warn("NVSHMEM " + newest + " has the queue pair layout of 3.5")
                 : code.pass("NVSHMEM " + newest);
+    }
+
+    /** The folder that a setting names, which is the only one that is looked at where a group is joined; empty where none does. */
+    private static String nvshmemHome(DoctorInput input) {
+        String named = input.keys().stream()
+                .filter(key -> key.name().equals("ep.nvshmem.home"))
+                .map(key -> input.config().resolve(key).text().strip())
+                .findFirst()
+                .orElse("");
+        String folder = named.replaceFirst("/[^/]*\\.so[^/]*$", "");
+        return input.files().real(folder).orElse(folder);
+    }
+
+    /** Those with the device library that kernels are linked with; without it an installation is passed over. All where none has. */
+    private static List<FoundLibrary> whole(DoctorInput input, List<FoundLibrary> found) {
+        List<FoundLibrary> whole = found.stream()
+                .filter(one -> input.files()
+                        .exists(one.path().substring(0, one.path().lastIndexOf('/')) + "/libnvshmem_device.a"))
+                .toList();
+        return whole.isEmpty() ? found : whole;
     }
 
     private static Check mlx5(DoctorInput input) {

@@ -2,6 +2,7 @@ package org.ep4j.backend.nvshmem;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -11,6 +12,10 @@ import java.util.Map;
 import java.util.Optional;
 import org.ep4j.Device;
 import org.ep4j.config.EpConfig;
+import org.ep4j.doctor.Doctor;
+import org.ep4j.doctor.DoctorCode;
+import org.ep4j.doctor.DoctorInput;
+import org.ep4j.doctor.LibrarySearch;
 import org.ep4j.plan.PathKind;
 import org.ep4j.plan.RankProfile;
 import org.ep4j.plan.offer.FlowLimits;
@@ -21,15 +26,21 @@ import org.ep4j.spi.PathOffer;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 import org.ep4j.topology.Distance;
+import org.ep4j.topology.Gpu;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort.LinkLayer;
 import org.ep4j.topology.NicReach;
 import org.ep4j.topology.PathType;
+import org.ep4j.topology.PciId;
+import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.FileTree;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 @Tag("verify")
 final class OfferTest {
@@ -197,5 +208,87 @@ final class OfferTest {
             assertThat(code.headers()).containsOnlyKeys("cuda/std/cstdint");
             assertThat(code.version()).isEqualTo("NVSHMEM 3.4.5");
         });
+    }
+
+    private void install(String home, String version) throws IOException {
+        FakeNvshmem.headers(root.resolve(home), version);
+        library(home + "/lib", version);
+    }
+
+    private void library(String folder, String version) throws IOException {
+        Path lib = Files.createDirectories(root.resolve(folder));
+        Files.writeString(lib.resolve("libnvshmem_host.so." + version), "");
+        Files.createSymbolicLink(lib.resolve("libnvshmem_host.so.3"), Path.of("libnvshmem_host.so." + version));
+    }
+
+    /** What the doctor says of NVSHMEM, on a machine with an NVIDIA GPU. */
+    private Check examined(Map<String, String> environment) {
+        Gpu gpu = new Gpu(
+                0, 0, "GPU0", Optional.empty(), PciId.UNKNOWN, GpuVendor.NVIDIA, "sm_90", "", 0, Optional.empty(), "");
+        Topology.Builder machine = Topology.builder("made up");
+        machine.host("made up");
+        FileTree files = FileTree.of(root);
+        DoctorInput input = new DoctorInput(
+                machine.add(gpu).build(),
+                files,
+                environment,
+                EpConfig.builder(Map.of(), environment).build(),
+                Map.of(),
+                LibrarySearch.in(files, environment),
+                new DoctorInput.Need(1, 1),
+                Optional.empty(),
+                NvshmemKeys.all());
+        return Doctor.examine(input).stream()
+                .filter(check -> check.code().equals(DoctorCode.NVSHMEM_VERSION.code()))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    /** Beside an older one, and a newer one that lacks what kernels are linked with. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "usr/local/nvshmem",
+                "opt/nvidia/nvshmem",
+                "venv/lib/python3.12/site-packages/nvidia/nvshmem",
+                "conda/lib/python3.11/site-packages/nvidia/nvshmem",
+                "home/user/.local/lib/python3.13/site-packages/nvidia/nvshmem",
+                "usr/lib/python3.12/dist-packages/nvidia/nvshmem",
+                "data/by-the-loader"
+            })
+    void probeAndDoctorNameOneFile(String home) throws Exception {
+        install("opt/nvshmem", "3.3.20");
+        library("usr/lib64", "3.4.9");
+        install(home, "3.4.5");
+        Files.createDirectories(root.resolve("venv/bin"));
+        Files.writeString(root.resolve("venv/bin/python3"), "");
+        Map<String, String> environment = Map.of(
+                "PATH", "/usr/bin:/venv/bin",
+                "CONDA_PREFIX", "/conda",
+                "HOME", "/home/user",
+                "LD_LIBRARY_PATH", "/data/by-the-loader/lib");
+
+        NvshmemInstallation found = NvshmemInstallation.find("", environment, root);
+        assertThat(check(probe(CUDA, environment), NvshmemProbe.LIBRARY).detail())
+                .contains(found.host().toString());
+        String file = "/" + root.toRealPath().relativize(found.host().toRealPath());
+        assertThat(file).isEqualTo("/" + home + "/lib/libnvshmem_host.so.3.4.5");
+        assertThat(examined(environment).status()).isEqualTo(Check.Status.PASS);
+        assertThat(examined(environment).detail()).isEqualTo("NVSHMEM 3.4.5 (" + file + ")");
+    }
+
+    /** Then a newer one elsewhere is not taken. */
+    @ParameterizedTest
+    @ValueSource(strings = {"", "/lib", "/lib/libnvshmem_host.so.3"})
+    void probeAndDoctorNameTheFileThatASettingNames(String below) throws Exception {
+        install("usr/local/nvshmem", "3.4.9");
+        install("data/nvshmem", "3.4.5");
+        NvshmemInstallation found = NvshmemInstallation.find(root + "/data/nvshmem" + below, Map.of(), root);
+        assertThat(found.host()).isEqualTo(root.resolve("data/nvshmem/lib/libnvshmem_host.so.3"));
+        for (String variable : List.of("EP_NVSHMEM", "EP_NVSHMEM_HOME", "NVSHMEM_HOME")) {
+            assertThat(examined(Map.of(variable, "/data/nvshmem" + below)).detail())
+                    .as(variable)
+                    .isEqualTo("NVSHMEM 3.4.5 (/data/nvshmem/lib/libnvshmem_host.so.3.4.5)");
+        }
     }
 }
