@@ -1,6 +1,5 @@
 package org.ep4j.cli.doctor;
 
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -49,29 +48,48 @@ final class Probes {
             Map.of("cuda", List.of("/dev/nvidiactl", "/dev/dxg"), "hip", List.of("/dev/kfd"));
 
     private final Topology machine;
+    private final FileTree files;
     private final EpConfig config;
     private final List<Probe> broken = new ArrayList<>();
 
-    private Probes(Topology machine, EpConfig config) {
+    private Probes(Topology machine, FileTree files, EpConfig config) {
         this.machine = machine;
+        this.files = files;
         this.config = config;
     }
 
+    /** Asks all that are installed. */
     static List<Probe> of(Topology machine, EpConfig config) {
-        return new Probes(machine, config).all();
+        Probes probes = ofThisSystem(machine, config);
+        return probes.all(
+                probes.load(DeviceProvider.class, DeviceProvider::type, DeviceProvider::spiVersion), probes.backends());
+    }
+
+    /** Asks these, of a machine of which {@code files} shows what its topology leaves out. */
+    static List<Probe> of(
+            Topology machine,
+            FileTree files,
+            EpConfig config,
+            List<DeviceProvider> devices,
+            List<EpBackendProvider> backends) {
+        return new Probes(machine, files, config).all(devices, backends);
+    }
+
+    private static Probes ofThisSystem(Topology machine, EpConfig config) {
+        return new Probes(machine, FileTree.of(Path.of("/")), config);
     }
 
     /** Settings of ep4j and of every backend that can be used; of the others, {@link #of} says why. */
     static List<ConfigKey<?>> keys(Topology machine, EpConfig config) {
         List<ConfigKey<?>> all = new ArrayList<>(EpKeys.all());
-        new Probes(machine, config).backends().forEach(provider -> all.addAll(provider.configKeys()));
+        ofThisSystem(machine, config).backends().forEach(provider -> all.addAll(provider.configKeys()));
         return all;
     }
 
-    private List<Probe> all() {
+    private List<Probe> all(List<DeviceProvider> deviceProviders, List<EpBackendProvider> backendProviders) {
         List<Probe> found = new ArrayList<>();
         List<Device> usable = new ArrayList<>();
-        for (DeviceProvider provider : load(DeviceProvider.class, DeviceProvider::type, DeviceProvider::spiVersion)) {
+        for (DeviceProvider provider : deviceProviders) {
             boolean asked = wanted().filter(provider.type()::equals).isPresent();
             for (Device device : devices(provider.type())) {
                 Probe probe = probe("device", provider.type(), device, asked, provider::probe, () -> absent(device));
@@ -82,7 +100,7 @@ final class Probes {
                 }
             }
         }
-        for (EpBackendProvider provider : backends()) {
+        for (EpBackendProvider provider : backendProviders) {
             found.addAll(probes(provider, usable));
         }
         found.addAll(broken);
@@ -144,12 +162,9 @@ final class Probes {
      */
     private Optional<String> absent(Device device) {
         boolean there = !device.isGpu()
-                || Stream.concat(
-                                machine.gpus().stream().map(Gpu::vendor),
-                                LinuxTopology.gpuVendors(FileTree.of(Path.of("/"))).stream())
+                || Stream.concat(machine.gpus().stream().map(Gpu::vendor), LinuxTopology.gpuVendors(files).stream())
                         .anyMatch(vendor -> vendor.deviceType().equals(device.type()))
-                || DRIVERS.getOrDefault(device.type(), List.of()).stream()
-                        .anyMatch(file -> Files.exists(Path.of(file)));
+                || DRIVERS.getOrDefault(device.type(), List.of()).stream().anyMatch(files::exists);
         return there ? Optional.empty() : Optional.of("this machine shows no such device");
     }
 

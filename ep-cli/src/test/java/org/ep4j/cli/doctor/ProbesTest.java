@@ -2,12 +2,43 @@ package org.ep4j.cli.doctor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.ServiceLoader;
+import org.ep4j.Device;
+import org.ep4j.EpDevice;
 import org.ep4j.config.EpConfig;
+import org.ep4j.plan.RankProfile;
+import org.ep4j.spi.Check;
+import org.ep4j.spi.DescribeRequest;
+import org.ep4j.spi.DeviceProvider;
+import org.ep4j.spi.EpBackend;
+import org.ep4j.spi.EpBackendProvider;
+import org.ep4j.spi.Offer;
+import org.ep4j.spi.OpenContext;
+import org.ep4j.spi.ProbeReport;
+import org.ep4j.spi.ProbeRequest;
+import org.ep4j.spi.SpiVersion;
+import org.ep4j.topology.Gpu;
+import org.ep4j.topology.GpuVendor;
+import org.ep4j.topology.Link;
+import org.ep4j.topology.LinkType;
+import org.ep4j.topology.Nic;
+import org.ep4j.topology.NicFamily;
+import org.ep4j.topology.NicPort;
+import org.ep4j.topology.NumaNode;
+import org.ep4j.topology.PciAddress;
+import org.ep4j.topology.PciId;
+import org.ep4j.topology.PciSwitch;
+import org.ep4j.topology.Processor;
 import org.ep4j.topology.Topology;
+import org.ep4j.topology.read.FileTree;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What the settings ask for decides whether a device or backend that cannot be used is a failure. */
 @Tag("verify")
@@ -59,5 +90,167 @@ final class ProbesTest {
         Probe asked = probe(probes("ep.device", "hip:0"), "hip");
         assertThat(asked.asked()).isTrue();
         assertThat(asked.notApplicable()).isEmpty();
+    }
+
+    /** Two GPUs that NVLink joins, each with an InfiniBand NIC beside it. */
+    private static Topology nvidia() {
+        Topology.Builder machine = Topology.builder("made up");
+        machine.host("made up");
+        NumaNode numa = new NumaNode(0, 0, Processor.UNKNOWN);
+        machine.add(numa);
+        List<Gpu> gpus = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+            PciSwitch above = new PciSwitch(0, new PciAddress(0, 1 + i, 0, 0), PciId.UNKNOWN);
+            Gpu gpu = new Gpu(
+                    0,
+                    i,
+                    "GPU" + i,
+                    Optional.of(new PciAddress(0, 0x10 + i, 0, 0)),
+                    PciId.UNKNOWN,
+                    GpuVendor.NVIDIA,
+                    "sm_90",
+                    "",
+                    0,
+                    Optional.empty(),
+                    "");
+            NicPort port =
+                    new NicPort(1, NicPort.State.ACTIVE, NicPort.LinkLayer.INFINIBAND, 400, 4096, 7, "", List.of());
+            Nic nic = new Nic(
+                    0,
+                    "mlx5_" + i,
+                    Optional.of(new PciAddress(0, 0x20 + i, 0, 0)),
+                    PciId.UNKNOWN,
+                    NicFamily.MLX5,
+                    "mlx5_core",
+                    "mlx5_" + i,
+                    0,
+                    Optional.empty(),
+                    true,
+                    List.of(port));
+            machine.add(above).add(gpu).add(nic);
+            machine.link(numa, above, new Link(LinkType.PCI, 48, 1))
+                    .link(above, gpu, new Link(LinkType.PCI, 48, 1))
+                    .link(above, nic, new Link(LinkType.PCI, 48, 1));
+            gpus.add(gpu);
+        }
+        machine.link(gpus.get(0), gpus.get(1), new Link(LinkType.NVLINK, 370, 18));
+        return machine.build();
+    }
+
+    /** A driver of CUDA, which most machines that run tests lack. */
+    private record Cuda(DeviceProvider real) implements DeviceProvider {
+        @Override
+        public String type() {
+            return real.type();
+        }
+
+        @Override
+        public SpiVersion spiVersion() {
+            return real.spiVersion();
+        }
+
+        @Override
+        public ProbeReport probe(ProbeRequest request) {
+            return new ProbeReport(List.of(Check.pass("EP-CUDA-001", "made up")), Map.of());
+        }
+
+        @Override
+        public EpDevice open(Device device) {
+            return real.open(device);
+        }
+    }
+
+    /** A backend that finds on GPUs of NVIDIA what it needs, and is otherwise as it is. */
+    private record Installed(EpBackendProvider real) implements EpBackendProvider {
+        @Override
+        public String id() {
+            return real.id();
+        }
+
+        @Override
+        public SpiVersion spiVersion() {
+            return real.spiVersion();
+        }
+
+        @Override
+        public ProbeReport probe(ProbeRequest request) {
+            return request.device().type().equals("cuda")
+                    ? new ProbeReport(List.of(Check.pass("EP-X-001", "made up")), Map.of())
+                    : real.probe(request);
+        }
+
+        @Override
+        public ProbeReport describe(DescribeRequest request) {
+            return real.describe(request);
+        }
+
+        @Override
+        public Offer offer(RankProfile from, RankProfile to) {
+            return real.offer(from, to);
+        }
+
+        @Override
+        public EpBackend open(OpenContext context) {
+            return real.open(context);
+        }
+    }
+
+    private static List<Probe> onNvidia(Path files, EpConfig config) {
+        List<DeviceProvider> devices = ServiceLoader.load(DeviceProvider.class).stream()
+                .map(ServiceLoader.Provider::get)
+                .map(one -> one.type().equals("cuda") ? new Cuda(one) : one)
+                .toList();
+        List<EpBackendProvider> backends = ServiceLoader.load(EpBackendProvider.class).stream()
+                .map(ServiceLoader.Provider::get)
+                .map(one -> List.of("ipc-nvlink", "nvshmem-ibgda").contains(one.id()) ? new Installed(one) : one)
+                .toList();
+        return Probes.of(nvidia(), FileTree.of(files), config, devices, backends);
+    }
+
+    /**
+     * Nothing is wrong with a machine of one vendor because backends of others are installed, too. NICs and sockets are looked at for
+     * GPUs of any vendor.
+     */
+    @Test
+    void onAMachineOfNvidiaWhatIsForOtherHardwareIsOneLine(@TempDir Path files) {
+        List<Probe> probes =
+                onNvidia(files, EpConfig.builder(Map.of(), Map.of()).build());
+        assertThat(probes)
+                .filteredOn(probe -> probe.devices().stream().anyMatch(device -> device.startsWith("cuda")))
+                .filteredOn(probe -> probe.notApplicable().isEmpty())
+                .extracting(Probe::name)
+                .containsExactlyInAnyOrder("cuda", "ipc-nvlink", "nvshmem-ibgda", "ibrc-multiqp", "efa");
+        assertThat(probes)
+                .filteredOn(probe -> List.of("hip", "rocm").contains(probe.name()))
+                .hasSizeGreaterThanOrEqualTo(2)
+                .allSatisfy(probe ->
+                        assertThat(probe.notApplicable()).as(probe.name()).isPresent());
+        assertThat(probes)
+                .filteredOn(probe -> probe.name().equals("ipc-nvlink") && probe.usable())
+                .singleElement()
+                .extracting(Probe::devices)
+                .isEqualTo(List.of("cuda:0", "cuda:1"));
+
+        Examined examined = new Examined("made up", true, probes, List.of(), List.of());
+        assertThat(examined.verdict()).isEqualTo(Verdict.USABLE);
+        String text = DoctorText.of(examined, false);
+        assertThat(text.lines()).noneMatch(line -> line.matches(" {1,3}(hip|rocm)\\b.*"));
+        for (String other : List.of("device hip", "backend rocm")) {
+            assertThat(text.lines().filter(line -> line.contains(other)))
+                    .as(other)
+                    .isNotEmpty()
+                    .allMatch(line -> line.matches("    [^ ].*: .*"));
+        }
+    }
+
+    @Test
+    void onAMachineOfNvidiaABackendOfOtherHardwareFailsWhereItIsAskedFor(@TempDir Path files) {
+        List<Probe> probes = onNvidia(
+                files,
+                EpConfig.builder(Map.of(), Map.of())
+                        .set("ep.backend.prefer", "rocm")
+                        .build());
+        assertThat(new Examined("made up", true, probes, List.of(), List.of()).verdict())
+                .isEqualTo(Verdict.PROBLEMS);
     }
 }
