@@ -298,10 +298,12 @@ public enum DoctorCode {
     SHARED_MEMORY(
             "EP-MEM-002",
             "/dev/shm is large enough",
-            "size of the file system at /dev/shm, compared with the buffers of all ranks of this host",
+            "size of the file system at /dev/shm, and files that it can still hold, compared with the buffers of all"
+                    + " ranks of this host",
             "containers get 64 MiB by default; a buffer that does not fit is refused, or kills the process if its size"
                     + " is not checked",
-            "docker run --shm-size or --ipc=host; in Kubernetes an emptyDir with medium Memory at /dev/shm",
+            "docker run --shm-size or --ipc=host; in Kubernetes an emptyDir with medium Memory at /dev/shm; where files are"
+                    + " short, remove what earlier jobs left there, or as root: mount -o remount,nr_inodes=1m /dev/shm",
             "Docker documentation of --shm-size"),
     /** Huge pages. */
     HUGE_PAGES(

@@ -53,9 +53,17 @@ public record DoctorInput(
      * @param bytesPerRank bytes of symmetric memory of each
      */
     public record Need(int ranks, long bytesPerRank) {
+        /** The lock by which others see that a rank lives, its buffer, and the words by which ranks agree who is in the group. */
+        private static final int FILES_PER_RANK = 3;
+
         /** Of all ranks. */
         public long bytes() {
             return ranks * bytesPerRank;
+        }
+
+        /** Files of all ranks, and the one by which they meet before they are timed. */
+        public long files() {
+            return (long) ranks * FILES_PER_RANK + 1;
         }
     }
 
@@ -65,8 +73,19 @@ public record DoctorInput(
      * @param folder the folder
      * @param bytes size of its file system in bytes; 0 where it sets no limit
      * @param free bytes that files may still take there
+     * @param freeFiles files that may still be made there; {@link Long#MAX_VALUE} where nothing limits them
      */
-    public record Room(String folder, long bytes, long free) {}
+    public record Room(String folder, long bytes, long free, long freeFiles) {
+        /** True when the bytes fit. */
+        public boolean holdsBytesOf(Need need) {
+            return bytes == 0 || need.bytesPerRank() <= free / need.ranks();
+        }
+
+        /** True when so many files can be made. */
+        public boolean holdsFilesOf(Need need) {
+            return need.files() <= freeFiles;
+        }
+    }
 
     /** NICs with RDMA that carry traffic of applications of this network namespace. */
     List<Nic> rdmaNics() {
@@ -78,13 +97,6 @@ public record DoctorInput(
     /** Entry of the tables of GIDs that a setting names; -1 for none. */
     int gidIndex() {
         return setting(EpKeys.NIC_GID_INDEX).orElse(-1);
-    }
-
-    /** NICs with RDMA that belong to other network namespaces. */
-    List<Nic> foreignNics() {
-        return topology.nics().stream()
-                .filter(nic -> nic.compute() && nic.family().rdma() && topology.isForeign(nic, gidIndex()))
-                .toList();
     }
 
     /** NICs with RDMA that the exchanges use. */

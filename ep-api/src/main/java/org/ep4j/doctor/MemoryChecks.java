@@ -76,12 +76,16 @@ final class MemoryChecks implements Examination {
     /** On the machine itself, files of earlier jobs count. */
     private static Check free(DoctorCode code, DoctorInput.Room room, DoctorInput.Need need) {
         String wanted = need.ranks() + " ranks want " + bytes(need.bytes()) + " for the shape of ./ep demo";
+        if (!room.holdsFilesOf(need)) {
+            return code.warn(room.folder() + " can hold " + room.freeFiles() + " further files (inodes), "
+                    + need.ranks() + " ranks want " + need.files());
+        }
         if (room.bytes() == 0) {
             return code.pass(room.folder() + " has no limit, " + wanted);
         }
         String detail =
                 room.folder() + " has " + bytes(room.free()) + " free of " + bytes(room.bytes()) + ", " + wanted;
-        return room.free() >= need.bytes() ? code.pass(detail) : code.warn(detail);
+        return room.holdsBytesOf(need) ? code.pass(detail) : code.warn(detail);
     }
 
     /** A tmpfs without a size has half of the memory (tmpfs(5)). */

@@ -3,7 +3,9 @@ package org.ep4j.doctor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
+import org.ep4j.spi.Check;
 import org.ep4j.spi.Check.Status;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
@@ -53,14 +55,30 @@ final class MemoryChecksTest {
     @Test
     void onTheMachineItselfFreeSpaceDecides() {
         FakeSystem system = FakeSystem.plain(root).file("/proc/mounts", "shm /dev/shm tmpfs rw,size=16g 0 0");
-        system.room = Optional.of(new DoctorInput.Room("/dev/shm", 16L << 30, 7L << 30));
+        system.room = Optional.of(new DoctorInput.Room("/dev/shm", 16L << 30, 7L << 30, 25));
         assertThat(system.check(DoctorCode.SHARED_MEMORY).status()).isEqualTo(Status.WARN);
         assertThat(system.check(DoctorCode.SHARED_MEMORY).detail())
                 .contains("7.0 GiB free of 16.0 GiB", "want 8.0 GiB");
-        system.room = Optional.of(new DoctorInput.Room("/mnt/shm", 16L << 30, 8L << 30));
+        system.room = Optional.of(new DoctorInput.Room("/mnt/shm", 16L << 30, 8L << 30, 25));
         assertThat(system.check(DoctorCode.SHARED_MEMORY).status()).isEqualTo(Status.PASS);
-        system.room = Optional.of(new DoctorInput.Room("/mnt/shm", 0, 0));
+        system.room = Optional.of(new DoctorInput.Room("/mnt/shm", 0, 0, Long.MAX_VALUE));
         assertThat(system.check(DoctorCode.SHARED_MEMORY).detail()).startsWith("/mnt/shm has no limit");
+    }
+
+    /** Three of each rank and one of all, however few bytes they have. */
+    @ParameterizedTest
+    @CsvSource({"0, WARN", "24, WARN", "25, PASS"})
+    void onTheMachineItselfFreeFilesDecideToo(long files, Status status) {
+        FakeSystem system = FakeSystem.plain(root);
+        for (long bytes : List.of(0L, 1L << 40)) {
+            system.room = Optional.of(new DoctorInput.Room("/dev/shm", bytes, bytes, files));
+            Check check = system.check(DoctorCode.SHARED_MEMORY);
+            assertThat(check.status()).isEqualTo(status);
+            if (status == Status.WARN) {
+                assertThat(check.detail())
+                        .isEqualTo("/dev/shm can hold " + files + " further files (inodes), 8 ranks want 25");
+            }
+        }
     }
 
     @Test

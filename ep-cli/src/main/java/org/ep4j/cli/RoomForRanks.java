@@ -1,6 +1,5 @@
 package org.ep4j.cli;
 
-import java.io.File;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Locale;
@@ -13,13 +12,14 @@ import org.ep4j.cli.rank.WorkSpec;
 import org.ep4j.config.EpConfig;
 import org.ep4j.config.EpKeys;
 import org.ep4j.doctor.DoctorInput.Need;
+import org.ep4j.doctor.DoctorInput.Room;
 import org.ep4j.plan.BackendChoice;
 import org.ep4j.spi.EpBackendProvider;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
 
 /**
- * Room in shared memory for the buffers of all ranks that a command is about to start on the host device. The backend
+ * Room in shared memory, in bytes and in files, for the buffers of all ranks that a command is about to start on the host device. The backend
  * refuses too, but not before all of them have joined, which hundreds of processes on a few processors hardly do.
  */
 final class RoomForRanks {
@@ -46,24 +46,32 @@ final class RoomForRanks {
             return;
         }
         folder(config)
-                .flatMap(folder -> refusal(BufferNeed.of(spec.shape(), spec.ranks()), folder, free(folder)))
+                .flatMap(folder -> refusal(BufferNeed.of(spec.shape(), spec.ranks()), BufferNeed.room(folder)))
                 .ifPresent(why -> {
                     throw new EpResourceException(why);
                 });
     }
 
-    /** Why ranks do not fit into {@code free} bytes of a folder; empty when they do. */
-    static Optional<String> refusal(Need need, Path folder, long free) {
-        if (need.bytesPerRank() <= free / need.ranks()) {
+    /** Why ranks do not fit into a folder; empty when they do. */
+    static Optional<String> refusal(Need need, Room room) {
+        if (!room.holdsFilesOf(need)) {
+            return Optional.of(need.ranks() + " ranks need " + need.files() + " files of shared memory, but "
+                    + room.folder()
+                    + " can hold " + room.freeFiles()
+                    + " further ones (inodes); start fewer ranks (--ranks), remove what"
+                    + " earlier jobs left there, allow more (as root: mount -o remount,nr_inodes=1m " + room.folder()
+                    + "), or set ep.shm.dir to a folder with more room");
+        }
+        if (room.holdsBytesOf(need)) {
             return Optional.empty();
         }
         double bytes = (double) need.bytesPerRank() * need.ranks();
         String size = (long) Math.ceil(bytes / GIB + 1) + "g";
         return Optional.of(need.ranks() + " ranks need " + text(bytes) + " of shared memory for their buffers, but "
-                + folder + " has " + text((double) free)
+                + room.folder() + " has " + text((double) room.free())
                 + " free; start fewer ranks (--ranks), choose a smaller --hidden or fewer"
                 + " tokens, make the folder bigger (docker run --shm-size=" + size
-                + "; as root: mount -o remount,size=" + size + " " + folder
+                + "; as root: mount -o remount,size=" + size + " " + room.folder()
                 + "), or set ep.shm.dir to a folder with more room");
     }
 
@@ -77,12 +85,6 @@ final class RoomForRanks {
                 .flatMap(report -> Optional.ofNullable(report.facts().get(ProbeReport.FOLDER)).stream())
                 .map(Path::of)
                 .findFirst();
-    }
-
-    private static long free(Path folder) {
-        File file = folder.toFile();
-        // A memory file system without a limit calls itself empty and full.
-        return file.getTotalSpace() == 0 ? Long.MAX_VALUE : file.getUsableSpace();
     }
 
     private static String text(double bytes) {

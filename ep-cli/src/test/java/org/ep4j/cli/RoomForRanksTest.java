@@ -1,21 +1,37 @@
 package org.ep4j.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.ep4j.cli.launch.JavaCommand;
 import org.ep4j.doctor.DoctorInput.Need;
+import org.ep4j.doctor.DoctorInput.Room;
+import org.ep4j.testing.Guard;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 @Tag("verify")
 final class RoomForRanksTest {
-    private static final Path FOLDER = Path.of("/dev/shm");
+    private static final String FOLDER = "/dev/shm";
+
+    @TempDir
+    private Path folder;
+
+    private static Room room(long free) {
+        return new Room(FOLDER, Long.MAX_VALUE, free, Long.MAX_VALUE);
+    }
 
     @Test
     void theRefusalNamesNeedLimitAndFix() {
-        assertThat(RoomForRanks.refusal(new Need(200, 200L << 20), FOLDER, 2L << 30))
+        assertThat(RoomForRanks.refusal(new Need(200, 200L << 20), room(2L << 30)))
                 .hasValue("200 ranks need 39.1 GiB of shared memory for their buffers, but /dev/shm has 2.0 GiB free;"
                         + " start fewer ranks (--ranks), choose a smaller --hidden or fewer tokens, make the folder bigger"
                         + " (docker run --shm-size=41g; as root: mount -o remount,size=41g /dev/shm), or set ep.shm.dir to"
@@ -24,15 +40,97 @@ final class RoomForRanksTest {
 
     @Test
     void whatFitsIsNotRefused() {
-        assertThat(RoomForRanks.refusal(new Need(4, 16), FOLDER, 64)).isEmpty();
-        assertThat(RoomForRanks.refusal(new Need(4, 16), FOLDER, 63)).isPresent();
-        assertThat(RoomForRanks.refusal(new Need(1024, Long.MAX_VALUE / 1024), FOLDER, Long.MAX_VALUE))
+        assertThat(RoomForRanks.refusal(new Need(4, 16), room(64))).isEmpty();
+        assertThat(RoomForRanks.refusal(new Need(4, 16), room(63))).isPresent();
+        assertThat(RoomForRanks.refusal(new Need(1024, Long.MAX_VALUE / 1024), room(Long.MAX_VALUE)))
                 .isEmpty();
     }
 
     @Test
+    void theRefusalOfFilesNamesNeedLimitAndFix() {
+        Need need = new Need(200, 16);
+        assertThat(RoomForRanks.refusal(need, new Room(FOLDER, 1L << 40, 1L << 40, 600)))
+                .hasValue(
+                        "200 ranks need 601 files of shared memory, but /dev/shm can hold 600 further ones (inodes); start"
+                                + " fewer ranks (--ranks), remove what earlier jobs left there, allow more (as root: mount -o"
+                                + " remount,nr_inodes=1m /dev/shm), or set ep.shm.dir to a folder with more room");
+        assertThat(RoomForRanks.refusal(need, new Room(FOLDER, 1L << 40, 1L << 40, 601)))
+                .isEmpty();
+        assertThat(RoomForRanks.refusal(need, new Room(FOLDER, 0, 0, 600)))
+                .as("without a limit of bytes")
+                .isPresent();
+    }
+
+    /** The folder itself takes one, and two ranks three each with one for both: what fits is found by trying. */
+    @Test
+    void ranksWithoutAFileForEachAreNotStartedAndThoseThatFitRun() throws Exception {
+        assumeNamespaces();
+        Ran few = demo(7, 2);
+        assertThat(few.code()).as(few.err()).isEqualTo(ExitCodes.UNAVAILABLE);
+        assertThat(few.err())
+                .contains("2 ranks need 7 files", "can hold 6 further ones", "nr_inodes")
+                .doesNotContain("\tat ");
+        Ran enough = demo(8, 2);
+        assertThat(enough.code()).as(enough.err()).isZero();
+        assertThat(enough.out()).contains("all valid");
+    }
+
+    /** A single rank shares no memory, so that only the file by which ranks meet is missing. */
+    @Test
+    void withoutAFreeFileToMeetByTheCommandSaysSo() throws Exception {
+        assumeNamespaces();
+        Ran none = demo(1, 1);
+        assertThat(none.code()).as(none.err()).isEqualTo(ExitCodes.UNAVAILABLE);
+        assertThat(none.err())
+                .contains("ranks meet before they are timed by a file", "in /dev/shm", "No space left", "nr_inodes")
+                .doesNotContain("\tat ");
+    }
+
+    private static void assumeNamespaces() throws Exception {
+        Process probe = new ProcessBuilder("sh", "-c", "unshare -m mount -t tmpfs none /dev/shm")
+                .redirectErrorStream(true)
+                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                .start();
+        boolean mounts = probe.waitFor() == 0;
+        if (!mounts) {
+            System.out.println("Skipped: this user cannot mount a file system of its own (unshare -m)");
+        }
+        assumeTrue(mounts, "this user cannot mount a file system of its own (unshare -m)");
+    }
+
+    /** Where {@code /dev/shm} has so many inodes in all. */
+    private Ran demo(int inodes, int ranks) throws Exception {
+        List<String> command = new ArrayList<>(List.of(
+                "unshare",
+                "-m",
+                "sh",
+                "-c",
+                "mount -t tmpfs -o size=1g,nr_inodes=" + inodes + " none /dev/shm && exec \"$@\"",
+                "sh"));
+        command.addAll(JavaCommand.of(
+                List.of(),
+                Main.class.getName(),
+                List.of(("demo --ranks " + ranks
+                                + " --hidden 256 --experts 8 --topk 2 --prefill-tokens 16 --decode-tokens 4 --iterations 1")
+                        .split(" ", -1))));
+        Path out = folder.resolve("out" + inodes);
+        Path err = folder.resolve("err" + inodes);
+        Process process = new ProcessBuilder(command)
+                .redirectOutput(out.toFile())
+                .redirectError(err.toFile())
+                .start();
+        try {
+            assertThat(process.waitFor(Guard.minutes(2).toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
+        } finally {
+            process.destroyForcibly();
+        }
+        return new Ran(process.exitValue(), Files.readString(out), Files.readString(err));
+    }
+
+    @Test
     void aNeedBeyondAllNumbersIsRefused() {
-        assertThat(RoomForRanks.refusal(new Need(1024, Long.MAX_VALUE / 2), FOLDER, 2L << 30))
+        assertThat(RoomForRanks.refusal(new Need(1024, Long.MAX_VALUE / 2), room(2L << 30)))
                 .hasValueSatisfying(why -> assertThat(why).startsWith("1024 ranks need 4398046511104.0 GiB"));
     }
 

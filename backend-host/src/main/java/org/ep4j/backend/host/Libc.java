@@ -1,11 +1,9 @@
 package org.ep4j.backend.host;
 
 import com.sun.jna.Native;
-import java.nio.charset.Charset;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.util.Arrays;
 import org.ep4j.engine.memory.NativeMethods;
+import org.ep4j.engine.memory.NativePath;
 
 /**
  * The calls of the C library that shared memory needs, on 64-bit Linux. Having an instance proves that they are bound.
@@ -24,9 +22,6 @@ final class Libc {
     private static final int PROT_READ_WRITE = 3;
     private static final int MAP_SHARED = 1;
 
-    /** More than the 15 words of {@code struct statfs}. */
-    private static final int STATFS_WORDS = 32;
-
     private Libc() {}
 
     /**
@@ -42,12 +37,12 @@ final class Libc {
 
     /** Creates a file that was not there, readable and writable by its owner alone, closed on exec. */
     int create(Path path) {
-        return opened(open(bytes(path), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, OWNER_ONLY), path);
+        return opened(open(NativePath.bytes(path), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, OWNER_ONLY), path);
     }
 
     /** Opens a file for reading and writing, closed on exec. */
     int openExisting(Path path) {
-        return opened(open(bytes(path), O_RDWR | O_CLOEXEC, 0), path);
+        return opened(open(NativePath.bytes(path), O_RDWR | O_CLOEXEC, 0), path);
     }
 
     private static int opened(int descriptor, Path path) {
@@ -95,7 +90,7 @@ final class Libc {
 
     /** Removes a name; nothing happens when it is gone already. */
     void remove(Path path) {
-        if (unlink(bytes(path)) != 0) {
+        if (unlink(NativePath.bytes(path)) != 0) {
             Errno error = lastError();
             if (error.number() != Errno.ENOENT) {
                 throw new NativeCallException("unlink", path.toString(), error);
@@ -106,15 +101,6 @@ final class Libc {
     /** Closes a descriptor. Linux frees it whatever the call returns, so there is nothing to report. */
     void closeDescriptor(int descriptor) {
         close(descriptor);
-    }
-
-    /** Asks for the file system that holds a path. */
-    FileSystemStatus statfs(Path path) {
-        long[] words = new long[STATFS_WORDS];
-        if (statfs(bytes(path), words) != 0) {
-            throw new NativeCallException("statfs", path.toString(), lastError());
-        }
-        return FileSystemStatus.of(words);
     }
 
     /** Effective user id. */
@@ -131,14 +117,6 @@ final class Libc {
         return new Errno(number, text == null ? "" : text);
     }
 
-    /** A path as the kernel sees it, ended by a zero: in the encoding that the JDK uses for file names. */
-    private static byte[] bytes(Path path) {
-        String encoding = System.getProperty("sun.jnu.encoding", "UTF-8");
-        Charset charset = Charset.isSupported(encoding) ? Charset.forName(encoding) : StandardCharsets.UTF_8;
-        byte[] text = path.toString().getBytes(charset);
-        return Arrays.copyOf(text, text.length + 1);
-    }
-
     // open(2) takes its mode as a variable argument; on 64-bit Linux an int goes the same way either way.
     private static native int open(byte[] path, int flags, int mode);
 
@@ -153,8 +131,6 @@ final class Libc {
     private static native long mmap(long address, long length, int protection, int flags, int descriptor, long offset);
 
     private static native int munmap(long address, long length);
-
-    private static native int statfs(byte[] path, long[] status);
 
     private static native int geteuid();
 

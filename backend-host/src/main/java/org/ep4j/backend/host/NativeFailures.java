@@ -1,7 +1,9 @@
 package org.ep4j.backend.host;
 
+import java.io.IOException;
 import org.ep4j.EpException;
 import org.ep4j.EpResourceException;
+import org.ep4j.engine.memory.FileSystemStatus;
 
 /** Says what a failed call of the C library means for somebody who wanted a buffer. */
 final class NativeFailures {
@@ -11,9 +13,7 @@ final class NativeFailures {
         String wanted = Bytes.text(bytes) + " of shared memory for buffer \"" + buffer + "\" in " + folder + ": "
                 + e.getMessage();
         return switch (e.error().number()) {
-            case Errno.ENOSPC, Errno.EDQUOT ->
-                new EpResourceException(
-                        wanted + "; the folder has " + free(folder) + " free; " + ShmProbe.MORE_ROOM, e);
+            case Errno.ENOSPC, Errno.EDQUOT -> new EpResourceException(wanted + "; the folder " + shortage(folder), e);
             case Errno.ENOMEM ->
                 new EpResourceException(
                         wanted + "; the folder has " + free(folder)
@@ -40,12 +40,31 @@ final class NativeFailures {
         };
     }
 
+    private static String shortage(ShmFolder folder) {
+        try {
+            return shortage(folder, folder.fileSystem());
+        } catch (IOException unknown) {
+            return "has an unknown number of bytes free; " + ShmProbe.MORE_ROOM;
+        }
+    }
+
+    /** Without a free inode no file can be made, whatever number of bytes is free. */
+    static String shortage(ShmFolder folder, FileSystemStatus status) {
+        return status.freeFiles() == 0
+                ? "can hold no further file (all its inodes are in use); " + ShmProbe.moreFiles(folder)
+                : "has " + free(status) + " free; " + ShmProbe.MORE_ROOM;
+    }
+
     private static String free(ShmFolder folder) {
         try {
-            long free = folder.fileSystem().freeBytes();
-            return free == Long.MAX_VALUE ? "no limit of its own, or an unknown number of bytes" : Bytes.text(free);
-        } catch (NativeCallException unknown) {
+            return free(folder.fileSystem());
+        } catch (IOException unknown) {
             return "an unknown number of bytes";
         }
+    }
+
+    private static String free(FileSystemStatus status) {
+        long free = status.freeBytes();
+        return free == Long.MAX_VALUE ? "no limit of its own, or an unknown number of bytes" : Bytes.text(free);
     }
 }

@@ -9,6 +9,7 @@ import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.ep4j.EpException;
+import org.ep4j.engine.memory.FileSystemStatus;
 
 /**
  * What one rank wants and what it sees free, told to all before anybody takes anything: filling a memory file system to
@@ -34,7 +35,7 @@ record Room(long bytes, long folderFree, long memoryFree, Optional<CgroupMemory>
             FileSystemStatus status = folder.fileSystem();
             folderFree = status.freeBytes();
             inMemory = status.inMemory();
-        } catch (NativeCallException e) {
+        } catch (IOException e) {
             // The kernel does not answer. Taking the space tells the truth later.
             inMemory = false;
         }

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 import org.ep4j.config.ConfigKey;
 import org.ep4j.config.EpConfig;
+import org.ep4j.engine.memory.FileSystemStatus;
 
 /**
  * Where the files of shared memory are made.
@@ -58,13 +59,12 @@ record ShmFolder(Path path) {
     }
 
     /**
-     * The file system of the folder, asked of the kernel: {@link Files#getFileStore} looks for a mount point, and fails where a change
-     * of the root has hidden it.
+     * Asks the kernel for the file system of the folder.
      *
-     * @throws NativeCallException when the kernel does not answer
+     * @throws IOException when the kernel does not answer
      */
-    FileSystemStatus fileSystem() {
-        return Libc.load().statfs(path);
+    FileSystemStatus fileSystem() throws IOException {
+        return FileSystemStatus.of(path);
     }
 
     @Override

@@ -12,6 +12,7 @@ import java.util.TreeMap;
 import org.ep4j.Device;
 import org.ep4j.EpConfigException;
 import org.ep4j.EpException;
+import org.ep4j.engine.memory.FileSystemStatus;
 import org.ep4j.engine.memory.JniLibraryProblem;
 import org.ep4j.engine.memory.LoadFailure;
 import org.ep4j.engine.memory.NativeMethods;
@@ -44,7 +45,7 @@ final class ShmProbe {
     /** Below this a group of a few ranks with small shapes does not fit; container runtimes give 64 MiB. */
     static final long LITTLE = 256L << 20;
 
-    /** Below this the files of a few ranks may not fit: a lock for each rank, and a file for each buffer of it. */
+    /** Below this the files of a few ranks may not fit: a lock for each rank, and two files for each buffer of it. */
     static final long FEW_FILES = 64;
 
     /** How to give a folder for shared memory more room. */
@@ -77,6 +78,12 @@ final class ShmProbe {
         ShmProbe probe = new ShmProbe(request);
         probe.run(system, bits);
         return new ProbeReport(probe.checks, probe.facts, probe.identity);
+    }
+
+    /** How to give a folder for shared memory more files. */
+    static String moreFiles(ShmFolder folder) {
+        return "remove what earlier jobs left there, or allow more (as root: mount -o remount,nr_inodes=1m " + folder
+                + ")";
     }
 
     private void run(String system, String bits) {
@@ -170,7 +177,7 @@ final class ShmProbe {
         FileSystemStatus status;
         try {
             status = folder.fileSystem();
-        } catch (NativeCallException | EpException | LinkageError e) {
+        } catch (IOException | EpException | LinkageError e) {
             String why = "the file system of " + folder + " cannot be asked: " + e.getMessage();
             checks.add(new Check(KIND, Check.Status.NOT_RUN, why, ""));
             checks.add(new Check(ROOM, Check.Status.NOT_RUN, why, ""));
@@ -208,10 +215,7 @@ final class ShmProbe {
     static Check room(ShmFolder folder, FileSystemStatus status) {
         if (status.freeFiles() == 0) {
             return Check.fail(
-                    ROOM,
-                    folder + " can hold no further file (all its inodes are in use)",
-                    "remove what earlier jobs left there, or allow more (as root: mount -o remount,nr_inodes=1m "
-                            + folder + ")");
+                    ROOM, folder + " can hold no further file (all its inodes are in use)", moreFiles(folder));
         }
         if (status.freeBytes() < LITTLE) {
             return Check.warn(
@@ -223,8 +227,7 @@ final class ShmProbe {
             return Check.warn(
                     ROOM,
                     folder + " can hold " + status.freeFiles() + " further files, less than " + FEW_FILES,
-                    "remove what earlier jobs left there, or allow more (as root: mount -o remount,nr_inodes=1m "
-                            + folder + ")");
+                    moreFiles(folder));
         }
         return Check.pass(
                 ROOM,

@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.util.Map;
 import org.ep4j.Device;
 import org.ep4j.config.EpConfig;
+import org.ep4j.engine.memory.FileSystemStatus;
 import org.ep4j.spi.Check;
 import org.ep4j.spi.ProbeReport;
 import org.ep4j.spi.ProbeRequest;
@@ -130,7 +131,7 @@ final class ProbeTest {
 
     /** The kernel's own figures, as the JDK reads them. */
     @Test
-    void theKernelSaysTheSameOfAFolderAsTheJdk(@TempDir Path folder) {
+    void theKernelSaysTheSameOfAFolderAsTheJdk(@TempDir Path folder) throws IOException {
         File file = folder.toFile();
         long before = file.getUsableSpace();
         long free = new ShmFolder(folder).fileSystem().freeBytes();

@@ -16,6 +16,7 @@ import org.ep4j.DeviceMemory;
 import org.ep4j.EpResourceException;
 import org.ep4j.EpTimeoutException;
 import org.ep4j.engine.collective.Deadline;
+import org.ep4j.engine.memory.FileSystemStatus;
 import org.ep4j.spi.SymmetricBuffer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -117,6 +118,19 @@ final class RoomTest {
         for (int number : new int[] {Errno.EACCES, Errno.EOPNOTSUPP, 5}) {
             assertThat(translated(number, shm)).isNotInstanceOf(EpResourceException.class);
         }
+    }
+
+    /** Then bytes are free, and more of them would not help. */
+    @Test
+    void withoutAFreeInodeTheRemedyIsMoreFiles() {
+        ShmFolder shm = new ShmFolder(Path.of("/mnt/shm"));
+        assertThat(NativeFailures.shortage(shm, new FileSystemStatus("tmpfs", 1L << 40, 0)))
+                .isEqualTo(
+                        "can hold no further file (all its inodes are in use); remove what earlier jobs left there, or"
+                                + " allow more (as root: mount -o remount,nr_inodes=1m /mnt/shm)");
+        assertThat(NativeFailures.shortage(shm, new FileSystemStatus("tmpfs", 1L << 20, 1)))
+                .startsWith("has 1048576 bytes")
+                .contains("--shm-size");
     }
 
     private static Throwable translated(int number, ShmFolder shm) {

@@ -1,6 +1,5 @@
 package org.ep4j.cli.doctor;
 
-import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -108,10 +107,7 @@ public record Examined(String source, boolean live, List<Probe> probes, List<Che
         return probes.stream()
                 .flatMap(probe -> probe.folder().stream())
                 .findFirst()
-                .map(folder -> {
-                    File file = new File(folder);
-                    return new Room(folder, file.getTotalSpace(), file.getUsableSpace());
-                });
+                .map(folder -> BufferNeed.room(Path.of(folder)));
     }
 
     private static Need need(Topology machine) {

@@ -2,8 +2,6 @@ package org.ep4j.engine.membership;
 
 import com.sun.jna.Native;
 import java.io.IOException;
-import java.nio.charset.Charset;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -12,6 +10,7 @@ import org.ep4j.Device;
 import org.ep4j.DeviceMemory;
 import org.ep4j.EpUnavailableException;
 import org.ep4j.engine.memory.NativeMethods;
+import org.ep4j.engine.memory.NativePath;
 
 /**
  * An open file with a lock (flock(2)) that one rank holds as long as its process lives. A POSIX lock, which is all that
@@ -77,7 +76,7 @@ final class LivenessFile implements AutoCloseable {
         } catch (EpUnavailableException | LinkageError e) {
             throw new IOException("the C library cannot be called: " + e.getMessage(), e);
         }
-        int descriptor = calls.open(bytes(path), flags, OWNER_ONLY);
+        int descriptor = calls.open(NativePath.bytes(path), flags, OWNER_ONLY);
         if (descriptor < 0) {
             throw new IOException("open of " + path + " failed with errno " + Native.getLastError());
         }
@@ -188,14 +187,6 @@ final class LivenessFile implements AutoCloseable {
     @Override
     public void close() {
         calls.close(descriptor);
-    }
-
-    /** A path as the kernel sees it, ended by a zero: in the encoding that the JDK uses for file names. */
-    private static byte[] bytes(Path path) {
-        String encoding = System.getProperty("sun.jnu.encoding", "UTF-8");
-        Charset charset = Charset.isSupported(encoding) ? Charset.forName(encoding) : StandardCharsets.UTF_8;
-        byte[] text = path.toString().getBytes(charset);
-        return Arrays.copyOf(text, text.length + 1);
     }
 
     private static final class Calls {
