@@ -22,6 +22,7 @@ final class EthernetNics {
             SysFiles sys,
             PciTree pci,
             NetworkInterfaces interfaces,
+            LostRates lost,
             Topology.Builder builder,
             int host,
             Set<String> taken) {
@@ -41,6 +42,13 @@ final class EthernetNics {
             // The members of a bond are one NIC, at the place of the first.
             seen.addAll(interfaces.members(carrier));
             Nic nic = nic(sys, pci, host, carrier, name, place);
+            String speed = speed(sys, carrier);
+            // Virtual adapters that are up say that they do not know, and sockets, which alone use these NICs, are
+            // slower.
+            if (!speed.equals("-1")) {
+                lost.check(
+                        carrier, nic.ports().get(0).state(), nic.gigabitsPerSecond(), "speed", speed, LostRates.PCIE);
+            }
             place.ifPresentOrElse(at -> pci.attach(nic, at), () -> builder.add(nic));
         }
     }
@@ -82,6 +90,11 @@ final class EthernetNics {
                 Optional.of(false),
                 true,
                 List.of(port(sys, name)));
+    }
+
+    /** What an interface says of its rate. */
+    static String speed(SysFiles sys, String name) {
+        return sys.text(FOLDER + name + "/speed");
     }
 
     /** An interface as a port. */

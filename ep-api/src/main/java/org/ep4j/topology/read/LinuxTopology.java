@@ -59,8 +59,10 @@ public final class LinuxTopology {
             }
         }
         NetworkInterfaces interfaces = new NetworkInterfaces(sys);
-        Set<String> taken = new RdmaNics(sys, pci, interfaces, builder, host).add();
-        EthernetNics.add(sys, pci, interfaces, builder, host, taken);
+        LostRates lost = new LostRates();
+        Set<String> taken = new RdmaNics(sys, pci, interfaces, lost, builder, host).add();
+        EthernetNics.add(sys, pci, interfaces, lost, builder, host, taken);
+        lost.finish(builder);
         return builder.build();
     }
 

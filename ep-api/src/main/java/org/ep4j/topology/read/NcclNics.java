@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.ep4j.topology.Link;
 import org.ep4j.topology.Nic;
@@ -24,6 +25,10 @@ final class NcclNics {
 
     /** Megabits a second that NCCL takes where there is no speed. */
     private static final int DEFAULT = 10_000;
+
+    /** The beginning of what is said of NICs of which the file has no speed. */
+    static final String UNRATED = "NICs without a speed that can be read count as " + DEFAULT
+            + " Mb/s each, as in NCCL, unless ibv_devinfo -v (--merge) tells: ";
 
     /** Ports that NCCL joins to one device ({@code NCCL_NET_MAX_DEVS_PER_NIC} is 4). */
     private static final int MOST_JOINED = 16;
@@ -47,6 +52,7 @@ final class NcclNics {
     private final List<Runnable> dataDirect = new ArrayList<>();
 
     private final List<String> supposed = new ArrayList<>();
+    private final List<String> unrated = new ArrayList<>();
     private int placed;
 
     NcclNics(Topology.Builder topology) {
@@ -84,6 +90,9 @@ final class NcclNics {
         if (!supposed.isEmpty()) {
             topology.assume(String.join(", ", supposed) + SUPPOSED);
         }
+        if (!unrated.isEmpty()) {
+            topology.warn(UNRATED + String.join(", ", unrated));
+        }
     }
 
     private void nets(XmlElement nic, Card card) {
@@ -107,9 +116,12 @@ final class NcclNics {
     /** NCCL joins the ports of a card to one device that has their names and the sum of their speeds. */
     private void device(Card card, List<String> joined, List<Net> nets) {
         XmlElement first = nets.get(0).element();
+        String names = String.join("+", joined);
+        List<Integer> speeds =
+                nets.stream().map(net -> speed(net.element(), names, card.id())).toList();
         for (String name : joined) {
-            List<NicPort> ports = nets.stream()
-                    .map(net -> port(net, speed(net.element()) / (double) joined.size(), card.id()))
+            List<NicPort> ports = IntStream.range(0, nets.size())
+                    .mapToObj(i -> port(nets.get(i), speeds.get(i) / (double) joined.size(), card.id()))
                     .toList();
             if (name.endsWith(DATA_DIRECT) && name.length() > DATA_DIRECT.length()) {
                 String device = name.substring(0, name.length() - DATA_DIRECT.length());
@@ -215,16 +227,26 @@ final class NcclNics {
         return new NicPort(number, NicPort.State.UNKNOWN, layer, megabits / 1000, 0, 0, "", List.of());
     }
 
-    private int speed(XmlElement net) {
+    /** Megabits a second; of devices that NCCL joined, of all together. */
+    private int speed(XmlElement net, String name, PciId id) {
         int speed = net.number("speed").orElse(0);
         if (speed <= 0) {
+            unrated(net, name, id);
             return DEFAULT;
         }
         if (speed >= ABSURD) {
-            topology.warn("line " + net.line() + ": speed " + speed + " Mb/s of " + Faults.quote(net.value("name"))
+            topology.warn("line " + net.line() + ": speed " + speed + " Mb/s of " + Faults.quote(name)
                     + " is taken as kilobits, " + speed / 1000 + " Mb/s");
             return speed / 1000;
         }
         return speed;
+    }
+
+    /** What only containers and virtual machines have is listed beside the NICs, mostly without a speed, and nothing uses it. */
+    private void unrated(XmlElement net, String name, PciId id) {
+        if (!NicFamilies.virtual(name) || family(net, name, id).rdma()) {
+            String speed = net.value("speed").isBlank() ? "none" : Faults.quote(net.value("speed"));
+            unrated.add(name + " (line " + net.line() + ": " + speed + ")");
+        }
     }
 }

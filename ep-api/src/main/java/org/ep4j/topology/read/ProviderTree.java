@@ -197,7 +197,10 @@ final class ProviderTree {
         links(builder, made);
         nodes(builder, made);
         keepPlaces(builder, made);
-        described.warnings().forEach(warning -> builder.warn(name + ": " + warning));
+        // Rates are those of the machine.
+        described.warnings().stream()
+                .filter(warning -> !warning.startsWith(NcclNics.UNRATED))
+                .forEach(warning -> builder.warn(name + ": " + warning));
         Set<Part> placed = new HashSet<>();
         devices.values().forEach(placed::addAll);
         long missing =

@@ -22,14 +22,22 @@ final class RdmaNics {
     private final Topology.Builder builder;
     private final int host;
     private final NetworkInterfaces interfaces;
+    private final LostRates lost;
 
     /** PCI functions and interfaces that are NICs now, so that they are not Ethernet besides. */
     private final Set<String> taken = new HashSet<>();
 
-    RdmaNics(SysFiles sys, PciTree pci, NetworkInterfaces interfaces, Topology.Builder builder, int host) {
+    RdmaNics(
+            SysFiles sys,
+            PciTree pci,
+            NetworkInterfaces interfaces,
+            LostRates lost,
+            Topology.Builder builder,
+            int host) {
         this.sys = sys;
         this.pci = pci;
         this.interfaces = interfaces;
+        this.lost = lost;
         this.builder = builder;
         this.host = host;
     }
@@ -37,7 +45,7 @@ final class RdmaNics {
     /** Adds them, and gives paths of PCI functions and names of interfaces that they have. */
     Set<String> add() {
         for (String name : sys.tree().list(VERBS)) {
-            add(name, VERBS + name, new VerbsPorts(sys, VERBS + name, interfaces, pci).read());
+            add(name, VERBS + name, new VerbsPorts(sys, VERBS + name, interfaces, pci, lost).read());
         }
         for (String name : sys.tree().list(SLINGSHOT)) {
             add(name, SLINGSHOT + name, slingshot(SLINGSHOT + name));
@@ -129,6 +137,17 @@ final class RdmaNics {
 
     private List<NicPort> slingshot(String folder) {
         List<String> names = sys.tree().list(folder + "/device/net");
-        return names.isEmpty() ? List.of() : List.of(EthernetNics.port(sys, names.get(0)));
+        if (names.isEmpty()) {
+            return List.of();
+        }
+        NicPort port = EthernetNics.port(sys, names.get(0));
+        lost.check(
+                SysFiles.last(folder),
+                port.state(),
+                port.gigabitsPerSecond(),
+                "speed",
+                EthernetNics.speed(sys, names.get(0)),
+                LostRates.PCIE);
+        return List.of(port);
     }
 }

@@ -22,16 +22,18 @@ final class VerbsPorts {
     private final String device;
     private final NetworkInterfaces interfaces;
     private final PciTree pci;
+    private final LostRates lost;
     private final Optional<PciAddress> function;
 
     /** iWARP names its GIDs by MAC addresses, and no interface with them. */
     private final boolean iwarp;
 
-    VerbsPorts(SysFiles sys, String device, NetworkInterfaces interfaces, PciTree pci) {
+    VerbsPorts(SysFiles sys, String device, NetworkInterfaces interfaces, PciTree pci, LostRates lost) {
         this.sys = sys;
         this.device = device;
         this.interfaces = interfaces;
         this.pci = pci;
+        this.lost = lost;
         this.function = pci.place(device + "/device").flatMap(PciTree.Place::address);
         this.iwarp = sys.text(device + "/node_type").equals("4: RNIC");
     }
@@ -61,6 +63,13 @@ final class VerbsPorts {
                 gids,
                 gidsRead,
                 "");
+        lost.check(
+                name(number),
+                read.state(),
+                read.gigabitsPerSecond(),
+                "rate",
+                sys.text(folder + "/rate"),
+                LostRates.PCIE);
         if (layer != NicPort.LinkLayer.ETHERNET) {
             boolean routed = GidChoice.of(read).index() > 0;
             String prefix = layer == NicPort.LinkLayer.INFINIBAND && !gids.isEmpty() && !routed
@@ -72,17 +81,28 @@ final class VerbsPorts {
         Optional<Gid> chosen = GidChoice.of(read).gid().filter(gid -> !gid.foreign());
         String netdev = chosen.map(Gid::netdev).filter(name -> !name.isEmpty()).orElseGet(() -> netdev(number, gids));
         String network = chosen.map(Gid::network).orElseGet(() -> interfaces.network(netdev));
-        return read.withRate(rate(netdev, read.gigabitsPerSecond())).on(netdev, roceMtu(netdev), network);
+        return read.withRate(rate(netdev, read)).on(netdev, roceMtu(netdev), network);
     }
 
     /** Gigabits a second: those of a bond where all of its members send through this device. */
-    private double rate(String netdev, double ofPort) {
-        double bond = interfaces
+    private double rate(String netdev, NicPort port) {
+        Optional<String> bond = interfaces
                 .bondOf(netdev)
-                .filter(name -> interfaces.members(name).stream().allMatch(this::isMine))
-                .map(interfaces::megabits)
-                .orElse(0.0);
-        return bond > 0 ? bond / 1000 : ofPort;
+                .filter(name -> interfaces.members(name).stream().allMatch(this::isMine));
+        double megabits = bond.map(interfaces::megabits).orElse(0.0);
+        bond.filter(name -> port.gigabitsPerSecond() > 0)
+                .ifPresent(name -> lost.check(
+                        name(port.number()),
+                        port.state(),
+                        megabits,
+                        "speed of " + name,
+                        EthernetNics.speed(sys, name),
+                        LostRates.ONE_PORT));
+        return megabits > 0 ? megabits / 1000 : port.gigabitsPerSecond();
+    }
+
+    private String name(int port) {
+        return SysFiles.last(device) + ":" + port;
     }
 
     private boolean isMine(String member) {

@@ -24,6 +24,8 @@ import org.ep4j.topology.Processor;
 import org.ep4j.topology.Topology;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 @Tag("verify")
 final class LinuxTopologyTest {
@@ -72,6 +74,91 @@ final class LinuxTopologyTest {
         SysTree arm = new SysTree().nodes(1);
         arm.files.file("/proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\n");
         assertThat(read(arm).numaNodes().get(0).processor().architecture()).isEqualTo("arm64");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        // file, what it has, how the warning names it
+        "sys/class/infiniband/mlx5_1/ports/1/rate, '', mlx5_1:1 (rate is missing)",
+        "sys/class/infiniband/mlx5_1/ports/1/rate, unknown, mlx5_1:1 (rate is \"unknown\")",
+        "sys/class/infiniband/mlx5_1/ports/1/rate, 1.2.3 Gb/sec, mlx5_1:1 (rate is \"1.2.3 Gb/sec\")",
+        "sys/class/net/eth7/speed, '', eth7 (speed is missing)",
+        "sys/class/net/eth7/speed, 4294967295, eth7 (speed is \"4294967295\")",
+        "sys/class/net/eth7/speed, fast, eth7 (speed is \"fast\")",
+    })
+    void aRateThatCannotBeReadIsNamedOnceWithWhatIsTaken(String file, String text, String named) {
+        SysTree tree = withEthernet();
+        replace(tree, file, text);
+        Topology machine = read(tree);
+        assertThat(machine.warnings())
+                .singleElement()
+                .asString()
+                .startsWith("rates are not known")
+                .endsWith(LostRates.PCIE + " counts: " + named);
+        String name = named.split("[ :]", 2)[0];
+        assertThat(nic(machine, name).gigabitsPerSecond()).isZero();
+
+        boolean verbs = name.startsWith("mlx5");
+        replace(
+                tree,
+                verbs ? "sys/class/infiniband/mlx5_1/ports/1/state" : "sys/class/net/eth7/operstate",
+                verbs ? "1: DOWN" : "down");
+        assertThat(read(tree).warnings()).as("a port that is down").isEmpty();
+    }
+
+    @Test
+    void portsWithoutARateAreNamedTogetherAndVirtualInterfacesNotAtAll() {
+        SysTree tree = withEthernet();
+        for (String name : List.of("veth0", "docker0", "br-1")) {
+            String folder = "/sys/devices/virtual/net/" + name;
+            tree.files
+                    .linked("/sys/class/net/" + name, folder)
+                    .file(folder + "/type", "1\n")
+                    .file(folder + "/operstate", "up\n")
+                    .file(folder + "/speed", "-1\n");
+        }
+        replace(tree, "sys/class/net/eth7/speed", "-1");
+        assertThat(read(tree).warnings()).as("a virtual adapter").isEmpty();
+        replace(tree, "sys/class/infiniband/ibp20s0/ports/1/rate", "?");
+        replace(tree, "sys/class/net/eth7/speed", "?");
+        assertThat(read(tree).warnings()).singleElement().asString().contains("ibp20s0:1", "eth7");
+    }
+
+    @Test
+    void aSlingshotPortThatIsUpWithoutARateIsNamed() {
+        String path = "pci0000:20/0000:20:02.0/0000:22:00.0";
+        SysTree tree = Machines.twoSockets()
+                .port("pci0000:20/0000:20:02.0", 0)
+                .pci(path, "17db 0501 020000", 0)
+                .driver(path, "cxi_ss1")
+                .net("hsn0", path, 200_000);
+        tree.files
+                .linked("/sys/class/cxi/cxi0", "/sys/devices/" + path + "/cxi/cxi0")
+                .linked("/sys/devices/" + path + "/cxi/cxi0/device", "/sys/devices/" + path);
+        assertThat(nic(read(tree), "cxi0").gigabitsPerSecond()).isEqualTo(200);
+        assertThat(read(tree).warnings()).isEmpty();
+        replace(tree, "sys/class/net/hsn0/speed", "-1");
+        assertThat(read(tree).warnings()).singleElement().asString().endsWith(": cxi0 (speed is \"-1\")");
+    }
+
+    private static SysTree withEthernet() {
+        String path = "pci0000:20/0000:20:02.0/0000:22:00.0";
+        return Machines.twoSockets()
+                .port("pci0000:20/0000:20:02.0", 0)
+                .pci(path, "8086 1563 020000", 0)
+                .net("eth7", path, 10_000);
+    }
+
+    /** Writes a file that is there, or takes it away where there is no text. */
+    private static void replace(SysTree tree, String file, String text) {
+        String folder = "/" + file.substring(0, file.lastIndexOf('/'));
+        String path = tree.files.real(folder).orElseThrow() + file.substring(file.lastIndexOf('/'));
+        assertThat(tree.files.files).containsKey(path);
+        if (text.isEmpty()) {
+            tree.files.files.remove(path);
+        } else {
+            tree.files.file(path, text);
+        }
     }
 
     @Test

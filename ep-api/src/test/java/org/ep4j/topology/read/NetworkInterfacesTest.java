@@ -324,6 +324,14 @@ final class NetworkInterfacesTest {
         assertThat(port("mlx5_bond_0").gigabitsPerSecond()).isEqualTo(200);
         assertThat(port("mlx5_bond_0").activeMtu()).as("of the bond").isEqualTo(1024);
         assertThat(machine().nics()).extracting(Nic::name).containsExactly("mlx5_bond_0");
+        assertThat(machine().warnings()).isEmpty();
+
+        sys.files.file("/sys/devices/virtual/net/bond0/speed", "-1\n");
+        assertThat(port("mlx5_bond_0").gigabitsPerSecond()).isEqualTo(100);
+        assertThat(machine().warnings())
+                .singleElement()
+                .asString()
+                .contains("the rate of one of the ports", "mlx5_bond_0:1 (speed of bond0 is \"-1\")");
     }
 
     @Test

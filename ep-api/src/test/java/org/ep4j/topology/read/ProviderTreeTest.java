@@ -66,6 +66,19 @@ final class ProviderTreeTest {
     }
 
     @Test
+    void theFileNeedsNoRatesForThoseOfTheMachineCount() {
+        SysTree tree = machine();
+        String file =
+                PROVIDER.replace("class='0x020700'/>", "class='0x020700'><nic><net name='mlx5' port='1'/></nic></pci>");
+        tree.files.file(FILE, file);
+        Topology machine = read(tree, Map.of("NCCL_TOPO_FILE", FILE));
+
+        placed(machine);
+        assertThat(machine.warnings()).isEmpty();
+        assertThat(NcclXml.read("file", file).warnings()).isNotEmpty();
+    }
+
+    @Test
     void theFileThatNcclReadsByItselfPlacesDevices() {
         SysTree tree = machine();
         tree.files.linked("/var/run", "/run").file("/run/nvidia-topologyd/virtualTopology.xml", PROVIDER);

@@ -1,0 +1,44 @@
+package org.ep4j.topology.read;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.ep4j.topology.NicPort;
+import org.ep4j.topology.Topology;
+
+/**
+ * Rates of ports that {@code /sys} does not tell, or not as a number. One warning names all for which the same is taken instead, since
+ * machines have dozens of ports.
+ */
+final class LostRates {
+    /** What is taken instead where nothing else is known of a port. */
+    static final String PCIE = "what the PCIe link allows (of EFA, the rate of the model)";
+
+    /** What is taken instead of the rate of a bond. */
+    static final String ONE_PORT = "the rate of one of the ports of the bond";
+
+    /** Ports, and what is known of each, by what is taken instead. */
+    private final Map<String, List<String>> ports = new TreeMap<>();
+
+    /**
+     * Notes a rate of 0 of a port that may be up; the rate of one that is down is not set.
+     *
+     * @param port name for people
+     * @param file what should have had the rate
+     * @param text what it has
+     * @param instead what is taken
+     */
+    void check(String port, NicPort.State state, double rate, String file, String text, String instead) {
+        if (rate <= 0 && state != NicPort.State.DOWN) {
+            String found = text.isEmpty() ? " is missing" : " is " + Faults.quote(text);
+            ports.computeIfAbsent(instead, any -> new ArrayList<>()).add(port + " (" + file + found + ")");
+        }
+    }
+
+    /** Adds the warnings. */
+    void finish(Topology.Builder builder) {
+        ports.forEach((instead, names) ->
+                builder.warn("rates are not known, so " + instead + " counts: " + String.join(", ", names)));
+    }
+}
