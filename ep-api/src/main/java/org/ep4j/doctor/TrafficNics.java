@@ -17,7 +17,8 @@ import org.ep4j.topology.PathType;
  *
  * <p>These are the NICs that are assigned to GPUs, with NICs of the same model that are as near as the nearest of some GPU: a
  * plan leaves those out only because something is wrong with them. Where nothing is assigned they are the NICs that are as
- * near as the nearest of some GPU, and without GPUs all of them.
+ * near as the nearest of some GPU, and without GPUs all of them. How wide the way to a NIC is does not count: one whose port is
+ * slower than others, or whose PCIe link has lost lanes, is what the checks are to find.
  */
 final class TrafficNics {
     private TrafficNics() {}

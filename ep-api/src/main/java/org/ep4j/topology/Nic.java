@@ -86,6 +86,14 @@ public record Nic(
                 .sum();
     }
 
+    /**
+     * True for a device that exchanges between hosts may use. Others serve NVLink switches, or are interfaces without RDMA whose
+     * traffic stays on the host: sources list what containers and virtual machines are given beside the rest.
+     */
+    boolean leavesHost() {
+        return compute && (family.rdma() || !NicFamilies.virtual(name));
+    }
+
     /** True for a device that sends through the same ports: the same, or a virtual function of one physical function. */
     public boolean sharesPorts(Nic other) {
         if (host != other.host()) {

@@ -48,7 +48,7 @@ final class NicsAround {
         List<NicReach> found = new ArrayList<>();
         for (Nic nic : nics) {
             Distance distance = reach.get(nic);
-            if (carries(nic, gpu.host()) && distance != null) {
+            if (nic.leavesHost() && nic.host() == gpu.host() && distance != null) {
                 Optional<Boolean> direct = gpu.gpuDirect()
                         .flatMap(g -> nic.gpuDirect().map(n -> g && n))
                         .or(() -> gpu.gpuDirect().filter(g -> !g))
@@ -63,7 +63,7 @@ final class NicsAround {
     List<NicReach> ofProcessor(int host, int numa) {
         List<NicReach> found = new ArrayList<>();
         for (Nic nic : nics) {
-            if (carries(nic, host)) {
+            if (nic.leavesHost() && nic.host() == host) {
                 boolean far = numa >= 0 && nic.numa() >= 0 && nic.numa() != numa;
                 Distance distance = new Distance(far ? PathType.SYS : PathType.PHB, nic.gigabitsPerSecond() / 8, 1);
                 found.add(reach(nic, distance, Optional.empty()));
@@ -71,11 +71,6 @@ final class NicsAround {
         }
         found.sort(NEAREST);
         return List.copyOf(found);
-    }
-
-    /** True for a NIC of a host whose traffic leaves the host; sources list what containers make beside it. */
-    private static boolean carries(Nic nic, int host) {
-        return nic.compute() && nic.host() == host && (nic.family().rdma() || !NicFamilies.virtual(nic.name()));
     }
 
     /** A source that lists no ports says nothing about them: one is taken, of unknown rate. */

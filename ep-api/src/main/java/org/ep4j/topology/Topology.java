@@ -131,8 +131,8 @@ public final class Topology {
 
     /**
      * NICs of the same host that are nearest to a device, in the order of the source: several when they are equally near and
-     * equally wide. NICs that carry no traffic of applications or cannot be opened do not count, and those without RDMA only
-     * where the host has no other.
+     * equally wide. NICs that carry no traffic of applications or cannot be opened do not count, nor do interfaces of containers
+     * and virtual machines, and NICs without RDMA only where the host has no other.
      */
     public List<Nic> nearestNics(Part from) {
         Map<Part, Distance> reach = distances(from);
@@ -140,7 +140,7 @@ public final class Topology {
                         (Nic nic) -> reach(reach, nic).type())
                 .thenComparing(nic -> -reach(reach, nic).gigabytesPerSecond());
         List<Nic> all = nics().stream()
-                .filter(nic -> nic.compute()
+                .filter(nic -> nic.leavesHost()
                         && nic.listed()
                         && !isForeign(nic, -1)
                         && nic.host() == from.host()

@@ -9,15 +9,19 @@ import org.ep4j.topology.GpuSwitch;
 import org.ep4j.topology.GpuVendor;
 import org.ep4j.topology.Link;
 import org.ep4j.topology.LinkType;
+import org.ep4j.topology.Locality;
 import org.ep4j.topology.Nic;
 import org.ep4j.topology.NicFamily;
 import org.ep4j.topology.NicPort;
+import org.ep4j.topology.NicReach;
 import org.ep4j.topology.Part;
 import org.ep4j.topology.PathType;
 import org.ep4j.topology.PciSwitch;
 import org.ep4j.topology.Topology;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 @Tag("verify")
 class NcclXmlTest {
@@ -125,6 +129,83 @@ class NcclXmlTest {
                 "sockets",
                 cpu(card("0000:01:00.0", "", net("eth0", "port='0' speed='10000'")) + gpu("0000:02:00.0", "")));
         assertThat(sockets.nearestNics(gpu(sockets, 0))).hasSize(1);
+    }
+
+    /** Sources list them at the processor, nearer than a card below a switch of the other one. */
+    @ParameterizedTest
+    @ValueSource(strings = {"br-5d1c", "veth9a", "cali77", "tunl0", "virbr0", "docker0", "lo"})
+    void interfacesOfContainersAndVirtualMachinesAreNoNicsOfAGpu(String name) {
+        String near = gpu("0000:02:00.0", "") + "<nic>" + net(name, "port='0' speed='10000'") + "</nic>";
+        String far = "<cpu numaid='1'>" + card("0000:81:00.0", "", net("eno1", "port='0' speed='1000'")) + "</cpu>";
+        Topology both =
+                NcclXml.read("both", "<system version='1'><cpu numaid='0'>" + near + "</cpu>" + far + "</system>");
+        assertThat(both.nics()).extracting(Nic::name).containsExactly(name, "eno1");
+        assertThat(both.nearestNics(gpu(both, 0))).containsExactly(nic(both, "eno1"));
+        assertThat(Locality.of(both, gpu(both, 0)).nics())
+                .extracting(NicReach::name)
+                .containsExactly("eno1");
+        assertThat(Locality.ofHost(both, 0, 0).nics())
+                .extracting(NicReach::name)
+                .containsExactly("eno1");
+
+        Topology alone = NcclXml.read("alone", cpu(near));
+        assertThat(alone.nearestNics(gpu(alone, 0))).isEmpty();
+        assertThat(Locality.of(alone, gpu(alone, 0)).nics()).isEmpty();
+    }
+
+    @Test
+    void anRdmaDeviceIsANicWhateverItsName() {
+        Topology machine = NcclXml.read(
+                "renamed",
+                cpu(gpu("0000:02:00.0", "")
+                        + card("0000:01:00.0", "vendor='0x15b3' device='0x1021'", net("tunnel0", "port='1'"))));
+        assertThat(machine.nearestNics(gpu(machine, 0))).extracting(Nic::name).containsExactly("tunnel0");
+        assertThat(Locality.of(machine, gpu(machine, 0)).nics()).hasSize(1);
+        assertThat(machine.warnings()).containsExactly(NcclNics.UNRATED + "tunnel0 (line 4: none)");
+    }
+
+    @Test
+    void aNetWithoutAPortIsRdmaWhereIdsOrTheNameSaySo() {
+        Topology machine = NcclXml.read(
+                "portless",
+                cpu(card("0000:01:00.0", "vendor='0x15b3' device='0x1021'", net("rocep1s0", "speed='200000'"))
+                        + card("0000:02:00.0", "vendor='0x14e4' device='0x1760'", net("fast0", "speed='200000'"))
+                        + card("0000:03:00.0", "", net("mlx5_3", "speed='200000'"))
+                        + card("0000:04:00.0", "", net("eth0", "speed='200000'"))));
+        assertThat(machine.nics())
+                .extracting(Nic::family)
+                .containsExactly(NicFamily.MLX5, NicFamily.BNXT, NicFamily.MLX5, NicFamily.ETHERNET);
+        assertThat(machine.nics()).extracting(Nic::gigabitsPerSecond).containsOnly(200.0);
+        assertThat(machine.assumptions()).singleElement().asString().startsWith("eth0: plain Ethernet");
+    }
+
+    @Test
+    void nicsWithoutASpeedThatCanBeReadAreNamedWithWhatIsTaken() {
+        String nets = net("mlx5_0", "port='1'")
+                + net("mlx5_1", "port='1' speed='fast'")
+                + net("mlx5_2", "port='1' speed='-1'")
+                + net("mlx5_3+mlx5_4", "port='1' speed=''")
+                + net("mlx5_5", "port='1' speed='400000'")
+                + net("", "port='1'");
+        Topology machine = NcclXml.read("rates", cpu(card("0000:01:00.0", "", nets)));
+        assertThat(machine.warnings())
+                .containsExactly(NcclNics.UNRATED
+                        + "nic@0000:01:00.0 (line 3: none), mlx5_0 (line 3: none), mlx5_1 (line 3: \"fast\"),"
+                        + " mlx5_2 (line 3: \"-1\"), mlx5_3+mlx5_4 (line 3: none)");
+        assertThat(nic(machine, "mlx5_0").gigabitsPerSecond()).isEqualTo(10);
+        assertThat(nic(machine, "mlx5_3").gigabitsPerSecond()).isEqualTo(5);
+        assertThat(NcclNics.UNRATED).contains("10000 Mb/s", "--merge");
+
+        String unused = "<nic>" + net("veth1", "port='0'") + net("docker0", "port='0' speed='-1'") + "</nic>";
+        assertThat(NcclXml.read("virtual", cpu(unused)).warnings()).isEmpty();
+    }
+
+    @Test
+    void aSpeedInKilobitsOfJoinedDevicesIsWarnedOfOnce() {
+        Topology joined =
+                NcclXml.read("joined", cpu(card("0000:01:00.0", "", net("cxi0+cxi1", "port='1' speed='400000000'"))));
+        assertThat(joined.warnings()).singleElement().asString().contains("kilobits");
+        assertThat(joined.nics()).extracting(Nic::gigabitsPerSecond).containsExactly(200.0, 200.0);
     }
 
     @Test

@@ -19,7 +19,6 @@ import org.ep4j.testing.Property;
 import org.ep4j.topology.Gpu;
 import org.ep4j.topology.Locality;
 import org.ep4j.topology.Nic;
-import org.ep4j.topology.NicFamilies;
 import org.ep4j.topology.Topology;
 import org.ep4j.topology.TopologyException;
 import org.junit.jupiter.api.AfterEach;
@@ -84,9 +83,7 @@ class TopologyFuzzTest {
     /** A machine that was read is whole: everything that planning asks of it has an answer. */
     static void use(Topology topology) {
         for (Gpu gpu : topology.gpus().stream().limit(3).toList()) {
-            List<Nic> nearest = topology.nearestNics(gpu).stream()
-                    .filter(nic -> nic.family().rdma() || !NicFamilies.virtual(nic.name()))
-                    .toList();
+            List<Nic> nearest = topology.nearestNics(gpu);
             Locality around = Locality.of(topology, gpu);
             assertThat(around.gpus()).isLessThanOrEqualTo(topology.gpus().size());
             assertThat(around.nics()).hasSizeGreaterThanOrEqualTo(nearest.size());

@@ -1,7 +1,9 @@
 package org.ep4j.cli.topo;
 
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.ep4j.topology.Distance;
 import org.ep4j.topology.Gpu;
@@ -173,6 +175,37 @@ final class Machines {
             machine.add(new NumaNode(host, n, Processor.UNKNOWN)).add(gpu).add(nic);
             machine.state(gpu, nic, new Distance(n == 0 ? PathType.NODE : PathType.SYS, 0, 0));
         }
+        return machine.build();
+    }
+
+    /** A GPU, and as near to it three interfaces without RDMA: of 1 Gb/s, of 10 Gb/s, and of a virtual bridge. */
+    static Topology sockets() {
+        Topology.Builder machine = Topology.builder("sockets");
+        int host = machine.host("");
+        NumaNode node = numaNodes(machine, host, 1).get(0);
+        Gpu gpu = gpu(host, 0, new PciAddress(0, 1, 0, 0), GpuVendor.NVIDIA, 0);
+        machine.add(gpu).link(node, gpu, PCIE5);
+        Map<String, Double> rates = new LinkedHashMap<>();
+        rates.put("eno1", 1.0);
+        rates.put("eno2", 10.0);
+        rates.put("virbr0", 10.0);
+        rates.forEach((name, rate) -> {
+            NicPort port =
+                    new NicPort(1, NicPort.State.ACTIVE, NicPort.LinkLayer.ETHERNET, rate, 0, 0, name, List.of());
+            Nic nic = new Nic(
+                    host,
+                    name,
+                    Optional.empty(),
+                    PciId.UNKNOWN,
+                    NicFamily.ETHERNET,
+                    "",
+                    name,
+                    0,
+                    Optional.of(false),
+                    true,
+                    List.of(port));
+            machine.add(nic).link(node, nic, PCIE5);
+        });
         return machine.build();
     }
 

@@ -2,6 +2,7 @@ package org.ep4j.cli.topo;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.ep4j.topology.Topology;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -15,6 +16,14 @@ final class PathMatrixTest {
                 .anyMatch(line -> line.matches("GPU7 +SYS +PHB\\* *"));
         assertThat(text).contains("nearest NICs of the GPU", "a PCIe host bridge", "the link between NUMA nodes");
         assertThat(text).doesNotContain("several PCIe switches");
+    }
+
+    @Test
+    void narrowerNicsAndVirtualInterfacesAreNotMarkedAlsoWhereTheyAreAsNear() {
+        Topology machine = Machines.sockets();
+        assertThat(PathMatrix.of(machine).lines())
+                .anyMatch(line -> line.matches("GPU +eno1 +eno2 +virbr0 *"))
+                .anyMatch(line -> line.matches("GPU0 +PHB +PHB\\* +PHB *"));
     }
 
     @Test

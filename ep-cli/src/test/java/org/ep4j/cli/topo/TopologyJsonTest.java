@@ -64,6 +64,13 @@ final class TopologyJsonTest {
     }
 
     @Test
+    void narrowerNicsAndVirtualInterfacesAreNotAmongTheNearest() {
+        JsonNode gpu = json(Machines.sockets()).get("gpus").get(0);
+        assertThat(gpu.get("nearestPath").asString()).isEqualTo("PHB");
+        assertThat(gpu.get("nearestNics").valueStream().map(JsonNode::asString)).containsExactly("host0/nic/eno2");
+    }
+
+    @Test
     void whatTheReaderWarnedOfIsThere() {
         assertThat(json(Machines.matrix()).get("warnings").get(0).asString()).isEqualTo("a line was odd");
     }
